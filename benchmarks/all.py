@@ -1,6 +1,7 @@
 """Run all benchmarks with old results, oldest first. A repeated command continues an interrupted run.
 
-Benchmarks that measure time run first, one at a time. The others run two at a time. Logs are in `out/benchmarks`.
+Benchmarks that measure time run first, one at a time. All other benchmarks run two at a time. Logs are in
+`out/benchmarks`.
 
     python -m benchmarks.all                 # `make bench-all`
     python -m benchmarks.all NAME ...        # benchmarks whose name contains one of these
@@ -47,8 +48,8 @@ def age(benchmark: Benchmark, root: Path = ROOT) -> tuple[str, list[str]]:
     """Return the date of the oldest result, and the reasons why results are old (empty if none is).
 
     Args:
-        benchmark: its declaration.
-        root: the repository.
+        benchmark: The declaration of the benchmark.
+        root: The folder of the repository.
     """
     dates, reasons, paths = [], [], benchmark.paths(root)
     for name in benchmark.results:

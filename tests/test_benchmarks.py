@@ -27,7 +27,7 @@ FILES = {
 
 @dataclass
 class Repository:
-    """A synthetic repository with one benchmark, whose result is up to date."""
+    """A synthetic repository with one benchmark and its current result."""
 
     root: object
     declared: Benchmark

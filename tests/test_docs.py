@@ -35,8 +35,9 @@ from tools.reference import PLAIN, plain_page, public_names, with_public_names
 import voxpop
 from voxpop.cli import main
 from voxpop.mechanisms.ngrams.describe import single_user
-from voxpop.mechanisms.sequences.constants import FIRST_SYMBOLS, PER_NOISE
+from voxpop.mechanisms.sequences.constants import FIRST_SYMBOLS, PER_NOISE, USUAL_LENGTH
 from voxpop.privacy.guarantee import odds_after
+from voxpop.privacy.path_budget import CLEAR
 from voxpop.privacy.trie.accountant import trie_delta
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
@@ -294,6 +295,8 @@ VALUES = {
     "costs": COSTS,
     "FIRST_SYMBOLS": FIRST_SYMBOLS,
     "PER_NOISE": float(PER_NOISE),
+    "USUAL_LENGTH": USUAL_LENGTH,
+    "CLEAR": CLEAR,
     "single": lambda epsilon: float(single_user(planned(voxpop.NGrams(), epsilon).to_dict()).split()[0]),
     "belief": lambda epsilon: 100 * odds_after(epsilon, 1e-7, 0.5),
     "exp": math.exp,

@@ -1,4 +1,4 @@
-"""The layout of the package: packages, imports, sizes and public names."""
+"""The layout of the package, with its packages, imports, sizes and public names."""
 
 import ast
 import re
@@ -26,7 +26,9 @@ FORBIDDEN = {
     "engine": {"release", "mechanisms"},
     "release": {"mechanisms"},
 }
-"""Packages that a package must not import: data is independent of noise, and results are independent of mechanisms."""
+"""Packages that a package must not import, because data is independent of noise, and results are independent of
+mechanisms.
+"""
 RANDOMNESS = {"cryptography", "secrets", "random"}
 RANDOM_FILES = ("privacy/secret.py",)
 PARSERS = {"urllib.parse", "urllib.parse.unquote", "urllib.parse.unquote_plus", "urllib.parse.urlsplit"}
@@ -177,7 +179,7 @@ def test_no_mechanism_imports_another():
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.command)
 def test_mechanism_packages_have_the_same_files(mechanism):
-    """All mechanism packages have the same files, so a reader who knows one package can find code in all of them."""
+    """All mechanism packages have the same files, so a reader of one package can find code in all of them."""
     folder = FILES[mechanism.config.split(":")[0]].parent
     assert {path.name for path in folder.glob("*.py")} >= SHARED
 
@@ -200,7 +202,7 @@ def test_numba_pyspark_and_randomness_come_in_at_one_place():
 
 
 def test_no_file_uses_the_network():
-    """The package contains no network code; the code of federations is a distribution of its own, in `flower`."""
+    """The package contains no network code; the code of federations is a separate distribution, in `flower`."""
     assert [
         ident(path) for path in MODULES if {each.split(".")[0] for each in imported(path) - PARSERS} & NETWORK
     ] == []
@@ -221,7 +223,7 @@ def test_the_distribution_for_flower_is_small():
 NOISES = {"CellNoise", "ContextNoise", "GumbelNoise", "NightReading", "NoisyLevels", "ReleaseDecisions", "ScoreStep"}
 SAMPLERS = {"gumbel_cells", "laplace_noise", "noisy_cells"}
 OPENINGS = {"chosen", "first_round", "measured", "noisy_levels", "row_shares", "weigh_deferred"}
-"""Methods by which engines are asked for weights or results of noise."""
+"""Methods of engines that return weights or results of noise."""
 PLANNERS = {"voxpop.privacy.calibrate", "voxpop.ledger.allocating", "voxpop.privacy.trie.calibrate"}
 """Modules of `privacy` that propose numbers."""
 
@@ -233,7 +235,7 @@ def called(path: Path) -> set[str]:
 
 
 def test_only_gates_make_noise_and_open_weights():
-    """Noise is made in `privacy`, and weights are asked for by gates; engines apply what they are given by `opened`."""
+    """Noise is made in `privacy`, and only gates request weights; engines apply the decisions of `opened`."""
     for path in MODULES:
         if ident(path).startswith("privacy/"):
             assert ident(path).startswith("privacy/gate/") or not called(path) & OPENINGS, ident(path)
@@ -261,7 +263,7 @@ def test_histograms_are_private():
 
 @pytest.mark.parametrize("start", ["voxpop.privacy.certificate", "voxpop.privacy.gate.rounds"])
 def test_proofs_import_no_planner(start):
-    """What computes delta, and what runs, reach neither mechanisms nor calibration."""
+    """Code that computes delta, and code that runs, imports neither mechanisms nor calibration."""
     graph = {name: modules_imported(path, types=False) for name, path in FILES.items()}
     reached = _reachable(graph, start)
     assert not reached & PLANNERS

@@ -17,7 +17,7 @@ def test_what_is_registered_exists(mechanism):
 
 @pytest.mark.parametrize("fields", [{}, {"alphabet": ["tea"]}])
 def test_plans_say_which_mechanism_they_are_of(fields):
-    """A plan states the name of its mechanism in the table, so that the report of a loaded release has its text."""
+    """A plan contains the name of its mechanism in the table, so that the report of a loaded release has its text."""
     for mechanism in MECHANISMS:
         if (mechanism.name == "sequences") == bool(fields):
             assert load_object(mechanism.config)(**fields).to_dict()["mechanism"] == mechanism.name

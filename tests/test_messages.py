@@ -1,6 +1,6 @@
-"""Every error message of the package has one form: the problem, the requirement, and the next step.
+"""Every error message of the package contains the problem, the requirement, and the next step.
 
-CONTRIBUTING states the form. The messages are collected from the `raise` statements, so no new one is missed.
+CONTRIBUTING describes this form. The messages are collected from the `raise` statements, so no new one is missed.
 """
 
 import ast
@@ -86,13 +86,13 @@ def test_messages_are_found():
 
 @pytest.mark.parametrize(("place", "kind", "text"), MESSAGES, ids=[place for place, _, _ in MESSAGES])
 def test_a_message_has_the_form(place, kind, text):
-    """A message is short and plain, ends as a sentence, and states a requirement or a next step."""
+    """A message is short and plain, ends as a sentence, and contains a requirement or a next step."""
     own = re.sub(r"\{[^{}\"]*\}", "x", text)
     assert len(own.split()) <= MOST_WORDS, own
     assert not VAGUE.search(own), own
     if kind == "InternalError":
         assert not own.endswith("."), "InternalError ends the sentence itself"
-    elif re.sub(r"x|\W", "", own):  # otherwise the whole text comes from another message
+    elif re.sub(r"x|\W", "", own):  # otherwise, the whole text is that of another message
         assert re.search(r"(\.|x)$", own), own
         assert STEP.search(own), own
 

@@ -1,4 +1,4 @@
-"""The table of what is proved how: its sentences are on the pages, and what it names exists."""
+"""In the table of kinds of proof, all sentences are on the pages, and all named objects exist."""
 
 import re
 from collections import Counter
@@ -71,8 +71,8 @@ PAGES_ABOUT_PROOFS = (
 )
 
 
-def test_what_speaks_of_all_proofs_says_which_kinds():
-    """Whoever reads that proofs exist is led to the table of their kinds: on pages, in reports and in records."""
+def test_texts_about_proofs_link_to_the_table_of_kinds():
+    """Texts that mention proofs link to the table of their kinds, on pages, in reports and in records."""
     template = ROOT / "src" / "voxpop" / "release" / "report" / "template"
     files = [*(ROOT / name for name in PAGES_ABOUT_PROOFS), template / "signing.html", template / "page.html"]
     for file in [*files, ROOT / "src" / "voxpop" / "exports" / "records.py"]:

@@ -1,7 +1,7 @@
-"""Seeded releases of generated data, compared with the digests in `seeded.json`: a restructuring changes none.
+"""Seeded releases of generated data agree with the digests in `seeded.json`, so a restructuring changes none.
 
 `VOXPOP_REWRITE_SEEDED=1 pytest tests/test_seeded.py` writes the digests again. Do this only in a commit that changes a
-mechanism, and state in its message which one and why.
+mechanism, and name the mechanism and the reason in its message.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ PAGES = tuple("abcdefgh")
 
 
 def drawn(rows: int, columns: int, most: int, start: int) -> np.ndarray:
-    """Return whole numbers below `most`, small ones more often: the middle bits of products with an odd number."""
+    """Return whole numbers below `most`, small ones more often, as the middle bits of products with an odd number."""
     numbers = (np.arange(start, start + rows * columns, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)
     uniform = (numbers >> np.uint64(40)).astype(np.float64) / 2.0**24
@@ -79,7 +79,8 @@ def further() -> list[object]:
     """Return the digest of the counts and the ranking of released words."""
     union = vp.Items(max_items_per_user=100).release(text(), THREE, seed=SEED)
     counts, top = union.count(text(), ONE, seed=SEED), union.top(text(), ONE, k=20, seed=SEED)
-    return digest([*counts.to_polars().rows(), *top.to_polars().rows()])
+    rows = [(list(gram), len(gram), users) for gram, users in counts.each_gram()]
+    return digest([*rows, *((list(gram), len(gram), place) for place, gram in enumerate(top.each_gram(), start=1))])
 
 
 def model() -> list[object]:
@@ -107,7 +108,8 @@ def nights(folder: Path) -> list[object]:
     series = vp.Items().series(folder / "series", FOUR, nights=3, seed=SEED)
     for night in range(3):
         series.run(text(night * 10**7))
-    return digest(series.released.to_pylist())
+    rows = series.released.to_pylist()
+    return digest({"gram": [row["word"]], "length": 1, "night": row["night"]} for row in rows)
 
 
 UNIONS = {
@@ -141,7 +143,7 @@ WITHIN = ("set union, limit 10", "policy gaussian", "n-grams, limit 20", "counts
 
 
 def compare(name: str, found: list[object]) -> None:
-    """Compare a digest with the stored one, or store it if that is asked for."""
+    """Compare a digest with the stored one, or store it on request."""
     if os.environ.get("VOXPOP_REWRITE_SEEDED"):
         stored = json.loads(STORED.read_text()) if STORED.exists() else {}
         lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in {**stored, name: found}.items()]

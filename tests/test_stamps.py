@@ -1,7 +1,7 @@
-"""Functions that proofs use: each quotes its page, and its code has not changed since both were compared.
+"""Functions that proofs use quote their page, and their code has not changed since both were compared.
 
-After a change of such a function, read the section that its mark names, correct the page if it no longer holds, and
-renew the stamps: `VOXPOP_RENEW_STAMPS=1 pytest tests/test_stamps.py`.
+After a change of such a function, read the section that its mark names, correct the page if necessary, and renew the
+stamps: `VOXPOP_RENEW_STAMPS=1 pytest tests/test_stamps.py`.
 """
 
 import ast
@@ -20,13 +20,13 @@ SOURCE = Path(voxpop.__file__).parent
 PAGES = SOURCE.parents[1] / "docs" / "privacy"
 STAMPS = re.compile(r"\n<!-- stamps of proved functions\n(.*?)-->\n", re.DOTALL)
 FEWEST = 80
-"""Marked functions, at least: a proof rests on many more lines, so marks are not removed."""
+"""Smallest number of marked functions. A proof rests on many more lines, so marks are not removed."""
 LEFT_OUT = ("ctx", "kind", "type_comment", "type_params")
 DEFINITIONS = ast.FunctionDef | ast.ClassDef
 
 
 def shape(value: object) -> object:
-    """Return the code of a syntax tree without docstrings and comments, alike in all versions of Python."""
+    """Return the code of a syntax tree without docstrings and comments, the same in all versions of Python."""
     if isinstance(value, ast.AST):
         parts = dict(ast.iter_fields(value))
         if isinstance(value, DEFINITIONS):
@@ -41,7 +41,7 @@ def shape(value: object) -> object:
 
 
 def section_of(decorator: ast.expr) -> str:
-    """Return the section of a mark; empty for other decorators."""
+    """Return the section of a mark; empty for all other decorators."""
     if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") == "proved":
         (section,) = decorator.args
         return section.value
@@ -85,7 +85,7 @@ def plain(text: str) -> str:
 
 
 def sections_of(page: Path) -> set[str]:
-    """Return the sections of a page: its headings, and the bold beginnings of its paragraphs."""
+    """Return the sections of a page, which are its headings, and the bold beginnings of its paragraphs."""
     text = page.read_text("utf-8")
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE) + re.findall(r"\*\*([^*]+?)[.:]?\*\*", text)
     return {re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") for title in titles}

@@ -51,7 +51,7 @@ def test_licences_are_listed_and_fit():
 
 @pytest.mark.parametrize("address", ["", "https://host.invalid/team/voxpop"])
 def test_the_long_description_needs_no_checkout(address):
-    """An index shows README.md with complete addresses, or with none if the project has no address yet."""
+    """An index shows README.md with complete addresses, or without addresses if the project has none yet."""
     readme = (ROOT / "README.md").read_text()
     text = described(readme, address)
     assert relative_links(readme)
@@ -64,7 +64,7 @@ def test_the_long_description_needs_no_checkout(address):
 
 
 def test_the_address_of_the_project_stands_once():
-    """One setting contains the address of the repository. All addresses follow from it; without it there are none."""
+    """One setting contains the address of the repository, and all addresses follow from it."""
     text = (ROOT / "pyproject.toml").read_text()
     address = address_of(tomllib.loads(text))
     assert set(re.findall(r'^[^#\n]*"(https://[^"]+)"', text, re.MULTILINE)) == ({address} if address else set())

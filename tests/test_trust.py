@@ -24,7 +24,7 @@ def test_every_claim_names_tests_and_a_page_that_exist(claim):
 
 @pytest.mark.slow
 def test_every_test_of_a_claim_is_collected():
-    """Single cases of a test are collected too: with one unknown name, `make trust` would run no test."""
+    """Single cases of a test are also collected, because with one unknown name, `make trust` would run no test."""
     named = {test for claim in claims() for test in claim["tests"] if "[" in test}
     options = ["--collect-only", "-q", "-m", "", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *options, *sorted(named)]

@@ -62,12 +62,12 @@ def wrong_lines() -> set[int]:
 
 
 def complaints(text: str) -> set[int]:
-    """Return the lines for which a checker reports an error."""
+    """Return the lines with errors that a checker reports."""
     return {int(number) for number in re.findall(r"use\.py:(\d+)(?::\d+)?(?: -)?:? error", text)}
 
 
 def checked(command: list[str], text: str, folder: Path) -> set[int]:
-    """Return the lines of a caller's file for which a checker reports an error."""
+    """Return the lines of a caller's file with errors that a checker reports."""
     (folder / "use.py").write_text(text)
     done = subprocess.run([*command, str(folder / "use.py")], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stdout + done.stderr

@@ -1,1 +1,1 @@
-"""Commands for maintainers: licences, audit of dependencies, reproducible wheels."""
+"""Commands for maintainers, such as licences, audit of dependencies, reproducible wheels."""

@@ -39,7 +39,7 @@ def main() -> int:
 
 
 def answers(requirements: Path, *options: str) -> list[dict[str, Any]] | None:
-    """Return the answer of pip-audit for each package, None if it got no answer."""
+    """Return the answer of pip-audit for each package, or None if there was no answer."""
     call = [sys.executable, "-m", "pip_audit", "--requirement", str(requirements), "--disable-pip", *options]
     done = subprocess.run([*call, "--format", "json", "--timeout", "20"], capture_output=True, text=True)
     try:

@@ -1,9 +1,9 @@
 """The description on a package index: README.md for readers without a checkout, and the addresses of the project.
 
 The address of the repository is set once, as `repository` in `[tool.voxpop]` of pyproject.toml. If it is empty, no
-address is published: links become plain text and pictures are left out, so that no link leads to a missing page.
-`hatch_build.py` calls this module whenever a wheel or an sdist is built. `python -m tools.description ADDRESS` sets the
-address, and writes it into the commands of all pages.
+address is published, that is, links become plain text and pictures are omitted, so that no link leads to a missing
+page. `hatch_build.py` calls this module whenever a wheel or an sdist is built. `python -m tools.description ADDRESS`
+sets the address, and writes it into the commands of all pages.
 """
 
 import re
@@ -26,7 +26,7 @@ def address_of(pyproject: Mapping[str, Any]) -> str:
 
 
 def urls(address: str) -> dict[str, str]:
-    """Return the addresses of the project, by name; none without a repository."""
+    """Return the addresses of the project, by name; empty without a repository."""
     if not address:
         return {}
     return {"Homepage": address} | {name: f"{address}/blob/main/{page}" for name, page in PAGES.items()}
@@ -36,8 +36,8 @@ def described(text: str, address: str) -> str:
     """Return a page without links that only work in a checkout.
 
     Args:
-        text: text of README.md.
-        address: address of the repository, or empty.
+        text: The text of README.md.
+        address: The address of the repository, or empty.
     """
     if not address:
         return LINK.sub(r"\1", PICTURE.sub("", LINKED_PICTURE.sub("", text)))
@@ -47,7 +47,7 @@ def described(text: str, address: str) -> str:
 
 ROOT = Path(__file__).resolve().parent.parent
 WITH_ADDRESS = ("README.md", "CONTRIBUTING.md", "docs/quickstart.md")
-"""The pages whose commands contain the address of the repository, or ADDRESS as long as it is not set."""
+"""The pages with commands that contain the address of the repository, or ADDRESS as long as it is not set."""
 
 
 def set_address(address: str) -> None:

@@ -17,7 +17,7 @@ INPUT = ROOT / "out" / "memory.parquet"
 
 
 def main() -> int:
-    """Measure the peak memory; return 0 if it is within the bound, else 1."""
+    """Measure the peak memory; return 0 if it is within the bound, and 1 otherwise."""
     times, peak = measured()
     print(f"input {times:.1f} times the bound; peak {peak} MiB of {BOUND >> 20}")
     return 0 if peak << 20 <= BOUND else 1
@@ -66,7 +66,7 @@ def _say(what: str, begun: float) -> None:
 
 
 def megabytes_of(field: str) -> int:
-    """Return a memory field of Linux in MiB: VmHWM is the peak of the process so far, RssFile mapped files."""
+    """Return a memory field of Linux in MiB; VmHWM is the peak of the process so far, RssFile is mapped files."""
     said = re.search(rf"^{field}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
     assert said is not None
     return int(said[1]) >> 10

@@ -1,4 +1,4 @@
-"""Small faults in what runs and in the proof's terms, each of which tests of its area must detect.
+"""Small faults in executed code and in the proof's terms. Tests of its area must detect each of them.
 
 usage: python -m tools.mutants [NAME ...] [--list]
 
@@ -32,7 +32,7 @@ ROUNDED, DECIDE, PEELING = "privacy/test_rounded_noise.py", "privacy/test_decide
 
 
 class Mutant(NamedTuple):
-    """One replacement: the file below `src/voxpop`, the text that occurs once in it, its fault, and tests to run."""
+    """One replacement, with the file below `src/voxpop`, text that occurs once in it, its fault, and tests to run."""
 
     name: str
     file: str
@@ -135,7 +135,7 @@ MUTANTS = (
 
 
 def survives(mutant: Mutant, copy: Path) -> str:
-    """Return how a mutant ended: the test that failed, or "survived"."""
+    """Return the end of a mutant, which is the test that failed, or "survived"."""
     path = copy / "src" / "voxpop" / mutant.file
     source = path.read_text()
     if source.count(mutant.old) != 1:

@@ -10,7 +10,7 @@ def palette(theme: str = "light") -> dict[str, str]:
     """Return colours by the names that the style of the report gives them, such as accent, second, third and ink.
 
     Args:
-        theme: "light" or "dark".
+        theme: The theme, "light" or "dark".
     """
     style = files("voxpop.release.report").joinpath("template/style.css").read_text(encoding="utf-8")
     start = ":root {" if theme == "light" else ':root[data-theme="dark"] {'

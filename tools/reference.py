@@ -1,4 +1,4 @@
-"""The API reference: tables and Sphinx directives for every public name, generated from the `__all__` of each module.
+"""The API reference, with tables and Sphinx directives for every public name, from the `__all__` of each module.
 
 A page of `docs/reference` contains the marker `<!-- public names of: MODULE -->`, and `docs/conf.py` replaces it.
 `tests/test_docs.py` checks that the pages have a marker for each public module. `docs/reference/api.md` lists the same
@@ -32,7 +32,7 @@ MARKER = re.compile(r"<!-- public names of: ([\w.]+) -->")
 
 
 def public_names(module: str) -> list[str]:
-    """Return the public names of a module: its `__all__`, or its public classes."""
+    """Return the public names of a module, which are its `__all__`, or its public classes."""
     found = MODULES[module]
     listed = getattr(found, "__all__", None)
     if listed is None:
@@ -76,7 +76,7 @@ def directives(module: str) -> list[str]:
 
 
 def first_line(value: Any) -> str:
-    """Return the first line of a docstring, or nothing for values without one."""
+    """Return the first line of a docstring, or an empty string for values without one."""
     documented = inspect.ismodule(value) or inspect.isclass(value) or callable(value)
     return (inspect.getdoc(value) or "").partition("\n")[0].replace("|", "\\|") if documented else ""
 
@@ -108,7 +108,7 @@ def plain_page() -> str:
 
 
 def class_entry(name: str, kind: type) -> list[str]:
-    """Return the Markdown of a class: its signature, its fields and its public methods."""
+    """Return the Markdown of a class, with its signature, its fields and its public methods."""
     head = name if issubclass(kind, BaseException) else signature(name, kind)
     parts = [f"\n### {name}\n\n{code(head)}\n\n{plain(first_line(kind))}\n"]
     rows = [(shown, text) for member in sorted(vars_of(kind)) for shown, text in member_row(kind, member)]
@@ -126,7 +126,7 @@ def vars_of(kind: type) -> set[str]:
 
 
 def member_row(kind: type, member: str) -> list[tuple[str, str]]:
-    """Return the row of one member, or none for values that are no methods and no properties."""
+    """Return the row of one member; empty for values that are neither methods nor properties."""
     value = inspect.getattr_static(kind, member)
     if isinstance(value, property) or hasattr(value, "func"):
         return [(member, plain(first_line(getattr(value, "fget", None) or value.func)))]

@@ -40,7 +40,7 @@ def built(folder: Path, name: str = "voxpop") -> Path:
 
 
 def main() -> int:
-    """Return 0 if both wheels of each distribution are the same, else 1; copy one of each to dist/."""
+    """Return 0 if both wheels of each distribution are the same, and 1 otherwise; copy one of each to dist/."""
     (ROOT / "dist").mkdir(exist_ok=True)
     same = True
     for name in PARTS:

@@ -1,7 +1,7 @@
 """Test the wheel as users install it: python -m tools.wheels_tried [FOLDER] [--publish].
 
 The program builds sdist and wheel, checks their descriptions with twine, and installs the wheel into clean
-environments: for each Python of `PYTHONS` on this machine, once with the newest dependencies that the wheel allows and
+environments, for each Python of `PYTHONS` on this machine once with the newest dependencies that the wheel allows and
 once with the oldest. In each environment it releases from a CSV file at the command line, and from Python; then every
 extra must resolve. It prints a table; the exit code is 1 if anything failed. With --publish it also fails if the
 address of the repository is not set.
@@ -69,7 +69,7 @@ def built(folder: Path) -> Path:
 
 
 def described_badly(wheel: Path) -> int:
-    """Return the number of errors in the description for an index: a failure of twine, and relative links."""
+    """Return the number of errors in the description for an index, which are a failure of twine, and relative links."""
     failed = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *wheel.parent.iterdir()], check=False)
     relative = relative_links(description(wheel))
     for link in relative:

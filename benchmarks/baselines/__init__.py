@@ -6,7 +6,7 @@
 | `gram_draws.py` | sequences drawn from the published gram model (CAC12) |
 | `chains.py`, `prefix_trees.py` | sequences by Markov chains of fixed memory, and by prefixes |
 | `greedy.py` | GW (Carvalho, Wang, Gondara, 2022), with its published and a public order |
-| `adaptive.py` | MAD and MAD2R (Chen and others, 2025), reconstructed |
+| `adaptive.py` | MAD and MAD2R (Chen et al., 2025), reconstructed |
 | `gaussian.py` | the basic weighted Gaussian, DP-SIPS (2023), PipelineDP's weighted Gaussian |
 | `renyi.py` | selection by Rényi divergence at one order (2026), reconstructed |
 | `priv_tree.py` | sequences by PrivTree's splits of contexts (Zhang, Xiao, Xie, 2016), from memory |

@@ -1,4 +1,4 @@
-"""MAD and MAD2R, reconstructed: users get back the weight above a limit and spread it over their items.
+"""MAD and MAD2R, reconstructed. Users get back the weight above a limit and spread it over their items.
 
 Source: Chen, Cohen-Addad, Epasto, Zadimoghaddam, "Scalable Private Partition Selection via Adaptive Weighting" (ICML
 2025). We did not have the paper's text or code. The stages and parameters are as described elsewhere (d_max 50, beta
@@ -8,14 +8,14 @@ nothing here is a statement about the paper; compare with care.
 *MAD.* Users with at most d_max items take part. Each user starts with 1 / n for each of its n items. The weight of an
 item above tau = rho + beta sigma returns to the users who gave it, in proportion. Each user adds 1 / d_max of the
 returned weight to each of its items. At the end, every user adds 1 / sqrt(n) - 1 / n. Users with more items give 1 /
-sqrt(n). With even shares, an added user moves the weights by at most sqrt(1 + s (1 - s) / d_max) in l2, where s is the
-share of its weight that is returned: slightly above 1 (1.0025 for d_max 50). `tests/comparisons/test_mad.py` finds this
-distance for this code; `even_sensitivity` derives it.
+sqrt(n). With even shares, an added user moves the weights by at most sqrt(1 + s (1 - s) / d_max) in l2, if s is the
+share of its weight that is returned. This bound is slightly above 1 (1.0025 for d_max 50).
+`tests/comparisons/test_mad.py` finds this distance for this code; `even_sensitivity` derives it.
 
-*MAD2R.* The first round is MAD. The second round leaves out the released items, and the items that are unlikely to be
+*MAD2R.* The first round is MAD. The second round skips the released items, and the items that are unlikely to be
 released (noisy weight + C_ub sigma below the next threshold). An item whose release is already safe (noisy weight -
-C_lb sigma above the threshold) gets less, at least b_min of an even share. The other items share the saved weight, at
-most b_max of an even share each. Uneven shares move the weights further: see `BIASED_SENSITIVITY`.
+C_lb sigma above the threshold) gets less, at least b_min of an even share. All other items share the saved weight, at
+most b_max of an even share each. Uneven shares move the weights further (see `BIASED_SENSITIVITY`).
 """
 
 from dataclasses import dataclass
@@ -41,12 +41,12 @@ class AdaptiveNumbers:
     """The parameters of MAD and MAD2R, as published.
 
     Attributes:
-        most: d_max, most items of a user who takes part in the return of weight.
-        beta: tau is this number of sigmas above the threshold.
-        lower: C_lb.
-        upper: C_ub.
-        least_bias: b_min.
-        most_bias: b_max.
+        most: The maximum number of items of a user who takes part in the return of weight (d_max).
+        beta: The distance of tau from the threshold, in sigma.
+        lower: The parameter C_lb.
+        upper: The parameter C_ub.
+        least_bias: The parameter b_min.
+        most_bias: The parameter b_max.
     """
 
     most: int = 50
@@ -59,16 +59,18 @@ class AdaptiveNumbers:
 
 PUBLISHED: Final = AdaptiveNumbers()
 BIASED_SENSITIVITY: Final = 1.0182
-"""The largest l2 distance found by which one user moves a biased round with the published numbers. The search is a grid
-over the number of the user's items that need less than an even share, and over this smaller share. In the worst case
-found, the items that need 0.6 of a share are full, so the returned weight goes to the other items, which already get
-the most."""
+"""The largest l2 distance found by which one user moves a biased round with the published numbers.
+
+The search is a grid over the number of the user's items that need less than an even share, and over this smaller share.
+In the worst case found, the items that need 0.6 of a share are full, so all other items, which already get the most,
+receive the returned weight.
+"""
 
 
 def even_sensitivity(most: int) -> float:
-    """Return the largest l2 distance by which one user moves MAD with even shares.
+    """Return the largest l2 distance that one user moves MAD with even shares.
 
-    The maximum is reached if half of the user's unit returns to users of the same items. Let the added user hold n <= d
+    The maximum is reached if half of the user's unit returns to users of the same items. Let the added user have n <= d
     items, and let a share s of its unit be returned. Its items that are not full keep 1 - s of the unit. Each item
     gets at most s / d of the returned weight: the n items of the user, and d - n others. The squares add up to at most
     1 + s (2 sqrt(n) / d - 2 / sqrt(n) + 1 / n - s / d), which is largest at n = d and s = 1 / 2.
@@ -81,13 +83,13 @@ def even_sensitivity(most: int) -> float:
 
 
 def adaptive_weights(held: PrivatePairs, shares: Floats, tau: float, most: int) -> Floats:
-    """Return the weights of MAD: float64 (size).
+    """Return the weights of MAD, as float64 (size).
 
     Args:
-        held: pairs of user and item.
+        held: The pairs of user and item.
         shares: float64 (pairs), the share of each item if no weight is returned, at most 1 in l2 per user.
-        tau: weight above which weight is returned.
-        most: d_max.
+        tau: The weight above which weight is returned.
+        most: The maximum number of items of a user who takes part (d_max).
     """
     sizes = np.repeat(held.sizes, held.sizes)
     root = np.sqrt(sizes)
@@ -101,7 +103,7 @@ def adaptive_weights(held: PrivatePairs, shares: Floats, tau: float, most: int) 
 
 
 def even_shares(held: PrivatePairs) -> Floats:
-    """Return 1 / sqrt(n) for each item of a user with n items: float64 (pairs)."""
+    """Return 1 / sqrt(n) for each item of a user with n items, as float64 (pairs)."""
     return np.repeat(np.maximum(held.sizes, 1) ** -0.5, held.sizes)
 
 
@@ -109,9 +111,9 @@ def biased_shares(held: PrivatePairs, bias: Floats, most_bias: float) -> Floats:
     """Return shares that give less to items with a bias below 1, and the saved weight to the user's other items.
 
     Args:
-        held: pairs of user and item.
-        bias: float64 (size), at most 1: the part of an even share that an item needs.
-        most_bias: the largest multiple of an even share that another item gets.
+        held: The pairs of user and item.
+        bias: float64 (size), the part of an even share that an item needs, at most 1.
+        most_bias: The largest multiple of an even share that another item gets.
     """
     mine = bias[held.items]
     low, users, count = mine < 1.0, held.users, held.sizes.size
@@ -123,14 +125,14 @@ def biased_shares(held: PrivatePairs, bias: Floats, most_bias: float) -> Floats:
 
 
 def private_mad(held: PrivatePairs, budget: Budget, limit: int, secret: Secret, *, sensitivity: float = 1.0) -> Mask:
-    """Return which items MAD releases: bool (size).
+    """Return the items that MAD releases, as bool (size).
 
     Args:
-        held: pairs of user and item.
-        budget: epsilon and delta.
-        limit: most items of one user.
-        secret: source of samples and noise.
-        sensitivity: the sensitivity for which the noise is scaled: 1 as published.
+        held: The pairs of user and item.
+        budget: The budget (epsilon and delta).
+        limit: The maximum number of items per user.
+        secret: The source of samples and noise.
+        sensitivity: The sensitivity for which the noise is scaled, 1 as published.
     """
     (scale,) = published_scales(budget, limit, sensitivity=sensitivity)
     left = held.drawn(limit, secret, "mad")
@@ -146,15 +148,15 @@ def private_mad2r(
     split_epsilon: bool = True,
     sensitivity: float = 1.0,
 ) -> Mask:
-    """Return which items MAD2R releases: bool (size).
+    """Return the items that MAD2R releases, as bool (size).
 
     Args:
-        held: pairs of user and item.
-        budget: epsilon and delta.
-        limit: most items of one user, in each round.
-        secret: source of samples and noise.
-        sensitivity: the sensitivity for which the noise of the second round is scaled: 1 as published.
-        split_epsilon: if true, the rounds split epsilon and delta, as published; else both rounds share one
+        held: The pairs of user and item.
+        budget: The budget (epsilon and delta).
+        limit: The maximum number of items per user, in each round.
+        secret: The source of samples and noise.
+        sensitivity: The sensitivity for which the noise of the second round is scaled, 1 as published.
+        split_epsilon: Whether the rounds split epsilon and delta, as published. Otherwise, both rounds share one
             Gaussian budget, as in the rounds of Voxpop.
     """
     first, second = two_scales(budget, limit, sensitivity, split_epsilon=split_epsilon)

@@ -1,7 +1,7 @@
-"""The paper's baselines: set union over grams, without pruning (DPNE, Section 3.1.2).
+"""The paper's baselines, which are set unions over grams, without pruning (DPNE, Section 3.1.2).
 
-All three are private: each gram is an item, and users weigh all grams that they hold. They release fewer grams, since
-most of a user's weight goes to grams that no other user holds.
+All three are private, because each gram is an item, and users weigh all grams that they wrote. They release fewer
+grams, since most of a user's weight is given to grams without other users.
 """
 
 from dataclasses import dataclass
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AllGrams:
-    """All grams of a corpus up to a length, with ids: private, and large (4 bytes per token and length).
+    """All grams of a corpus up to a length, with ids. They are private, and large (4 bytes per token and length).
 
     Attributes:
-        corpus: the source of the grams.
+        corpus: The source of the grams.
         ids: int32 by position, for each length; -1 at positions where no gram of that length starts.
         names: int64 by id, for each length from 2 on: the ids of its prefix and suffix, each one token shorter.
     """
@@ -68,7 +68,7 @@ class AllGrams:
         return len(self.corpus.vocabulary) if length == 1 else self.names[length - 2].size
 
     def order(self, length: int) -> Int64s:
-        """Return the ids of a length from 2 on by rising name; the order is computed once."""
+        """Return the ids of a length from 2 on in increasing order of names. The order is computed once."""
         if length not in self._orders:
             self._orders[length] = np.argsort(self.names[length - 2])
         return self._orders[length]
@@ -86,7 +86,7 @@ class AllGrams:
         return np.hstack([prefixes, suffixes[:, -1:]])
 
     def holdings(self, lengths: list[int]) -> Holdings:
-        """Return the grams of these lengths that users hold; ids of later lengths follow the ids of earlier ones."""
+        """Return the grams of each user with these lengths; ids of later lengths follow the ids of earlier ones."""
         first = np.cumsum([0, *(self.size(length) for length in lengths)])
         columns = [
             np.where(self.ids[length - 1] >= 0, self.ids[length - 1] + start, -1).astype(np.int32)
@@ -97,13 +97,14 @@ class AllGrams:
 
 
 def dpsu_all(grams: AllGrams, budget: Budget, limit: int, seed: int | None = None) -> Release:
-    """Release grams of all lengths by one set union that treats all lengths alike.
+    """Release grams of all lengths by one set union that treats all lengths in the same way.
 
     Args:
-        grams: all grams of the corpus.
-        budget: the epsilon and delta that the release may spend.
-        limit: most grams of one user and length; the limit of the union is this times the number of lengths.
-        seed: makes the release reproducible and NOT private.
+        grams: The grams of the corpus.
+        budget: The epsilon and delta that the release may spend.
+        limit: The maximum number of grams per user and length. The limit of the union is this times the number of
+            lengths.
+        seed: A seed, which makes the release reproducible and NOT private.
     """
     lengths = list(range(1, len(grams.ids) + 1))
     return _union(grams, budget, "DPSU-all", [lengths], limit * len(lengths), seed)

@@ -1,8 +1,9 @@
-"""Chains of fixed memory, for comparison: all n-grams of one length get noise, and nothing is explored.
+"""Chains of fixed memory, for comparison, in which all n-grams of one length get noise, and nothing is explored.
 
-With grams of length 1, the chain is the unigram model: symbols and ends are drawn independently. Beginnings have
-separate contexts, so a sequence of L symbols takes L + 1 steps and the sensitivity is max_length + 1. The release is
-(epsilon, 0)-private for one user added or removed: one histogram with integer Laplace noise, then post-processing.
+With grams of length 1, the chain is the unigram model, in which symbols and ends are drawn independently. Beginnings
+have separate contexts, so a sequence of L symbols takes L + 1 steps and the sensitivity is max_length + 1. The release
+is (epsilon, 0)-private for one user added or removed, because it is one histogram with integer Laplace noise, followed
+by post-processing.
 """
 
 from dataclasses import dataclass
@@ -27,9 +28,9 @@ class Chain:
     """A released chain.
 
     Attributes:
-        width: number of symbols and the end mark.
-        memory: number of preceding symbols on which a step depends.
-        max_length: most symbols of a sequence.
+        width: The number of symbols and the end mark.
+        memory: The number of preceding symbols that determine a step.
+        max_length: The maximum number of symbols per sequence.
         counts: int64 (contexts * width), noisy, at least 0.
     """
 
@@ -61,12 +62,12 @@ def release_chain(
     """Release all grams of one length with noise.
 
     Args:
-        sequences: private sequences, from `one_sequence_each`.
-        alphabet: number of symbols.
-        max_length: most symbols of one sequence.
-        gram: length of the grams; the memory is one less.
-        epsilon: the budget.
-        secret: source of the noise.
+        sequences: The private sequences, from `one_sequence_each`.
+        alphabet: The number of symbols.
+        max_length: The maximum number of symbols per sequence.
+        gram: The length of the grams. The memory is one less.
+        epsilon: The budget.
+        secret: The source of the noise.
 
     Returns:
         The chain, which is public.
@@ -90,11 +91,11 @@ def count_steps(symbols: Int32s, width: int, contexts: int, counts: Int64s) -> N
 
     Args:
         symbols: int32, concatenated sequences, each with its end mark.
-        width: number of symbols and the end mark.
-        contexts: width to the power of the memory.
+        width: The number of symbols and the end mark.
+        contexts: The number of contexts, `width` to the power of the memory.
         counts: int64 (contexts * width), increased in place.
     """
-    # width - 1 in every place: only end marks precede a sequence.
+    # width - 1 in every place, because only end marks precede a sequence.
     context = contexts - 1
     for position in range(symbols.size):
         symbol = symbols[position]
@@ -111,11 +112,11 @@ def draw_chains(
 
     Args:
         seeds: uint64, one per sequence; overwritten.
-        most: most symbols of a sequence.
-        width: number of symbols and the end mark.
-        contexts: width to the power of the memory.
+        most: The maximum number of symbols per sequence.
+        width: The number of symbols and the end mark.
+        contexts: The number of contexts, `width` to the power of the memory.
         sums: float64 (contexts * width), running sums of probabilities within each context.
-        symbols_out: int32, written; room for `most` symbols per seed.
+        symbols_out: int32, written, with space for `most` symbols per seed.
         sizes: int64 by seed, written.
 
     Returns:
@@ -128,7 +129,7 @@ def draw_chains(
         begin = size
         while size - begin < most:
             row = context * width
-            # Inversion: the first symbol whose running sum exceeds a uniform number.
+            # By inversion, the first symbol with a running sum above a uniform number.
             place = uniform(state)
             symbol = 0
             while symbol < width - 1 and sums[row + symbol] <= place:

@@ -1,4 +1,4 @@
-"""Draws from the published gram model (CAC12), for comparison: stronger than the paper's own synthesis.
+"""Draws from the published gram model (CAC12), for comparison, which are stronger than the paper's own synthesis.
 
 The synthesis of 4.3.5 draws too many sequences, and they are too short. Here sequences are drawn from the consistent
 counts, with beginnings that are estimated from these counts, so that comparisons do not profit from that weakness. All
@@ -56,7 +56,7 @@ def step_of(node: Any, symbol: Any, starts: Int64s, symbols: Int32s, child: Int3
 
 @jit
 def _pick(node: Any, place: Any, starts: Int64s, sums: Floats) -> Any:
-    """Return the first entry of a node whose running sum exceeds `place`, or -1."""
+    """Return the first entry of a node with a running sum above `place`, or -1."""
     low, high = starts[node], starts[node + 1]
     if low == high or place >= sums[high - 1]:
         return -1
@@ -80,7 +80,7 @@ def _draw(
     rest: Floats,
     state: Uint64s,
 ) -> Any:
-    """Draw a symbol at a node, falling back to its neighbours for symbols without an entry."""
+    """Draw a symbol at a node, with its neighbours for symbols without an entry."""
     at = node
     for _ in range(100_000):
         entry = _pick(at, uniform(state), starts, sums)
@@ -90,11 +90,11 @@ def _draw(
         if entry >= 0:
             symbol = symbols[entry]
         else:
-            # A symbol without an entry: drawn from all symbols, and drawn again if it has an entry.
+            # A symbol without an entry is drawn from all symbols, and drawn again if it has an entry.
             symbol = np.int32(uniform(state) * width)
             if rest[at] == 0.0 or entry_of(at, symbol, starts, symbols) >= 0:
                 continue
-        # Move the draw from `at` to the preceding node if that node has no entry for the symbol; else draw again.
+        # Move the draw from `at` to the preceding node if that node has no entry for the symbol; otherwise, draw again.
         while at != node:
             before = node
             while neighbour[before] != at:
@@ -121,11 +121,11 @@ def sample_sequences(
 
     Args:
         seeds: uint64, one per sequence; overwritten.
-        most: most symbols of a sequence.
-        width: number of symbols and the end mark.
-        tree: starts, symbols, child, running sums, neighbour, rest.
-        first_round: starts, symbols, child, running sums of the openings, the beginnings of sequences.
-        symbols_out: int32, written; room for `most` symbols per seed.
+        most: The maximum number of symbols per sequence.
+        width: The number of symbols and the end mark.
+        tree: The starts, symbols, child, running sums, neighbour, rest.
+        first_round: The starts, symbols, child and running sums of the openings, which are the beginnings of sequences.
+        symbols_out: int32, written, with space for `most` symbols per seed.
         sizes: int64 by seed, written.
 
     Returns:
@@ -166,9 +166,9 @@ class Tree:
     """The released grams of a tree as a list of entries by node.
 
     Attributes:
-        width: number of symbols and the end mark, which is symbol `width - 1`.
+        width: The number of symbols and the end mark, which is symbol `width - 1`.
         starts: int64 (nodes + 1), where each node's entries begin.
-        symbols: int32 by entry, rising within a node.
+        symbols: int32 by entry, increasing within a node.
         counts: int64 by entry, noisy.
         chances: float64 by entry, consistent probabilities.
         child: int32 by entry, the child node, or -1.
@@ -231,11 +231,11 @@ class Openings:
 
     Attributes:
         starts: int64 (openings + 1), where each opening's entries begin.
-        symbols: int32 by entry, rising within an opening.
+        symbols: int32 by entry, increasing within an opening.
         chances: float64 by entry, the probability that the symbol follows the opening.
         child: int32 by entry, the opening that is one symbol longer, or -1.
         factors: float64 by opening, the factor on the node's probabilities for symbols without an entry.
-        sequences: estimated number of sequences.
+        sequences: The estimated number of sequences.
     """
 
     starts: Int64s
@@ -248,7 +248,7 @@ class Openings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Level:
-    """Openings of one length: their nodes, the number of sequences that begin with each, and their entries."""
+    """Openings of one length, with their nodes, the number of sequences that begin with each, and their entries."""
 
     nodes: Int32s
     sizes: Floats
@@ -262,7 +262,7 @@ def find_openings(tree: Tree) -> Openings:
     """Return the beginnings of the sequences of a tree.
 
     Args:
-        tree: a released tree, which is public.
+        tree: A released tree, which is public.
 
     Returns:
         The openings, up to the length at which the counts of the tree still distinguish them from other places.
@@ -286,11 +286,11 @@ def _first_symbols(tree: Tree) -> tuple[_Level, float]:
     singles = np.flatnonzero(tree.depths == 1)
     entries = np.arange(tree.starts[singles[0]], tree.starts[singles[-1] + 1]) if singles.size else np.empty(0, int)
     nodes = tree.node_of(entries)
-    # P(y), float64 (width): the root's probability of each symbol y.
+    # P(y), float64 (width), the root's probability of each symbol y.
     unigrams = np.full(end + 1, tree.rest[0])
     unigrams[tree.symbols[root]] = tree.chances[root]
     falls = tree.rest[nodes] < 0.0
-    # By entry zy below a symbol z: the probability of y there if z has no entry for it, P(y) or rest(z).
+    # By entry zy below a symbol z, the probability of y there if z has no entry for it, P(y) or rest(z).
     base = np.where(falls, unigrams[tree.symbols[entries]], tree.rest[nodes])
     # The number of times y follows any symbol: the sum over z of c(z) P_z(y). First the entries, as differences from
     # the base; then the base, for all y at once.
@@ -300,7 +300,7 @@ def _first_symbols(tree: Tree) -> tuple[_Level, float]:
     behind += tree.totals[singles][falls].sum() * unigrams
     closed = tree.child[root] < 0  # symbols without a node: the root's probabilities apply to the next symbol
     behind[tree.symbols[root]] += tree.counts[root][closed].sum() * tree.chances[root]
-    # s(y) = c(y) - sum over z of c(zy): an occurrence of y that follows no symbol begins a sequence.
+    # s(y) = c(y) - sum over z of c(zy), because an occurrence of y that follows no symbol begins a sequence.
     sizes = np.maximum(tree.counts[root] - behind[tree.symbols[root]], 0.0)
     if sizes.sum() <= 0.0:
         sizes = tree.counts[root].astype(np.float64)
@@ -324,7 +324,7 @@ def _leading_on(tree: Tree, level: _Level) -> tuple[Int64s, Int32s, Floats]:
     nodes = np.where(place >= 0, tree.child[place], -1)
     # s(gy) = s(g) times the probability of y after the beginning g.
     sizes = level.sizes[level.rows] * level.chances
-    # Nodes that are the suffix, one symbol shorter, of some node: only their counts distinguish beginnings.
+    # Nodes that are the suffix, one symbol shorter, of some node. Only their counts distinguish beginnings.
     used = np.zeros(tree.nodes, np.bool_)
     used[tree.neighbour[tree.depths[tree.neighbour] == tree.depths - 1]] = True
     used[0] = False
@@ -339,7 +339,8 @@ def chances_of(tree: Tree, nodes: Int32s, symbols: Int32s) -> Floats:
 
 def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     """Return the symbols that follow each opening, from the deviations of all longer nodes that end in it."""
-    # Openings g are the rows here. `longer` are the nodes zg, whose neighbour is g; `entries` are all zgy below them.
+    # Openings g are the rows here. `longer` contains the nodes zg with the neighbour g; `entries` contains all zgy
+    # below.
     row_of = np.full(tree.nodes, -1, np.int64)
     row_of[nodes] = np.arange(nodes.size)
     longer = np.flatnonzero((row_of[tree.neighbour] >= 0) & (tree.depths[tree.neighbour] == tree.depths - 1))
@@ -350,7 +351,8 @@ def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     factor = np.where(tree.rest[longer] < 0.0, 1.0, 0.0)
     fallen = np.repeat(factor, spans) * chances_of(tree, shorter, tree.symbols[entries])
     # By entry: -c(zg) (P_zg(y) - factor P_g(y)). The difference from -c(zg) (P_zg(y) - P_g(y)), the equation above, is
-    # c(zg) (1 - factor) P_g(y), for entries and all other symbols alike: `everywhere` holds its sum over z, by row.
+    # c(zg) (1 - factor) P_g(y), both for entries and for all other symbols. `everywhere` contains its sum over z, by
+    # row.
     deviation = -np.repeat(tree.totals[longer], spans) * (tree.chances[entries] - fallen)
     everywhere = _sums(row_of[tree.neighbour[longer]], tree.totals[longer] * (1.0 - factor), nodes.size)
     # Include the entries of g, so that every symbol with an entry at g gets a row even without a deviation.
@@ -363,11 +365,12 @@ def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     )
     distinct, inverse = np.unique(keys, return_inverse=True)
     rows, symbols = np.divmod(distinct, tree.width)
-    # By pair (g, y): P_g(y), and the whole deviation of s(gy) from s(g) P_g(y).
+    # By pair (g, y), P_g(y), and the whole deviation of s(gy) from s(g) P_g(y).
     plain = chances_of(tree, nodes[rows], symbols.astype(np.int32))
     raw = _sums(inverse, np.concatenate([deviation, np.zeros(own.size)]), distinct.size) + everywhere[rows] * plain
-    # The variance of the deviation: Laplace noise of scale b has variance 2 b^2. There is one term for each zgy, and
-    # one for gy, whose count enters through P_g(y) with weight sum over z of c(zg) / c(g).
+    # The variance of the deviation. Laplace noise of scale b has variance 2 b^2. There is one term for each zgy, and
+    # one
+    # for gy, because its count enters through P_g(y) with weight sum over z of c(zg) / c(g).
     noise = _sums(inverse, np.concatenate([2.0 * np.repeat(tree.scales[longer] ** 2, spans), 0.0 * own]), distinct.size)
     covered = _sums(row_of[tree.neighbour[longer]], tree.totals[longer], nodes.size) / np.maximum(tree.totals[nodes], 1)
     noise += (2.0 * covered**2 * tree.scales[nodes] ** 2)[rows]
@@ -420,11 +423,11 @@ class Sampler:
     """A tree prepared for drawing.
 
     Attributes:
-        tree: the tree with a probability of the end at the root, for places without other information.
-        openings: the beginnings of sequences.
+        tree: The tree with a probability of the end at the root, for places without other information.
+        openings: The beginnings of sequences.
         sums: float64 by entry of the tree, running sums of probabilities within each node.
-        opening_sums: the same for openings.
-        max_length: most symbols of a sequence.
+        opening_sums: float64 by entry of the openings, running sums in the same way.
+        max_length: The maximum number of symbols per sequence.
     """
 
     tree: Tree
@@ -461,12 +464,12 @@ class Sampler:
 def _with_end_at_root(tree: Tree, sequences: float) -> Tree:
     """Add an entry for the end to the root, with the mean probability of an end after a symbol that has a node."""
     followed = tree.totals[tree.depths == 1].sum()
-    # Sequences divided by symbols: the probability that a symbol is the last one.
+    # The number of sequences divided by that of symbols, which is the probability that a symbol is the last one.
     ending = min(1.0, sequences / followed) if followed > 0.0 else 0.0
     place = int(tree.starts[1])
     chances = tree.chances.copy()
     known = 1.0 - tree.rest[0]
-    # The root's probability of symbols without an entry is scaled alike, so that all probabilities sum to 1.
+    # The root's probability of symbols without an entry has the same factor, so that all probabilities sum to 1.
     chances[:place] *= (1.0 - ending) / known
     rest = tree.rest.copy()
     rest[0] *= (1.0 - ending) / known
@@ -487,6 +490,6 @@ def _running_sums(chances: Floats, starts: Int64s) -> Floats:
     """Return the sum of probabilities up to and including each entry, within its node."""
     total = np.cumsum(chances)
     before = np.concatenate([[0.0], total])[starts[:-1]]
-    # By entry: the running sum minus the running sum before the first entry of the node.
+    # By entry, the running sum minus the running sum before the first entry of the node.
     sums: Floats = total - np.repeat(before, np.diff(starts))
     return sums

@@ -1,25 +1,28 @@
-"""GW, greedy updates without sampling: the published algorithm that releases the most words, and a private variant.
+"""GW, greedy updates without sampling, is the published algorithm that releases the most words.
+
+This module also has a private variant.
 
 Source: Carvalho, Wang, Gondara, "Incorporating Item Frequency for Differentially Private Set Union" (AAAI 2022), as
-in its authors' code. Users come in random order. Each user spends an l1 budget of 1 on its items below the cutoff: it
-fills one item after the other, its most frequent item first. Every item that at least one user holds gets Laplace noise
+in its authors' code. Users are in random order. Each user spends an l1 budget of 1 on its items below the cutoff. It
+fills one item after the other, its most frequent item first. Every item with at least one user gets Laplace noise
 of scale b = 1 / epsilon. Items above rho = 1 - b ln(2 delta) are released. The cutoff is rho + alpha b.
 
 *Sensitivity.* If the order of a user's items is public, or a function of this user's data only, one user moves the
 weights by at most 1 in l1 (`tests/comparisons/test_greedy.py` searches for violations in the kernel, and detects an
 order by weight).
 
-*Novel items.* GW claims to need no limit: the first novel item of a user gets the entire remaining budget of the user,
-so only one novel item has weight. But noise alone lifts each of the user's other novel items above rho with
-probability delta e^-epsilon. If a user has n novel items, the probability that any of them is released is delta (1 +
-(n - 1) e^-epsilon): 51 times delta for 1,000 items at epsilon 3, for any order of users. So without a limit GW is not
-(epsilon, delta)-private. Testing only items of positive weight does not repair the proof: an item that other users hold
-may have weight only because the added user saved them some of their budget, and one order of users gives a hundred such
-items (the test contains this order, with 5 times delta). `limit=` makes GW private: at most that number of items of a
-user, drawn uniformly, and rho for delta / (1 + (limit - 1) e^-epsilon).
+*Novel items.* GW claims to need no limit, because the first novel item of a user gets the entire remaining budget of
+the user, so only one novel item has weight. But noise by itself lifts each of the user's other novel items above rho
+with probability delta e^-epsilon. If a user has n novel items, the probability that any of them is released is delta
+(1 + (n - 1) e^-epsilon). For 1,000 items at epsilon 3 this is 51 times delta, for any order of users. So without a
+limit GW is not (epsilon, delta)-private. Testing only items of positive weight does not repair the proof: an item of
+other users may have weight only because the added user saved them some of their budget, and one order of users gives a
+hundred such items (the test contains this order, with 5 times delta). `limit=` makes GW private. It keeps at most that
+number of items per user, drawn uniformly, and uses rho for delta / (1 + (limit - 1) e^-epsilon).
 
 Verified: the steps by comparison with the authors' code, the sensitivity by search, novelty by the exact distribution.
-Not verified: the paper's own tables, whose data differ. Noise is drawn in doubles here, but never in Voxpop's releases.
+Not verified: the paper's own tables, which use different data. Noise is drawn in doubles here, but never in Voxpop's
+releases.
 """
 
 from dataclasses import dataclass
@@ -43,9 +46,9 @@ class GreedyNumbers:
     """The public numbers of GW.
 
     Attributes:
-        scale: b of the Laplace noise.
-        threshold: rho.
-        cutoff: weight at which items stop rising.
+        scale: The scale b of the Laplace noise.
+        threshold: The threshold rho.
+        cutoff: The weight above which items receive no more weight.
     """
 
     scale: float
@@ -68,7 +71,7 @@ class GreedyNumbers:
 
 
 def by_own_frequency(held: PrivatePairs) -> PrivatePairs:
-    """Return the pairs in the published order: the most frequent items of a user first."""
+    """Return the pairs in the published order, with the most frequent items of a user first."""
     return held.in_order(-held.times)
 
 
@@ -76,8 +79,8 @@ def by_public_rank(held: PrivatePairs, rank: Int64s) -> PrivatePairs:
     """Return the pairs in a public order, such as the shortest word first (not in the paper).
 
     Args:
-        held: pairs of user and item.
-        rank: integers (items), a function of nothing but the item.
+        held: The pairs of user and item.
+        rank: integers (items), a function of only the item.
     """
     return held.in_order(rank[held.items])
 
@@ -85,14 +88,14 @@ def by_public_rank(held: PrivatePairs, rank: Int64s) -> PrivatePairs:
 def private_greedy(
     ordered: PrivatePairs, budget: Budget, secret: Secret, alpha: float = 3.0, limit: int | None = None
 ) -> Mask:
-    """Return which items GW releases: bool (size).
+    """Return the items that GW releases, as bool (size).
 
     Args:
-        ordered: pairs of user and item, each user's items in the order in which they get weight.
-        budget: epsilon and delta.
-        secret: source of samples, of the order of users and of noise.
-        alpha: distance of the cutoff from the threshold, in b.
-        limit: most items of one user; None is as published and not (epsilon, delta)-private.
+        ordered: The pairs of user and item, with each user's items in the order in which they get weight.
+        budget: The budget (epsilon and delta).
+        secret: The source of samples, of the order of users and of noise.
+        alpha: The distance of the cutoff from the threshold, in b.
+        limit: The maximum number of items per user; None is as published and not (epsilon, delta)-private.
     """
     numbers, unit = GreedyNumbers.of(budget, alpha, limit or 1), 1 << BITS
     held = ordered if limit is None else ordered.drawn(limit, secret, "greedy")

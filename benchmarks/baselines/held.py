@@ -20,13 +20,13 @@ Mask = Bools
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivatePairs:
-    """Distinct pairs of user and item. Private: for comparisons on public data, never part of a release.
+    """Distinct pairs of user and item. They are private, for comparisons on public data, and never part of a release.
 
     Attributes:
         items: int32 (pairs), the items of all users, user by user.
         starts: int64 (users + 1), where each user's items begin.
-        times: int32 (pairs), the number of times that the user holds the item.
-        size: number of possible items; ids are below it.
+        times: int32 (pairs), the number of times that the user has the item.
+        size: The number of possible items; ids are below it.
 
     Example:
         >>> import polars as pl
@@ -54,41 +54,41 @@ class PrivatePairs:
 
     @property
     def sizes(self) -> Int64s:
-        """Number of items of each user: int64 (users)."""
+        """Number of items of each user, as int64 (users)."""
         return np.diff(self.starts)
 
     @property
     def users(self) -> Int64s:
-        """User of each pair: int64 (pairs)."""
+        """User of each pair, as int64 (pairs)."""
         return np.repeat(np.arange(self.starts.size - 1), self.sizes)
 
     def holders(self) -> Int64s:
-        """Return the number of users of each item: int64 (size)."""
+        """Return the number of users of each item, as int64 (size)."""
         return np.bincount(self.items, minlength=self.size)
 
     def missing_mass(self, released: Mask) -> float:
-        """Return the share of all pairs whose item is not released (Dick, Joseph and Raman, 2026, Definition 2.2).
+        """Return the share of pairs of unreleased items (Dick, Joseph and Raman, 2026, Definition 2.2).
 
         Args:
-            released: bool (size).
+            released: bool (size), the released items.
         """
         holders = self.holders()
         return float(holders[~released].sum() / max(holders.sum(), 1))
 
     def in_order(self, rank: Int64s | Int32s) -> "PrivatePairs":
-        """Return the pairs with each user's items by rising rank; ties keep their order.
+        """Return the pairs with each user's items in increasing order of rank; ties keep their order.
 
         Args:
-            rank: integers (pairs).
+            rank: integers (pairs), the rank of each pair.
         """
         order = np.lexsort((rank, self.users))
         return replace(self, items=self.items[order], times=self.times[order])
 
     def where(self, kept: Mask) -> "PrivatePairs":
-        """Return a part of the pairs; the users stay the same.
+        """Return a part of the pairs, with the same users.
 
         Args:
-            kept: bool (pairs).
+            kept: bool (pairs), the pairs of the part.
         """
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)])[self.starts]
         return replace(self, items=self.items[kept], starts=starts, times=self.times[kept])
@@ -97,9 +97,9 @@ class PrivatePairs:
         """Return at most `limit` items of each user, drawn uniformly without replacement.
 
         Args:
-            limit: most items of one user.
-            secret: source of the draws.
-            purpose: name of the draws; another name gives other draws.
+            limit: The maximum number of items per user.
+            secret: The source of the draws.
+            purpose: The name of the draws; another name gives other draws.
         """
         if self.sizes.max(initial=0) <= limit:
             return self
@@ -112,7 +112,7 @@ class PrivatePairs:
 
 
 def private_released(corpus: "LocalCorpus", release: "Release") -> Mask:
-    """Return which items of the vocabulary a release names: bool by id."""
+    """Return the items of the vocabulary in a release, as bool by id."""
     words = pl.Series(values=corpus.vocabulary, dtype=pl.String)
     named = pl.Series(values=[gram for (gram,) in release.each_gram()], dtype=pl.String)
     mask: Mask = words.is_in(named.implode()).to_numpy()
@@ -120,5 +120,5 @@ def private_released(corpus: "LocalCorpus", release: "Release") -> Mask:
 
 
 def private_missing_mass(corpus: "LocalCorpus", release: "Release") -> float:
-    """Return the share of all pairs of user and item whose item is not released; see `PrivatePairs.missing_mass`."""
+    """Return the share of all pairs of user and item without a released item (see `PrivatePairs.missing_mass`)."""
     return PrivatePairs.of(corpus).missing_mass(private_released(corpus, release))

@@ -1,8 +1,8 @@
-"""A k-hitting set: k items such that many users hold at least one of them.
+"""A k-hitting set, which consists of k items such that many users have at least one of them.
 
 Source: Dick, Joseph, Raman, "Missing Mass for Differentially Private Domain Discovery" (arXiv 2603.14016, ICLR 2026).
-Only summaries of the paper were available: half of the budget finds a domain, the other half runs a known-domain
-algorithm, which repeatedly picks the item that most remaining users hold and removes these users. Each pick here is an
+Only summaries of the paper were available. Half of the budget finds a domain, and the other half runs a known-domain
+algorithm, which repeatedly picks the item with the most remaining users and removes these users. Each pick here is an
 exponential mechanism, and the picks are composed like the picks of a ranking (docs/privacy/top.md), which may differ
 from the paper.
 """
@@ -18,14 +18,14 @@ from voxpop.privacy.secret import Secret
 
 
 def private_hitting_set(held: PrivatePairs, domain: Mask, picks: int, budget: Budget, secret: Secret) -> Int64s:
-    """Return the ids of the picks: int64 (picks), fewer if the domain is smaller.
+    """Return the ids of the picks, as int64 (picks), fewer if the domain is smaller.
 
     Args:
-        held: pairs of user and item.
+        held: The pairs of user and item.
         domain: bool (size), the released items.
-        picks: k.
-        budget: epsilon and delta of all picks.
-        secret: source of noise.
+        picks: The number of picks k.
+        budget: The epsilon and delta of all picks.
+        secret: The source of noise.
     """
     places = np.flatnonzero(domain)
     picks = min(picks, places.size)
@@ -41,6 +41,6 @@ def private_hitting_set(held: PrivatePairs, domain: Mask, picks: int, budget: Bu
 
 
 def private_users_hit(held: PrivatePairs, chosen: Int64s) -> float:
-    """Return the share of users who hold a chosen item."""
+    """Return the share of users with a chosen item."""
     hit = np.unique(held.users[np.isin(held.items, chosen)]).size
     return hit / max(held.sizes.size, 1)

@@ -1,4 +1,4 @@
-"""Kernels of the baselines: the number of times that a user holds each item, and greedy shares."""
+"""Kernels of the baselines for the number of times that a user has each item, and for greedy shares."""
 
 import numpy as np
 from numba import njit
@@ -41,7 +41,7 @@ def pour_in_order(histogram: Int64s, items: Int32s, starts: Int64s, users: Int64
         items: int32, the distinct items of all users, each user's items in the order in which they get weight.
         starts: int64 (users + 1), where each user's items begin.
         users: int64, the order of the users.
-        cutoff: int, weight at which items stop rising.
+        cutoff: int, the weight above which items receive no more weight.
         unit: int, the total weight that one user gives.
     """
     for user in users:
@@ -49,7 +49,8 @@ def pour_in_order(histogram: Int64s, items: Int32s, starts: Int64s, users: Int64
         for pair in range(starts[user], starts[user + 1]):
             if left == 0:
                 break
-            # Greedy: the weight of an item depends on all items before it. For comparisons only.
+            # The kernel is greedy, because the weight of an item depends on all items before it. It is for comparisons
+            # only.
             poured = min(left, cutoff - histogram[items[pair]])
             histogram[items[pair]] += poured
             left -= poured

@@ -1,10 +1,10 @@
-"""A noisy prefix tree, for comparison: after Chen, Fung, Desai and Sossou (KDD 2012), from memory.
+"""A noisy prefix tree, for comparison, after Chen, Fung, Desai and Sossou (KDD 2012), from memory.
 
-Each level of the tree counts the users whose sequence begins with each prefix. One user changes a level by 1, and each
-level gets epsilon / height. Prefixes whose noisy count exceeds two standard deviations of the noise are extended. From
-the root down, children that add up to more than their parent are lowered evenly. The count of a parent minus the counts
-of its children is the number of sequences that end there. The paper's isotonic smoothing along paths is left out, so
-this estimate is simpler than the published one. The release is (epsilon, 0)-private for one user added or removed.
+Each level of the tree counts the users by the prefix of their sequence. One user changes a level by 1, and each level
+gets epsilon / height. Prefixes with a noisy count above two standard deviations of the noise are extended. From the
+root down, children that add up to more than their parent are lowered evenly. The count of a parent minus the counts of
+its children is the number of sequences that end there. The paper's isotonic smoothing along paths is omitted, so this
+estimate is simpler than the published one. The release is (epsilon, 0)-private for one user added or removed.
 """
 
 from dataclasses import dataclass
@@ -51,11 +51,11 @@ def release_prefix_tree(sequences: Int32s, alphabet: int, height: int, epsilon: 
     """Release the prefixes of sequences with noise.
 
     Args:
-        sequences: private sequences, from `one_sequence_each`.
-        alphabet: number of symbols.
-        height: length of the longest prefix.
-        epsilon: the budget.
-        secret: source of the noise.
+        sequences: The private sequences, from `one_sequence_each`.
+        alphabet: The number of symbols.
+        height: The length of the longest prefix.
+        epsilon: The budget.
+        secret: The source of the noise.
 
     Returns:
         The tree, which is public.
@@ -94,7 +94,7 @@ def release_prefix_tree(sequences: Int32s, alphabet: int, height: int, epsilon: 
 def _noisy_children(
     keys: Int64s, held: Int64s, rows: int, alphabet: int, rate: Fraction, secret: Secret, first: int
 ) -> Int64s:
-    """Return the noisy count of every child except the end mark, whose count follows from the counts of prefixes."""
+    """Return the noisy count of every child except the end mark, which follows from the counts of prefixes."""
     counts = np.zeros((rows, alphabet + 1), np.int64)
     counts.ravel()[keys] = held
     counts = counts[:, :alphabet]

@@ -1,4 +1,4 @@
-"""PrivTree's sequence model, for comparison: after Zhang, Xiao and Xie (SIGMOD 2016), from memory.
+"""PrivTree's sequence model, for comparison, after Zhang, Xiao and Xie (SIGMOD 2016), from memory.
 
 Contexts are split by thresholds that need no share of the budget per level. A context v of length d has the score
 c(v) = |hist(v)| - max hist(v), and is split if max(c(v) - d delta, theta - delta) + Laplace(lambda) > theta, with
@@ -31,8 +31,8 @@ class PrivTree:
     """A tree of contexts with noisy counts at its leaves.
 
     Attributes:
-        tree: the counts of inner nodes are the sums over their leaves.
-        max_length: most symbols of a sequence.
+        tree: The tree, in which the counts of inner nodes are the sums over their leaves.
+        max_length: The maximum number of symbols per sequence.
     """
 
     tree: ContextTree
@@ -60,11 +60,11 @@ def release_priv_tree(sequences: Int32s, alphabet: int, max_length: int, epsilon
     """Split contexts by noisy scores and count the symbols that follow the leaves.
 
     Args:
-        sequences: private sequences, from `one_sequence_each`.
-        alphabet: number of symbols.
-        max_length: most symbols of one sequence.
-        epsilon: the budget.
-        seed: seed of the noise.
+        sequences: The private sequences, from `one_sequence_each`.
+        alphabet: The number of symbols.
+        max_length: The maximum number of symbols per sequence.
+        epsilon: The budget.
+        seed: The seed of the noise.
 
     Returns:
         The tree. No guarantee is claimed for it; see above.

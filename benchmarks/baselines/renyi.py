@@ -1,16 +1,15 @@
 """Selection with the largest release probabilities that one order of Rényi differential privacy permits.
 
 Source: Harrison, Manurangsi, "Optimal partition selection with Rényi differential privacy" (arXiv 2603.09167, 2026).
-Only the abstract was available: a selection function for weights bounded in l2, optimal at one order, which replaces
-the Gaussian mechanism in PolicyGaussian and MAD2R. The function here is our derivation (docs/privacy/set-only.md), with
-w and x <= 1 on a grid:
+Only the abstract was available. It describes a selection function for weights bounded in l2, optimal at one order,
+which replaces the Gaussian mechanism in PolicyGaussian and MAD2R. The function here is our derivation
+(docs/privacy/set-only.md), with w and x <= 1 on a grid:
 
     pi(w) = min(1 - exp(-lambda w^2) for w <= 1, min over x of F_x(pi(w - x)) with w - x >= 1 / sqrt(limit))
     F_x(p) = the largest q with D_a(q || p) <= tau x^2 and D_a(p || q) <= tau x^2, of Bernoulli distributions
-
 The proof covers even shares on the grid. For the weights of PolicyGaussian and MAD2R, which can be below 1 /
 sqrt(limit), no proof is available here, so results of these two favour the competitor. MAD2R needs the noisy weights of
-its first round, which stays Gaussian.
+its first round, which remains Gaussian.
 """
 
 from dataclasses import dataclass
@@ -40,7 +39,7 @@ HALVINGS: Final = 50
 LAST: Final = log(1e9)
 """The logit of the last probability."""
 WIDEST: Final = 40.0
-"""An upper bound of the rise of the logit in one step."""
+"""An upper bound of the increase of the logit in one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ class Selection:
 
     Attributes:
         chances: float64, at weights 0, `step`, 2 `step`, ...; the last is at least 1 - 1e-9.
-        step: the grid step.
+        step: The grid step.
     """
 
     chances: Floats
@@ -60,7 +59,7 @@ class Selection:
         return float(np.searchsorted(self.chances, chance)) * self.step
 
     def passed(self, weights: Floats, secret: Secret, purpose: str) -> Mask:
-        """Return the released items; weights between grid points are rounded down: bool (size)."""
+        """Return the released items, with weights between grid points rounded down, as bool (size)."""
         place = np.minimum((weights / self.step + 1e-9).astype(np.int64), self.chances.size - 1)
         released: Mask = uniform(secret, purpose, weights.size) < self.chances[place]
         return released
@@ -70,11 +69,11 @@ def selection(order: float, tau: float, rate: float, least: float, step: float) 
     """Return the largest release probabilities at one order.
 
     Args:
-        order: a, above 1.
-        tau: divergence of one user at that order.
-        rate: lambda: novel items of one user are released with probability at most 1 - exp(-lambda).
-        least: the lowest positive weight of an item, rounded down to the grid.
-        step: the grid step of weights.
+        order: The order a, above 1.
+        tau: The divergence of one user at that order.
+        rate: The rate lambda; novel items of one user are released with probability at most 1 - exp(-lambda).
+        least: The lowest positive weight of an item, rounded down to the grid.
+        step: The grid step of weights.
     """
     logits = _logits(order, tau, rate, max(1, int(least / step + 1e-9)), int(1 / step + 1e-9), step)
     return Selection(expit(logits), step)
@@ -85,12 +84,12 @@ def _logits(order: float, tau: float, rate: float, first: int, moves: int, step:
     """Return the logits of the release probabilities.
 
     Args:
-        order: a.
-        tau: divergence of one user.
-        rate: lambda.
-        first: the lowest positive weight, in steps.
-        moves: weight 1, in steps.
-        step: the grid step.
+        order: The order a.
+        tau: The divergence of one user.
+        rate: The rate lambda.
+        first: The lowest positive weight, in steps.
+        moves: The weight 1, in steps.
+        step: The grid step.
     """
     logits = np.full(1 << 16, -np.inf)
     place = first - 1
@@ -127,12 +126,12 @@ def _log_chance(logit: float) -> float:
 
 
 def divergence_at(order: float, epsilon: float, delta: float) -> float:
-    """Return the divergence at which an order gives (epsilon, delta) (Canonne, Kamath, Steinke)."""
+    """Return the divergence that gives (epsilon, delta) at an order (Canonne, Kamath, Steinke)."""
     return epsilon + (log(delta * (order - 1)) - order * log1p(-1 / order)) / (order - 1)
 
 
 def novelty_rate(order: float, tau: float, delta: float, limit: int) -> float:
-    """Return the largest lambda of one round: novel items take their share from the divergence of the others."""
+    """Return the largest lambda of one round, in which novel items reduce the divergence of all other items."""
     most = (limit - 1) / limit
     low, high = 0.0, min(-log1p(-delta), tau)
     for _ in range(HALVINGS):
@@ -159,7 +158,7 @@ def one_round(budget: Budget, limit: int) -> Selection:
 
 
 def private_weighted_renyi(held: PrivatePairs, budget: Budget, limit: int, secret: Secret) -> Mask:
-    """Return the items that even l2 shares release with this selection: bool (size)."""
+    """Return the items that even l2 shares release with this selection, as bool (size)."""
     left = held.drawn(limit, secret, "weighted renyi")
     chosen = one_round(budget, limit)
     shares = np.floor(even_shares(left) / chosen.step + 1e-9) * chosen.step
@@ -167,14 +166,14 @@ def private_weighted_renyi(held: PrivatePairs, budget: Budget, limit: int, secre
 
 
 def private_policy_renyi(held: PrivatePairs, budget: Budget, limit: int, secret: Secret, alpha: float = 5.0) -> Mask:
-    """Return the items that PolicyGaussian releases with this selection: bool (size).
+    """Return the items that PolicyGaussian releases with this selection, as bool (size).
 
     Args:
-        held: pairs of user and item.
-        budget: epsilon and delta.
-        limit: most items of one user.
-        secret: source of samples and of random decisions.
-        alpha: weights stop rising where a Gaussian with a cutoff of `alpha` noise scales has the same probability.
+        held: The pairs of user and item.
+        budget: The budget (epsilon and delta).
+        limit: The maximum number of items per user.
+        secret: The source of samples and of random decisions.
+        alpha: The cutoff of a Gaussian, in noise scales. Weights stop where that Gaussian has the same probability.
     """
     left = held.drawn(limit, secret, "policy renyi")
     chosen = one_round(budget, limit)
@@ -185,7 +184,7 @@ def private_policy_renyi(held: PrivatePairs, budget: Budget, limit: int, secret:
 
 
 def private_mad2r_renyi(held: PrivatePairs, budget: Budget, limit: int, secret: Secret) -> Mask:
-    """Return the items that MAD2R releases with this selection in its second round: bool (size).
+    """Return the items that MAD2R releases with this selection in its second round, as bool (size).
 
     Both rounds are composed at one order, the first with a tenth of the divergence and of the novelty rate. Half of
     delta covers novel items and half covers the divergence (docs/privacy/set-only.md).

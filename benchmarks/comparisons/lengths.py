@@ -1,4 +1,4 @@
-"""Phrases by length at equal privacy: as published, with the best settings, and the default with and without limit.
+"""Phrases by length at equal privacy, as published, with the best settings, and the default with and without limit.
 
 python -m benchmarks.comparisons.lengths [reddit_posts] [ubuntu_irc] [MSNBC]
 """
@@ -31,7 +31,7 @@ def main(wanted: list[str]) -> None:
     """Measure, print and write the results.
 
     Args:
-        wanted: names of collections; all if empty.
+        wanted: The names of collections; all if empty.
     """
     for name in wanted or list(COLLECTIONS):
         by_lengths(name)

@@ -1,4 +1,4 @@
-"""Phrases by limit, with the defaults: many users with short texts, few with long texts, and joined users.
+"""Phrases by limit, with the defaults, for many users with short texts, few with long texts, and joined users.
 
     python -m benchmarks.comparisons.limits
 

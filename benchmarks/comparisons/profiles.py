@@ -1,4 +1,4 @@
-"""The values of all columns and pairs of a table: one union for each, one union, n-grams of two keys, one profile.
+"""The values of all columns and pairs of a table, by one union for each, one union, n-grams of keys, or one profile.
 
     python -m benchmarks.comparisons.profiles
     python -m benchmarks.comparisons.profiles wide     # time and memory of five million rows and 30 columns
@@ -44,7 +44,7 @@ WIDE = 5_000_000, 30, 500_000
 
 
 def chat() -> pl.DataFrame:
-    """Return the columns of a chat: addressee, first and last word, length, and whether the message is a question."""
+    """Return the columns of a chat, which are addressee, first and last word, length, and whether it is a question."""
     words = pl.col("text").str.to_lowercase().str.extract_all(r"[\w']+")
     return pl.read_parquet(DATA / "ubuntu_irc.parquet").select(
         "user",

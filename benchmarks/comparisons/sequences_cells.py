@@ -121,8 +121,8 @@ class Measure:
         self.name = name
         self.corpus, self.alphabet = collection(name)
         self.cut = self.cut_at(MAX_LENGTH)
-        whole = name.startswith(("msnbc", "incidents"))
-        self.truth = private_sequences(self.corpus, self.alphabet) if whole else self.first_symbols()
+        self.whole = name.startswith(("msnbc", "incidents"))
+        self.truth = private_sequences(self.corpus, self.alphabet) if self.whole else self.first_symbols()
         sets = [private_queries(self.truth, most, QUERIES, most, kind) for kind, most in CELLS]
         self.queries = [query for each in sets for query in each]
         self.counts = private_counts(self.truth, self.queries)
@@ -152,7 +152,8 @@ class Measure:
     def released(self, model: str, epsilon: float, run: int, length: int = MAX_LENGTH):
         """Return a release from which sequences can be drawn."""
         if model == "default":
-            mechanism = vp.Sequences(length, MAX_GRAM, self.alphabet)
+            # Truth of the chat is of the first words, so that it has no longer sequences.
+            mechanism = vp.Sequences(None if self.whole else length, MAX_GRAM, self.alphabet)
             return mechanism.release(self.corpus, vp.Budget(epsilon), seed=run)._sampler
         if model == "published":
             paper = vp.papers.VariableLengthNGrams(length, MAX_GRAM, self.alphabet)
@@ -212,7 +213,7 @@ def write_best_length(found: Kept) -> None:
         every = {model: np.array(found[PROCESS, epsilon, model]) for model in ("default", *RIVALS)}
         lost += [[PROCESS, epsilon, *each] for each in _lost(every)]
     note = f"As sequences_cells_lost, but every rival has the best of the lengths {', '.join(map(str, LENGTHS))}, "
-    note += f"chosen by the truth for each cell; the default has {MAX_LENGTH}."
+    note += "chosen by the truth for each cell; the lengths of the default follow from released numbers."
     BENCHMARK.table(
         "Cells that are lost to rivals of the best length", _table(lost), "sequences_cells_best_length", note
     )
@@ -240,7 +241,8 @@ def write(kept: Kept) -> None:
         lost += [[name, epsilon, *each] for each in _lost(every)]
         if name == "msnbc":
             rows += [[epsilon, model, len(runs), *map(_shown, PLACES, runs.T)] for model, runs in every.items()]
-    note = f"Means over runs, with their standard errors; max_length {MAX_LENGTH}, max_gram {MAX_GRAM}. Of count "
+    note = f"Means over runs, with their standard errors; rivals with max_length {MAX_LENGTH}, the default with "
+    note += f"released lengths; max_gram {MAX_GRAM}. Of count "
     note += f"queries, |Q - Q'| / max(Q, 0.1 %), {QUERIES:,} of lengths uniform from 1; held: at random places "
     note += "of the data, uniform: random symbols. Top k: of the k most frequent patterns (gaps allowed), how many "
     note += "are among the synthetic k."

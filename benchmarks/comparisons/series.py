@@ -2,9 +2,8 @@
 
     python -m benchmarks.comparisons.series [posts 30] [posts 365] [chat 30]
     python -m benchmarks.comparisons.series phrases posts 30
-
 The posts are grouped into users of 25 random posts on random nights; the chat keeps the order of its rows. In the
-stream *with trends*, half of all words begin on a random night, and their earlier occurrences are left out.
+stream *with trends*, half of all words begin on a random night, and their earlier occurrences are removed.
 Alternatives:
 
 - *split*: the rows of each night separately, one budget for all nights (`release_each`);
@@ -50,7 +49,7 @@ BENCHMARK = Benchmark(
 BUDGET = vp.Budget(epsilon=3, delta=1e-6)
 PER_PERSON, SEED = 25, 1
 LATE = (200, 0.75)
-"""Reported words of the trends: users needed before 95 percent of the nights, and the earliest share of nights."""
+"""Reported words of the trends, as users needed before 95 percent of the nights, and the earliest share of nights."""
 Change = Callable[[SeriesPlan], SeriesPlan]
 WAYS: dict[str, tuple[str, Change]] = {
     "series, growing prices (default)": ("growing", lambda plan: plan),
@@ -81,7 +80,7 @@ def stream(name: str, nights: int, *, pairs: bool = False) -> pl.DataFrame:
 
 
 def with_trends(rows: pl.DataFrame, nights: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the stream in which half of the words begin late, and the night on which each begins."""
+    """Return the stream in which half of the words begin late, and the first night of each word."""
     rng, words = np.random.default_rng(SEED + 1), rows["word"].unique(maintain_order=True).sort()
     begins = np.where(rng.random(len(words)) < 0.5, rng.integers(0, nights, len(words)), 0)
     first = pl.DataFrame({"word": words, "begins": begins.astype(np.int32)})
@@ -165,7 +164,7 @@ def measured(name: str, nights: int) -> list[list[object]]:
         "seconds",
     ]
     found: list[list[object]] = [head]
-    # A year takes ten minutes for each stream and way, so only two ways run.
+    # A year takes ten minutes for each stream and method, so only two methods run.
     ways = WAYS if nights <= 100 else ("series, growing prices (default)", "no resting")
     for way in ways:
         _, curve, took = run(rows, nights, way)
@@ -194,7 +193,7 @@ def measured(name: str, nights: int) -> list[list[object]]:
 
 
 def phrases(name: str, nights: int) -> list[list[object]]:
-    """Return the cost of phrases in a series: words that half of the budget releases, and pairs that come in time.
+    """Return the cost of phrases in a series, as the words that half of the budget releases, and the pairs in time.
 
     A pair of adjacent words can be counted from the night on which both words are released.
     """

@@ -62,7 +62,7 @@ OWN_CODE: dict[str, Baseline] = {
     "Weighted, Rényi selection": private_weighted_renyi,
     "DP-SIPS": private_dp_sips,
 }
-"""Baselines with one run each: the deviation is as in the other rows, below half a percent from 10,000 words on."""
+"""Baselines with one run each, as the deviation is that of the other rows, below half a percent from 10,000 words."""
 PLANNED: dict[str, Callable[[int], Any]] = {
     "Weighted Gaussian (basic)": vp.papers.WeightedGaussian,
     "Policy Laplace (l1-descent)": vp.papers.PolicyLaplace,
@@ -155,7 +155,7 @@ def pairs(begin: str) -> PrivatePairs:
 
 @lru_cache(maxsize=2)
 def poured(order: str, begin: str = "") -> PrivatePairs:
-    """Return the pairs in the order of GW: by own frequency, or the shortest word first."""
+    """Return the pairs in the order of GW, by own frequency, or the shortest word first."""
     if order == "own":
         return by_own_frequency(pairs(begin))
     words = pl.Series(values=corpus(begin).vocabulary, dtype=pl.String)

@@ -1,4 +1,4 @@
-"""Set union by limit and budget: the options of Voxpop, the default, and GW, on half a million posts.
+"""Set union by limit and budget, for the options of Voxpop, the default, and GW, on half a million posts.
 
     python -m benchmarks.comparisons.set_union_limits
 
@@ -23,7 +23,7 @@ from voxpop.privacy.secret import Secret
 BENCHMARK = Benchmark(__file__, ("set_union_limits",), SET_UNION, minutes=10, seeds="GW 1; ours none")
 
 NONE = 2_000
-"""The limit that represents no limit: none of the half million users holds more items."""
+"""The limit that represents no limit, because none of the half million users has more items."""
 LIMITS = (1, 2, 5, 10, 30, 100, 300, NONE)
 BUDGETS = {"3, e^-10": BUDGET, "1, 1e-5": vp.Budget(1, 1e-5), "0.5, 1e-7": vp.Budget(0.5, 1e-7)}
 OPTIONS: dict[str, Callable[[int], Any]] = {
@@ -37,7 +37,7 @@ SOUND = "GW, made sound by the limit"
 Lines = dict[str, list[list[float]]]
 """Words and missing mass by option and by limit."""
 RUNS = {"default": 5}
-"""Runs of a cell, 1 for other options: the deviation of one run is below half a percent from 10,000 items on."""
+"""Runs of a cell, 1 for other options, as the deviation of one run is below half a percent from 10,000 items on."""
 
 
 def main() -> None:
@@ -91,7 +91,7 @@ def named(limit: int) -> str:
 
 
 def ratios(lines: Lines) -> list[float]:
-    """Return the words of the default divided by the words of the best of our other options, by limit."""
+    """Return the words of the default divided by the words of the best of Voxpop's other options, by limit."""
     others = [line for name, line in lines.items() if name not in ("default", GW, SOUND)]
     best = [max(words for words, _ in column) for column in zip(*others, strict=True)]
     return [words / other for (words, _), other in zip(lines["default"], best, strict=True)]

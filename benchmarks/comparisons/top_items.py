@@ -1,4 +1,4 @@
-"""The items that most users hold, and hitting sets, by several algorithms at equal budgets.
+"""The items with the most users, and hitting sets, by several algorithms at equal budgets.
 
     python -m benchmarks.comparisons.top_items
 
@@ -9,8 +9,8 @@
 - *one histogram*: the whole budget finds and counts at once: the items whose noisy weights by the weighting "count" are
   above the threshold, in the order of these weights.
 
-A hitting set is k items such that many users hold one of them. Half of the budget finds the items as above, half picks
-among them (`benchmarks.baselines.hitting`).
+A hitting set consists of k items such that many users have one of them. Half of the budget finds the items as above,
+and half picks among them (`benchmarks.baselines.hitting`).
 
 The benchmark reads private truth, for research on public data.
 """
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def measured(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float]]]:
-    """Return the share of each run, by way and number of places."""
+    """Return the share of each run, by method and number of places."""
     truth = private_user_counts(corpus)
     number = {word: place for place, word in enumerate(corpus.vocabulary.to_pylist())}
     half = vp.Budget(budget.epsilon / 2, budget.delta / 2)
@@ -117,7 +117,7 @@ def by_weight(corpus: LocalCorpus, budget: vp.Budget, limit: int) -> NDArray[np.
 
 
 def share(truth: NDArray[np.int64], named: NDArray[np.int64], k: int) -> float:
-    """Return the share of the k items with most users that are named; ties with the last of them count."""
+    """Return the share of the k items with the most users that are named; ties with the last of them count."""
     least = np.sort(truth)[-k]
     return float(np.count_nonzero(truth[named] >= least) / k)
 

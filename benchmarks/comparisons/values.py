@@ -26,7 +26,7 @@ CORPORA: dict[str, tuple[Callable[[], LocalCorpus], int]] = {"chat": (chat, 5), 
 OURS = {"all the same": False, "`length_weights=`": True}
 """Whether values are given."""
 LIMITS = {"chat": (100, 300), "posts": (100, 500)}
-"""Limits of the published algorithm: the usual limit, and its best limit."""
+"""Limits of the published algorithm, which are the usual limit and its best limit."""
 BEST = "published, at its best"
 
 

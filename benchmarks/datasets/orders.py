@@ -1,4 +1,4 @@
-"""Made-up tables of a shop: orders with four keys and comments of real chat, and a wide table of integers."""
+"""Made-up tables of a shop, with orders of four keys and comments of real chat, and a wide table of integers."""
 
 import numpy as np
 import polars as pl
@@ -6,13 +6,13 @@ from numpy.typing import NDArray
 
 
 def zipf(size: int, power: float) -> NDArray[np.float64]:
-    """Return probabilities that fall with a power of the rank."""
+    """Return probabilities that decrease with a power of the rank."""
     weights = 1 / np.arange(1, size + 1) ** power
     return weights / weights.sum()
 
 
 def orders(texts: list[str], rows: int = 200_000, users: int = 40_000, seed: int = 7) -> pl.DataFrame:
-    """Return orders: customers of uneven activity with a country and a city, products with local taste, channels."""
+    """Return orders of customers of uneven activity with country and city, of products with local taste, by channel."""
     rng = np.random.default_rng(seed)
     busy = rng.permutation(users)[(rng.pareto(1.3, rows) * users / 12).astype(np.int64) % users]
     customer = np.concatenate([np.arange(users), busy])[:rows]

@@ -13,11 +13,11 @@ from voxpop.kernels.arrays import Floats, Int32s, Int64s
 USERS = 223_388
 ITEMS = 200_000
 QUANTILES = ((0.0278, 1), (0.2982, 10), (0.7916, 50), (0.9313, 100), (0.9959, 300), (0.99996, 850), (1.0, 2000))
-"""Shares of users, each with the largest number of distinct items that these users hold."""
+"""Shares of users, each with the largest number of distinct items of these users."""
 STEEP_FROM = 5_000
 USERS_AT_ONCE = 20_000
 EACH = 37.8
-"""Mean number of pairs of a user."""
+"""Mean number of pairs per user."""
 
 
 def pairs_file(pairs: int) -> Path:
@@ -38,10 +38,10 @@ def write_pairs(path: str | Path, users: int = USERS, items: int = ITEMS, seed: 
     to 1.6 beyond rank 5,000.
 
     Args:
-        path: the file; columns user (int32) and item (string).
-        users: number of users.
-        items: number of items in the data.
-        seed: the seed that determines the pairs.
+        path: The file, with columns user (int32) and item (string).
+        users: The number of users.
+        items: The number of items in the data.
+        seed: The seed that determines the pairs.
 
     Example:
         >>> import tempfile
@@ -59,7 +59,7 @@ def write_pairs(path: str | Path, users: int = USERS, items: int = ITEMS, seed: 
 
 
 def set_sizes(users: int, rng: np.random.Generator) -> Int64s:
-    """Draw the number of distinct items of each user: log-linear between the quantiles of Table 1."""
+    """Draw the number of distinct items of each user, log-linear between the quantiles of Table 1."""
     shares = [0.0, *(share for share, _ in QUANTILES)]
     sizes = [1.0, *(float(size) for _, size in QUANTILES)]
     drawn = np.exp(np.interp(rng.random(users), shares, np.log(sizes)))
@@ -97,7 +97,7 @@ def _distinct(owners: Int64s, sizes: Int64s, cumulative: Floats, rng: np.random.
 
 
 def _first_distinct(pairs: Int64s, items: int, wanted: Int64s) -> Int64s:
-    """Keep each user's first distinct pairs, no more than wanted, in the order drawn."""
+    """Keep each user's first distinct pairs, up to the requested number, in the order drawn."""
     _, first = np.unique(pairs, return_index=True)
     pairs = pairs[np.sort(first)]
     order = np.argsort(pairs // items, kind="stable")

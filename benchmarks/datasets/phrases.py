@@ -1,4 +1,4 @@
-"""Texts of any size with stock phrases that many users share: a generator that streams to disk."""
+"""Texts of any size with stock phrases that many users share, from a generator that streams to disk."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ TOKENS_AT_ONCE = 1 << 23
 
 @dataclass(frozen=True, slots=True)
 class PhraseBook:
-    """Stock phrases: phrase p is `tokens[starts[p]:starts[p + 1]]`, words of any popularity."""
+    """Stock phrases, in which phrase p is `tokens[starts[p]:starts[p + 1]]`, with words of any popularity."""
 
     tokens: Int32s
     starts: Int64s
@@ -42,12 +42,12 @@ def write_texts(
     with the mean that `tokens` implies, and documents have about 40 words or phrases.
 
     Args:
-        folder: the folder of the corpus; `voxpop.load_corpus` maps it into memory.
-        users: number of users.
-        tokens: approximate total number of tokens.
-        words: number of words in the data.
-        phrases: number of stock phrases.
-        seed: the seed that determines the texts.
+        folder: The folder of the corpus; `voxpop.load_corpus` maps it into memory.
+        users: The number of users.
+        tokens: The approximate total number of tokens.
+        words: The number of words in the data.
+        phrases: The number of stock phrases.
+        seed: The seed that determines the texts.
 
     Example:
         >>> import tempfile

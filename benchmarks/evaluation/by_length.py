@@ -14,7 +14,7 @@ def released_by_length(releases: Mapping[str, "Release"]) -> pl.DataFrame:
     """Count the grams of releases by length.
 
     Args:
-        releases: releases by name.
+        releases: The releases by name.
 
     Returns:
         One row for each release: name, one column for each length from 1 on, and total. Public, like its input.

@@ -1,4 +1,4 @@
-"""Comparison of a release with the items that at least k users hold.
+"""Comparison of a release with the items of at least k users.
 
 This module reads private truth and is never part of a release.
 """
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def private_user_counts(corpus: "LocalCorpus") -> Int64s:
-    """Return the number of users of each item: private, not noisy.
+    """Return the number of users of each item, which is private and not noisy.
 
     Args:
-        corpus: the private data.
+        corpus: The private data.
 
     Returns:
         int64 by item of the corpus's vocabulary.
@@ -39,13 +39,13 @@ def private_coverage(corpus: "LocalCorpus", release: "Release", ks: Sequence[int
     """Compare a release with k-anonymity, for each k (DPSU, Table 3).
 
     Args:
-        corpus: the private data.
-        release: a release of items of that corpus.
-        ks: numbers of users.
+        corpus: The private data.
+        release: A release of items of that corpus.
+        ks: The numbers of users.
 
     Returns:
-        Columns k; held, the number of items that at least k users hold; size_ratio, the size of the release over
-        held (the paper's coverage); covered, the share of these items that is released. Private: do not publish.
+        Columns k; held, the number of items of at least k users; size_ratio, the size of the release over held (the
+        paper's coverage); covered, the share of these items that is released. Private: do not publish.
     """
     corpus = check_engine(corpus)
     counts = private_user_counts(corpus)

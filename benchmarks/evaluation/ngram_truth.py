@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 def private_gram_counts(corpus: "LocalCorpus | AllGrams", max_length: int) -> pl.DataFrame:
-    """Count the users of every gram: private, not noisy, and large.
+    """Count the users of every gram. The result is private, not noisy, and large.
 
     Args:
-        corpus: the private data, or all its grams if they are used more than once.
-        max_length: most tokens in a gram.
+        corpus: The private data, or all its grams if they are used more than once.
+        max_length: The maximum number of tokens per gram.
 
     Returns:
         Columns gram (list of str), length, users. Private: do not publish.
@@ -47,14 +47,14 @@ def private_ngram_coverage(
     """Compare a release with k-anonymity, length by length (DPNE, Figure 4).
 
     Args:
-        corpus: the private data, or all its grams if they are used more than once.
-        release: a release of phrases of that corpus.
-        ks: numbers of users.
-        max_length: most tokens in a gram.
+        corpus: The private data, or all its grams if they are used more than once.
+        release: A release of phrases of that corpus.
+        ks: The numbers of users.
+        max_length: The maximum number of tokens per gram.
 
     Returns:
-        Columns length, k; held, the number of grams that at least k users hold; covered, the share of them that is
-        released, None if no gram has k users. Private: do not publish.
+        Columns length, k; held, the number of grams of at least k users; covered, the share of them that is released,
+        None if no gram has k users. Private: do not publish.
     """
     grams = _all_grams(corpus, max_length)
     rows = []
@@ -70,12 +70,12 @@ def private_ngram_coverage(
 
 
 def private_missing_grams(corpus: "LocalCorpus | AllGrams", release: "Release", max_length: int) -> list[float]:
-    """Return the share of all pairs of user and gram with an unreleased gram: private, not noisy.
+    """Return the share of pairs of user and gram with an unreleased gram, which is private and not noisy.
 
     Args:
-        corpus: the private data, or all its grams if they are used more than once.
-        release: a release of phrases of that corpus.
-        max_length: most tokens in a gram.
+        corpus: The private data, or all its grams if they are used more than once.
+        release: A release of phrases of that corpus.
+        max_length: The maximum number of tokens per gram.
 
     Returns:
         The share of each length from 1 on, then of all lengths together.
@@ -92,7 +92,7 @@ def private_missing_grams(corpus: "LocalCorpus | AllGrams", release: "Release", 
 
 
 def private_spurious_share(corpus: "LocalCorpus | AllGrams", release: "Release", max_length: int) -> float:
-    """Return the share of released grams that no user holds: private, not noisy; about eta at most."""
+    """Return the share of released grams without users, which is private and not noisy, and about eta at most."""
     grams = _all_grams(corpus, max_length)
     held = sum(_named(grams, release, length).size for length in range(1, max_length + 1))
     return 1.0 - held / len(release) if len(release) else 0.0
@@ -112,7 +112,7 @@ def _users_by_id(grams: AllGrams, length: int) -> Int64s:
 
 
 def _named(grams: AllGrams, release: "Release", length: int) -> Int64s:
-    """Return the ids of the released grams of a length that at least one user holds."""
+    """Return the ids of the released grams of a length with at least one user."""
     corpus = grams.corpus
     place = {word: number for number, word in enumerate(corpus.vocabulary.to_pylist())}
     wanted = [tuple(place[token] for token in gram) for gram in release.each_gram() if len(gram) == length]

@@ -1,4 +1,4 @@
-"""Differences between synthetic and private sequences: distances, and a classifier.
+"""Differences between synthetic and private sequences, by distances and a classifier.
 
 This module reads private truth.
 """
@@ -16,15 +16,15 @@ LONGEST = 50
 def private_resemblance(truth: SequenceData, synthetic: SequenceData, memory: int = 2) -> pl.DataFrame:
     """Compare synthetic sequences with private ones.
 
-    Distances are in total variation: 0 for equal distributions, 1 for disjoint ones. The classifier is naive Bayes over
-    the symbols that follow contexts of up to `memory` symbols, beginnings and ends of sequences. It is trained on every
-    other sequence of both kinds and tested on the rest. Its figure is the probability that it rates a real sequence
-    above a synthetic one: 0.5 if it cannot distinguish them, 1 if it always can.
+    Distances are in total variation, which is 0 for equal distributions and 1 for disjoint ones. The classifier is
+    naive Bayes over the symbols that follow contexts of up to `memory` symbols, beginnings and ends of sequences. It is
+    trained on every other sequence of both kinds and tested on the rest. Its figure is the probability that it rates a
+    real sequence above a synthetic one, which is 0.5 if it cannot distinguish them, and 1 if it always can.
 
     Args:
-        truth: the private sequences.
-        synthetic: the synthetic sequences.
-        memory: number of preceding symbols that the classifier uses.
+        truth: The private sequences.
+        synthetic: The synthetic sequences.
+        memory: The number of preceding symbols that the classifier uses.
 
     Returns:
         Columns what and value. Private: do not publish.

@@ -26,12 +26,12 @@ MOST_CELLS = 1 << 28
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SequenceData:
-    """Sequences as numbers of an alphabet's symbols: private if they come from a corpus.
+    """Sequences as numbers of an alphabet's symbols, which are private if they originate in a corpus.
 
     Attributes:
         symbols: int32, the concatenated sequences.
-        starts: int64 (sequences + 1).
-        alphabet: number of symbols.
+        starts: int64 (sequences + 1), where each sequence begins.
+        alphabet: The number of symbols.
     """
 
     symbols: Int32s
@@ -48,14 +48,14 @@ class SequenceData:
 
 
 def private_sequences(corpus: "LocalCorpus", alphabet: Sequence[str]) -> SequenceData:
-    """Return every user's whole sequence; documents are joined, and tokens outside the alphabet are left out.
+    """Return every user's whole sequence, of joined documents, without tokens outside the alphabet.
 
     Args:
-        corpus: the private data.
-        alphabet: symbols, in the order of their numbers.
+        corpus: The private data.
+        alphabet: The symbols, in the order of their numbers.
 
     Returns:
-        The sequences of the users who have one: private.
+        The sequences of the users who have one, which are private.
     """
     from voxpop.engine.local.corpus import one_sequence_each
 
@@ -72,8 +72,8 @@ def as_sequences(symbols: Int32s, sizes: Int64s, alphabet: int) -> SequenceData:
 
     Args:
         symbols: int32, the concatenated sequences.
-        sizes: int64, number of symbols of each sequence.
-        alphabet: number of symbols.
+        sizes: int64, the number of symbols of each sequence.
+        alphabet: The number of symbols.
 
     Returns:
         The sequences.
@@ -87,15 +87,15 @@ def private_queries(
     """Draw count queries. A query counts the sequences that contain a run of symbols.
 
     Args:
-        data: the private sequences.
-        most: lengths are uniform from 1 to this number.
-        number: number of queries.
-        seed: the seed that determines the queries.
-        kind: "held" takes runs from random places of the data, "uniform" takes random symbols, which mostly occur in no
-            sequence.
+        data: The private sequences.
+        most: The largest length; lengths are uniform from 1 to this number.
+        number: The number of queries.
+        seed: The seed that determines the queries.
+        kind: The kind of queries. "held" takes runs from random places of the data, "uniform" takes random symbols,
+            which mostly occur in no sequence.
 
     Returns:
-        The queries: private if they are held.
+        The queries, which are private if they are of kind "held".
     """
     from voxpop.privacy.secret import Secret
 
@@ -115,11 +115,11 @@ def private_counts(data: SequenceData, queries: Sequence[Pattern]) -> Int64s:
     """Return the number of sequences that contain each run.
 
     Args:
-        data: the private sequences.
-        queries: runs of symbols.
+        data: The private sequences.
+        queries: The runs of symbols.
 
     Returns:
-        int64 by query: private, not noisy.
+        int64 by query, private and not noisy.
 
     Raises:
         InputError: If there are too many queries for this alphabet.
@@ -145,10 +145,10 @@ def private_relative_error(
     """Return the relative error of each count query, `|Q - Q'| / max(Q, 0.1 % of the sequences)`.
 
     Args:
-        truth: the private sequences.
-        synthetic: the synthetic sequences.
-        queries: runs of symbols.
-        weight: number of sequences that each synthetic one represents.
+        truth: The private sequences.
+        synthetic: The synthetic sequences.
+        queries: The runs of symbols.
+        weight: The number of sequences that each synthetic one represents.
 
     Returns:
         float64 by query. Private: do not publish.
@@ -163,8 +163,8 @@ def private_top_patterns(data: SequenceData, k: int) -> list[Pattern]:
     """Return the k sequential patterns that most sequences contain, gaps allowed; ties by the smaller symbols.
 
     Args:
-        data: the private sequences.
-        k: number of patterns.
+        data: The private sequences.
+        k: The number of patterns.
 
     Returns:
         Patterns, the most frequent first. Private: do not publish.
@@ -191,9 +191,9 @@ def private_true_positives(truth: Sequence[Pattern], found: Sequence[Pattern], k
     """Return the number of the k most frequent patterns that are among the k most frequent synthetic ones.
 
     Args:
-        truth: from `private_top_patterns`, on the private sequences.
-        found: the same for the synthetic sequences.
-        ks: numbers of patterns.
+        truth: The result of `private_top_patterns` on the private sequences.
+        found: The result of the same function on the synthetic sequences.
+        ks: The numbers of patterns.
 
     Returns:
         Columns k and true_positives. Private: do not publish.
@@ -206,9 +206,9 @@ def private_length_distance(truth: SequenceData, synthetic: SequenceData, max_le
     """Return the total variation distance of the distributions of lengths, cut at `max_length`.
 
     Args:
-        truth: the private sequences.
-        synthetic: the synthetic sequences.
-        max_length: longer sequences count as this length.
+        truth: The private sequences.
+        synthetic: The synthetic sequences.
+        max_length: The maximum length; longer sequences count as this length.
 
     Returns:
         0 for equal distributions, at most 1. Private: do not publish.
@@ -227,11 +227,11 @@ def count_containing(symbols: Int32s, starts: Int64s, width: int, child: Int32s,
     Args:
         symbols: int32, negative for symbols that no run contains.
         starts: int64 (sequences + 1).
-        width: number of symbols.
+        width: The number of symbols.
         child: int32 (nodes * width), the child of each node for each symbol, or 0; node 0 is the root.
-        counts: int64 by node, zeros; written: the number of sequences that contain the run of the node.
+        counts: int64 by node, zeros, overwritten with the number of sequences that contain the run of the node.
     """
-    # int64 by node: the last sequence that counted there, so that each sequence counts once.
+    # int64 by node, the last sequence that counted there, so that each sequence counts once.
     last = np.full(counts.size, -1, np.int64)
     for sequence in range(starts.size - 1):
         for begin in range(starts[sequence], starts[sequence + 1]):
@@ -256,13 +256,13 @@ def count_extensions(symbols: Int32s, starts: Int64s, pattern: Int32s, width: in
         symbols: int32, negative for symbols that no pattern contains.
         starts: int64 (sequences + 1).
         pattern: int32.
-        width: number of symbols.
+        width: The number of symbols.
 
     Returns:
         int64 by symbol.
     """
     counts = np.zeros(width, np.int64)
-    # int64 by symbol: the last sequence that counted for it.
+    # int64 by symbol, the last sequence that counted for it.
     last = np.full(width, -1, np.int64)
     for sequence in range(starts.size - 1):
         matched = 0

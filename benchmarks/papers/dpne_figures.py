@@ -1,4 +1,4 @@
-"""DPNE's Figures 1 to 4 on half a million posts: the published algorithm and Voxpop.
+"""DPNE's Figures 1 to 4 on half a million posts, for the published algorithm and Voxpop.
 
 python -m benchmarks.papers.dpne_figures
 """

@@ -1,4 +1,4 @@
-"""DPNE's Table 4 on MSNBC: the published algorithm, its three baselines, and Voxpop, in one run.
+"""DPNE's Table 4 on MSNBC, for the published algorithm, its three baselines, and Voxpop, in one run.
 
 python -m benchmarks.papers.dpne_table4
 """

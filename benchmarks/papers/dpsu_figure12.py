@@ -1,4 +1,4 @@
-"""DPSU's Figure 12: alpha, the distance of the cutoff from the threshold.
+"""DPSU's Figure 12, which varies alpha, the distance of the cutoff from the threshold.
 
 python -m benchmarks.papers.dpsu_figure12
 """

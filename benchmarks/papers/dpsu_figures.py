@@ -1,4 +1,4 @@
-"""DPSU's Figures 1 and 4 to 11 on half a million posts: words, pairs and triples of words by epsilon and by limit.
+"""DPSU's Figures 1 and 4 to 11 on half a million posts, with words, pairs and triples of words by epsilon and by limit.
 
     python -m benchmarks.papers.dpsu_figures
 
@@ -29,7 +29,7 @@ BENCHMARK = Benchmark(__file__, ("dpsu_figures",), SET_UNION, minutes=14)
 LIMITS = (1, 10, 50, 100, 200)
 EPSILONS = (1, 2, 3, 4, 5)
 COARSE = {"limit": (1, 10, 100), "epsilon": (1, 3, 5)}
-"""Axes for vocabularies with longer grams, whose releases take ten times as long."""
+"""Axes for vocabularies with longer grams, for which releases take ten times as long."""
 LIMIT = 100
 NOT_PRIVATE = "Policy Gaussian l1 (NOT PRIVATE)"
 ALGORITHMS: dict[str, Callable[[int], Any] | None] = {
@@ -47,7 +47,7 @@ ALGORITHMS: dict[str, Callable[[int], Any] | None] = {
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of the paper: the lengths of its items, and the parameter that varies."""
+    """One figure of the paper, with the lengths of its items and the parameter that varies."""
 
     number: int
     lengths: tuple[int, ...]
@@ -118,7 +118,7 @@ def counted(cells: Cells, figure: Figure, name: str, value: int) -> int:
 
 
 def rank_and_frequency() -> float:
-    """Return the slope of Figure 4: the logarithm of the users of a word against the logarithm of its rank."""
+    """Return the slope of Figure 4, of the logarithm of a word's users against the logarithm of its rank."""
     counts = np.sort(private_user_counts(posts()))[::-1]
     ranks = np.unique(np.geomspace(1, counts.size, 200).astype(np.int64))
     middle = ranks[(ranks >= 10) & (ranks <= 10_000)]
@@ -133,7 +133,7 @@ def all_grams() -> AllGrams:
 
 @lru_cache(maxsize=1)
 def corpus_of(lengths: tuple[int, ...]) -> LocalCorpus:
-    """Return a corpus whose items are the grams of these lengths, each named by a number of eight digits."""
+    """Return a corpus with the grams of these lengths as items, each named by a number of eight digits."""
     if lengths == (1,):
         return posts()
     held = all_grams().holdings(list(lengths))

@@ -1,4 +1,4 @@
-"""DPSU's Table 3: comparison of releases with the words that at least k users hold.
+"""DPSU's Table 3, which compares releases with the words of at least k users.
 
     python -m benchmarks.papers.dpsu_table3
 

@@ -1,4 +1,4 @@
-"""Statements of CAC12 on its parameters, tested on MSNBC: l_max and n_max (Section 6), false nodes (4.3.3).
+"""Statements of CAC12 on its parameters, tested on MSNBC, on l_max and n_max (Section 6), false nodes (4.3.3).
 
     python -m benchmarks.papers.sequences_claims
 
@@ -54,7 +54,7 @@ def settings() -> list[tuple[str, int, int]]:
 
 
 def parameters(corpus: LocalCorpus, truth: SequenceData) -> None:
-    """Write the error of held queries by l_max and n_max."""
+    """Write the error of queries of occurring runs by l_max and n_max."""
     queries = private_queries(truth, MOST, QUERIES, MOST, "held")
     rows: list[list[object]] = [["varied", "l_max", "n_max", *MODELS]]
     for varied, length, gram in settings():

@@ -54,14 +54,14 @@ def entry_of(tree: Tree, gram: str) -> int:
 
 
 def budgets(tree: Tree) -> dict[str, Fraction]:
-    """Return the budget of each histogram: the rest of its path's budget divided by the predicted levels."""
+    """Return the budget of each histogram, which is the rest of its path's budget divided by the predicted levels."""
     paths = PathBudget(Limits(Fraction(1), len(SYMBOLS) - 1, LONGEST, LEVELS))
     numbers = {"": paths.spend(0, Fraction(1, LEVELS))}
     for gram in (*list(COUNTS)[1:], *DEEPER):
         *before, last = gram.split()
         above, depth = " ".join(before), len(before)
         count = {**COUNTS, **DEEPER}[above][SYMBOLS.index(last)]
-        # The probability of the mode below a gram comes from its Markov neighbour, the gram without its first symbol.
+        # The probability of the mode below a gram is that of its Markov neighbour, the gram without its first symbol.
         neighbour = node_of(tree, " ".join(gram.split()[1:]))
         largest = tree.chances[neighbour].max()
         left = LEVELS - depth - 1

@@ -1,9 +1,9 @@
-"""CAC12 on MSNBC: count queries, frequent patterns and lengths of synthetic sequences, for epsilon from 0.1 to 1.5.
+"""CAC12 on MSNBC, with queries, patterns and lengths of synthetic sequences, for epsilon from 0.1 to 1.5.
 
     python -m benchmarks.papers.sequences_msnbc
-
-"variable" is `voxpop.papers.VariableLengthNGrams`: "paper's data" is the synthesis of 4.3.5, "published" draws from the
-same tree. The benchmark reads private truth, for research on public data. Seeds make it repeatable.
+The queries are count queries, and the patterns are the frequent ones. "variable" is
+`voxpop.papers.VariableLengthNGrams`, "paper's data" is the synthesis of 4.3.5, and "published" draws from the same
+tree. The benchmark reads private truth, for research on public data. Seeds make it repeatable.
 """
 
 from fractions import Fraction

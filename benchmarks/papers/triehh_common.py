@@ -1,4 +1,4 @@
-"""Code that the TrieHH benchmarks share: rules for comparisons, and a run without a release."""
+"""Code that the TrieHH benchmarks share, which has rules for comparisons, and a run without a release."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +23,7 @@ def exact_rules(budget: vp.Budget, words: str = "one", votes: str = "several", u
 
 @dataclass
 class FixedBatches:
-    """Users from whom each round samples a batch of fixed size, as in the paper: without a proof of privacy."""
+    """Users from whom each round samples a batch of fixed size, as in the paper. There is no proof of privacy."""
 
     electorate: Electorate
 
@@ -64,7 +64,7 @@ class Votes:
         return {word: number for number, word in enumerate(self.spelling.vocabulary.to_pylist())}
 
     def private_frequencies(self) -> np.ndarray:
-        """Return the mean share of users' votes that each word would get: the truth, private."""
+        """Return the mean share of users' votes that each word would get, which is the private truth."""
         sizes = np.diff(self.electorate.held_start)
         weights = np.repeat(1 / np.maximum(sizes, 1), sizes)
         counts = np.bincount(self.electorate.held, weights, minlength=self.spelling.sizes.size)
@@ -72,7 +72,7 @@ class Votes:
 
 
 def _gate(rules: Rules) -> VotesGate:
-    """Return a gate of rules that nobody checked, which may cost more than any budget."""
+    """Return a gate of unchecked rules, which may cost more than any budget."""
     ballot = rules.ballot
     numbers = ballot.rate, ballot.again, ballot.further, ballot.theta, rules.rounds, rules.words
     return VotesGate(Certificate(Claim(1.0, 0.5), VotesProof(*numbers)).to_json(), Secret.fresh())

@@ -1,4 +1,4 @@
-"""Bytes and seconds of a round in a real federation on loopback: a SuperLink and 3, 10 and 30 SuperNodes.
+"""Bytes and seconds of a round in a real federation on loopback, with a SuperLink and 3, 10 and 30 SuperNodes.
 
 python -m benchmarks.papers.triehh_federation
 
@@ -23,7 +23,7 @@ BENCHMARK = Benchmark(__file__, ("triehh_federation",), DEPENDS, minutes=4, time
 
 NODES = (3, 10, 30)
 USERS = 300
-"""Number of users of a node."""
+"""Number of users per node."""
 SERVER = '''
 """The server, which writes down what each stage took: seconds, and bytes of each message's content."""
 

@@ -17,8 +17,11 @@ BENCHMARK = Benchmark(__file__, ("triehh_holders",), HITTERS, minutes=5)
 USERS = 658_769
 WORDS = 40
 RUNS = {"fixed": 10, "bernoulli": 250}
-"""Number of runs. Batches of fixed size involve all users, other samples only users who hold a word, so more runs are
-cheap."""
+"""Number of runs.
+
+Batches of fixed size involve all users, but other samples involve only users of a word, so more of these runs are
+possible.
+"""
 PLANS = {
     "published, fixed batches (no guarantee)": lambda budget: vp.papers.TrieHH().plan(budget).rules,
     "published, Bernoulli": lambda budget: vp.papers.TrieHH().plan(budget).rules,

@@ -3,8 +3,8 @@
 Theorem 1, for batches of m of n users, threshold theta and L rounds: epsilon = L ln(1 + 1/(sqrt(n)/(gamma theta) - 1))
 with gamma = m / sqrt(n), and delta = 1/(0.279 theta!). With the sampling rate s = m / n, this epsilon is
 -L ln(1 - s theta) for every n. The constant must be 0.278 (the paper rounds 0.2785 up). The proof covers only one
-direction, "with the user against without". For batches of fixed size the other direction can be arbitrarily bad:
-docs/privacy/heavy-hitters.md.
+direction, "with the user against without". For batches of fixed size the other direction can be arbitrarily bad
+(docs/privacy/heavy-hitters.md).
 
 Corollary 2 solves Theorem 1 for s. It obtains s = (1 - e^(-epsilon/L)) / 10 by replacing theta with 10 on the wrong
 side of an inequality. Theorem 1 implies s = (1 - e^(-epsilon/L)) / theta.
@@ -27,9 +27,9 @@ def theorem_epsilon(rate: float, theta: int, rounds: int) -> float:
     """Return epsilon by Theorem 1.
 
     Args:
-        rate: Batch size over number of users.
-        theta: Votes that a prefix needs.
-        rounds: L, the number of rounds.
+        rate: The batch size divided by the number of users.
+        theta: The number of votes that a prefix needs.
+        rounds: The number of rounds L.
 
     Returns:
         Epsilon; infinite if the theorem does not apply.
@@ -47,7 +47,7 @@ def printed_rate(epsilon: float, rounds: int) -> float:
 
     Args:
         epsilon: The epsilon that the paper claims.
-        rounds: L, the number of rounds.
+        rounds: The number of rounds L.
 
     Returns:
         Batch size over number of users.
@@ -64,7 +64,7 @@ def table_theta(users: int) -> int:
     """Return the threshold of the paper's Table 1.
 
     Args:
-        users: Number of users.
+        users: The number of users.
 
     Returns:
         The whole number at or above log10(users) + 6.
@@ -80,10 +80,10 @@ def least_users(rate: float) -> int:
     """Return the number of users that Theorem 1 requires at a sampling rate.
 
     Args:
-        rate: Batch size over number of users.
+        rate: The batch size divided by the number of users.
 
     Returns:
-        The least number that satisfies n >= 10^4, gamma >= 1 and gamma + 1/gamma <= 0.874 sqrt(n).
+        The smallest number that satisfies n >= 10^4, gamma >= 1 and gamma + 1/gamma <= 0.874 sqrt(n).
 
     Raises:
         BudgetError: If no number satisfies the conditions.
@@ -101,14 +101,14 @@ def least_users(rate: float) -> int:
 def trade_off(cut: int, users: int, batch: int, theta: int) -> Budget:
     """Return epsilon and delta of a single round if `cut` separates small and popular prefixes (Appendix C.3).
 
-    With up to `cut` other users who hold the prefix, delta is the probability that the prefix survives at all. With
-    more users, the two probabilities have a ratio of at most 1 + theta / (cut - theta + 1) (Lemma 1).
+    With up to `cut` other users of the prefix, delta is the probability that the prefix survives at all. With more
+    users, the two probabilities have a ratio of at most 1 + theta / (cut - theta + 1) (Lemma 1).
 
     Args:
-        cut: K, at least theta.
-        users: Number of users.
-        batch: Number of drawn users.
-        theta: Votes that a prefix needs.
+        cut: The number K, at least theta.
+        users: The number of users.
+        batch: The number of drawn users.
+        theta: The number of votes that a prefix needs.
 
     Returns:
         The pair that the paper's two lemmas give.
@@ -123,7 +123,7 @@ def trade_off(cut: int, users: int, batch: int, theta: int) -> Budget:
     """
     if cut < theta:
         raise BudgetError(f"`cut` must be at least theta, {theta}, got {cut}.")
-    # ln(1 + theta / (K - theta + 1)) of Lemma 1; K + 1 holders are K others and the user.
+    # ln(1 + theta / (K - theta + 1)) of Lemma 1; the K + 1 users are K other users and the user.
     return Budget(math.log1p(theta / (cut - theta + 1)), min(fixed_survival(cut + 1, users, batch, theta), 1 - 1e-16))
 
 
@@ -131,10 +131,10 @@ def fixed_survival(holders: int, users: int, batch: int, theta: int) -> float:
     """Return the probability that a prefix survives one round with a batch of fixed size (Proposition 2).
 
     Args:
-        holders: Number of users who vote for the prefix if they are drawn.
-        users: Number of users.
-        batch: Number of drawn users.
-        theta: Votes that a prefix needs.
+        holders: The number of users who vote for the prefix if they are drawn.
+        users: The number of users.
+        batch: The number of drawn users.
+        theta: The number of votes that a prefix needs.
 
     Returns:
         The probability.
@@ -143,7 +143,7 @@ def fixed_survival(holders: int, users: int, batch: int, theta: int) -> float:
         >>> round(fixed_survival(3, 5, 2, 2), 12)
         0.3
     """
-    # Hypergeometric distribution of the number of holders among `batch` drawn users.
+    # Hypergeometric distribution of the number of the word's users among `batch` drawn users.
     votes = np.arange(max(theta, batch - (users - holders)), min(holders, batch) + 1, dtype=np.float64)
     if not len(votes):
         return 0.0
@@ -155,11 +155,11 @@ def fixed_discovery_rate(holders: int, users: int, batch: int, theta: int, round
     """Return the worst-case probability that a word is found with batches of fixed size (Proposition 1).
 
     Args:
-        holders: Number of users who hold the word.
-        users: Number of users.
-        batch: Number of users drawn in each round.
-        theta: Votes that a prefix needs.
-        rounds: Number of rounds that the word takes.
+        holders: The number of users of the word.
+        users: The number of users.
+        batch: The number of users drawn in each round.
+        theta: The number of votes that a prefix needs.
+        rounds: The number of rounds that the word takes.
 
     Returns:
         The probability.
@@ -179,13 +179,13 @@ def _log_choose(whole: float, part: object) -> np.ndarray:
 
 
 def trie_epsilon(delta: float, ballot: Ballot, rounds: int, words: Words = "one") -> float:
-    """Return the least epsilon for a delta, as an upper bound with a relative error of at most 1e-4.
+    """Return the smallest epsilon for a delta, as an upper bound with a relative error of at most 1e-4.
 
     Args:
         delta: The delta of the guarantee.
         ballot: The votes of users in every round, and the threshold.
-        rounds: Number of rounds.
-        words: `one` or `many`.
+        rounds: The number of rounds.
+        words: The number of words per user, `one` or `many`.
 
     Returns:
         Epsilon; infinite if no epsilon suffices.

@@ -1,4 +1,4 @@
-"""TrieHH's Table 1: its parameters, epsilon by the paper's theorem, and epsilon by exact accounting.
+"""TrieHH's Table 1, with its parameters, epsilon by the paper's theorem, and epsilon by exact accounting.
 
 python -m benchmarks.papers.triehh_table1
 """

@@ -1,4 +1,4 @@
-"""TrieHH's Figure 9 on real words: recall of the top K by the size of units.
+"""TrieHH's Figure 9 on real words, which shows the recall of the top K by the size of units.
 
 python -m benchmarks.papers.triehh_words
 

@@ -1,4 +1,4 @@
-"""OpenDP: noisy threshold on a polars count of users per item, at most `limit` items a user.
+"""OpenDP with a noisy threshold on a polars count of users per item, and at most `limit` items per user.
 
 python opendp_threshold.py PAIRS.parquet gaussian|laplace
 """

@@ -1,9 +1,8 @@
-"""PipelineDP, local: private selection of items, at most `limit` items a user.
+"""Local PipelineDP with private selection of items, and at most `limit` items per user.
 
     python pipelinedp_selection.py PAIRS.parquet gaussian|weighted
-
-Version 0.3.1 takes milliseconds for each item with "weighted", and adds sqrt(limit) times the noise that is needed; see
-`benchmarks.baselines.gaussian`. Therefore `benchmarks.speed.pairs` runs "gaussian".
+Version 0.3.1 takes milliseconds for each item with "weighted", and adds sqrt(limit) times the necessary noise (see
+`benchmarks.baselines.gaussian`). Therefore `benchmarks.speed.pairs` runs "gaussian".
 """
 
 import math

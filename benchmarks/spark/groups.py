@@ -27,7 +27,7 @@ PHRASES = vp.Budget(4, 1e-7)
 
 
 class InGroups:
-    """A corpus whose users weigh in groups. Each group uses only its own weights."""
+    """A corpus of users who weigh in groups. Each group uses only its own weights."""
 
     def __init__(self, corpus: LocalCorpus, count: int) -> None:
         self._corpus = corpus
@@ -42,7 +42,7 @@ class InGroups:
         return WalkInGroups([group.length_walk() for group in self._groups], self._corpus.vocabulary)
 
     def pools(self, secret: Secret) -> "PoolsInGroups":
-        """Return the items of all users, whose weights in a round are the sums of all groups."""
+        """Return the items of all users. Their weights in a round are the sums of all groups."""
         return PoolsInGroups(self._corpus, self._groups, secret)
 
 

@@ -1,4 +1,4 @@
-"""Spark and the local engine: whole jobs, time and shuffled bytes per length, growth with the number of tokens.
+"""Spark and the local engine, by whole jobs, time and shuffled bytes per length, and growth with the number of tokens.
 
 python -m benchmarks.spark.jobs [MSNBC] [reddit_posts] [--authors COMMAND]
 
@@ -59,7 +59,7 @@ def main(wanted: list[str]) -> None:
     """Measure, print and write the results.
 
     Args:
-        wanted: beginnings of the names of jobs, all if empty; optionally a command of the authors.
+        wanted: The beginnings of the names of jobs, all if empty; optionally a command of the authors.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark.jobs", description=__doc__)
     parser.add_argument("jobs", nargs="*")
@@ -129,7 +129,7 @@ def write_conf(folder: Path) -> Path:
 
 
 def passes_of(events: Path) -> list[list[object]]:
-    """Return (pass, seconds, rows, megabytes, bytes a row) of the stages that shuffle, from the event log."""
+    """Return (pass, seconds, rows, megabytes, bytes per row) of the stages that shuffle, from the event log."""
     return [
         [n, f"{s['seconds']:.2f}", int(s["rows"]), f"{s['bytes'] / 1e6:.2f}", f"{s['bytes'] / s['rows']:.1f}"]
         for n, s in enumerate(shuffles_of(events))

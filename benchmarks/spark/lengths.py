@@ -1,4 +1,4 @@
-"""Spark and the local engine, length by length: the seconds of each, and the data that Spark shuffles.
+"""Spark and the local engine, length by length, with the seconds of each, and the data that Spark shuffles.
 
 python -m benchmarks.spark.lengths
 """

@@ -1,8 +1,8 @@
-"""Forty million user-item pairs: set union on Spark, and the same count without privacy; whole processes in turn.
+"""Forty million user-item pairs, with set union on Spark and the same count without privacy, in turns of processes.
 
     python -m benchmarks.spark.pairs
 
-*plain Spark* is `distinct().groupBy().count()`; *polars* is the same work in one process. All sides read one file.
+*plain Spark* is `distinct().groupBy().count()`, and *polars* is the same work in one process. All sides read one file.
 """
 
 import argparse
@@ -60,14 +60,14 @@ SIZES = ((10_000_000, 1), (40_000_000, 2), (100_000_000, 2))
 
 
 class Costs(NamedTuple):
-    """The cost model of one weighting; fitted to earlier runs of 5 to 100 million pairs on one and two cores.
+    """The cost model of one weighting, fitted to earlier runs of 5 to 100 million pairs on one and two cores.
 
     Attributes:
-        start: seconds until the first task, and of small jobs.
-        parallel: processor seconds of a million pairs in tasks, which the cores share.
-        serial: seconds of a million pairs in one task.
-        base: bytes of a Python worker.
-        worker: bytes of a worker for each pair of the largest partition, or of all pairs in one task.
+        start: The seconds until the first task, and of small jobs.
+        parallel: The processor seconds per million pairs in tasks, which the cores share.
+        serial: The seconds per million pairs in one task.
+        base: The bytes of a Python worker.
+        worker: The bytes of a worker per pair of the largest partition, or per pair if one task has all pairs.
     """
 
     start: float

@@ -1,9 +1,9 @@
-"""Costs of one task of twenty million tokens, pass by pass: seconds, shuffled bytes, and memory of its Python.
+"""Costs of one task of twenty million tokens by pass, in seconds, shuffled bytes, and memory of its Python.
 
 python -m benchmarks.spark.tasks [--copies N] [--partitions P]
 
-The input is three copies of the posts with different users, in four partitions, on two cores: 19 million tokens a
-task. A plan for a cluster multiplies these costs by its tasks (docs/guides/spark-measured.md).
+The input is three copies of the posts with different users, in four partitions, on two cores, which is 19 million
+tokens per task. A plan for a cluster multiplies these costs by its tasks (docs/guides/spark-measured.md).
 """
 
 import argparse
@@ -61,7 +61,7 @@ def stages_of(events: Path) -> list[list[dict[str, Any]]]:
 
 
 def of_partitions(stage: list[dict[str, Any]], partitions: int) -> list[dict[str, Any]]:
-    """Return the longest tasks, one for each partition (others bring public names); none if there are fewer tasks."""
+    """Return the longest tasks, one per partition, without tasks of public names; empty if there are fewer tasks."""
     return sorted(stage, key=seconds_of_task)[-partitions:] if len(stage) >= partitions else []
 
 

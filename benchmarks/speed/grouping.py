@@ -1,11 +1,12 @@
-"""Records sorted by user within a memory bound: Voxpop's sorter, DuckDB and polars; in turns, one process each.
+"""Records sorted by user within a memory bound, by Voxpop's sorter, DuckDB and polars, in turns of one process each.
 
 python -m benchmarks.speed.grouping records TIMES MIB
 python -m benchmarks.speed.grouping texts TIMES MIB
 
-A record contains the data that reading keeps of one post: a user, a row, and tokens as bytes. All three ways read the
-same Parquet file of records, with users in no order, and return every record by user and row. The second command
-measures the whole of reading, from posts to a corpus: with Voxpop's two sorts, and with one query of DuckDB instead.
+A record contains the data that reading keeps of one post, which is a user, a row, and tokens as bytes. All three
+methods read the same Parquet file of records, with users in no order, and return every record by user and row. The
+second command measures the whole of reading, from posts to a corpus, with Voxpop's two sorts, and with one query of
+DuckDB instead.
 """
 
 import contextlib
@@ -47,12 +48,13 @@ BENCHMARK = Benchmark(
 ROWS = 1 << 13
 BY_USER = "select * from records order by key, other, row"
 ENCRYPTED = {"temp_file_encryption": "true", "force_mbedtls_unsafe": "true"}
-"""The second option is set because DuckDB refuses the first without OpenSSL, which comes with an extension that DuckDB
-downloads."""
+"""The second option is set because DuckDB rejects the first without OpenSSL, which is part of an extension that DuckDB
+downloads.
+"""
 EVERY = 0.02
 """Seconds between two observations of a process."""
 SAMPLES, SAMPLE = 20, 8
-"""Number of slices, and tokens of a slice, that are searched for in the files that a killed process leaves."""
+"""Number of slices, and tokens per slice, that are searched for in the files that a killed process leaves."""
 RECORDS = pa.schema(
     [("key", pa.uint64()), ("other", pa.uint64()), ("user", pa.uint64()), ("row", pa.int64()), ("tokens", pa.binary())]
 )
@@ -104,7 +106,7 @@ class Measured:
 
 
 def watched(arguments: list[str], until: int | None = None) -> Measured:
-    """Run one way in a separate process and folder, and kill it when it holds `until` bytes of files."""
+    """Run one method in a separate process and folder, and kill it when its files have `until` bytes."""
     begun, most, others = time.perf_counter(), 0, False
     with tempfile.TemporaryDirectory(dir=OUT) as folder:
         command = [sys.executable, "-m", "benchmarks.speed.grouping", "--run", *arguments, folder]
@@ -135,7 +137,7 @@ def is_readable(file: Path) -> bool:
 
 
 def held_files(process: int, folder: Path) -> tuple[int, bool]:
-    """Return the bytes on disk that a process holds in a folder, and whether others may open any of its files."""
+    """Return the bytes on disk of a process in a folder, and whether other users may open any of its files."""
     found: dict[tuple[int, int], os.stat_result] = {}
     with contextlib.suppress(OSError):
         for link in Path(f"/proc/{process}/fd").iterdir():
@@ -243,7 +245,7 @@ def _asked(
 
 
 def merged_by_duckdb(spill: Any) -> LocalCorpus:
-    """Replace `merged` of spilling: one query brings the records of each user together."""
+    """Replace `merged` of spilling by one query that groups the records of each user."""
     limit, vocabulary = spill._limit, spill._words.merged()
     files = UserFiles(limit)
     batches = (batch_of(block) for block in _numbered(spill._named_blocks(limit.room // SHARE_OF_SORTER // 4)))
@@ -277,13 +279,13 @@ def of_texts(way: str, path: Path, limit: MemoryLimit) -> tuple[int, int]:
     options = ReadOptions() if way == IN_MEMORY else ReadOptions(memory=limit.total, work_folder=limit.folder)
     corpus = read_engine(path, user="user", text="text", options=options)
     peak, every, starts = megabytes_of("VmHWM"), np.asarray(corpus.tokens), np.asarray(corpus.user_start)
-    # Places among the tokens of a user, because ways may differ in the order of users.
+    # Places are those among the tokens of a user, because methods may differ in the order of users.
     places = np.arange(every.size) - np.repeat(starts[:-1], np.diff(starts))
     return int((every.astype(np.int64) * (places % 1009)).sum()), peak
 
 
 def run(way: str, path: str, bound: str, folder: str) -> None:
-    """Run one way, and print its answer and the peak memory."""
+    """Run one method, and print its answer and the peak memory."""
     limit = MemoryLimit.of(int(bound) << 20, folder)
     print(*(of_records if way in GROUPING else of_texts)(way, Path(path), limit))
 

@@ -1,4 +1,4 @@
-"""Sequences over words: alphabets of up to 300,000 symbols, given or found, and the resulting models.
+"""Sequences over words, with alphabets of up to 300,000 symbols, given or found, and the resulting models.
 
     python -m benchmarks.speed.large_alphabets
 

@@ -1,4 +1,4 @@
-"""Speed of n-grams: polars counting without privacy, and whole processes on MSNBC against the authors' code.
+"""Speed of n-grams, for polars counting without privacy, and for whole processes on MSNBC against the authors' code.
 
 python -m benchmarks.speed.ngrams
 """
@@ -69,7 +69,7 @@ def token_frame(corpus: LocalCorpus) -> pl.DataFrame:
 
 
 def distinct_pairs(frame: pl.DataFrame, length: int) -> int:
-    """Count distinct (user, gram) pairs with polars: shifted columns, rows without an end of document, unique."""
+    """Count distinct (user, gram) pairs with polars, by shifted columns without ends of documents, and unique."""
     shifted = [pl.col("token").shift(-place).alias(f"t{place}") for place in range(length)]
     names = [f"t{place}" for place in range(length)]
     inside = pl.all_horizontal(pl.col(name) >= 0 for name in names)

@@ -23,7 +23,7 @@ BUDGET = vp.Budget(epsilon=3, delta=1e-6)
 
 
 def rows() -> pl.DataFrame:
-    """Return pairs of users and items, of which a tenth are common."""
+    """Return pairs of users and items, a tenth of which are common."""
     rng = np.random.default_rng(SEED)
     items = np.minimum(rng.pareto(0.3, USERS * EACH) * 2, WORDS).astype(np.int64)
     return (

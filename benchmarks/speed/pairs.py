@@ -1,4 +1,4 @@
-"""User-item pairs: Voxpop, counts without privacy by polars and DuckDB, and private peers, in one run.
+"""User-item pairs, for Voxpop, counts without privacy by polars and DuckDB, and private peers, in one run.
 
 python -m benchmarks.speed.pairs            # add --peers after `make bench-all`
 """
@@ -81,7 +81,7 @@ def peer(arguments: list[str]) -> str:
 
 
 def chosen_peers() -> dict[str, Callable[[], str]]:
-    """Return the peers to run, none without `--peers`."""
+    """Return the peers to run; empty without `--peers`."""
     if "--peers" not in sys.argv:
         return {}
     return {name: partial(peer, arguments) for name, arguments in PEERS.items()}
@@ -99,7 +99,7 @@ def in_turns(works: dict[str, Callable[[], str]]) -> tuple[dict[str, list[float]
 
 
 def in_process(path: Path) -> list[list[str]]:
-    """Return the rows of one file: medians of five, in turns."""
+    """Return the rows of one file, which are medians of five, in turns."""
     works = {"count without privacy, polars": by_polars, "count without privacy, DuckDB": by_duckdb, "voxpop": ours}
     taken: dict[str, list[float]] = {name: [] for name in works}
     released = 0

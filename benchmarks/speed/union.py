@@ -1,4 +1,4 @@
-"""Items of half a million posts: the default and the classic policy, the release step and the whole job.
+"""Items of half a million posts, for the default and the classic policy, by the release step and the whole job.
 
     python -m benchmarks.speed.union
 

@@ -27,9 +27,9 @@ def changed_since(root: Path, commit: str, paths: Sequence[str]) -> list[str]:
     moved to another of the files does not count either, because the remaining code computes the same.
 
     Args:
-        root: the repository.
-        commit: hash of the commit.
-        paths: files and folders, relative to the root.
+        root: The folder of the repository.
+        commit: The hash of the commit.
+        paths: The files and folders, relative to the root.
     """
     if not git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
         return ["every file: the commit is not in this repository"]

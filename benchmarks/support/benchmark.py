@@ -19,7 +19,7 @@ FRESH = "no seeds: fresh randomness in each run"
 PACKAGES = ("numpy", "scipy", "numba", "polars", "pyarrow", "duckdb", "scikit-learn", "pyspark", "flwr")
 LOCAL = ("engine/local", "kernels", "privacy", "reading/tokenizers", "reading/words")
 OF_SEQUENCES = ("engine/local/tree_walk", "kernels/sequences")
-"""Parts of these folders that only sequences use; they decide no result of the others."""
+"""Parts of these folders that only sequences use; they decide no result of any other mechanism."""
 SET_UNION = (*LOCAL, "mechanisms/set_union", "mechanisms/rounds", "privacy/weightings")
 NGRAMS = (*SET_UNION, "mechanisms/ngrams")
 SEQUENCES = (*LOCAL, "mechanisms/sequences")
@@ -37,16 +37,15 @@ class Benchmark:
     """The declaration of a benchmark module, its constant `BENCHMARK`.
 
     Attributes:
-        file: `__file__` of the module.
-        results: names of its result files, without `.md`.
-        depends: packages and modules of `src/voxpop` that decide the results, such as `mechanisms/set_union`, and
-            folders of `flower/`.
-            Imported modules of `benchmarks` count too and are not listed.
-        minutes: duration of all its commands on two cores.
-        seeds: the seeds of its runs.
-        commands: the arguments of each of its commands, in order.
-        environment: folder of its Python environment.
-        timed: whether results contain seconds or memory; always so in `benchmarks/speed` and `benchmarks/spark`.
+        file: The `__file__` of the module.
+        results: The names of its result files, without `.md`.
+        depends: The packages and modules of `src/voxpop` that decide the results, such as `mechanisms/set_union`, and
+            folders of `flower/`. Imported modules of `benchmarks` also count and are not listed.
+        minutes: The duration of all its commands on two cores.
+        seeds: The seeds of its runs.
+        commands: The arguments of each of its commands, in order.
+        environment: The folder of its Python environment.
+        timed: Whether results contain seconds or memory; always true in `benchmarks/speed` and `benchmarks/spark`.
     """
 
     file: str
@@ -72,7 +71,7 @@ class Benchmark:
         """Print a table, its head first, and write it as Markdown with a stamp.
 
         Raises:
-            ValueError: if `results` does not contain the name.
+            ValueError: If `results` does not contain the name.
         """
         if name not in self.results:
             raise ValueError(f"{name} is not among the results of {self.module}; add it there.")
@@ -113,7 +112,7 @@ def stamp(seeds: str) -> dict[str, object]:
 
 
 def stamp_of(text: str) -> dict[str, object] | None:
-    """Return the stamp of a result file, None if it has none."""
+    """Return the stamp of a result file, or None if it has no stamp."""
     _, found, rest = text.partition(STAMP)
     return json.loads(rest.partition(" -->")[0]) if found else None
 

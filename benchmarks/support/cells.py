@@ -8,12 +8,12 @@ Key = tuple[str, ...]
 
 
 class Cells:
-    """A CSV file: the commit of the measurements, then one line per cell, with its key and its numbers.
+    """A CSV file with the commit of the measurements, then one line per cell, with its key and its numbers.
 
     Args:
-        path: path of the file.
-        commit: the current commit.
-        is_old: whether the code has changed since a commit; the cells are then discarded.
+        path: The path of the file.
+        commit: The current commit.
+        is_old: A function that returns whether the code has changed since a commit; the cells are then discarded.
     """
 
     def __init__(self, path: Path, commit: str, is_old: Callable[[str], bool]) -> None:

@@ -27,12 +27,12 @@ def posts() -> LocalCorpus:
 
 
 def chat() -> LocalCorpus:
-    """Return the messages of a chat as words: few users, each with many."""
+    """Return the messages of a chat as words, from few users, each with many."""
     return _kept("irc", "ubuntu_irc.parquet", text="text")
 
 
 def clicks() -> LocalCorpus:
-    """Return MSNBC: the kinds of pages that visitors saw, in order."""
+    """Return MSNBC, which contains the kinds of pages that visitors saw, in order."""
     return _kept("msnbc", "msnbc.parquet", sequence="sequence")
 
 
@@ -47,7 +47,7 @@ def _kept(name: str, file: str, **column: str) -> LocalCorpus:
 
 
 def joined(corpus: LocalCorpus, by: int) -> LocalCorpus:
-    """Return the same texts with every `by` users merged into one: fewer users with longer texts."""
+    """Return the same texts with every `by` users merged into one, so that fewer users have longer texts."""
     first = np.arange(0, corpus.user_key.size, by)
     return replace(
         corpus,

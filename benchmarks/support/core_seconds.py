@@ -11,7 +11,7 @@ EVERY = 0.1
 
 
 class Used(NamedTuple):
-    """Seconds by the clock, processor seconds, and the most resident bytes of any one worker of Python."""
+    """Seconds by the clock, processor seconds, and the largest number of resident bytes of any one worker of Python."""
 
     seconds: float
     core_seconds: float

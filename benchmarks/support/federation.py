@@ -1,4 +1,4 @@
-"""A federation on this machine: a SuperLink and SuperNodes on loopback, each a process, for tests and benchmarks."""
+"""A federation on this machine for tests and benchmarks, with a SuperLink and SuperNodes as processes on loopback."""
 
 import os
 import signal
@@ -30,9 +30,9 @@ def app_with(folder: Path, extra: str = "", **files: str) -> Path:
     """Return a copy of the example with another server or client.
 
     Args:
-        folder: the folder of the copy.
-        extra: lines for its run config.
-        **files: texts of `server` and `client`.
+        folder: The folder of the copy.
+        extra: The lines for its run config.
+        **files: The texts of `server` and `client`.
     """
     app = folder / "app"
     (app / "hitters_app").mkdir(parents=True)
@@ -47,8 +47,8 @@ class Federation:
     """Processes that are stopped in the end, each with a log.
 
     Attributes:
-        folder: the folder of logs and of Flower's own files.
-        link: the SuperLink, a process that is started in the usual way; all others are forks (`forks.py`).
+        folder: The folder of logs and of Flower's own files.
+        link: The SuperLink, a process that is started in the usual way; all other processes are forks (`forks.py`).
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class Federation:
         """Start a SuperLink.
 
         Args:
-            folder: the folder of logs, which must exist.
-            of_link: variables of the SuperLink and of the servers that it starts.
-            database: the file of the SuperLink's database, by default in memory.
-            **environment: more variables of all processes.
+            folder: The folder of logs, which must exist.
+            of_link: The variables of the SuperLink and of the servers that it starts.
+            database: The file of the SuperLink's database, by default in memory.
+            **environment: More variables of all processes.
         """
         self.folder, self.port = folder, free_port()
         self.running: list[subprocess.Popen[bytes]] = []
@@ -103,8 +103,8 @@ class Federation:
         """Start a SuperNode.
 
         Args:
-            name: name of its log.
-            config: its node config.
+            name: The name of its log.
+            config: The node config.
         """
         link = ("--insecure", "--superlink", f"127.0.0.1:{self.port}", "--port", free_port())
         return self.start(name, self.folder / "bin" / "flower-supernode", *link, "--node-config", config)
@@ -113,9 +113,9 @@ class Federation:
         """Start a run, and return its log, which contains the output of the server.
 
         Args:
-            name: name of its log.
-            app: the Flower app.
-            config: its run config.
+            name: The name of its log.
+            app: The Flower app.
+            config: The run config.
         """
         flower = self.folder / "bin" / "flwr"
         self.start(name, flower, "run", app, "loopback", "--stream", "--run-config", config)

@@ -28,13 +28,17 @@ import numpy as np
 MOST = 1 << 17
 """Largest size of arguments and environment, in bytes."""
 GRACE = 10.0
-"""Seconds in which a fork must end after SIGTERM."""
+"""Seconds within which a fork must end after SIGTERM."""
 WAITS = "VOXPOP_WAITS"
-"""Environment variable: the factor that shortens the sleeps of forks. Nodes look for messages every three seconds, and
-so does a server. The variable is not set if seconds are measured."""
+"""Environment variable with the factor that shortens the sleeps of forks.
+
+Nodes look for messages every three seconds, and so does a server. The variable is not set if seconds are measured.
+"""
 PLANNED = "VOXPOP_PLANNED"
-"""Environment variable: run configs, a list in JSON, whose plans are computed before the first fork. Otherwise each
-server would compute its own plan."""
+"""Environment variable with run configs, a list in JSON.
+
+Their plans are computed before the first fork; otherwise, each server would compute its own plan.
+"""
 ASKS = '''#!{python} -SE
 """Asks for a fork that does what this command does, and ends as it does."""
 # No import that is not part of the interpreter: this is started for each answer.
@@ -52,8 +56,8 @@ def write_commands(folder: Path, door: Path) -> None:
     """Write a script for each of Flower's commands into a folder, which must be the first on the path.
 
     Args:
-        folder: the folder of the scripts, which is created.
-        door: the socket of the process that forks.
+        folder: The folder of the scripts, which is created.
+        door: The socket of the process that forks.
     """
     folder.mkdir()
     for name in _commands():
@@ -95,7 +99,7 @@ def _warm() -> None:
     mark_used(np.zeros(1, np.int32), np.zeros(1, np.uint8))  # the first kernel of a process starts numba
     for config in json.loads(os.environ.get(PLANNED, "[]")):
         settings_of(config).plan  # noqa: B018 - the plan is cached
-    # Exclude all present objects from garbage collection, so that no fork writes to them and thereby copies them.
+    # Exclude all present objects from garbage collection, so that no fork writes to them and thus copies them.
     gc.collect()
     gc.freeze()
 
@@ -103,7 +107,8 @@ def _warm() -> None:
 def _end(code: int, caller: socket.socket) -> NoReturn:
     """End like an interpreter, but without freeing objects that all forks share; then notify the caller.
 
-    The order matters: the caller ends when it is notified, and this process ends with it, even with unwritten output.
+    The order matters, because the caller ends when it is notified, and this process ends with it, even with unwritten
+    output.
     """
     threading._shutdown()
     atexit._run_exitfuncs()
@@ -147,7 +152,7 @@ def _run(commands: dict[str, Callable[[], object]], caller: socket.socket) -> in
 
 
 def _end_with(caller: socket.socket) -> None:
-    """End this process when its caller has ended: by SIGTERM, or by force after `GRACE` seconds."""
+    """End this process when its caller has ended, by SIGTERM, or by force after `GRACE` seconds."""
     with contextlib.suppress(OSError):
         caller.recv(1)
     os.kill(os.getpid(), signal.SIGTERM)

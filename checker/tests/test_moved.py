@@ -2,12 +2,14 @@
 
 import json
 from copy import deepcopy
+from fractions import Fraction
 from math import erfc, exp, pi, sqrt
 from pathlib import Path
 
 import pytest
 from voxpop_check import PROVED, CertificateError, prove
-from voxpop_check.transcript import check
+from voxpop_check.schema import certificate as schema_of
+from voxpop_check.transcript import check, classes_of
 
 HERE = Path(__file__).parent
 NUMBERS = "numbers"
@@ -101,6 +103,7 @@ BINDING = [
     ("heavy_hitters", (NUMBERS, "theta"), 0.99),
     ("heavy_hitters", (NUMBERS, "rounds"), 1.01),
     ("sequences", (NUMBERS, "epsilon"), 1.01),
+    ("sequences_decided", (NUMBERS, "epsilon"), 1.01),
     ("sequences_find", (NUMBERS, "epsilon"), 1.01),
     ("sequences_find", (NUMBERS, "finding", "claim", "epsilon"), 1.01),
     ("sequences_find", (NUMBERS, "finding", "numbers", "rounds", "first", "threshold"), 0.97),
@@ -353,7 +356,7 @@ def test_passes_of_dpne_add_up():
 
 
 def test_counted_steps_follow_from_the_released_lengths():
-    for name in ("sequences", "find"):
+    for name in ("sequences", "find", "decided"):
         certificate, passes = saved(name)
         lengths = passes[0]
         assert lengths["steps"] < certificate[NUMBERS]["max_length"]
@@ -383,6 +386,52 @@ def test_counted_steps_follow_from_the_released_lengths():
             check(bare, passes)
 
 
+def test_the_length_of_sequences_follows_from_the_released_lengths():
+    certificate, passes = saved("decided")
+    lengths, numbers = passes[0], certificate[NUMBERS]
+    assert lengths["steps"] < lengths["longest"] == numbers["usual"] < numbers["max_length"]
+    # Half of the users have the longest sequences; only noise is behind 3 symbols; nothing is known.
+    half, short = [0] * 16 + [3_000], [3_000, 2_000, *[7] * 15]
+    for change in (
+        {"longest": lengths["longest"] - 6},
+        {"longest": lengths["longest"] + 12},
+        {"longest": numbers["max_length"]},
+        {"longest": None},
+        {"released": half},
+        {"released": short},
+        {"first": [*range(1, 17), 1000]},
+    ):
+        ran = deepcopy(passes)
+        ran[0] |= change
+        with pytest.raises(CertificateError):
+            check(certificate, ran)
+    # What these lengths imply is another length.
+    for released, longest in ((half, 1_000), (short, 3), ([7] * 17, 20), ([-7] * 17, 32)):
+        assert decided(certificate, lengths, released) == longest
+
+
+def decided(certificate, lengths, released):
+    numbers = schema_of(certificate).numbers
+    rate = numbers.epsilon * Fraction(lengths["part"])
+    return lengths["first"][len(classes_of(numbers.usual, lengths["first"], released, rate)) - 1]
+
+
+@pytest.mark.parametrize("value", [0, 1_001, "20", None])
+def test_a_usual_length_is_in_range_and_needs_its_rule(value):
+    certificate, passes = saved("decided")
+    certificate[NUMBERS]["usual"] = value
+    if value is None:
+        # Without it all symbols would count, and the noise be for more.
+        del certificate[NUMBERS]["usual"]
+        with pytest.raises(CertificateError):
+            check(certificate, passes)
+    else:
+        assert verdict(certificate) == "refused"
+    certificate, _ = saved("decided")
+    del certificate[NUMBERS]["least"], certificate[NUMBERS]["per_noise"]
+    assert verdict(certificate) == "refused"
+
+
 @pytest.mark.parametrize(("field", "value"), [("least", None), ("per_noise", None), ("least", "0"), ("least", "6/5")])
 def test_half_a_rule_for_steps_is_refused(field, value):
     certificate, _ = saved("sequences")
@@ -393,7 +442,7 @@ def test_half_a_rule_for_steps_is_refused(field, value):
     assert verdict(certificate) == "refused"
 
 
-@pytest.mark.parametrize("name", ["sequences", "find"])
+@pytest.mark.parametrize("name", ["sequences", "find", "decided"])
 @pytest.mark.parametrize("change", [{"sensitivity": 1}, {"sensitivity": 1, "bins": 2}, {"bins": 99}, {"bins": None}])
 def test_distinct_symbols_have_the_noise_of_all_of_a_user(name, change):
     certificate, passes = saved(name)

@@ -1,11 +1,15 @@
 """A nightly release by Airflow 3: a retry of the task uses the run that was charged."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import dag, task
+from airflow.timetables.interval import CronDataIntervalTimetable
+
+# Each run is for the day that has ended. With schedule="@daily", Airflow 3 passes the day that begins.
+DAYS = CronDataIntervalTimetable("0 0 * * *", timezone="UTC")
 
 
-@dag(schedule="@daily", start_date=datetime(2026, 11, 1), catchup=False)
+@dag(schedule=DAYS, start_date=datetime(2026, 11, 1, tzinfo=UTC), catchup=False)
 def nightly_words() -> None:
     """Release the words of each day."""
 

@@ -20,10 +20,10 @@ rounded row numbers (exact ones with `exact=True`), and never an item, a count o
 
 
 def shown(text: str) -> str:
-    r"""Return a text with everything that a terminal might obey written as an escape; line feeds remain.
+    r"""Return a text with escapes for all control characters of terminals except line feeds.
 
     Names of files, labels and released text may contain control characters and characters that change the direction of
-    text. Everything that the command line, exceptions and `print` show passes through this function.
+    text. Therefore all output of the command line, exceptions and `print` passes through this function.
 
     Example:
         >>> print(shown("tea\x1b[2J"))
@@ -37,15 +37,15 @@ def _escaped(letter: str) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """Return the same without line feeds, for a label or a name among other text."""
+    """Return a text like `shown`, but with escapes for line feeds too, for a label or a name within other text."""
     return shown(text).replace("\n", "\\n")
 
 
 class VoxpopError(Exception):
-    """The root: catch this to catch everything voxpop raises on purpose."""
+    """The base class of all exceptions that voxpop raises deliberately."""
 
     def __str__(self) -> str:
-        """Return the message, in which a terminal finds nothing to obey."""
+        """Return the message with escapes for control characters of terminals."""
         return shown(super().__str__())
 
 
@@ -74,7 +74,7 @@ class MemoryLimitError(InputError):
 
 
 class ReleaseError(InputError):
-    """A folder cannot be saved to, or does not hold a release."""
+    """A folder cannot be saved to, or does not contain a release."""
 
 
 class LedgerError(InputError):
@@ -82,15 +82,15 @@ class LedgerError(InputError):
 
 
 class UnsoundError(InputError):
-    """A mechanism without a proof, refused by name with the reason."""
+    """A mechanism has no proof. The message contains its name and the reason."""
 
 
 PLEASE_REPORT = "; please report the call."
-"""The next step after a fault of voxpop itself."""
+"""The next step after a bug in voxpop."""
 
 
 class InternalError(VoxpopError, RuntimeError):
-    """A fault of voxpop itself; please report it."""
+    """A bug in voxpop occurred. Please report it."""
 
     def __str__(self) -> str:
         """Return the problem and the next step."""

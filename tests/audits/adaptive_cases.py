@@ -1,10 +1,9 @@
 """The worst cases of adaptive rounds, the default set union.
 
-- *near*: one item is held by the number of users at which one more user has the largest effect.
-- *alone*: only the canary holds the item.
-
+- *near*: one item has the number of users at which one more user has the largest effect.
+- *alone*: only the canary has the item.
 Copies are independent: the weight, noise, score and drop decision of an item depend only on that item, and all its
-users belong to one copy. Each user holds one item, so no user draws a sample.
+users belong to one copy. Each user has one item, so no user draws a sample.
 """
 
 from collections.abc import Iterator
@@ -26,8 +25,8 @@ def adaptive_cases(limits: tuple[int | None, ...] = (None, 1, LIMIT), budget: Bu
     """Yield the cases for each limit.
 
     Args:
-        limits: most items of a user in a round; None for the private choice.
-        budget: the claim.
+        limits: The maximum number of items per user and round; None for the private choice.
+        budget: The claimed guarantee.
     """
     for limit in limits:
         plan = Items(max_items_per_user=limit).plan(budget)
@@ -38,7 +37,7 @@ def adaptive_cases(limits: tuple[int | None, ...] = (None, 1, LIMIT), budget: Bu
 
 
 def near_adaptive(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
-    """Return the case of users who all hold the same item."""
+    """Return the case of users who all have the same item."""
     ran = rounds_of(plan)
     chances = [item_probability(ran, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
     shown = []
@@ -52,12 +51,12 @@ def near_adaptive(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: in
 
 
 def alone_adaptive(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
-    """Return the case of a canary whose item no other user holds."""
+    """Return the case of a canary who is the only user of its item."""
     event = Event(plan, width=1, most=1, engine=engine, most_copies=most_copies)
     return event.case("alone: 1 item of its own", [(0,)], [], (item_probability(rounds_of(plan), 1, 1), 0.0))
 
 
 def rounds_of(plan: UnionPlan) -> AdaptiveRounds:
-    """Return the rounds that run; without a limit, the rounds of the smallest limit, since each user holds one item."""
+    """Return the executed rounds; without a limit, the rounds of the smallest limit, because each user has one item."""
     first = plan.passes[0]
     return first.entry(LIMITS[0]) if isinstance(first, Menu) else first

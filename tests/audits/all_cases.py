@@ -27,7 +27,7 @@ def all_union_cases() -> Iterator[Case]:
 
 
 def all_ngrams_cases() -> Iterator[Case]:
-    """Yield the cases of n-grams: as published, the default, and every pass of the default."""
+    """Yield the cases of n-grams, with the published method, the default, and every pass of the default."""
     yield from ngrams_cases()
     yield ngrams()
     yield from walk_cases()

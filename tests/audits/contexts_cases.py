@@ -4,6 +4,8 @@
 copy. All copies share the end mark, the lengths and the numbers of distinct and repeated symbols, so the event uses
 none of these. All others have one symbol, so two steps are counted, and the canary has one more.
 
+*Decided length*: the same, where released lengths also decide how long sequences are.
+
 *Two levels*: each symbol is again a copy. The root spends a twentieth of the epsilon left after both user statistics;
 the symbols behind a symbol and those at the beginning spend the rest. The canary moves one count in each, and the event
 requires all three counts to be high. Every context is counted separately unless the noise at the root reaches 20 times
@@ -56,19 +58,21 @@ def contexts_cases(budget: Budget) -> Iterator[Case]:
         budget: the claim.
     """
     yield one_level_of_contexts(budget)
+    yield one_level_of_contexts(budget, None)
     yield two_levels_of_contexts(budget)
     yield no_end(budget)
     yield profile(budget)
 
 
-def one_level_of_contexts(budget: Budget) -> Case:
+def one_level_of_contexts(budget: Budget, max_length: int | None = LENGTH) -> Case:
     """Return the case of only the empty context, which spends all of epsilon."""
-    plan = _plan(budget, numbered_words(SYMBOLS).to_pylist(), LENGTH, 1)
+    plan = _plan(budget, numbered_words(SYMBOLS).to_pylist(), max_length, 1)
     scale = COUNTED / rates(budget, OTHERS * SYMBOLS)[2]
     users = [[0]] * OTHERS
     joined, without = (partial(_high_symbols, plan, _crowd(held, SYMBOLS)) for held in ([*users, [0] * LENGTH], users))
     exact = users_bound(0, scale), users_bound(COUNTED, scale)
-    return Case("sequences, contexts, one level", NAME, budget, SYMBOLS, joined, without, exact)
+    name = "sequences, contexts, one level" if max_length else "sequences, decided length"
+    return Case(name, NAME, budget, SYMBOLS, joined, without, exact)
 
 
 def two_levels_of_contexts(budget: Budget) -> Case:
@@ -139,7 +143,7 @@ def profile_chance(budget: Budget, least: tuple[int, ...], sensitivity: int, use
     return prod(map(users_bound, least, scales))
 
 
-def _plan(budget: Budget, alphabet: list[str], max_length: int, max_gram: int) -> SequencePlan:
+def _plan(budget: Budget, alphabet: list[str], max_length: int | None, max_gram: int) -> SequencePlan:
     return Sequences(max_length, max_gram, alphabet=alphabet).plan(budget)
 
 

@@ -1,4 +1,4 @@
-"""Engines that read and weigh the collection of an audit: in memory, within a memory limit, or on Spark."""
+"""Engines that read and weigh the collection of an audit in memory, within a memory limit, or on Spark."""
 
 from pathlib import Path
 from tempfile import gettempdir
@@ -14,7 +14,7 @@ from voxpop.testing.sensitivity import EngineOf, in_memory
 __all__ = ["EngineOf", "in_memory", "on_spark", "table_of", "watched_on_spark", "within_limit"]
 
 ROOM: Final = 16 << 20
-"""Memory of an audit within a limit, in bytes: so small that users are sorted in pieces, in work files."""
+"""Memory limit of an audit in bytes, so small that users are sorted in pieces, in work files."""
 
 PLACES: Final = 2
 """Number of partitions of the users in an audit on Spark."""
@@ -28,7 +28,7 @@ class Session(Protocol):
 
 
 def within_limit(corpus: LocalCorpus) -> LocalCorpus:
-    """Return the collection, which is ordered, weighed and numbered in work files."""
+    """Return the collection, ordered, weighed and numbered in work files."""
     return corpus.within(MemoryLimit(FIXED_MEMORY + ROOM, ROOM, Path(gettempdir())))
 
 
@@ -51,7 +51,7 @@ def on_spark(session: Session) -> EngineOf:
 
 
 def watched_on_spark(session: Session) -> EngineOf:
-    """Return the engine on Spark that also collects the weights of each pass for the case, as in memory."""
+    """Return the engine on Spark that, like the one in memory, also collects the weights of each pass for the case."""
     engine = on_spark(session)
     return lambda corpus: Watchable(engine(corpus))
 

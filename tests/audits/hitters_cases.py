@@ -1,8 +1,8 @@
-"""The worst cases of heavy hitters: a word of the number of users at which one more user has the largest effect.
+"""The worst cases of heavy hitters, in which one more user of a word has the largest effect.
 
 Words of different copies share no symbol, so they share neither votes nor prefixes, and the coin of each user in each
-round is a separate draw. Rounds continue while any copy is alive, and end with the last one. So the result of a copy
-depends only on that copy.
+round is a separate draw. Rounds continue while any copy is alive, and end with the last one. Therefore, the result of a
+copy depends only on that copy.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,15 +32,15 @@ def hitters_cases(hitters: Sequence[HeavyHitters] = HITTERS, budget: Budget = BU
     """Yield the case of each configuration.
 
     Args:
-        hitters: the configurations to audit.
-        budget: the claim.
+        hitters: The configurations to audit.
+        budget: The claimed guarantee.
     """
     for each in hitters:
         yield near(each.plan(budget))
 
 
 def near(plan: HittersPlan) -> Case:
-    """Return the case with the number of other users at which the canary has the largest effect."""
+    """Return the case in which one more user, the canary, has the largest effect."""
     _, exact, others = max(_all_near(plan))
     copies = max(1_000, COPIES * 20 // (others + 1))
     joined, without = (partial(run, plan, crowd(plan, holders, copies), copies) for holders in (others + 1, others))
@@ -48,12 +48,12 @@ def near(plan: HittersPlan) -> Case:
 
 
 def crowd(plan: HittersPlan, holders: int, copies: int) -> LocalCorpus:
-    """Return copies of users who all hold one word of the largest possible length.
+    """Return copies of users who all have one word of the largest possible length.
 
     Args:
-        plan: sets the length of the word.
-        holders: number of users of a copy.
-        copies: number of copies.
+        plan: The plan, which determines the length of the word.
+        holders: The number of users per copy.
+        copies: The number of copies.
     """
     length = plan.rules.longest
     rows = np.arange(copies * length).reshape(copies, length)
@@ -70,7 +70,7 @@ def _all_near(plan: HittersPlan) -> Iterator[tuple[float, tuple[float, float], i
 
 
 def run(plan: HittersPlan, corpus: LocalCorpus, copies: int) -> tuple[int, Any]:
-    """Run one release; return the number of words found, and a digest of which."""
+    """Run one release; return the number of words found, and a digest of their names."""
     length = plan.rules.longest
     found = np.zeros(copies, np.bool_)
     found[released_numbers(plan.release(corpus), length)[:, 0] // length] = True

@@ -1,7 +1,7 @@
-"""The worst case of the choice of a limit: one more user in a class, at the count where this has the largest effect.
+"""The worst case of the choice of a limit, in which one more user in a class has the largest effect.
 
-Each trial counts the users of a collection again, with a fresh secret. The event is that the noisy count of the class
-of the additional user reaches a number.
+Each trial counts the users of a collection again, with a fresh secret. The event is that the noisy count of the user's
+class reaches a number.
 """
 
 from collections.abc import Iterator
@@ -54,8 +54,8 @@ class Reached:
     """The noisy count of the first class reaches a number.
 
     Attributes:
-        menu: the menu whose choice counts the users.
-        number: the count to reach, in users.
+        menu: The menu, which counts users to choose a limit.
+        number: The count to reach, in users.
     """
 
     menu: Menu

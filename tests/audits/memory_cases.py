@@ -31,8 +31,8 @@ def engine_cases(engine: EngineOf, copies: int) -> Iterator[Case]:
     """Yield cases of set union and of n-grams on any engine.
 
     Args:
-        engine: where collections are read and weighed.
-        copies: largest number of copies in one release of set union.
+        engine: The engine that reads and weighs collections.
+        copies: The largest number of copies in one release of set union.
     """
     plan = classic_of(Items(max_items_per_user=LIMIT, weighting=PolicyGaussian()).plan(BUDGET))
     yield near(plan, engine, copies)

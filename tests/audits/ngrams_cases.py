@@ -1,4 +1,4 @@
-"""The worst cases of n-grams as published (DPNE): a canary whose text is one phrase of two words.
+"""The worst cases of n-grams as published (DPNE), with a canary that wrote one phrase of two words.
 
 Each word has enough users that all words are released, and length 2 receives so much of the budget that it shows
 nearly all of epsilon. Each pair of words is a copy.
@@ -10,8 +10,9 @@ requires these public numbers: a release in which they differ from the foreseen 
 with a probability below 1e-6 per release, given the distance between the weights and forecasts of words and the
 values at which they would matter.
 
-- *near*: a pair is held by the number of users at which one more user has the largest effect.
-- *empty*: no other user holds the pair. With the canary, the noise on its weight releases it; without, the simulation.
+- *near*: a pair has the number of users at which one more user has the largest effect.
+- *empty*: no other user has the pair. With the canary, the noise on its weight releases the pair; without the canary,
+  the simulation does.
 """
 
 from collections.abc import Iterator
@@ -33,9 +34,9 @@ from voxpop.testing.sensitivity import corpus_of_tokens, released_numbers
 
 BUDGET = Budget(1.0, 0.02)
 RATIO = 0.176
-"""Ratio of sigma from length 1 to 2: length 2 has 97 percent of mu^2."""
+"""Ratio of sigma of length 1 to sigma of length 2. Length 2 therefore has 97 percent of mu^2."""
 SURE = 7.0
-"""Number of sigmas by which the weight of a word is above its threshold."""
+"""Distance between the weight of a word and its threshold, in sigma."""
 WORDS = 48
 EMPTY_WORDS = 24
 TELLING = 10**6
@@ -47,8 +48,8 @@ class Crowd:
     """The users of words, and the pairs that are copies.
 
     Attributes:
-        holders: int64 by word, number of users whose only document is that word.
-        common: number of common words, which come first; each pair of them is a copy.
+        holders: int64 (words), the number of users with only that word as a document.
+        common: The number of common words. They are the first words, and each pair of them is a copy.
     """
 
     holders: Int64s
@@ -60,7 +61,7 @@ class Crowd:
         return self.common**2
 
     def corpus(self, others: int) -> LocalCorpus:
-        """Return the corpus in which `others` users hold each pair."""
+        """Return the corpus in which `others` users have each pair."""
         words = np.repeat(np.arange(self.holders.size), self.holders)
         single = np.stack([words, np.full(words.size, -1)], axis=1).ravel()
         left, right = np.divmod(np.arange(self.copies), self.common)
@@ -88,7 +89,7 @@ def _two_lengths(**fields: Any) -> DPNE:
 
 
 def _enough(plan: NGramsPlan) -> int:
-    """Return a number of users with which a word is certain to be released."""
+    """Return a number of users that makes the release of a word certain."""
     return ceil(plan.lengths[0].lowest_threshold + SURE * plan.lengths[0].sigma)
 
 
@@ -111,7 +112,7 @@ def _case(plan: NGramsPlan, crowd: Crowd, mechanism: str, name: str, others: int
 
 
 def _foreseen(plan: NGramsPlan, crowd: Crowd) -> LengthRun:
-    """Return the numbers with which length 2 runs, from a release of words without pairs."""
+    """Return the numbers that length 2 uses, taken from a release of words without pairs."""
     return plan.release(crowd.corpus(0), seed=0).plan.ran[1]  # type: ignore[attr-defined, no-any-return]
 
 
@@ -129,7 +130,7 @@ def _settled(ran: LengthRun) -> tuple[Any, ...]:
 
 
 def _run(plan: NGramsPlan, crowd: Crowd, corpus: LocalCorpus, foreseen: LengthRun) -> tuple[int, Any]:
-    """Run one release; return the number of released pairs of common words, and a digest of which."""
+    """Run one release; return the number of released pairs of common words, and a digest of their names."""
     release = plan.release(corpus)
     pairs = released_numbers(release, 2)
     pairs = pairs[(pairs < crowd.common).all(axis=1)]

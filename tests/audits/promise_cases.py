@@ -1,10 +1,10 @@
-"""The worst cases of the promise about items of few users: set union with `min_users`.
+"""The worst cases of set union with `min_users`, which promises that items of few users are rarely released.
 
-- *few*: one user fewer than `min_users` holds an item, and these users hold nothing else. The claim is that the item
+- *few*: an item has one user fewer than `min_users`, and these users have no other items. The claim is that the item
   is released with probability at most BETA, for any such users. This is the guarantee of delta = BETA, compared with a
   collection without the item.
-- *near*: an item is held by the number of users at which one more user has the largest effect. The claim is the
-  budget, as without the promise.
+- *near*: an item has the number of users at which one more user has the largest effect. The claim is the budget, as
+  without the promise.
 
 Copies are independent for the same reasons as without the promise.
 """
@@ -29,7 +29,7 @@ BETA: Final = 0.02
 
 
 def promising_plans(budget: Budget = BUDGET, beta: float = BETA) -> tuple[UnionPlan, ...]:
-    """Return plans of every kind whose promise fails often enough to be counted."""
+    """Return plans of every kind. Their promise fails often enough to be counted."""
     promise = MinUsersBound(USERS, beta)
     optimal = Items(max_items_per_user=1, weighting=Count(), min_users=USERS)
     classic = (
@@ -42,7 +42,7 @@ def promise_cases(budget: Budget = BUDGET) -> Iterator[Case]:
     """Yield the cases of each plan.
 
     Args:
-        budget: the claim, in addition to the promise.
+        budget: The claimed guarantee, in addition to the promise.
     """
     for plan in promising_plans(budget):
         yield few(plan)
@@ -53,11 +53,11 @@ def few(plan: UnionPlan, users: int | None = None) -> Case:
     """Return the case of an item of too few users.
 
     Args:
-        plan: the plan to run.
-        users: number of users, too few for the promise; by default one fewer than the plan promises.
+        plan: The plan to run.
+        users: The number of users, too few for the promise; by default one fewer than the plan promises.
 
     Raises:
-        InternalError: if the plan has no promise.
+        InternalError: If the plan has no promise.
     """
     promise = plan.promise
     if promise is None:

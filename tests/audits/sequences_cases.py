@@ -1,4 +1,4 @@
-"""The worst cases of the grams of the paper (CAC12): all symbols of the canary are equal.
+"""The worst cases of the grams of the paper (CAC12), in which the canary has a sequence of equal symbols.
 
 `contexts_cases.py` has the cases of contexts, the method of Voxpop.
 
@@ -28,14 +28,14 @@ LENGTH = 3
 OTHERS = 8
 BACKGROUND = 400
 TWO_LEVEL_SHARE = 0.01
-"""Share of the trials that is run: one release is one trial in this case, so only one in a hundred is run."""
+"""Share of the trials that is run. One release is one trial in this case, so only one in a hundred is run."""
 
 
 def sequences_cases(budget: Budget = BUDGET) -> Iterator[Case]:
     """Yield the cases.
 
     Args:
-        budget: the claim.
+        budget: The claimed guarantee.
     """
     yield one_level(budget)
     yield two_levels(budget)
@@ -72,11 +72,11 @@ def _with_canary() -> list[list[int]]:
 
 
 def two_levels(budget: Budget) -> Case:
-    """Return the case of one symbol and the symbol behind it; each level spends half of epsilon."""
+    """Return the case of one symbol and the symbol that follows it. Each level spends half of epsilon."""
     plan = VariableLengthNGrams(LENGTH, 2, ["000000000"]).plan(budget)
     mean = np.array([BACKGROUND * 2, BACKGROUND, BACKGROUND])
     moved = np.array([LENGTH, LENGTH - 1, 1])
-    # The root and its only child spend half of epsilon each: two levels are left, then one.
+    # Two levels remain at the root and one at its only child, so each of them spends half of epsilon.
     chances = np.array([[users_bound(shift, plan.scale) for shift in moved - more] for more in (moved, 0 * moved)])
     exact = chances.prod(axis=1)
     joined, without = (partial(_all_high, plan, _pairs(canary), mean + moved) for canary in (True, False))
@@ -93,6 +93,6 @@ def _all_high(plan: GramPlan, corpus: LocalCorpus, least: Any) -> tuple[int, Any
 
 
 def _pairs(canary: bool) -> LocalCorpus:
-    """Return users whose sequences are "00", and the canary, whose sequence has one more symbol."""
+    """Return users with the sequence "00", and the canary, which has one more symbol."""
     documents = [[0, 0]] * BACKGROUND + [[0] * LENGTH] * canary
     return copied_documents(documents, np.zeros((1, 1), np.int64), 1, "sequence")

@@ -1,9 +1,9 @@
 """The worst cases of several data sets that share one budget.
 
-Each copy has an item in every data set. The event is that a stated number of these items is released.
+Each copy has an item in every data set. The event is that at least a given number of these items is released.
 
-- *near*: the items are held by the number of users at which one more user, in all data sets, has the largest effect.
-- *alone*: only the canary holds the items.
+- *near*: the items have the number of users at which one more user, in all data sets, has the largest effect.
+- *alone*: only the canary has the items.
 
 Copies are independent in each data set, and data sets share no draws.
 """
@@ -34,8 +34,8 @@ def several_cases(names: Sequence[str] = DATA_SETS, budget: Budget = BUDGET) -> 
     """Yield the cases.
 
     Args:
-        names: of the data sets.
-        budget: the claim, for all data sets together.
+        names: The names of the data sets.
+        budget: The claimed guarantee of all data sets together.
     """
     plan = Items(max_items_per_user=LIMIT).plan_each(names, budget)
     yield near_several(plan)
@@ -43,7 +43,7 @@ def several_cases(names: Sequence[str] = DATA_SETS, budget: Budget = BUDGET) -> 
 
 
 def near_several(plan: UnionPlan) -> Case:
-    """Return the case of users who all hold the same item in every data set."""
+    """Return the case of users who all have the same item in every data set."""
     chances = [item_probability(plan.last, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
     shown = []
     for others, (without, joined) in enumerate(pairwise(chances)):
@@ -56,13 +56,13 @@ def near_several(plan: UnionPlan) -> Case:
 
 
 def alone_several(plan: UnionPlan) -> Case:
-    """Return the case in which only the canary holds an item in every data set."""
+    """Return the case in which only the canary has an item in every data set."""
     exact = _so_many(plan, 1, item_probability(plan.last, 1, 1)), 0.0
     return Everywhere(plan, 1).case("alone: 1 item of its own in each", 1, 0, exact)
 
 
 def _so_many(plan: UnionPlan, most: int, chance: float) -> float:
-    """Return the probability that at least `most` data sets release an item that each releases with this chance."""
+    """Return the probability that at least `most` data sets release an item, given the probability of each data set."""
     from scipy.stats import binom
 
     return float(binom.sf(most - 1, len(plan.data_sets), chance))
@@ -70,18 +70,18 @@ def _so_many(plan: UnionPlan, most: int, chance: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Everywhere:
-    """The item of a copy is released in at least `most` data sets.
+    """At least `most` data sets release the item of a copy.
 
     Attributes:
-        plan: the plan to run.
-        most: least number of data sets.
+        plan: The plan to run.
+        most: The smallest number of data sets.
     """
 
     plan: UnionPlan
     most: int
 
     def case(self, name: str, joined: int, without: int, exact: tuple[float, float]) -> Case:
-        """Return the case, given the number of users who hold the item of a copy in every data set."""
+        """Return the case, given the number of users who have the item of a copy in every data set."""
         copies = max(1_000, COPIES * 8 // max(8, joined))
         larger, smaller = (
             partial(self.run, copied_items([(0,)] * users, 1, copies), copies) for users in (joined, without)
@@ -91,7 +91,7 @@ class Everywhere:
         return Case(title, name, self.plan.budget, copies, larger, smaller, exact)
 
     def run(self, corpus: LocalCorpus, copies: int) -> tuple[int, Any]:
-        """Run one release of all data sets; return the number of copies with the event, and a digest of which."""
+        """Run one release of all data sets; return the number of copies with the event, and a digest of these."""
         found = np.zeros(copies, np.int64)
         for release in self.plan.release(dict.fromkeys(self.plan.data_sets, corpus)).values():
             found[released_numbers(release)[:, 0]] += 1

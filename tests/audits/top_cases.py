@@ -1,12 +1,12 @@
-"""The worst cases of rankings: a canary who holds some grams of a short public list.
+"""The worst cases of rankings, in which the canary has some grams of a short public list.
 
 A copy is such a list. All grams of all copies are ranked together, with noise of the rate at which one copy releases
 its first k grams. The noise of each gram is a separate draw, so the order within a copy depends only on that copy: its
-first k grams are those that a ranking of only this copy would release. The event is that at least a stated number of
-these grams belongs to the canary. No other user holds a gram, because equal counts change most.
+first k grams are those that a ranking of only this copy would release. The event is that at least a given number of
+these grams belongs to the canary. No other user has a gram, because equal counts change most.
 
-- *near*: the canary holds its grams once.
-- *over*: the canary holds each of its grams eight times.
+- *near*: the canary has its grams once.
+- *over*: the canary has each of its grams eight times.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ from voxpop.testing.sensitivity import copied_items, numbered_words
 
 PLACES: Final = (1, 3)
 GRAMS: Final = 100_000
-"""Number of grams in one release: longer lists mean fewer copies."""
+"""Number of grams in one release; with longer lists, there are fewer copies."""
 WIDTHS: Final = (2, 3, 4, 6, 9, 13, 18, 24, 32)
 
 
@@ -40,8 +40,8 @@ def top_cases(places: tuple[int, ...] = PLACES, budget: Budget = BUDGET) -> Iter
     """Yield the cases for each number of places.
 
     Args:
-        places: numbers of grams in a ranking.
-        budget: the claim.
+        places: The numbers of grams in a ranking.
+        budget: The claimed guarantee.
     """
     worst = [telling(k, budget) for k in places]
     for each in worst:
@@ -54,11 +54,11 @@ class Lists:
     """Short lists of grams, each with a separate canary.
 
     Attributes:
-        k: number of grams in the ranking of one list.
-        width: grams of a list.
-        held: the canary holds the first `held` grams of the list.
-        most: the event is that at least `most` of these grams are in the ranking.
-        times: number of times that the canary holds each of its grams.
+        k: The number of grams in the ranking of one list.
+        width: The number of grams per list.
+        held: The number of grams of the canary, which are the first of the list.
+        most: The smallest number of these grams in the ranking with which the event occurs.
+        times: The number of times that the canary has each of its grams.
     """
 
     k: int
@@ -79,7 +79,7 @@ class Lists:
     def case(self, budget: Budget) -> Case:
         """Return the case, with as many lists as fit in one release."""
         plan, copies = self.plan(budget), GRAMS // self.width
-        # This plan is not a public configuration: it applies the noise of one list to all lists of a release.
+        # This plan is not a public configuration, because it applies the noise of one list to all lists of a release.
         changed = replace(plan, grams=public_list(copies * self.width), picks=copies * self.width)
         every = unchecked(changed)
         joined, without = (
@@ -90,7 +90,7 @@ class Lists:
         return Case(f"ranking, first {self.k}", name, budget, copies, joined, without, self.chances(plan.rate))
 
     def run(self, plan: TopPlan, corpus: LocalCorpus) -> tuple[int, Any]:
-        """Rank all lists once; return the number of lists in which the event happened, and a digest of which."""
+        """Rank all lists once; return the number of lists with the event, and a digest of these lists."""
         place = np.empty(plan.picks, np.int64)
         place[plan.release(corpus).places] = np.arange(plan.picks)
         first = np.argsort(place.reshape(-1, self.width), axis=1)[:, : self.k]
@@ -113,13 +113,15 @@ def telling(k: int, budget: Budget = BUDGET) -> Lists:
 
 
 def named_of_held(k: int, width: int, held: int, log_weight: float) -> Floats:
-    """Return the distribution of the number of held grams among the first k: one exponential mechanism for each pick.
+    """Return the distribution of the number of the canary's grams among the first k.
+
+    There is one exponential mechanism for each pick.
 
     Args:
-        k: number of picks.
-        width: number of grams to pick from.
-        held: number of held grams.
-        log_weight: log-weight of each held gram, relative to 0 of the others.
+        k: The number of picks.
+        width: The number of grams to pick from.
+        held: The number of grams of the canary.
+        log_weight: The log-weight of each gram of the canary; the log-weight of all other grams is 0.
 
     Returns:
         float64 (k + 1).
@@ -141,5 +143,5 @@ def named_of_held(k: int, width: int, held: int, log_weight: float) -> Floats:
 
 
 def public_list(count: int) -> Release:
-    """Return a release of `count` items: a public list to rank."""
+    """Return a release of `count` items, which is a public list to rank."""
     return Release.from_items(numbered_words(count), StoredPlan({"mechanism": "a public list"}), Guarantee(0.0, 0.0))

@@ -1,9 +1,9 @@
 """The worst cases of set union.
 
-- *near*: an item is held by the number of users at which one more user has the largest effect. Each user, including
-  the canary, has weight one.
-- *alone*: the canary holds `limit` items that no other user holds; the event is that one of them is released.
-- *over*: the same, but the canary holds eight times its contribution bound.
+- *near*: an item has the number of users at which one more user has the largest effect. Each user, including the
+  canary, has weight one.
+- *alone*: the canary has `limit` items without other users; the event is that one of them is released.
+- *over*: the same, but the canary has eight times as many items as its contribution bound.
 
 Copies are independent: the share that a user gives an item depends on the weights of the items of that user, and these
 items all belong to one copy.
@@ -36,10 +36,12 @@ LIMIT = 4
 EXCESS = 8
 COPIES = 50_000
 OVER_SHARE = 0.5
-"""Share of the trials: bounding users who hold too much is slow, and a violation would be large."""
+"""Share of the trials, which is small because bounding users with too many items is slow, and a violation would be
+large.
+"""
 MOST_HOLDERS = 60
 TELLING = 10**6
-"""Number of trials for which the most informative case is selected."""
+"""Number of trials assumed when the most informative case is selected."""
 UNIONS: tuple[Items | PolicyGaussian | WeightedGaussian, ...] = (
     Items(max_items_per_user=1, weighting=Count()),
     *(Items(max_items_per_user=LIMIT, weighting=each) for each in WEIGHTINGS.values()),
@@ -53,7 +55,7 @@ def union_cases(budget: Budget = BUDGET) -> Iterator[Case]:
     """Yield the cases of each configuration.
 
     Args:
-        budget: the claim.
+        budget: The claimed guarantee.
     """
     for union in UNIONS:
         plan = classic_of(union.plan(budget))
@@ -67,7 +69,7 @@ def classic_of(plan: UnionPlan) -> UnionPlan:
     """Return a plan of one round.
 
     Raises:
-        InternalError: if the plan is of another kind.
+        InternalError: If the plan is of another kind.
     """
     if not isinstance(plan.last, RoundPlan):
         raise InternalError("the plan of this set union has no single round")
@@ -75,7 +77,10 @@ def classic_of(plan: UnionPlan) -> UnionPlan:
 
 
 def near(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
-    """Return the case of users who all hold the same items: `limit` if shares do not depend on the number, else one."""
+    """Return the case of users who all have the same items.
+
+    They have `limit` items if shares do not depend on the number of items, and one item otherwise.
+    """
     rule, setting = plan.last.shares.weighting_rule, plan.last.shares.setting
     items = setting.limit if rule.share(1, setting) == rule.share(setting.limit, setting) else 1
     _, exact, holders, most = max(_all_near(plan, items))
@@ -85,7 +90,7 @@ def near(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIE
 
 
 def _all_near(plan: UnionPlan, items: int) -> Iterator[tuple[float, tuple[float, float], int, int]]:
-    """Yield the epsilon that many trials show, the probabilities, the number of others, and the items of the event."""
+    """Yield the epsilon that many trials show, the probabilities, the number of other users, and the event's items."""
     from scipy.stats import binom
 
     chances = [released_by(plan, others, items) for others in range(MOST_HOLDERS)]
@@ -97,7 +102,7 @@ def _all_near(plan: UnionPlan, items: int) -> Iterator[tuple[float, tuple[float,
 
 
 def alone(plan: UnionPlan, held: int, name: str, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
-    """Return the case of a canary whose items no other user holds."""
+    """Return the case of a canary who is the only user of its items."""
     counted = min(held, plan.last.shares.setting.limit)
     chance = -expm1(counted * log1p(-released_by(plan, 1, counted)))
     event = Event(plan, width=held, most=1, engine=engine, most_copies=most_copies)
@@ -108,8 +113,8 @@ def alone(plan: UnionPlan, held: int, name: str, engine: EngineOf = in_memory, m
 def released_by(plan: UnionPlan, holders: int, items: int) -> float:
     """Return the probability that an item of `holders` users is released, by textbook formulas.
 
-    Each of the users holds `items` items that all of them hold. Each user gives an item the share of the weighting,
-    until the weight of the item is at the cutoff.
+    All of these users have the same `items` items. Each user gives an item the share of the weighting, until the weight
+    of the item reaches the cutoff.
     """
     from scipy.special import ndtr
 
@@ -134,11 +139,11 @@ class Event:
     """At least `most` items of a copy are released.
 
     Attributes:
-        plan: the plan to run.
-        width: items of a copy.
-        most: least number of released items.
-        engine: where collections are read and weighed.
-        most_copies: largest number of copies in one release.
+        plan: The plan to run.
+        width: The number of items per copy.
+        most: The smallest number of released items.
+        engine: The engine that reads and weighs collections.
+        most_copies: The largest number of copies in one release.
     """
 
     plan: UnionPlan
@@ -159,7 +164,7 @@ class Event:
         return Case(title(self.plan), name, self.plan.budget, copies, larger, smaller, (exact[0], exact[1]))
 
     def run(self, corpus: Any, copies: int) -> tuple[int, Any]:
-        """Run one release; return the number of copies in which the event happened, and a digest of which."""
+        """Run one release; return the number of copies with the event, and a digest of these copies."""
         copy = released_numbers(self.plan.release(corpus))[:, 0] // self.width
         happened = np.bincount(copy, minlength=copies) >= self.most
         return int(happened.sum()), happened.tobytes()

@@ -1,13 +1,13 @@
 """Every pass of n-grams by default: adaptive rounds, individual budgets, screening votes, second-chance pass.
 
 The results of a release depend on thresholds that all candidates share. So these cases read the noisy weight of a pair
-in each pass, which the proof treats as public. The weights are graded with the same draws, but by cutpoints much closer
-together than those of the release. Each pair of words is a copy. The event is that the sum over passes of noisy weights
-is high, each weight in units of its noise and times the mu that the canary paid.
+in each pass, which the proof treats as public. The weights are graded with the same draws, but by cutpoints that are
+much closer together than those of the release. Each pair of words is a copy. The event is that a sum over the passes is
+high. Its terms are the noisy weights, each in units of its noise and times the mu that the canary paid.
 
 Copies are independent trials with known probabilities for the following reason (docs/privacy/individual.md, "All
 passes"). In each pass, given the past, the noise of pairs is independent, and the weight of a pair depends only on the
-users of that pair, who hold nothing else. The past determines in which passes a pair takes part. The mu^2 of these
+users of that pair, who have no other text. The past determines the passes in which a pair takes part. The mu^2 of these
 passes adds up to at most a constant m on every path, and a last Gaussian release of the missing part makes the total
 exactly m. So the sum is normal with variance m, with mean m if the canary is present and mean 0 otherwise, for all
 thresholds. Grading changes these probabilities by less than 1e-4.
@@ -15,7 +15,7 @@ thresholds. Grading changes these probabilities by less than 1e-4.
 - *second chance*: likely pairs, in the vote, and in the second-chance pass if they were deferred. m is the whole budget
   of a user after length 1.
 - *screening*: pairs that the forecast prunes, in the screening vote, and in the vote if they passed it. m is the charge
-  of both votes. Too little noise in these passes would hardly be visible beside the rest of the budget.
+  of both votes. Too little noise in these passes would hardly be visible next to the rest of the budget.
 
 A release without all words, without a screening vote or without a second-chance pass counts as no hit. Words are
 missing with a probability below 1e-6 per release.
@@ -49,12 +49,17 @@ LENGTHS = 3
 UNSURE = 1e-8
 """Probability that a word is missing after the adaptive rounds."""
 OFTEN, SELDOM, FURTHER = 48, 16, 40
-"""Words of likely pairs, of pruned pairs, and of no pair; their sum exceeds the number up to which tokens are few."""
+"""Numbers of words of likely pairs, of pruned pairs, and of no pair.
+
+Their sum exceeds the number up to which tokens are few.
+"""
 OFTEN_FOR_SURE = 20
 """Users of a word of likely pairs for each user of another word, so that the forecast prunes all other pairs."""
 LIKELY_OTHERS, PRUNED_OTHERS = 3, 20
-"""Users of a likely and of a pruned pair without the canary: some likely pairs come close to the threshold, and most
-pruned pairs pass the screening vote."""
+"""Users of a likely and of a pruned pair without the canary.
+
+With these numbers, some likely pairs are close to the threshold, and most pruned pairs pass the screening vote.
+"""
 SCREENING_SHARE = 0.2
 """Share of the trials, since a release has few pairs."""
 EDGES = np.arange(-5.0, 5.0, 0.08)
@@ -64,13 +69,13 @@ TELLING = 10**6
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Copies: all pairs of some words.
+    """Copies, which are all pairs of some words.
 
     Attributes:
-        first: the first of these words.
-        words: number of words.
-        others: users of each pair, without the canary.
-        looked_at: the passes whose weights the case reads.
+        first: The first of these words.
+        words: The number of words.
+        others: The number of users per pair, without the canary.
+        looked_at: The passes that the case reads.
     """
 
     first: int
@@ -98,8 +103,8 @@ def walk_cases(budget: Budget = BUDGET, engine: EngineOf = in_memory) -> Iterato
     """Yield both cases.
 
     Args:
-        budget: the claim.
-        engine: where collections are read and weighed.
+        budget: The claimed guarantee.
+        engine: The engine that reads and weighs collections.
     """
     plan = NGrams(LENGTHS).plan(budget)
     for name, pairs in (("second chance", LIKELY), ("screening", PRUNED)):
@@ -135,7 +140,7 @@ def chance(square: float, least: float, *, canary: bool) -> float:
 
 
 def event_of(square: float, delta: float) -> float:
-    """Return the least sum for which the event is most informative."""
+    """Return the smallest sum for which the event is most informative."""
     shown = []
     for least in np.linspace(0.0, 4.0, 41) * square:
         one, other = (round(TELLING * chance(square, least, canary=canary)) for canary in (True, False))
@@ -147,9 +152,9 @@ def collection(plan: NGramsPlan, pairs: Pairs, canary: int) -> LocalCorpus:
     """Return the copies of both kinds, the canaries of the copies of the case, and users of single words.
 
     Args:
-        plan: the plan to run.
-        pairs: the pairs with canaries.
-        canary: number of canaries of each pair.
+        plan: The plan to run.
+        pairs: The pairs with canaries.
+        canary: The number of canaries per pair.
     """
     sure = plan.users_needed(1 - UNSURE, per_user=1)
     if sure is None:
@@ -159,7 +164,7 @@ def collection(plan: NGramsPlan, pairs: Pairs, canary: int) -> LocalCorpus:
     documents = [np.repeat(np.arange(words), holders)[:, None]]
     for each in (LIKELY, PRUNED):
         documents += [each.documents] * (each.others + (canary if each is pairs else 0))
-    # A phrase of three words whose users hold nothing else, so that there is a vote on the last length.
+    # A phrase of three words. Its users have no other text, so there is a vote on the last length.
     documents += [np.arange(words - 3, words)[None, :]] * sure * OFTEN_FOR_SURE
     ended = [np.pad(each, ((0, 0), (0, 1)), constant_values=-1) for each in documents]
     sizes = np.concatenate([np.full(len(each), each.shape[1]) for each in ended])
@@ -188,9 +193,9 @@ class Shown:
         return costs
 
     def add(self, one: Pass, copies: Int64s, inside: Bools, others: int, later: float) -> None:
-        """Add a vote, whose weights and draws are in `one`, for the ids that are copies."""
+        """Add a vote, given as the weights and draws in `one`, for the ids that are copies."""
         mine = copies[inside]
-        # mu^2 = c / 2^40 M for the charge c of the canary, and the amount by which that moves the pair.
+        # mu^2 = c / 2^40 M for the charge c of the canary, and the distance that this charge moves the pair.
         square = self.paid(one, mine) / WHOLE * later
         moved = np.sqrt(square) * one.charge.sigma
         weights, ids = one.weights._weights[inside], one.weights._ids[inside]
@@ -213,7 +218,7 @@ def graded(one: Pass, weights: Int64s, ids: Int64s, around: float) -> Floats:
 
 
 def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
-    """Run one release; return the results of its passes for each copy, or None if a part of the path was missing."""
+    """Return the results of the passes of one release for each copy, or None if a part of the path was missing."""
     watched = Watched(corpus)
     ran = plan.release(watched).plan
     if not isinstance(ran, NGramsPlan):
@@ -224,9 +229,11 @@ def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
     if shown["measurement 1"].weights._ids.size < OFTEN + SELDOM + FURTHER:
         return None
     found = Shown(np.full(copies, WHOLE), np.zeros(copies), np.zeros(copies))
-    # All users hold words. Copies share the noise of words, so users pay for this pass and the case does not read it.
+    # All users have words. Because copies share the noise of words, users pay for this pass and the case does not read
+    # it.
     found.paid(shown["measurement 1"], np.arange(copies))
-    # Deferred pairs of length 2 come first in the list of the second-chance pass, by rising name; -1 is no pair.
+    # The list of the second-chance pass begins with the deferred pairs of length 2, in order of names; -1 is not a
+    # pair.
     listed = np.append(watched.deferred[0], np.full(sum(each.size for each in watched.deferred[1:]), -1))
     for name in pairs.looked_at:
         ids = shown[name].weights._ids
@@ -235,7 +242,7 @@ def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
 
 
 def _run(plan: NGramsPlan, corpus: Any, pairs: Pairs, canary: int, least: float) -> tuple[int, Any]:
-    """Run one release; return the number of copies in which the event happened, and a digest of which."""
+    """Run one release; return the number of copies with the event, and a digest of these copies."""
     found, happened = shown_by(plan, corpus, pairs), np.zeros(pairs.words**2, np.bool_)
     if found is not None:
         missing = np.maximum(square_of(plan, pairs) - found.seen, 0.0)

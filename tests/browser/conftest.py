@@ -48,11 +48,11 @@ def closed(grams: Any) -> set[tuple[str, ...]]:
     return {gram[i:j] for gram in grams for i in range(len(gram)) for j in range(i + 1, len(gram) + 1)}
 
 
-def release_of(grams: Any, plan: Any, guarantee: Any = None, reading: str = "words") -> vp.Release:
+def release_of(grams: Any, plan: Any, guarantee: Any = None, token_source: str = "words") -> vp.Release:
     """Return a release of these grams."""
     rows = sorted(grams, key=lambda gram: (len(gram), [token.encode() for token in gram]))
     table = pa.table({"gram": [list(row) for row in rows], "length": [len(row) for row in rows]}, schema=SCHEMA)
-    return vp.Release(table, plan, guarantee or plan.guarantee, reading)
+    return vp.Release(table, plan, guarantee or plan.guarantee, token_source)
 
 
 def phrases_plan() -> Any:

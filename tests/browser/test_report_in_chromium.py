@@ -325,7 +325,7 @@ def test_a_signed_report_says_what_is_signed(opened):
     """The metadata of the operator is at the top and above the signature; the statement of a large epsilon is amber."""
     page = opened("signed").page
     assert page.inner_text("h1").startswith("Phrases of the forum")
-    assert "Ann Example" in page.inner_text("dl.metadata")
+    assert "Ann Example" in page.inner_text("dl.about")
     assert "Phrases of the forum" in page.inner_text(".signature")
     assert "Epsilon 8 is large" in page.inner_text(".caution")
     amber = page.eval_on_selector(".statement", "e => getComputedStyle(e).color")
@@ -364,6 +364,29 @@ def test_on_paper(opened, tmp_path):
     assert any("release.parquet" in line for line in last)
 
 
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext: apt-get install poppler-utils")
+@pytest.mark.parametrize("name", ["phrases", "items", "empty", "many", "sequences"])
+def test_no_page_of_paper_is_nearly_empty(opened, tmp_path, name):
+    """Text or charts fill more than half of every page but the last, and phrases are on paper."""
+    page = opened(name).page
+    page.wait_for_timeout(1000)
+    page.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
+    call = ["pdftotext", "-bbox-layout", tmp_path / "report.pdf", "-"]
+    sheets = subprocess.run(call, capture_output=True, check=True, text=True).stdout.split("<page ")[1:]
+    filled = []
+    for sheet in sheets:
+        height = float(re.search(r'height="([\d.]+)"', sheet)[1])
+        ends = [float(end) for end in re.findall(r'<word [^>]*yMax="([\d.]+)"', sheet)]
+        filled.append(max(end for end in ends if end < height - 50) / height)
+    assert min(filled[:-1]) > 0.5, filled
+    assert filled[-1] > 0.2, filled
+    if name in ("phrases", "items", "many"):
+        printed = page.inner_text("#printed") if page.is_visible("#printed") else page.text_content("#printed")
+        words = re.findall(r"<word [^>]*>([^<]+)</word>", "".join(sheets))
+        first = printed.split(" · ")[0].strip().split()[-1]
+        assert first in words
+
+
 def test_charts_are_drawn(opened):
     """There are bars for every length and part of the budget, and a line for each length with one threshold."""
     page = opened("phrases").page
@@ -383,6 +406,19 @@ def test_charts_without_the_rest(opened, reports, tmp_path):
     page.wait_for_selector("#chart-starts svg")
     shown = page.eval_on_selector_all("main > *, .bar, footer", "all => all.filter(e => e.offsetParent).map(e => e.id)")
     assert set(shown) == {"sessions", "pictures"}
+
+
+@pytest.mark.parametrize("name", ["items", "empty", "phrases", "sequences"])
+def test_charts_fill_their_frame_in_a_notebook(chromium, reports, tmp_path, name):
+    """The frame is filled to nine tenths at least, also if the result has a table and no charts."""
+    charts = vp.load(reports[name].parent).charts()
+    charts.save(tmp_path / "charts.html")
+    page = chromium.new_page(viewport={"width": 900, "height": 100})
+    page.goto((tmp_path / "charts.html").as_uri())
+    page.wait_for_timeout(500)
+    assert page.evaluate("document.documentElement.scrollHeight") > 0.9 * charts.height
+    assert f"height:{charts.height}px" in charts._repr_html_()
+    page.close()
 
 
 def test_a_seeded_release_cannot_be_overlooked(opened):

@@ -1,6 +1,6 @@
-"""The built documentation in a real browser: no content is cut off at any width, and search finds guides first.
+"""The built documentation in a real browser: no content is cut off at any width, and search lists guides first.
 
-The tests need `make docs` before; VOXPOP_SITE names another folder.
+The tests require a run of `make docs`; VOXPOP_SITE names another folder.
 """
 
 import os

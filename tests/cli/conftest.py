@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
 
     @property
     def complaint(self) -> str:
-        """Return the one-line error message of a refused call."""
+        """Return the one-line error message of a rejected call."""
         assert (self.code in (2, 3, 4, 5, 6), self.out) == (True, "")
         assert self.err.startswith("voxpop: ")
         assert self.err.count("\n") == 1
@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_sessions(few_sessions: None) -> None:
-    """Draw few sessions: the tests check the output of the command line and not the accuracy of models."""
+    """Draw few sessions, because the tests check the output of the command line and not the accuracy of models."""
 
 
 @pytest.fixture

@@ -72,6 +72,6 @@ def test_wrong_questions_are_one_line(voxpop, model, arguments, words):
     assert words in voxpop("ask", *arguments).complaint
 
 
-def test_commands_for_releases_name_what_the_folder_holds(voxpop, model):
-    """The message states that the folder contains a model."""
+def test_commands_for_releases_report_a_model_folder(voxpop, model):
+    """The message reports that the folder contains a model."""
     assert "model holds no release: it holds a sequence model." in voxpop("export", "model", "-o", "m.csv").complaint

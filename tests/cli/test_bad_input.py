@@ -106,7 +106,7 @@ def test_folders_that_cannot_be_written(voxpop, posts, command, monkeypatch):
     ("command", "number"), [("items", "epsilon 2: "), ("ngrams", "epsilon 4: "), ("heavy-hitters", "epsilon 1: ")]
 )
 def test_nothing_to_release(voxpop, posts, command, number):
-    """Nine users hold one word each. The call succeeds, and its advice on required users depends only on the plan."""
+    """If nine users have one word each, the call succeeds; its advice on required users depends only on the plan."""
     code, out, err = voxpop(*call(command, "lonely.parquet"))
     assert (code, err) == (0, "")
     assert "Released 0 items." in out
@@ -119,7 +119,7 @@ def test_nothing_to_release(voxpop, posts, command, number):
 
 
 def test_a_table_without_rows_looks_like_one_of_nine_users(voxpop, posts):
-    """Neither table releases anything, and the outputs are equal."""
+    """Neither table releases anything, and both outputs agree."""
     few, *empty = (
         voxpop(*call("items", source), "--overwrite") for source in ("lonely.parquet", "empty.parquet", "empty.csv")
     )
@@ -238,7 +238,7 @@ def test_a_full_ledger_refuses_before_reading(voxpop, posts):
 
 
 @pytest.mark.parametrize("budget", [4, (4, 1e-7), None, "4", {"epsilon": 4}])
-def test_budgets_that_are_none(posts, budget):
+def test_values_that_are_not_budgets(posts, budget):
     """In Python, every mechanism raises an error that names the required type."""
     for mechanism in (vp.Items(), vp.NGrams(), vp.HeavyHitters(), vp.Sequences(alphabet=["a"])):
         with pytest.raises(vp.errors.InputError, match=r"`budget` must be a voxpop\.Budget"):
@@ -247,7 +247,7 @@ def test_budgets_that_are_none(posts, budget):
 
 @pytest.mark.parametrize("corpus", ["posts.parquet", pl.DataFrame({"author": [1]}), None])
 def test_corpora_that_are_none(posts, corpus):
-    """In Python, the error states that a path or a table must be read first."""
+    """In Python, the error explains that a path or a table must be read first."""
     budget = vp.Budget(1, 1e-8)
     quick = (
         vp.Items(1),

@@ -181,7 +181,15 @@ def test_databases_and_queries_are_told_from_files(voxpop, monkeypatch, source, 
     [
         (["items", "posts.parquet", *CALL, "--dry-run"], "Unknown option: --dry-run. Write the options to a job file"),
         (["items", "posts.parquet", *CALL, "--config", "x"], "start it with `voxpop run JOB`"),
-        (["series", "run", "state", "posts.parquet", "--ledger", "x"], "`voxpop series init DIR --ledger FILE`"),
+        (
+            ["series", "run", "state", "posts.parquet", "--ledger", "x"],
+            "`voxpop series init DIR --ledger FILE --dataset NAME`",
+        ),
+        (["series", "run", "state", "posts.parquet", "--epsilon", 1], "`voxpop series init DIR --epsilon E --delta D`"),
+        (["series", "run", "state", "posts.parquet", "--nights", 3], "`voxpop series init DIR --nights N`"),
+        (["series", "run", "state", "posts.parquet", "--run-id", 3], "--night"),
+        (["ledger", "open", "team.ledger"], "Call `voxpop ledger init`"),
+        (["verify", "words", "--ledger", "x"], "Did you mean --digest?"),
         (["plan", "series", "--nights", 3], "Call `voxpop series plan`"),
         (["items", "posts.parquet", *CALL, "--ledgerr", "x"], "Did you mean --ledger?"),
     ],
@@ -211,8 +219,8 @@ def test_shells_complete_commands(voxpop, shell):
 def test_bash_completes_a_command(voxpop, tmp_path):
     """Bash itself completes the beginning of a command by the script."""
     (tmp_path / "completion").write_text(voxpop("completion", "bash").out)
-    code = 'source ./completion; COMP_WORDS=(voxpop hit); COMP_CWORD=1; COMP_LINE="voxpop hit"; COMP_POINT=10; '
-    code += '_voxpop voxpop hit voxpop; echo "${COMPREPLY[@]}"'
+    code = 'source ./completion; COMP_WORDS=(voxpop hea); COMP_CWORD=1; COMP_LINE="voxpop hea"; COMP_POINT=10; '
+    code += '_voxpop voxpop hea voxpop; echo "${COMPREPLY[@]}"'
     ran = subprocess.run(["bash", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.stdout.split() == ["heavy-hitters"], ran.stderr
 

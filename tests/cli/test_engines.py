@@ -1,4 +1,4 @@
-"""Engine options: invalid combinations are refused before anything starts."""
+"""Invalid combinations of engine options are rejected before anything starts."""
 
 import pytest
 

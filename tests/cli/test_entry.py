@@ -111,7 +111,7 @@ def test_real_ctrl_c():
     assert (done.returncode, done.stderr) == (130, "voxpop: stopped.\n")
 
 
-def test_a_reader_that_went_away_is_no_fault():
+def test_a_closed_output_pipe_is_not_an_error():
     """If the reader of the output has closed the pipe, the command exits without a message."""
     program = "import sys; from voxpop.cli import main; sys.exit(main(['--help']))"
     reading, writing = os.pipe()

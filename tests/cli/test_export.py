@@ -28,7 +28,7 @@ def test_the_command_writes(voxpop, phrases, tmp_path):
     assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_nothing_is_replaced_unasked(voxpop, phrases, tmp_path):
+def test_nothing_is_replaced_without_overwrite(voxpop, phrases, tmp_path):
     """Existing files and releases are replaced only with `--overwrite`."""
     phrases.save(tmp_path / "words")
     (tmp_path / "a.txt").write_text("mine")
@@ -38,7 +38,7 @@ def test_nothing_is_replaced_unasked(voxpop, phrases, tmp_path):
 
 
 def test_releasing_over_a_release_spends_nothing(voxpop, phrases, tmp_path):
-    """The call is refused before the data is read, and runs with `--overwrite`."""
+    """The call is rejected before the data is read, and runs with `--overwrite`."""
     pl.DataFrame({"who": range(500), "what": ["tea"] * 500}).write_parquet(tmp_path / "t.parquet")
     phrases.save(tmp_path / "words")
     call = ["items", "--user", "who", "--items", "what", "--epsilon", 4, "--delta", 1e-3, "-o", "words"]
@@ -57,7 +57,7 @@ def test_releasing_over_a_release_spends_nothing(voxpop, phrases, tmp_path):
         (["words", "-o", "a", "--format", "tokenizer", "--tokenizer", "x"], "`tokenizer` must be"),
     ],
 )
-def test_wrong_calls_say_what_to_do(voxpop, phrases, tmp_path, arguments, words):
+def test_wrong_calls_give_advice(voxpop, phrases, tmp_path, arguments, words):
     """The error is one line with code 2, and nothing is written."""
     phrases.save(tmp_path / "words")
     if "tokenizer" in arguments:

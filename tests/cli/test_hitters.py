@@ -13,7 +13,7 @@ CALL = ["posts.parquet", "--user", "author", "--text", "body", *BUDGET]
 
 @pytest.fixture(autouse=True)
 def posts(tmp_path):
-    """Write a table for 600 users whose most frequent word is tea, and one user with another word."""
+    """Write a table in which 600 users most often write tea, and one user writes another word."""
     frame = pl.DataFrame({"author": range(601), "body": ["Tea, tea, milk!"] * 600 + ["unheard"]})
     frame.write_parquet(tmp_path / "posts.parquet")
 
@@ -57,7 +57,7 @@ def test_phrases(voxpop, tmp_path):
         (["posts.parquet", "--user", "author", "--items", "body", *BUDGET, "--alphabet", "tokens"], ["no order"]),
     ],
 )
-def test_wrong_calls_say_what_to_do(voxpop, tmp_path, arguments, expected):
+def test_wrong_calls_give_advice(voxpop, tmp_path, arguments, expected):
     """A wrong call or unsuitable data exits with code 2 and one line of advice, and saves nothing."""
     complaint = voxpop("heavy-hitters", *arguments, "-o", "words").complaint
     assert all(word in complaint for word in expected)

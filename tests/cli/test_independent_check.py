@@ -1,4 +1,4 @@
-"""`voxpop verify` runs the independent checker if it is installed, and says whether it did."""
+"""`voxpop verify` runs the independent checker if it is installed, and reports whether it did."""
 
 import sys
 from types import ModuleType

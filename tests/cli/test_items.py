@@ -23,7 +23,7 @@ CALL = ["posts.parquet", "--user", "author", "--text", "body", *BUDGET]
 
 @pytest.fixture
 def posts(tmp_path):
-    """Write a table with two words that 500 users share and one word that a single user holds."""
+    """Write a table with two words that 500 users share and one word of a single user."""
     frame = pl.DataFrame({"author": range(500), "body": ["Tea, milk!"] * 499 + ["tea milk unheard"]})
     frame.write_parquet(tmp_path / "posts.parquet")
     return tmp_path / "posts.parquet"
@@ -45,7 +45,7 @@ def test_output_holds_nothing_private(voxpop, posts, tmp_path):
     """Neither the printed object nor the saved record contains a number of users, rows or distinct items."""
     content = voxpop("items", *CALL, "-o", "words", "--json").json
     plan = vp.Items().plan(vp.Budget(4, 1e-6))
-    # The release states the limit that it chose privately, and the rounds of this limit.
+    # The release contains the limit that it chose privately, and the rounds of this limit.
     ran = with_record(plan, passes=(*plan.passes, plan.passes[0].entry(content["plan"]["max_items_per_user"])))
     assert content == {
         "released": 2,
@@ -75,7 +75,7 @@ def test_every_weighting_of_the_registry_has_a_name(voxpop, name):
 
 
 def test_seed_is_reproducible_and_marked(voxpop, posts, tmp_path):
-    """The same seed gives the same files; output and files state that the release is not private."""
+    """The same seed gives the same files; output and files are marked as not private."""
     first = voxpop("items", *CALL, "--seed", 1, "-o", "one")
     content = voxpop("items", *CALL, "--seed", 1, "-o", "two", "--json").json
     assert "NOT PRIVATE" in first.out
@@ -121,7 +121,7 @@ def test_tokenizer_is_passed_on(voxpop, posts, tmp_path, tokenizer, word):
         ([*CALL, "--weighting", "heavy"], ["--weighting", "adaptive", *WEIGHTINGS]),
     ],
 )
-def test_wrong_calls_say_what_to_do(voxpop, posts, tmp_path, arguments, expected):
+def test_wrong_calls_give_advice(voxpop, posts, tmp_path, arguments, expected):
     """A wrong call or unsuitable data exits with code 2 and one line of advice, and saves nothing."""
     complaint = voxpop("items", *arguments, "-o", "words").complaint
     assert all(word in complaint for word in expected)
@@ -134,14 +134,14 @@ def test_missing_folder_is_said(voxpop, posts):
 
 
 def test_the_folder_is_checked_before_the_data(voxpop, tmp_path):
-    """An unsuitable output folder is refused before the budget is spent and before the source is opened."""
+    """The command rejects an unsuitable output folder before it spends the budget and opens the source."""
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
     complaint = voxpop("items", "nowhere.parquet", *CALL[1:], "-o", "full").complaint
     assert "full holds files and is not a release" in complaint
 
 
-def test_broken_text_is_no_fault_of_ours(voxpop, tmp_path):
+def test_invalid_utf8_is_a_user_error(voxpop, tmp_path):
     """Bytes that are not UTF-8 cause exit code 2 and a message that quotes no data."""
     (tmp_path / "posts.csv").write_bytes(b"author,body\n1,secret \xff word\n")
     complaint = voxpop("items", "posts.csv", *CALL[1:], "-o", "words").complaint
@@ -193,8 +193,8 @@ def test_demo_for_machines(voxpop, tmp_path):
 SAID = ["--title", "Words", "--dataset", "Posts", "--purpose", "keyboard", "--operator", "Ann"]
 
 
-def test_what_the_operator_says_stands_in_the_report(voxpop, posts, tmp_path):
-    """The report contains the given texts and the date; the output states that no ledger was charged."""
+def test_the_report_contains_the_texts_of_the_operator(voxpop, posts, tmp_path):
+    """The report contains the given texts and the date; the output reports that no ledger was charged."""
     out = voxpop("items", *CALL, "-o", "words", *SAID).out
     assert "Ledger: none was charged" in out
     about = vp.load(tmp_path / "words").metadata

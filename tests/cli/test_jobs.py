@@ -57,7 +57,7 @@ def job(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("command", jobs.COMMANDS)
 def test_every_option_of_every_command_is_a_key(command):
-    """The schema is that of the command line: a key for each option that help shows."""
+    """The schema agrees with the command line, because each option that help shows has a key."""
     schema = jobs.schema_of(app, command)
     names = {argument.name for section in schema.values() for argument in section.values()}
     shown = {each.name for each in app[command].assemble_argument_collection() if each.show and not each.children}
@@ -89,7 +89,7 @@ def test_a_job_runs_its_command(voxpop, job):
     assert (code, err) == (0, "")
     assert "Released 1 item." in out
     release = vp.load("words", vp.Release)
-    assert release.plan.limit == 1
+    assert release.plan.max_items_per_user == 1
     assert release.metadata.job == jobs.Job(app, Path("job.toml"), []).digest
     assert release.metadata.job in out
     assert release.metadata.job in Path("words/report.html").read_text()
@@ -225,13 +225,13 @@ def test_poor_overrides_name_the_next_step(voxpop, job, given, words):
     assert words in voxpop("run", "job.toml", "--set", given).complaint
 
 
-def test_a_missing_job_says_how_to_write_one(voxpop):
+def test_the_error_for_a_missing_job_names_the_option_new(voxpop):
     """The message names `--new`."""
     assert "voxpop run --new" in voxpop("run", "nowhere.toml").complaint
 
 
 def test_a_job_reads_a_database(voxpop, job, monkeypatch):
-    """Its address comes from an environment variable, which the digest does not contain."""
+    """The address is in an environment variable, which the digest does not contain."""
     with sqlite3.connect("shop.db") as shop:
         shop.execute("create table posts (author, body)")
         shop.executemany("insert into posts values (?, 'tea')", [(str(number),) for number in range(400)])

@@ -1,4 +1,4 @@
-"""Ledgers from the shell: remaining budget, the largest epsilon that fits, repeated runs, and kept results."""
+"""Ledgers from the shell, with remaining budget, the largest epsilon that fits, repeated runs, and kept results."""
 
 import re
 from typing import get_args
@@ -25,8 +25,8 @@ def shop(voxpop, tmp_path):
     return ["items", "posts.parquet", *COLUMNS, *BUDGET, "--ledger", "team.ledger", "--dataset", "shop"]
 
 
-def test_spent_left_and_what_fits(voxpop, shop):
-    """After 3 + 3 of 7 is spent, 5.87 fits, since Gaussian noise adds up by squares; 5.9 is refused with numbers."""
+def test_spent_and_remaining_budget(voxpop, shop):
+    """After 3 + 3 of 7 is spent, 5.87 fits, since Gaussian noise adds up by squares; 5.9 is rejected with numbers."""
     for name in ("one", "two"):
         assert voxpop(*shop, "--epsilon", 3, "-o", name, "--run-id", name).code == 0
     out = voxpop("ledger", "show", "team.ledger", "--for", "items", "--delta", "1e-8").out
@@ -49,7 +49,7 @@ def test_spent_left_and_what_fits(voxpop, shop):
 
 
 def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
-    """A repeated command prints the same output and says so, reads no source and adds no entry."""
+    """A repeated command prints the same output and reports this, reads no source and adds no entry."""
     call = [*shop, "--epsilon", 1, "-o", "words", "--run-id", "monday"]
     first = voxpop(*call)
     (tmp_path / "posts.parquet").unlink()

@@ -1,4 +1,4 @@
-"""Public lists on the command line and in files: alphabets, symbols and names of columns."""
+"""Public lists on the command line and in files, such as alphabets, symbols and names of columns."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ from voxpop.errors import InputError
 
 @given(st.lists(st.text(st.sampled_from('ab ,"\n|'), max_size=5).filter(str.strip), max_size=5))
 def test_a_list_that_a_csv_writer_quotes_comes_back(entries):
-    """Quoted entries are taken as they are."""
+    """Quoted entries are read without their quotes."""
     text = io.StringIO()
     csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="").writerow(entries)
     assert listed(text.getvalue(), "--alphabet") == entries

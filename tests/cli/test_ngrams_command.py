@@ -67,5 +67,5 @@ def test_plan_of_phrases(voxpop):
 )
 @pytest.mark.usefixtures("posts")
 def test_wrong_calls_are_refused_before_reading(voxpop, arguments, words):
-    """The one-line error states the requirement."""
+    """The one-line error names the requirement."""
     assert words in voxpop("ngrams", *CALL, *arguments).complaint

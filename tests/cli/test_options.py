@@ -1,4 +1,4 @@
-"""The options of all commands: help, defaults, lists of columns and repeated options."""
+"""The options of all commands, such as help, defaults, lists of columns and repeated options."""
 
 from dataclasses import MISSING, fields
 from typing import get_args
@@ -68,7 +68,7 @@ def test_defaults_are_those_of_the_mechanism(each):
     for names in ((each.command,), ("plan", each.command)):
         shown = {argument.name.lstrip("-").replace("-", "_"): argument for argument in arguments_of(names)}
         for field in fields(configuration):
-            # An empty list is left out, as converted options have other types.
+            # An empty list is omitted, because converted options have other types.
             expected = None if field.default is MISSING or field.default == () else field.default
             assert shown[field.name].field_info.default == expected
 
@@ -91,7 +91,7 @@ def test_names_of_weightings_are_those_of_the_registry():
 
 @pytest.fixture
 def sales(tmp_path):
-    """Write a table whose users and items consist of two columns each."""
+    """Write a table with two columns of users and two of items."""
     frame = pl.DataFrame(
         {
             "shop": ["north", "south"] * 600,

@@ -1,4 +1,4 @@
-"""On a terminal, long commands show a progress bar: the rounds of heavy hitters, and the lengths of sequences."""
+"""Long commands show a progress bar on a terminal, with one step per round of heavy hitters or length of sequences."""
 
 import io
 import sys

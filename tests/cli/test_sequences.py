@@ -16,7 +16,7 @@ LETTERS = ["--alphabet", "a,b,c"]
 
 @pytest.fixture
 def visits(tmp_path):
-    """Write a table of 900 users with short sequences of letters; one user holds an unknown symbol."""
+    """Write a table of 900 users with short sequences of letters; the sequence of one user has an unknown symbol."""
     pages = [["a", "b"], ["a"], ["c", "a", "b", "b"]] * 299 + [["a"], ["b"], ["unheard"]]
     pl.DataFrame({"who": range(900), "pages": pages}).write_parquet(tmp_path / "visits.parquet")
 
@@ -68,7 +68,7 @@ def test_an_alphabet_from_a_file_and_from_a_release(voxpop, visits, tmp_path):
 
 @pytest.mark.jit
 def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
-    """One budget is charged once; plan, saved model and report state the cost of each step and the total."""
+    """One budget is charged once; plan, saved model and report list the cost of each step and the total."""
     find = ["--alphabet", "find", "--epsilon", 8, "--delta", "1e-6"]
     assert voxpop("ledger", "init", "team.ledger", "--dataset", "visits", "--epsilon", 10, "--delta", "1e-5").code == 0
     call = ["--ledger", "team.ledger", "--dataset", "visits", "-o", "model", "--json"]
@@ -107,7 +107,7 @@ def test_the_plan_of_an_alphabet_to_be_found(voxpop):
 
 @pytest.mark.jit
 def test_a_seed_is_marked(voxpop, visits, tmp_path):
-    """The same seed gives the same files; output and files state that the model is not private."""
+    """The same seed gives the same files; output and files are marked as not private."""
     calls = [voxpop("sequences", *CALL, *BUDGET, *LETTERS, "--seed", 1, "--synthesize", 5, "-o", n) for n in ("x", "y")]
     assert all("NOT PRIVATE" in call.out for call in calls)
     for name in ("grams.parquet", "model.json", "synthetic.parquet"):
@@ -126,7 +126,7 @@ def test_a_seed_is_marked(voxpop, visits, tmp_path):
         (["nowhere.parquet", *CALL[1:], *BUDGET, *LETTERS], ["nowhere.parquet"]),
     ],
 )
-def test_wrong_calls_say_what_to_do(voxpop, visits, tmp_path, arguments, expected):
+def test_wrong_calls_give_advice(voxpop, visits, tmp_path, arguments, expected):
     """A wrong call exits with code 2 and one line of advice, and saves nothing."""
     complaint = voxpop("sequences", *arguments, "-o", "model").complaint
     assert all(word in complaint for word in expected)
@@ -134,7 +134,7 @@ def test_wrong_calls_say_what_to_do(voxpop, visits, tmp_path, arguments, expecte
 
 
 def test_the_folder_is_checked_before_the_data(voxpop, tmp_path):
-    """A folder with other files is refused before the source is opened."""
+    """A folder with other files is rejected before the source is opened."""
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
     complaint = voxpop("sequences", "nowhere.parquet", *CALL[1:], *BUDGET, *LETTERS, "-o", "full").complaint

@@ -1,4 +1,4 @@
-"""A series from the shell: init, run, show and delete."""
+"""A series from the shell, with init, run, show and delete."""
 
 import polars as pl
 
@@ -8,7 +8,7 @@ COLUMNS = ["--user", "who", "--items", "what"]
 
 
 def night(path, *words, first=0):
-    """Write rows in which 3,000 users hold all words."""
+    """Write rows in which 3,000 users have all words."""
     users = range(first, first + 3000)
     pl.DataFrame({"who": [u for u in users for _ in words], "what": list(words) * 3000}).write_parquet(path)
 

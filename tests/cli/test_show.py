@@ -52,7 +52,7 @@ def test_show_for_machines(voxpop, saved):
 
 
 def test_show_marks_a_seeded_release(voxpop, saved):
-    """The output states that a release made with a seed is not private."""
+    """The output marks a release made with a seed as not private."""
     release = vp.load(saved)
     vp.Release(release.grams, PLAN, vp.Guarantee(4, 1e-7, private=False)).save(saved, overwrite=True)
     out = voxpop("show", saved).out

@@ -28,7 +28,7 @@ def heavy_modules_after(statement, *arguments):
 
 
 def test_import_takes_no_time():
-    """Importing the package takes a few hundredths of a second; the test allows three times the stated 0.15 s."""
+    """Importing the package takes a few hundredths of a second; the test allows three times the promised 0.15 s."""
     _, seconds = python("-c", "import voxpop")
     print(f"import voxpop: {seconds:.3f} s of processor time")
     assert seconds < 3 * 0.15
@@ -36,7 +36,7 @@ def test_import_takes_no_time():
 
 @pytest.mark.parametrize("arguments", [["--help"], ["items", "--help"]])
 def test_help_takes_no_time(arguments):
-    """Help takes about a tenth of a second; the test allows three times the stated 0.3 s."""
+    """Help takes about a tenth of a second; the test allows three times the promised 0.3 s."""
     output, seconds = python("-c", COMMAND, *arguments)
     print(f"voxpop {' '.join(arguments)}: {seconds:.3f} s of processor time")
     assert output.startswith("Usage: voxpop")
@@ -52,7 +52,7 @@ def test_import_loads_nothing_heavy():
     "arguments", [["--help"], ["items", "--help"], ["--version"], ["plan", "items", "--epsilon", "4"]]
 )
 def test_help_and_refusals_load_nothing_heavy(arguments):
-    """Help, the version and a refused call also import none of the heavy libraries."""
+    """Help, the version and a rejected call also import none of the heavy libraries."""
     assert heavy_modules_after(COMMAND, *arguments) == set()
 
 
@@ -65,5 +65,5 @@ def test_public_names_are_sorted_and_complete():
 
 def test_unknown_name_is_an_attribute_error():
     """The error for an unknown name lists the existing names."""
-    with pytest.raises(AttributeError, match=r"no attribute 'SetUnon'; it has Target, Budget, CSV, .*Items"):
+    with pytest.raises(AttributeError, match=r"no attribute 'SetUnon'; it has Budget, CSV, .*Items"):
         _ = voxpop.SetUnon

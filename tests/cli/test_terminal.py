@@ -1,4 +1,4 @@
-"""Text that commands print: a terminal finds nothing to obey in it, and the borders of tokens can be seen."""
+"""Commands print text without active control characters, and show the borders of tokens."""
 
 import json
 import warnings
@@ -19,13 +19,13 @@ EVIL = "x\x1b[2J\x1b]0;owned\x07\x9b31m\u202etxt\u2066\u200b\r\x08\nGuarantee: (
 
 
 def is_safe(text):
-    """Return whether a terminal obeys nothing in a text, and no line of it is the one that was smuggled in."""
+    """Return whether a text contains no control characters for a terminal, and no line equal to the forged one."""
     lines = text.split("\n")
     return all(line.isprintable() for line in lines) and not any(line.startswith("Guarantee: (0, 0)") for line in lines)
 
 
 def forge(folder, name, change):
-    """Change a record in a folder as somebody would who also corrects all checksums."""
+    """Change a record in a folder and correct all checksums, as an attacker could."""
     record = json.loads((folder / name).read_text())
     change(record)
     (folder / name).write_text(json.dumps(record))
@@ -45,7 +45,7 @@ def folder(tmp_path):
 
 
 def put(record, path, value):
-    """Set a value inside of a record."""
+    """Set a value within a record."""
     *above, last = path
     for name in above:
         record = record.setdefault(name, {})
@@ -79,7 +79,7 @@ PLACES = [
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: "-".join(map(ascii, place)))
 def test_forged_folders_print_no_escapes(voxpop, folder, place):
-    """Whatever text stands in a record, the commands print it as escapes or refuse it."""
+    """For any text in a record, the commands print escapes or raise an error."""
     if place:
         forge(folder, "release.json", lambda record: put(record, place, EVIL))
     for command in ("show", "verify", "complete"):
@@ -144,7 +144,7 @@ def test_plans_of_forged_records_have_no_lines_of_their_own():
 
 
 def test_names_of_columns_of_a_profile(voxpop, tmp_path):
-    """Names of columns are public, and still a file of somebody else may have made them."""
+    """Names of columns are public, but they may originate in an untrusted file."""
     table = pl.DataFrame({"who": range(3000), EVIL: ["a b", "c"] * 1500, "n": [1, 2] * 1500})
     table.write_parquet(tmp_path / "t.parquet")
     ran = voxpop("profile", "t.parquet", "--user", "who", "--epsilon", 4, "--delta", "1e-6", "-o", "p")
@@ -154,7 +154,7 @@ def test_names_of_columns_of_a_profile(voxpop, tmp_path):
 
 
 def test_the_borders_of_tokens_are_shown(voxpop, tmp_path):
-    """Grams that read alike without borders are printed differently, and items of one token as they are."""
+    """Grams that read alike without borders are printed differently, and items of one token are printed unchanged."""
     assert printable(("new york",)) == "new york"
     texts = all_printable([("new york", "city"), ("new", "york city"), ("new york city",), ("new", "york", "city")])
     assert len(set(texts)) == 4
@@ -172,13 +172,13 @@ def test_the_borders_of_tokens_are_shown(voxpop, tmp_path):
 
 
 def test_shown_changes_no_plain_text():
-    """Letters of all scripts, emoji and line feeds stay; tabs, other controls and invisible characters do not."""
+    """Letters of all scripts, emoji and line feeds do not change; tabs, other controls and invisible characters do."""
     assert shown("čaj 茶 ☕\nنص") == "čaj 茶 ☕\nنص"
     assert shown("a\tb\u2028\u00ad\ud800") == "a\\tb\\u2028\\xad\\ud800"
 
 
 def test_keys_with_hostile_names_are_shown():
-    """The box of a notebook and the report escape names of columns, so that they stay text."""
+    """The box of a notebook and the report escape names of columns."""
     keys = Keys((KeyColumn("<b>\x1b[2J", "string"),))
     release = vp.Release.from_items(pa.array(["<i>", EVIL]), StoredPlan({}), vp.Guarantee(4, 1e-7), "items", keys)
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""`voxpop top`: the grams of a saved release that most users hold, in order."""
+"""`voxpop top` prints the grams of a saved release with the most users, in order."""
 
 import json
 
@@ -15,7 +15,7 @@ READ = ["posts.parquet", "--user", "author", "--text", "body"]
 
 @pytest.fixture
 def words(tmp_path):
-    """Save a release of three words: most users hold the first, and fewest the last."""
+    """Save a release of three words, in descending order of their users."""
     said = ["tea"] * 6000 + ["tea milk"] * 3000 + ["tea milk oat"] * 1500
     pl.DataFrame({"author": range(len(said)), "body": said}).write_parquet(tmp_path / "posts.parquet")
     corpus = vp.read(tmp_path / "posts.parquet", user="author", text="body")
@@ -24,7 +24,7 @@ def words(tmp_path):
 
 
 def test_grams_come_in_order_with_the_guarantee(voxpop, words):
-    """The output states the guarantees of the order and of both results together.
+    """The output contains the guarantees of the order and of both results together.
 
     The gaps are thousands of users (false alarm below 1e-9).
     """
@@ -80,7 +80,7 @@ def test_as_json(voxpop, words):
 
 
 def test_a_ledger_is_charged_once(voxpop, words, tmp_path):
-    """A call that exceeds the budget is refused before anything is read."""
+    """A call that exceeds the budget is rejected before anything is read."""
     vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(2.5, 1e-7), create=True)
     call = ["top", words, *READ, *SPEND, "--ledger", "team.ledger", "--dataset", "posts"]
     assert voxpop(*call, "--no-save")[0] == 0
@@ -101,7 +101,7 @@ def test_a_ledger_is_charged_once(voxpop, words, tmp_path):
     ],
 )
 def test_wrong_calls(voxpop, words, wrong, said):
-    """The error is one line that states the next step."""
+    """The error is one line with the next step."""
     code, _, err = voxpop("top", words, *READ, *SPEND, *wrong)
     assert code == 2
     assert said in err

@@ -1,4 +1,4 @@
-"""Tests of GW: its kernel against plain loops, its sensitivity by search, and its numbers."""
+"""Tests of GW, with its kernel against plain loops, its sensitivity by search, and its numbers."""
 
 from itertools import pairwise
 from math import exp
@@ -31,7 +31,7 @@ def poured(users: list[list[int]], cutoff: float) -> np.ndarray:
 
 @given(users=bounded_users(), cutoff=st.floats(1.0, 4.0))
 def test_the_kernel_pours_like_plain_loops(users, cutoff):
-    """Items are filled one after the other, each before the next gets weight."""
+    """Items are filled in sequence, and each is full before the next receives weight."""
     weights = naive.pour_in_order(users, cutoff)
     for item, weight in enumerate(poured(users, cutoff) / UNIT):
         assert weight == pytest.approx(weights.get(item, 0.0), abs=1e-9)
@@ -39,7 +39,7 @@ def test_the_kernel_pours_like_plain_loops(users, cutoff):
 
 @given(users=bounded_users(), cutoff=st.floats(1.0, 4.0), data=st.data())
 def test_one_user_moves_the_weights_by_at_most_one(users, cutoff, data):
-    """The change is in l1 and in whole units, and no item weighs less with the user than without."""
+    """The change is measured in l1 and in whole units, and no item weighs less with the user than without."""
     extra = data.draw(st.integers(0, len(users) - 1))
     change = poured(users, cutoff) - poured([user for i, user in enumerate(users) if i != extra], cutoff)
     assert (change >= 0).all()
@@ -48,7 +48,7 @@ def test_one_user_moves_the_weights_by_at_most_one(users, cutoff, data):
 
 @given(users=bounded_users(), cutoff=st.floats(1.0, 4.0))
 def test_one_novel_item_at_most_has_weight(users, cutoff):
-    """The first item that no other user holds gets all the remaining weight of its user."""
+    """The first item without other users receives all the remaining weight of its user."""
     fresh = [[7, *(item for item in user if item < 5), 6] for user in users[-1:]]
     others = [[item for item in user if item < 5] for user in users[:-1]]
     histogram = poured([*others, *fresh], cutoff)
@@ -87,7 +87,7 @@ class Greedy(WeightingRule):
             return mine
         if self.order == "own":  # a function of the user's set, and different for different sets
             return mine[np.argsort((mine + 1) * (40503 + 257 * int((mine % 9).sum())) % 65537)]
-        return mine[np.argsort(-histogram[mine], kind="stable")]  # fullest first: depends on others
+        return mine[np.argsort(-histogram[mine], kind="stable")]  # This order, fullest first, depends on other users.
 
 
 @pytest.mark.jit
@@ -108,7 +108,7 @@ def test_an_order_that_depends_on_others_is_found(record_property):
     record_property("figure", f"fullest item first: {found.distance:.3f}")
 
 
-def test_a_lone_item_comes_out_with_probability_delta():
+def test_an_item_of_one_user_is_released_with_probability_delta():
     """A weight of 1 with Laplace noise exceeds the threshold with probability delta, exactly."""
     budget = Budget(3, exp(-10))
     numbers = GreedyNumbers.of(budget)
@@ -138,9 +138,9 @@ def test_without_a_limit_a_user_of_lone_items_costs_more_than_delta(record_prope
 def saving_users(shares: int = 100) -> tuple[list[list[int]], int]:
     """Return users in order, and the place of an extra user who lets later users pour on items without weight.
 
-    A unit has `shares` shares, and the cutoff is five units and a share. Items a are one share below it, items b about
-    a unit. The extra user fills the items a. Each later user holds an a, a b and a c: the b takes all the remaining
-    weight except for the weight that was saved on the a.
+    A unit has `shares` shares, and the cutoff is five units and a share. Items a are one share below it, and items b
+    are about a unit below it. The extra user fills the items a. Each later user has an a, a b and a c. The b takes all
+    the remaining weight except for the weight that was saved on the a.
     """
     users, near = [], 3 * shares
     for number in range(shares):
@@ -158,7 +158,7 @@ def saving_users(shares: int = 100) -> tuple[list[list[int]], int]:
 
 @pytest.mark.jit
 def test_items_of_others_have_weight_only_through_the_extra_user(record_property):
-    """In one order of users, 100 items of others have weight only through the extra user, and cost 5 times delta."""
+    """In one user order, 100 items of other users have weight only through the extra user, and cost 5 times delta."""
     users, extra = saving_users()
     size, share = 1 + max(max(user) for user in users), -(-UNIT // 100)
     histograms = []
@@ -177,15 +177,15 @@ def test_items_of_others_have_weight_only_through_the_extra_user(record_property
 
 
 def test_orders_of_pouring():
-    """Users pour by falling frequency, ties by first appearance; or by a public rank."""
+    """Users pour in descending order of frequency, with ties by first appearance, or by a public rank."""
     held = PrivatePairs(np.array([2, 0, 1, 1], np.int32), np.array([0, 3, 4]), np.array([1, 4, 1, 1], np.int32), 3)
     assert by_own_frequency(held).items.tolist() == [0, 2, 1, 1]
     assert by_own_frequency(held).times.tolist() == [4, 1, 1, 1]
     assert by_public_rank(held, np.array([9, 1, 5])).items.tolist() == [1, 2, 0, 1]
 
 
-def test_common_items_come_out_and_lone_ones_do_not():
-    """A hundred users hold items 0 and 1; only user j holds item 2 + j."""
+def test_common_items_are_released_and_unique_ones_are_not():
+    """A hundred users have items 0 and 1; only user j has item 2 + j."""
     users = [[0, 1, 2 + j] for j in range(100)]
     items, starts = as_arrays(users)
     held = PrivatePairs(items, starts, np.ones_like(items), 102)

@@ -1,4 +1,4 @@
-"""Tests of the greedy hitting set: near the plain greedy algorithm at a large epsilon, random at a tiny one."""
+"""Tests of the greedy hitting set, near the plain greedy algorithm at a large epsilon and random at a tiny one."""
 
 import numpy as np
 from benchmarks.baselines.held import PrivatePairs

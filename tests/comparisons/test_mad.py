@@ -1,4 +1,4 @@
-"""Tests of MAD and MAD2R as reconstructed: against plain loops, and the largest change by one user."""
+"""Tests of MAD and MAD2R as reconstructed, against plain loops, and of the largest change by one user."""
 
 import numpy as np
 import pytest
@@ -65,13 +65,13 @@ def test_biased_shares_stay_within_one(users, low):
 
 
 def crowded(full: int, held: int, singles: int = 600) -> list[list[int]]:
-    """Return crowds of one-item users on the first items, and a last user who holds all."""
+    """Return many users with one of the first items each, and one user with all items."""
     return [[item] for item in range(full) for _ in range(singles)] + [list(range(held))]
 
 
 @pytest.mark.parametrize("most", [2, 8, 50])
 def test_mad_moves_further_than_one(most, record_property):
-    """Half of the user's items are full, and the returned weight goes to the other half: sqrt(1 + 1 / (4 d_max))."""
+    """Half of the user's items are full, and the returned weight moves to the other half: sqrt(1 + 1 / (4 d_max))."""
     distance = moved(crowded(most // 2, most, 3000), np.ones(most), 4.0, most)
     assert 1.0 + 0.9 * (even_sensitivity(most) - 1.0) < distance <= even_sensitivity(most) + 1e-9
     record_property("figure", f"d_max {most}: {distance:.6f}")
@@ -85,7 +85,7 @@ def test_biased_rounds_move_further_still(record_property):
     record_property("figure", f"biased: {distance:.5f}")
 
 
-def test_a_search_at_random_finds_it_and_nothing_beyond_the_bound(record_property):
+def test_random_search_finds_the_bound_and_no_violation(record_property):
     """For a small d_max with a large excess, the search tries random crowds, users and thresholds, then small steps."""
     rng = np.random.default_rng(5)
     best, distance = None, 0.0
@@ -114,8 +114,8 @@ def test_noise_grows_with_the_sensitivity_and_rounds_share_the_budget():
 
 
 @pytest.mark.parametrize("algorithm", [private_mad, private_mad2r])
-def test_common_items_come_out_and_lone_ones_do_not(algorithm):
-    """Two thousand users hold items 0 to 9; only user j holds item 10 + j."""
+def test_common_items_are_released_and_unique_ones_are_not(algorithm):
+    """Two thousand users have items 0 to 9; only user j has item 10 + j."""
     held = pairs_of([[*range(10), 10 + j] for j in range(2000)], 2010)
     released = algorithm(held, Budget(3, 1e-9), 100, Secret.from_seed(1))
     assert released[:10].all()

@@ -1,4 +1,4 @@
-"""Tests of the generator of texts: its sizes and distribution, and phrases that can be found."""
+"""Tests of the generator of texts, with its sizes, its distribution, and phrases that can be found."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from support.look import load_engine
 
 @pytest.mark.jit
 def test_the_stock_phrases_are_found(tmp_path):
-    """The most popular stock phrase of 30 is released from 4,000 users, as a whole."""
+    """From 4,000 users, the whole text of the most popular of 30 stock phrases is released."""
     write_texts(tmp_path / "texts", users=4000, tokens=400_000, words=2000, phrases=30, seed=4)
     corpus = load_engine(tmp_path / "texts")
     rng = np.random.default_rng(4)

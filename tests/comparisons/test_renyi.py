@@ -1,4 +1,4 @@
-"""Tests of selection by Rényi divergence at one order: exact privacy of worst cases, and released items."""
+"""Tests of selection by Rényi divergence at one order, with the exact privacy of worst cases, and released items."""
 
 from itertools import product
 from math import exp
@@ -28,7 +28,7 @@ BUDGET = Budget(3, exp(-10))
 
 
 def worst_delta(chosen: Selection, epsilon: float, sizes: tuple[int, ...] = (1, 4, 16)) -> float:
-    """Return the largest exact delta of a user of n items, of which some are novel and the others weigh the same."""
+    """Return the largest exact delta of a user of n items. Some items are novel, and the rest have the same weight."""
     found = []
     for held, weight in product(sizes, np.arange(0.25, 12, 0.25)):
         share = held**-0.5
@@ -76,8 +76,8 @@ def test_the_second_of_two_rounds_releases_at_higher_weights():
 
 
 @pytest.mark.parametrize("algorithm", [private_weighted_renyi, private_policy_renyi, private_mad2r_renyi])
-def test_common_items_come_out_and_lone_ones_do_not(algorithm):
-    """Two thousand users hold items 0 to 9; only user j holds item 10 + j (false alarm below 1e-8)."""
+def test_common_items_are_released_and_unique_ones_are_not(algorithm):
+    """Two thousand users have items 0 to 9; only user j has item 10 + j (false alarm below 1e-8)."""
     items, starts = as_arrays([[*range(10), 10 + j] for j in range(2000)])
     released = algorithm(
         PrivatePairs(items, starts, np.ones_like(items), 2010), Budget(3, 1e-9), 100, Secret.from_seed(1)

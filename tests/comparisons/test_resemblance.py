@@ -1,4 +1,4 @@
-"""Tests of the resemblance figures, which accept sequences of one source and detect others."""
+"""Tests of the resemblance figures, which accept sequences of one source and detect sequences of another."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_sequences_of_one_source_pass(real):
 
 
 def test_other_transitions_are_told(real):
-    """Symbols and lengths are the same, in another order: only transitions and the classifier detect it."""
+    """Symbols and lengths are the same, but in another order, so only transitions and the classifier detect it."""
     found = figures(real, drawn(3, 0.0))
     assert found["lengths"] < 0.05
     assert found["symbols"] < 0.05

@@ -35,7 +35,7 @@ def test_weights_are_those_of_plain_loops(users):
 
 
 @given(users=bounded_users(), limit=st.integers(1, 6), seed=st.integers(0, 9))
-def test_samples_are_parts_of_what_users_hold(users, limit, seed):
+def test_samples_are_subsets_of_the_items_of_users(users, limit, seed):
     """Each user keeps as many items as the limit allows, all from the user's items, each with its frequency."""
     items, starts = as_arrays(users)
     held = PrivatePairs(items, starts, items + 10, 8)
@@ -47,7 +47,7 @@ def test_samples_are_parts_of_what_users_hold(users, limit, seed):
 
 
 def test_every_item_is_drawn_equally_often():
-    """6,000 users draw 2 of 6: each item 2,000 times, within 8 deviations of 37 (false alarm below 1e-14)."""
+    """If 6,000 users draw 2 of 6, each item has 2,000 draws, within 8 deviations of 37 (false alarm below 1e-14)."""
     held = PrivatePairs(np.tile(np.arange(6, dtype=np.int32), 6000), np.arange(6001) * 6, np.ones(36000, np.int32), 6)
     counts = held.drawn(2, Secret.from_seed(2), "test").holders()
     assert np.abs(counts - 2000).max() < 8 * 37

@@ -69,7 +69,7 @@ def test_errors_distances_and_hits():
 
 
 def test_queries():
-    """Held queries occur, uniform queries have every length, and the seed determines both."""
+    """Queries of occurring sequences occur, uniform queries have every length, and the seed determines both."""
     data = data_of([[0, 1, 2, 3, 0], [1], [2, 2, 2]])
     held = private_queries(data, 3, 200, seed=1)
     assert private_counts(data, held).min() >= 1
@@ -96,7 +96,7 @@ def test_a_chain_without_noise_counts_every_step(sequences, gram):
 
 
 def test_a_chain_draws_what_it_counted():
-    """A chain of memory 2 over one sequence draws that sequence."""
+    """A chain of memory 2 that has counted one sequence draws that sequence."""
     chain = release_chain(marked([[0, 1, 2, 1]] * 500), 4, 7, 3, Fraction(10**6), Secret.from_seed(0))
     symbols, sizes = chain.draw(np.arange(9, dtype=np.uint64))
     assert sizes.tolist() == [4] * 9
@@ -118,7 +118,7 @@ def test_a_prefix_tree_without_noise_is_the_data():
     assert set(sizes.tolist()) <= {1, 2, 3}
 
 
-def test_the_baselines_noise_is_what_their_budget_says():
+def test_the_noise_of_baselines_follows_their_budget():
     """The noise in empty bins has the scale sensitivity / epsilon (false alarm below 1e-9)."""
     chain = release_chain(np.empty(0, np.int32), 60, 4, 3, Fraction(1), Secret.fresh())
     a = np.exp(-1 / 5)

@@ -56,6 +56,7 @@ CLOSE = {
     "sequences, one level": (1.00, 0.00),
     "sequences, two levels": (1.00, 0.00),
     "sequences, contexts, one level": (0.93, 0.00),
+    "sequences, decided length": (0.93, 0.00),
     "sequences, contexts, two levels": (0.93, 0.00),
     "sequences, contexts, no end": (0.81, 0.00),
     "sequences, profile": (1.00, 0.00),

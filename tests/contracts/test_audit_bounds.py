@@ -1,4 +1,4 @@
-"""The arithmetic of the audit: bounds are wrong at most as often as stated, by exact sums over few trials."""
+"""Bounds of the audit are wrong with at most the given probability, by exact sums over few trials."""
 
 import math
 

@@ -264,9 +264,13 @@ def test_noise_of_half_the_scale_in_contexts(monkeypatch):
     assert_refuted(case, users_bound(0, scale), users_bound(2, scale), trials=50_000)
 
 
-def test_noise_for_fewer_steps_than_are_counted(monkeypatch):
-    """All steps of a sequence are counted, and the noise is that of the first two."""
-    case = one_level_of_contexts(vp.Budget(1.0))
+@pytest.mark.parametrize("given", [{}, {"max_length": None}], ids=["length", "decided"])
+def test_noise_for_fewer_steps_than_are_counted(monkeypatch, given):
+    """All steps of a sequence are counted, and the noise is that of the first two.
+
+    Where released lengths decide how long sequences are, the canary has an end too, which is in no event.
+    """
+    case = one_level_of_contexts(vp.Budget(1.0), **given)
     monkeypatch.setattr(counting.MemoryTreeWalk, "count_first", lambda self, steps: None)
     scale = 2 / rates(vp.Budget(1.0), OTHERS * SYMBOLS)[2]
     assert_refuted(case, users_bound(-1, scale), users_bound(2, scale), trials=50_000)

@@ -46,7 +46,10 @@ def caught(case, joined, without, trials=TRIALS):
 
 
 def quieter(plan, factor):
-    """Return the rounds with less noise in later rounds; levels stay, so they are `factor` times as many deviations."""
+    """Return the rounds with less noise in later rounds.
+
+    Their levels do not change, so they are `factor` times as many deviations.
+    """
     names = ("thresholds", "drop_thresholds")
     levels = {name: tuple(factor * level for level in getattr(plan.last.score, name)) for name in names}
     rounds = tuple(replace(each, sigma=each.sigma / factor) for each in plan.last.rounds)
@@ -83,21 +86,21 @@ def test_thresholds_of_evidence_at_half_their_height(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", range(len(promising_plans())))
-def test_a_promise_that_takes_holders_for_one_fewer(kind, monkeypatch):
-    """Thresholds are made for four users: an item of five users is released more often than beta.
+def test_a_promise_off_by_one_user_is_detected(kind, monkeypatch):
+    """The thresholds are those for four users, so an item of five users is released more often than beta.
 
-    The test uses a small beta, because a difference of one user has less effect where the noise is wide.
+    The test uses a small beta, because a difference of one user has less effect if the noise is wide.
     """
     budget, beta = Budget(2.0, 0.02), 0.005
     assert examine(few(promising_plans(budget, beta)[kind]), TRIALS).passed
-    # One user moves a count with Laplace noise too little for these trials, so the fault there is of two users.
+    # One user moves a count with Laplace noise too little for these trials, so this mutant is wrong by two users.
     wrong = 3 if kind == 2 + list(WEIGHTINGS).index("count-laplace") else 2
     monkeypatch.setattr(MinUsersBound, "few", property(lambda self: self.users - wrong))
     case = few(promising_plans(budget, beta)[kind], users=USERS - 1)
     caught(case, *case.exact)
 
 
-def test_rounds_that_forget_the_promise(monkeypatch):
+def test_rounds_without_the_promise_are_detected(monkeypatch):
     """Adaptive rounds, planned with a promise, run with the thresholds of a plan without it."""
     plan, plain = promising_plans()[0], UNION.plan(BUDGET)
     case, twin = few(plan), replace(plan.last, score=plain.last.score)
@@ -108,7 +111,7 @@ def test_rounds_that_forget_the_promise(monkeypatch):
 
 @pytest.mark.slow
 def test_data_sets_that_spend_the_whole_budget_each():
-    """Six data sets each run the rounds of a single one: the claim is refuted without a comparison with the plan."""
+    """Six data sets each run the rounds of a single one; the claim is refuted without a comparison with the plan."""
     names = (*DATA_SETS, "friends", "songs", "books")
     together, alone = UNION.plan_each(names, BUDGET), UNION.plan(BUDGET)
     assert examine(near_several(together), FEW).passed
@@ -117,7 +120,7 @@ def test_data_sets_that_spend_the_whole_budget_each():
 
 
 def test_data_sets_that_share_their_noise(monkeypatch):
-    """All data sets use one secret: an item of the same users is released in all data sets or in none."""
+    """All data sets use one secret, so an item of the same users is released in all data sets or in no data set."""
     plan = UNION.plan_each(DATA_SETS, BUDGET)
     case, most = near_several(plan), 2
     assert f"{most} released" in case.name
@@ -138,8 +141,8 @@ def test_data_sets_that_share_their_noise(monkeypatch):
     assert examine(case, FEW).off_plan
 
 
-def test_a_stranger_is_as_rare_in_all_data_sets_as_was_charged(monkeypatch):
-    """Thresholds are halved: an item of only one user is released in one of three data sets more often than charged."""
+def test_halved_thresholds_of_several_data_sets_are_detected(monkeypatch):
+    """Thresholds are halved, so an item of one user is released in one of three data sets more often than charged."""
     plan = UNION.plan_each(DATA_SETS, BUDGET)
     case = alone_several(plan)
     assert examine(case, TRIALS).passed
@@ -150,9 +153,9 @@ def test_a_stranger_is_as_rare_in_all_data_sets_as_was_charged(monkeypatch):
 
 
 def test_places_of_a_ranking_that_do_not_add_up(monkeypatch):
-    """Each of twelve picks spends the whole budget: the claim is refuted without a comparison with the plan."""
+    """Each of twelve picks spends the whole budget; the claim is refuted without a comparison with the plan."""
     monkeypatch.setattr(top_plan, "largest_rate", lambda budget, *_: budget.epsilon)
-    monkeypatch.setattr(top_plan, "certified", unchecked)  # or the plan is refused
+    monkeypatch.setattr(top_plan, "certified", unchecked)  # otherwise, the plan is rejected
     case = telling(12).case(BUDGET)
     assert not caught(case, *case.exact, trials=3 * FEW // 2).off_plan
 
@@ -168,7 +171,7 @@ def test_a_ranking_of_half_the_noise(monkeypatch):
 
 
 def test_a_ranking_that_counts_how_often(monkeypatch):
-    """A user who holds an item eight times counts eight times."""
+    """A user who has an item eight times counts eight times."""
 
     class Occurrences(HolderShares):
         """Add eight units for each item."""

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.jit
 
 @pytest.mark.slow
 def test_a_million_pairs_stay_within_one(capsys, record_property):
-    """Every sound weighting stays within 1: random pairs, piled-up pairs, climbing pairs and the whole private side."""
+    """All sound weightings stay within 1 for random, piled-up and climbing pairs and for the whole private side."""
     assert search.main(["--pairs", "1000000", "--seed", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     cells = [line.split() for line in lines if " farthest " in line]
@@ -51,7 +51,7 @@ def test_algorithm_8_with_gaussian_noise_is_found(record_property):
 
 
 class Faulty(WeightingRule):
-    """A planted fault: a weighting of the library, changed in one place."""
+    """A weighting of the library with one planted fault."""
 
     sequential = True
     name = "faulty"
@@ -66,7 +66,7 @@ class Faulty(WeightingRule):
 
 
 class RoundedUp(Faulty):
-    """Shares rounded up to the grid instead of down: too large by 1e-10."""
+    """Shares are rounded up to the grid instead of down, so they are too large by 1e-10."""
 
     sequential = False
 
@@ -133,12 +133,12 @@ def test_pairs_keep_to_the_limit_and_the_cutoff(make):
 
 
 def test_the_search_of_the_whole_private_side_comes_close_to_one():
-    """Users hold more than the limit, hold items twice, and arrive in a separate order."""
+    """Users have more items than the limit, have items twice, and arrive in a separate order."""
     assert 0.99 < search_weighing("policy-gaussian", norm=2, pairs=40_000).distance <= 1 + TOLERANCE
 
 
 def test_items_that_are_not_made_distinct_are_found(monkeypatch):
-    """A user who holds an item twice is counted twice, with the share of the smaller set."""
+    """A user who has an item twice is counted twice, with the share of the smaller set."""
     real = bound.gather_distinct
 
     def repeated(tokens, user_start, users, candidates, seen, stamp):
@@ -162,7 +162,7 @@ class Halves(Faulty):
 
 
 def test_samples_that_depend_on_how_many_users_came_before_are_found(monkeypatch):
-    """Samples are drawn by place instead of by key: with one more user, other users draw other items."""
+    """Samples are drawn by place instead of by key, so with one more user, all later users draw different items."""
     real = bound.cut_to_limit
 
     def by_place(holdings, items, starts, keys, *rest):

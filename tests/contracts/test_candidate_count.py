@@ -1,9 +1,9 @@
 """Exact hockey-stick divergences that show why the number of candidates must be exact.
 
-One user holds 100 grams that no other user holds. With the user, each gram is released if a weight of 0.1 plus noise
-reaches the threshold. Without the user, it is released if the simulation of candidates without weight picks it. If the
-number of candidates is exact, that has the probability of weight zero; if the number is off by a factor r, it has r
-times that probability. The divergence depends only on the number of released grams among the 100.
+One user has 100 grams without other users. With the user, each gram is released if a weight of 0.1 plus noise reaches
+the threshold. Without the user, it is released if the simulation of candidates without weight picks it. If the number
+of candidates is exact, the probability of this pick is that of weight zero; if the number is wrong by a factor r, it
+is r times as large. The divergence depends only on the number of released grams among the 100.
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ def test_with_the_exact_number_the_bound_holds():
 
 @pytest.mark.parametrize(("off_by", "least"), [(0.5, 2.5e-5), (2.0, 3.2e-5), (0.0, 1e-2)])
 def test_with_an_estimated_number_it_breaks(off_by, least):
-    """A number of half, double, or fewer than the grams with weight costs eight to thousands of times the claim."""
+    """With half or double the number, or fewer than the grams with weight, delta is 8 to 1000s of times the claim."""
     assert max(both_directions(off_by)) > least > 7 * delta(EPSILON, 1 / SIGMA)
 
 
@@ -54,7 +54,7 @@ def chance_of_empty(count_factor, runs=3000):
 
 @pytest.mark.jit
 @pytest.mark.parametrize(("factor", "sound"), [(1.0, True), (0.9, False), (1.1, False)])
-def test_the_audit_tells_ours_from_a_twin_that_is_a_tenth_off(factor, sound):
+def test_the_audit_detects_a_number_that_is_a_tenth_too_large(factor, sound):
     """False alarms and misses each have a probability below 1e-9."""
     hits, trials = chance_of_empty(factor)
     inside = binom.ppf(5e-10, trials, 0.02) <= hits <= binom.isf(5e-10, trials, 0.02)

@@ -26,7 +26,7 @@ def random_release(rng, words):
 
 
 def farthest(rng):
-    """Return the distance by which the extra user moves all counts, relative to the sensitivity of the plan."""
+    """Return the distance that the extra user moves all counts, relative to the sensitivity of the plan."""
     words = "abc"[: rng.integers(2, 4)]
     users = [
         [[words[i] for i in rng.integers(0, len(words), rng.integers(0, 30))] for _ in range(rng.integers(1, 3))]

@@ -36,7 +36,8 @@ HOLDERS = [
     if isinstance(each, type) and each.__module__ == module.__name__ and each.__name__ not in ("_Scratch", "Summary")
 ]
 """All classes of the local engine, except `_Scratch`, a dataclass that still prints the marks of one thread, and
-`Summary`, the private text that the owner of the data asked for."""
+`Summary`, the private text that the owner of the data requested.
+"""
 
 
 def read(kind, memory=None, **columns):
@@ -110,7 +111,7 @@ def test_heavy_hitters_are_the_same(engines, naive, name):
 
 @pytest.mark.parametrize("limit", [1, 50, None])
 def test_counts_are_the_same(engines, naive, limit):
-    """Counts agree for grams that many users or no users hold, with and without their parts on the list."""
+    """Counts agree for grams of many users and of no user, with and without their parts on the list."""
     grams = LISTED
     one, other = (grams.count(each["texts"], BUDGET, counted_in_full=limit, seed=3) for each in (engines, naive))
     assert one.users.tolist() == other.users.tolist()
@@ -142,7 +143,7 @@ def test_items_have_no_order(engines, naive):
 
 
 def test_what_was_kept_can_be_weighed_by_rank(engines, naive):
-    """Kept words are weighed by rank, including words that no user holds."""
+    """Kept words are weighed by rank, including words without users."""
     from support.exact import Exact
     from voxpop.privacy.secret import Secret
     from voxpop.privacy.weightings.holders import HolderShares
@@ -159,7 +160,7 @@ def test_what_was_kept_can_be_weighed_by_rank(engines, naive):
 
 
 def test_a_table_is_no_engine():
-    """The error states the next step."""
+    """The error contains the next step."""
     with pytest.raises(InputError, match=r"voxpop\.read"):
         vp.Items().release(pl.DataFrame({"who": [1]}), BUDGET)
 

@@ -1,8 +1,8 @@
-"""The individual filter on the real walk: every pass of two neighbouring collections, with individual budgets.
+"""The individual filter on the real walk, in every pass of two neighbouring collections, with individual budgets.
 
 Given the public results, the weights of two neighbours differ in each pass by at most the amount that the extra user
-paid for. So the squares of these distances, relative to those of the noise, add up to at most the cap. The search looks
-for a pair above the cap, and must find one in every mutant.
+paid for. Therefore, the squares of these distances, relative to those of the noise, add up to at most the cap. The
+search looks for a pair above the cap, and must find one in every mutant.
 """
 
 from dataclasses import replace
@@ -106,7 +106,7 @@ def spent_by_one(rng, sharing):
 
 
 class Exact(PolicyGaussian):
-    """l2-descent charged only for its movement: rounding over 2^33 users would hide a violation in 2^-40 grids."""
+    """l2-descent charged only for its movement; rounding over 2^33 users would hide a violation in 2^-40 grids."""
 
     def sensitivity(self, setting):
         return 1.0
@@ -134,7 +134,7 @@ def test_no_neighbours_show_more_than_the_cap(sharing):
     assert 0.99 < max(totals(sharing)) <= 1 + TOLERANCE
 
 
-def test_users_who_hold_nothing_pay_nothing():
+def test_users_without_candidates_pay_nothing():
     """In the real walk, users without candidates keep their whole budget."""
     corpus = corpus_of([[list("ab")], [list("cd")]])
     walk, secret = corpus.length_walk(), Secret.from_seed(1)
@@ -147,7 +147,7 @@ def test_users_who_hold_nothing_pay_nothing():
 
 
 class Watched:
-    """Shares that record the distance by which each user moved the weights."""
+    """Shares that record the distance that each user moved the weights."""
 
     def __init__(self, shares):
         self.shares, self.sequential, self.setting, self.moved = shares, shares.sequential, shares.setting, []
@@ -184,13 +184,13 @@ def charged_afterwards(monkeypatch, cost_of):
 
 
 def test_the_search_finds_that_actual_movement_is_charged(monkeypatch):
-    """The mutant seems to save budget, but the movement of a user, and so its remaining budget, depends on others."""
+    """The mutant seems to save budget, but a user's movement, and so the remaining budget, depends on other users."""
     charged_afterwards(monkeypatch, lambda charge, moved, asked: min(asked, int(charge.cost * moved**2) + 1))
     assert is_found(1 + 1e-3, pairs=4 * PAIRS)
 
 
 def test_the_search_finds_that_users_pay_only_where_a_gap_is_left(monkeypatch):
-    """In the mutant, a user whose grams are all at the cutoff pays nothing."""
+    """In the mutant, a user pays nothing if all of the user's grams are at the cutoff."""
     charged_afterwards(monkeypatch, lambda charge, moved, asked: asked if moved > 0 else 0)
     assert is_found(1 + 1e-3, pairs=4 * PAIRS)
 
@@ -232,7 +232,7 @@ def full_reach(charge, left, costs, bounds):
 
 
 def reach_of_all(charge, left, costs, bounds):
-    """The contribution bound depends on the data of other users: it is the largest of all users."""
+    """In the mutant, the contribution bound is the largest of all users, so it depends on the data of other users."""
     return left - costs, np.full(bounds.size, bounds.max(initial=0))
 
 

@@ -85,7 +85,7 @@ def distance(first, second):
 @pytest.mark.slow
 @pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
 def test_no_neighbours_lie_further_apart_than_one(weighting_rule):
-    """Hundreds of pairs, with votes and measurements of four lengths, stay within 1; the worst comes close to 1."""
+    """Hundreds of pairs, with votes and measurements of four lengths, stay within 1; the worst pair is close to 1."""
     rng = np.random.default_rng(3)
     worst = 0.0
     for _ in range(PAIRS):
@@ -139,7 +139,7 @@ def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_finds_candidates_that_depend_on_private_support(monkeypatch):
-    """The mutant prunes pairs that few users hold, like a frequency cut before voting."""
+    """The mutant prunes pairs of few users, like a frequency cut before voting."""
     real = levels_module.number_pairs
 
     def thrifty(ids, partners, offset, begin, end, need, estimates, most):

@@ -1,10 +1,10 @@
-"""The audit of the whole default path of n-grams: the passes that take part, and broken variants that it detects.
+"""The audit of the whole default path of n-grams, with the passes that take part, and detected broken variants.
 
-Wrong charges of a screening vote move too few trials: the search through whole releases detects them
+Wrong charges of a screening vote move too few trials. The search through whole releases detects them
 (`test_walk_search.py`).
 
-False alarms: at most 1e-9 for a bound and 1e-9 for a stray each time a case is run, plus the probabilities stated in
-`walk_cases.py`.
+Each time a case is run, the probability of a false alarm is at most 1e-9 for a bound and 1e-9 for a stray, plus the
+probabilities in `walk_cases.py`.
 """
 
 from dataclasses import replace
@@ -59,7 +59,7 @@ def test_every_pass_takes_part():
 
 @pytest.mark.parametrize("engine", [in_memory, pytest.param(within_limit, marks=pytest.mark.slow)])
 def test_every_case_of_n_grams_detects_noise_cut_to_0_6(engine, monkeypatch):
-    """On both engines, each case detects it separately with few trials: the worst p-value is near 1e-22."""
+    """On both engines, each case detects the mutant separately with few trials; the worst p-value is near 1e-22."""
     cases = [ngrams(engine=engine), *walk_cases(engine=engine)]
     cases += ngrams_cases() if engine is in_memory else []
     assert len(cases) == (6 if engine is in_memory else 3)
@@ -86,8 +86,8 @@ def caught(number, without, asked):
 
 
 @pytest.mark.slow
-def test_a_sweep_with_half_the_noise(monkeypatch):
-    """The sums of at least 0.3 of all pairs then have less variance: 0.25 of the cap and a quarter of the rest."""
+def test_a_second_chance_pass_with_half_the_noise(monkeypatch):
+    """The sums of at least 0.3 of all pairs then have less variance: 0.25 of the cap plus a quarter of the rest."""
     real = selecting.NoisyLevels
 
     def quiet(rules, secret, purpose):
@@ -108,9 +108,9 @@ def halved_noise(rule):
     return type(rule)(rule.noise, rule.scale / 2, rule.threshold_units, rule.unit)
 
 
-def test_a_sweep_charged_a_sixteenth(monkeypatch):
-    """Users get four times the contribution bound that fits the noise: three users move a pair of the pass too far."""
-    real = voting.LaterPasses._paid  # a mechanism that asks for less is refused there
+def test_a_second_chance_pass_charged_a_sixteenth(monkeypatch):
+    """Users get four times the bound that fits the noise, so three users move a pair of the pass too far."""
+    real = voting.LaterPasses._paid  # a mechanism that requests less is rejected there
 
     def cheap(self, step, bounding):
         charge = real(self, step, bounding)

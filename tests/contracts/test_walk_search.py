@@ -1,4 +1,4 @@
-"""Neighbours in whole releases, on the real release path: all passes of the default.
+"""Neighbours in whole releases, on the real release path with all passes of the default.
 
 The distances of each pair are computed exactly and not estimated from draws, so there are no false alarms.
 """
@@ -26,7 +26,7 @@ PAIRS = 24
 
 
 def test_no_user_shows_more_than_its_budget_in_a_whole_release():
-    """Every pass takes part, and the worst pair comes within 1 percent of the budget."""
+    """Every pass takes part, and the largest total is within 1 percent of the budget."""
     assert (
         NGrams(
             WALK.max_length, max_phrases_per_user=WALK.max_phrases_per_user, max_spurious_share=WALK.max_spurious_share
@@ -42,9 +42,9 @@ def test_no_user_shows_more_than_its_budget_in_a_whole_release():
 
 
 def test_length_1_stays_within_its_own():
-    """All rounds of length 1 stay within their budget, with the noise that ran; their mu^2 is not in the total.
+    """All rounds of length 1 stay within their budget with the executed noise; their mu^2 is not in the total.
 
-    At this budget words stay undecided through all rounds, so the worst pair comes within 2 percent.
+    At this budget, words remain undecided through all rounds, so the worst pair is within 2 percent of the budget.
     """
     found = list(search_walks(12, budget=Budget(2.0, 1e-4)))
     assert not any(each.strayed or each.hit for each in found)
@@ -59,8 +59,8 @@ def test_the_choice_of_a_limit_stays_within_its_caps():
     assert max(each.total for each in found) <= 1 + TOLERANCE
 
 
-def test_rounds_with_noise_on_what_was_drawn_alone(monkeypatch):
-    """An item of other users that only the extra user drew then has noise with that user, and none without."""
+def test_rounds_with_noise_only_on_drawn_items(monkeypatch):
+    """An item of other users that only the extra user drew then has noise with that user, and no noise without."""
     monkeypatch.setattr(Pools, "advance", advance_of_the_drawn)
     assert any(each.strayed for each in search_walks(PAIRS))
 
@@ -115,7 +115,7 @@ def is_found():
     return any(each.total > 1.02 for each in search_walks(PAIRS))
 
 
-def test_a_sweep_charged_less_than_it_moves(monkeypatch):
+def test_a_second_chance_pass_charged_less_than_it_moves(monkeypatch):
     """The charge is half of that for which the noise was calibrated, so users move more with their remaining budget."""
     real = walks.Charge
 
@@ -126,8 +126,8 @@ def test_a_sweep_charged_less_than_it_moves(monkeypatch):
     assert is_found()
 
 
-def test_a_sweep_with_budgets_made_anew(monkeypatch):
-    """The pass begins with whole budgets, as if no user had paid before."""
+def test_a_second_chance_pass_with_new_budgets(monkeypatch):
+    """The pass begins with whole budgets, as if no user had paid earlier."""
     real = MemoryLengthWalk.weigh_deferred
 
     def refilled(self, *given):
@@ -138,7 +138,7 @@ def test_a_sweep_with_budgets_made_anew(monkeypatch):
     assert is_found()
 
 
-def test_a_wide_vote_that_is_not_charged(monkeypatch):
+def test_a_screening_vote_that_is_not_charged(monkeypatch):
     """Users have the same budget after the screening vote as before it."""
     real = MemoryLengthWalk.weigh
 
@@ -154,7 +154,7 @@ def test_a_wide_vote_that_is_not_charged(monkeypatch):
 
 
 def private_counts(self):
-    """Return the number of users who hold deferred candidates; this number is private."""
+    """Return the number of users of deferred candidates; this number is private."""
     return int((np.diff(self._walk._engine._deferred.joined(self._walk._engine._user_key.size)[1]) > 0).sum())
 
 

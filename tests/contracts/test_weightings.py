@@ -19,13 +19,13 @@ NAMES = [(name, each.norm) for name, each in WEIGHTINGS.items()]
 @pytest.mark.jit
 @pytest.mark.parametrize(("name", "norm"), NAMES)
 def test_the_search_finds_no_violation_of_a_sound_cell(name, norm):
-    """Thousands of neighbouring pairs on the real kernels stay within 1; the worst pair comes close to 1."""
+    """Thousands of neighbouring pairs on the real kernels stay within 1; the worst pair is close to 1."""
     worst = search_sensitivity(name, norm=norm, pairs=4000, seed=11)
     assert 0.99 < worst.distance <= 1.0 + 1e-12 or name.startswith("count")
 
 
 class Algorithm8(vp.weightings.Weighting):
-    """Algorithm 8 of DPSU: raise all items by one level, with squares that sum to 1. It is not contractive."""
+    """Algorithm 8 of DPSU, which raises all items by one level, with squares that sum to 1. It is not contractive."""
 
     norm = 2
 
@@ -42,7 +42,10 @@ class Algorithm8(vp.weightings.Weighting):
 
 
 class Greedy(vp.weightings.Weighting):
-    """Fill the item nearest to the cutoff first: the example of the paper for a policy of large sensitivity."""
+    """The item nearest to the cutoff is filled first.
+
+    The paper gives it as an example of a policy of large sensitivity.
+    """
 
     norm = 1
 
@@ -58,7 +61,7 @@ class Greedy(vp.weightings.Weighting):
 
 
 class Half(vp.weightings.Weighting):
-    """Half of an even share: sound, but wasteful."""
+    """Half of an even share, which is sound but wasteful."""
 
     norm = 2
 
@@ -70,7 +73,7 @@ class Half(vp.weightings.Weighting):
 
 
 class ForgetsTheNorm(WeightingRule):
-    """A planted fault: every item gets a whole unit, and the noise is that of l2 sensitivity 1."""
+    """A planted fault in which every item gets a whole unit, and the noise is that of l2 sensitivity 1."""
 
     sequential = False
     name = "forgets the norm"
@@ -88,7 +91,7 @@ class ForgetsTheNorm(WeightingRule):
 
 
 class CoarseDescent(WeightingRule):
-    """A planted fault: the weights of l2-descent are rounded to a coarse grid afterwards."""
+    """A planted fault in which the weights of l2-descent are rounded to a coarse grid afterwards."""
 
     sequential = True
     name = "coarse descent"
@@ -123,7 +126,7 @@ def test_the_search_finds_no_violation_of_a_sound_weighting_from_outside():
 
 
 def test_a_weighting_from_outside_releases(crowd_of_tea):
-    """A weighting object is planned by its own least weight and released like the built-in weightings."""
+    """A weighting object is planned by its own smallest weight and released like the built-in weightings."""
     union = vp.Items(max_items_per_user=4, weighting=Half())
     release = union.release(crowd_of_tea, vp.Budget(3, 1e-6), seed=1)
     assert list(release) == ["milk", "tea"]

@@ -1,4 +1,4 @@
-"""The order of documents does not depend on row positions: a search over neighbouring tables, files read by size."""
+"""The order of documents does not depend on row positions, by a search over neighbouring tables and file sizes."""
 
 from itertools import pairwise
 
@@ -20,12 +20,12 @@ TRIES = 60
 
 
 def by_size(files):
-    """Return the rows in the order in which Spark reads files: the largest file first."""
+    """Return the rows in the order in which Spark reads files, beginning with the largest."""
     return pl.concat(sorted(files, key=lambda file: -file.height))
 
 
 def neighbours(rng):
-    """Return a table of two files, and the same table with one additional user whose rows are all in one file."""
+    """Return a table of two files, and the same table with one additional user in one of the files."""
     files = []
     for size in (9, 8):
         texts = [" ".join(rng.choice(["a", "b", "B c"], 2)) for _ in range(size)]
@@ -45,7 +45,7 @@ def held(corpus):
 
 
 def moved(order, tmp_path, *, limited=False):
-    """Return the largest number of users whose documents one additional user reordered."""
+    """Return the largest number of users with documents that one additional user reordered."""
     rng, most = np.random.default_rng(3), 0
     for _ in range(TRIES):
         found = []
@@ -62,12 +62,12 @@ def test_one_user_more_moves_nobodys_documents(tmp_path, limited):
     assert moved(in_content_order, tmp_path, limited=limited) == 0
 
 
-def test_the_twin_that_leaves_rows_where_they_lay_is_caught(tmp_path):
+def test_a_mutant_that_keeps_the_row_order_is_detected(tmp_path):
     """The broken variant corresponds to reading a Spark frame row by row."""
     assert moved(lambda corpus: corpus, tmp_path) > 2
 
 
-def test_the_twin_that_sorts_by_how_often_words_occur_is_caught(tmp_path):
+def test_a_mutant_that_sorts_by_word_frequency_is_detected(tmp_path):
     """In the broken variant, the order of tokens depends on the rows of all users."""
 
     def by_frequency(corpus):
@@ -89,7 +89,7 @@ def test_the_twin_that_sorts_by_how_often_words_occur_is_caught(tmp_path):
     at_once=st.integers(1, 9),
 )
 def test_documents_are_sorted_as_lists_are(users, at_once):
-    """Empty documents come first, and prefixes before their extensions; no user receives a document of another user."""
+    """Empty documents are first, and prefixes precede their extensions; no user receives a document of another user."""
     corpus = corpus_of(users)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "_POSITIONS_READ_AT_ONCE", at_once)

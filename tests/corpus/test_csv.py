@@ -98,7 +98,7 @@ def write(folder, text, name="t.csv"):
 
 @pytest.mark.parametrize(("place", "words"), [(100, "row 100"), (2999, "row 2,999"), (0, "first row")])
 @pytest.mark.parametrize("again", [False, True])
-def test_an_unclosed_quote_swallows_nothing(tmp_path, place, words, again):
+def test_an_unclosed_quote_is_an_error(tmp_path, place, words, again):
     """The error names the row in which the quote is opened; a second quote further down does not close it."""
     rows = ["who,text"] + [f"{number},{SECRET} said hello" for number in range(3000)]
     rows[place] = rows[place].replace(",", ',"', 1)
@@ -110,7 +110,7 @@ def test_an_unclosed_quote_swallows_nothing(tmp_path, place, words, again):
     assert words in str(caught.value) or place == 0
 
 
-def test_quoted_cells_hold_what_they_like(tmp_path):
+def test_quoted_cells_may_contain_any_character(tmp_path):
     """Quoted cells may contain line breaks, delimiters and doubled quotes."""
     path = write(tmp_path, 'who,text\r\n1,"two\r\nlines, one ""cell"""\r\n2,plain 5" pipe\r\n')
     corpus = read_engine(path, user="who", text="text")
@@ -212,7 +212,7 @@ def test_a_byte_order_mark_says_the_encoding(tmp_path, encoding):
     assert read_engine(tmp_path / "t.tsv", user="who", text="text").vocabulary.to_pylist() == ["café"]
 
 
-def test_what_is_given_beats_what_is_found(tmp_path):
+def test_explicit_delimiters_override_detection(tmp_path):
     """The first header fits two delimiters, and the second header fits none of the usual ones."""
     path = write(tmp_path, "who;text,who,text\nann;tea,bob,milk\n")
     assert read_engine(path, user="who", text="text").vocabulary.to_pylist() == ["milk"]
@@ -224,7 +224,7 @@ def test_what_is_given_beats_what_is_found(tmp_path):
 
 @pytest.mark.parametrize(("place", "words"), [(0, "the first row"), (7, "row 7 "), (5000, "row 5,000 ")])
 @pytest.mark.parametrize("encoding", ["utf-16", "shift_jis", "ascii", None])
-def test_what_is_not_of_the_encoding_is_named_by_its_row(tmp_path, place, words, encoding):
+def test_decoding_errors_name_the_row(tmp_path, place, words, encoding):
     """The message quotes no data, and the rows before the fault are valid."""
     rows = ["who,text"] + [f"{number},{SECRET} said hello" for number in range(6000)]
     data = [f"{row}\n".encode(encoding or "utf-8") for row in rows]
@@ -280,7 +280,7 @@ def test_a_stream_is_transcoded_as_its_whole(text, encoding, sizes, cut):
         ({"escape": "\\", "quote": "none"}, "one of the two"),
     ],
 )
-def test_what_is_no_delimiter_or_encoding(tmp_path, options, words):
+def test_invalid_delimiters_and_encodings(tmp_path, options, words):
     """The options are checked before a file is opened."""
     with pytest.raises(InputError, match=words):
         read_engine(tmp_path / "nowhere.csv", user="who", text="text", csv=vp.CSV(**options))
@@ -323,7 +323,7 @@ def test_plain_quotes_between_tabs_join_no_rows(tmp_path, memory):
     block=st.integers(1, 40),
 )
 def test_backslashes_before_quotes_are_read_as_by_python(rows, block):
-    """Cells are unchanged for any division into blocks; a missing value is no cell in quotes."""
+    """Cells are unchanged for any division into blocks; a missing value is not a cell in quotes."""
     text = io.StringIO()
     out = csv.writer(text, quoting=csv.QUOTE_ALL, doublequote=False, escapechar="\\", lineterminator="\n")
     out.writerows([["who", "what"], *enumerate(rows)])
@@ -341,7 +341,7 @@ def test_backslashes_before_quotes_are_read_as_by_python(rows, block):
 
 
 def test_other_escapes_name_the_option(tmp_path):
-    """Without the option such a file is refused."""
+    """Without the option such a file is rejected."""
     path = write(tmp_path, 'who,text\n1,"say \\"hi\\", twice"\n')
     with pytest.raises(SourceError, match=r"escape=.*--escape"):
         read_engine(path, user="who", text="text")
@@ -354,7 +354,7 @@ def test_other_escapes_name_the_option(tmp_path):
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 @pytest.mark.parametrize("quote", ["", '"'])
-def test_a_long_cell_is_no_damage(tmp_path, memory, quote):
+def test_long_cells_are_valid(tmp_path, memory, quote):
     """Cells may be longer than the blocks of the reader."""
     path = write(tmp_path, f"who,text\n1,{quote}{'tea ' * 3_000_000}{quote}\n2,milk\n")
     corpus = read_engine(path, user="who", text="text", options=vp.ReadOptions(memory=memory))
@@ -374,7 +374,7 @@ def test_a_tokenizer_that_returns_no_lists_is_refused(tokenizer):
 @pytest.mark.parametrize("kind", ["tokens", "sequence"])
 @pytest.mark.parametrize("make", [list, pl.DataFrame, lambda rows: pl.DataFrame(rows).to_arrow()])
 def test_nulls_in_lists_are_counted_in_a_message(kind, make, capsys):
-    """The tokens around them become neighbours, which the message states."""
+    """The tokens around nulls become neighbours, so a message reports them."""
     rows = [{"who": number, "held": ["a", None, "b"]} for number in range(300)]
     read_engine(make(rows), user="who", **{kind: "held"})
     assert 'about 300 of the values in "held" are null and were left out. The tokens before' in capsys.readouterr().err

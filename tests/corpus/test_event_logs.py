@@ -1,4 +1,4 @@
-"""Event logs: XES is read as a table of events, and columns are found by their standard names."""
+"""XES event logs are read as tables of events, and columns are found by their standard names."""
 
 import gzip
 import random
@@ -43,7 +43,7 @@ def log_of(events, *, namespace=' xmlns="http://www.xes-standard.org/"'):
 @pytest.mark.parametrize("name", ["log.xes", "log.XES", "log.xes.gz"])
 @pytest.mark.parametrize("namespace", ["", ' xmlns="http://www.xes-standard.org/"'])
 def test_a_log_is_a_table_of_events(tmp_path, name, namespace):
-    """Events are in order of time, whatever their offsets; attributes of attributes are none of the event's."""
+    """Events are ordered by time across offsets, and nested attributes are not attributes of the event."""
     content = log_of(EVENTS, namespace=namespace).encode()
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
     for named in ({}, {"user": "case:concept:name", "sequence": "concept:name", "order": "time:timestamp"}):
@@ -57,6 +57,19 @@ def test_a_log_is_a_table_of_events(tmp_path, name, namespace):
     assert sorted(resources.vocabulary.to_pylist()) == ["ann", "böb"]
 
 
+@pytest.mark.parametrize("time", ["2026-01-01T10:00:00.000+01:00", "2026-01-01T10:00:00", "9999-12-31T23:59:58Z"])
+def test_events_at_the_same_time_keep_the_order_of_the_file(tmp_path, time):
+    """A log often has only dates: within a trace, the file then says what came first, whatever the names."""
+    names = ["register", "check", "decide", "archive", "check"]
+    events = [(case, name, time, None) for case in ("c1", "c2") for name in names]
+    (tmp_path / "log.xes").write_text(log_of([*events, ("c1", "before", "2020-01-01T00:00:00Z", None)]))
+    found = sequences_of(read_engine(tmp_path / "log.xes"))
+    assert sorted(each for sequences in found.values() for each in sequences) == [
+        ("before", *names),
+        tuple(names),
+    ]
+
+
 def test_long_logs_are_read_block_by_block(tmp_path):
     """A log of many blocks gives the sequences of the same events in memory."""
     rng = random.Random(3)
@@ -64,11 +77,12 @@ def test_long_logs_are_read_block_by_block(tmp_path):
         (
             f"c{case:05}",
             f"step {rng.randrange(9)}",
-            f"2026-01-01T00:{rng.randrange(60):02}:{rng.randrange(60):02}Z",
+            f"2026-01-01T00:{second // 60:02}:{second % 60:02}Z",
             "r",
         )
         for case in range(6_000)
-        for _ in range(rng.randrange(1, 8))
+        # No two at the same time: the order of equal times differs between files and tables.
+        for second in rng.sample(range(3_600), rng.randrange(1, 8))
     ]
     (tmp_path / "log.xes").write_text(log_of(events))
     assert (tmp_path / "log.xes").stat().st_size > 1 << 22
@@ -110,7 +124,7 @@ NAMES = [
 @pytest.mark.parametrize("names", NAMES)
 @pytest.mark.parametrize("kind", ["polars", "arrow", "csv", "parquet", "dict"])
 def test_columns_are_found_by_their_standard_names(tmp_path, names, kind, capsys):
-    """In tables as in files; the reader says that cases are protected, and not persons."""
+    """This is the case in tables and in files. The reader reports that cases are protected, and not persons."""
     table = pl.DataFrame([(*event[:2], event[2][:19]) for event in EVENTS], schema=list(names), orient="row")
     source = {
         "polars": lambda: table,
@@ -128,8 +142,8 @@ def test_columns_are_found_by_their_standard_names(tmp_path, names, kind, capsys
     assert f'sequence="{names[1]}", order="{names[2]}"' in said
 
 
-def test_a_table_with_persons_and_texts_is_not_taken_for_an_event_log_silently(capsys):
-    """Whoever forgot text= learns which columns were read instead."""
+def test_reading_a_text_table_as_an_event_log_is_reported(capsys):
+    """If a caller forgot text=, a message names the columns that were read instead."""
     table = {"person": ["p"], "notes": ["a b"], "activity": ["x"], "time": [1]}
     vp.read(table, user="person")
     said = capsys.readouterr().err
@@ -138,7 +152,7 @@ def test_a_table_with_persons_and_texts_is_not_taken_for_an_event_log_silently(c
 
 
 def test_columns_without_standard_names_are_not_guessed():
-    """Two columns of one name, a missing one, or contents without a user are errors that say what to name."""
+    """Two columns of one name, a missing column, or contents without a user are errors that name the next step."""
     table = pl.DataFrame({"case": ["a"], "Case ": ["b"], "activity": ["x"], "time": [1]})
     with pytest.raises(InputError, match="several columns have a standard name for user="):
         vp.read(table)
@@ -155,7 +169,7 @@ def test_columns_without_standard_names_are_not_guessed():
 
 
 def test_a_missing_attribute_is_named_in_terms_of_logs(tmp_path):
-    """The next step is one for logs: attributes of traces have `case:` before their names."""
+    """The message contains the advice for logs, in which attributes of traces have the prefix `case:`."""
     path = tmp_path / "log.xes"
     path.write_text('<log><trace><event><string key="concept:name" value="a"/></event></trace></log>')
     with pytest.raises(ColumnError, match="Attributes of traces have `case:` before their names") as caught:

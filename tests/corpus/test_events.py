@@ -66,7 +66,7 @@ def table_of(rows, when=lambda time: time):
 
 
 @given(rows=ROWS, pause=st.none() | st.integers(0, 60))
-def test_sequences_are_those_of_the_naive_twin(rows, pause):
+def test_sequences_equal_the_reference_implementation(rows, pause):
     """Rows may have any order; ties are ordered by bytes; a pause longer than the session's begins a new sequence."""
     if all(page is None for _, page, _ in rows):
         return
@@ -108,7 +108,7 @@ def test_days_and_fractions():
 
 
 def test_within_a_bound_it_is_the_same(monkeypatch, tmp_path):
-    """The result is equal for every user, even if rows are written to work files repeatedly."""
+    """Each user has the same result, even if rows are written to work files repeatedly."""
     rows = [(user % 97, f"page {(user * 7) % 11}", (user * 31) % 1000) for user in range(20_000)]
     wanted = read_engine(table_of(rows), user="who", sequence="page", order="at", session_gap=5)
     written = []
@@ -125,7 +125,7 @@ def test_within_a_bound_it_is_the_same(monkeypatch, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_left_out_is_told(capsys):
+def test_omitted_values_are_reported(capsys):
     """The reader informs the operator of omitted values, unless progress messages are disabled."""
     table = table_of([(1, "home", 1), (1, None, 2), (2, None, 3)])
     read_engine(table, user="who", sequence="page", order="at")

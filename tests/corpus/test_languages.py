@@ -1,4 +1,4 @@
-"""The words of 69 languages: every path gives the same ones, and ICU nearly the same."""
+"""In 69 languages, every code path gives the same words, and ICU gives nearly the same."""
 
 import unicodedata
 
@@ -18,7 +18,7 @@ TEXTS = [*SENTENCES.values(), *SIGNS]
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_one_text_and_the_reference_agree(text):
-    """A text gives the same words alone, as a prompt, and by the loops of the reference implementation."""
+    """A text gives the same words as a single text, as a prompt, and by the loops of the reference implementation."""
     expected = naive_corpus.words(text)
     assert len(expected) >= 3
     assert words(text) == Cutter("words")(text) == cut_prompt(text, "words", ()).tokens == expected
@@ -57,15 +57,15 @@ def test_words_are_those_of_icu(language):
     assert words(SENTENCES[language]) == by_icu(SENTENCES[language])
 
 
-def test_what_a_dictionary_cut_is_known():
-    """Words of Han, Kana, Thai, Lao, Khmer and Burmese are recognised, and no others."""
+def test_words_cut_by_a_dictionary_are_marked():
+    """Only words of Han, Kana, Thai, Lao, Khmer and Burmese are marked as cut by a dictionary."""
     unspaced = {"Chinese", "Chinese, traditional", "Japanese", "Thai", "Lao", "Khmer", "Burmese"}
     for language, text in SENTENCES.items():
         assert {needs_dictionary(word) for word in words(text)} == {language in unspaced}, language
 
 
 def test_kinds_follow_the_names_of_characters():
-    """Letters, marks and numbers are of scripts without spaces, of Hebrew or of Hangul as their names say."""
+    """Letters, marks and numbers are of scripts without spaces, of Hebrew or of Hangul as in their Unicode names."""
     codes = [code for code in range(0x30000) if unicodedata.category(chr(code))[0] in "LMN"]
     visible = [chr(code) for code in codes if not naive_corpus.is_invisible(chr(code))]
     assert len(visible) > 100_000

@@ -22,7 +22,7 @@ def texts(tmp_path_factory):
 
 
 @pytest.mark.jit
-def test_no_size_at_which_something_is_done_otherwise_changes_a_release(texts, monkeypatch):
+def test_size_limits_of_methods_do_not_change_a_release(texts, monkeypatch):
     """Repeated freeing of pages, names in small parts, and pair numbering by one thread give the same grams."""
     expected = PLAN.release(texts, seed=5)
     assert {len(gram) for gram in expected} == {1, 2, 3, 4}
@@ -46,7 +46,7 @@ def test_only_names_with_weight_are_left(weights, at_once, monkeypatch):
     assert list(zip(found.tolist(), kept.tolist(), strict=True)) == held
 
 
-def test_pools_do_not_keep_the_room_they_were_gathered_in():
+def test_pools_do_not_keep_the_memory_of_larger_arrays():
     """A slice of the large array would keep the memory of the entire array."""
     room = np.arange(1000, dtype=np.int32)
     batch = Batch.of(room[:3], np.array([0, 3]), np.array([7], np.uint64))

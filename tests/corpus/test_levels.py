@@ -26,7 +26,7 @@ WORDS = "abcd"
 
 
 def naive_weights(users, length, candidates, weighting, limit, keys, secret, pass_name, name_of):
-    """Return expected weights: bounded sets from the library's own draws, weighed by the reference implementation."""
+    """Return expected weights of bounded sets from the library's own draws, by the reference implementation."""
 
     def priority(number, gram):
         first, second = np.array([keys[number]], np.uint64), np.array([name_of[gram]], np.uint64)
@@ -58,7 +58,7 @@ def shares_of(weighting, limit):
     threads=st.integers(1, 3),
 )
 @settings(max_examples=150)
-def test_weights_at_every_length_equal_the_naive_twin(users, data, weighting, limit, single, threads):
+def test_weights_at_every_length_equal_the_reference_implementation(users, data, weighting, limit, single, threads):
     """The search covers lengths 1 to 4, any released sets, both pruning rules, any estimates, and 1 to 3 threads."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(levels_module, "THREADS", threads)

@@ -27,7 +27,7 @@ SEEN = {
 
 
 @pytest.mark.parametrize("text", SEEN)
-def test_what_is_seen(text):
+def test_visible_text_is_kept(text):
     """Entities become letters, tags disappear or end a line, and invisible parts are omitted."""
     assert " ".join(plain_text(text).split()) == SEEN[text]
 
@@ -90,7 +90,7 @@ def wrapped(tag, inner):
 
 
 @given(TREES)
-def test_trees_are_seen_as_by_hand(tree):
+def test_nested_elements_give_the_expected_text(tree):
     """Inline elements do not separate text, and other elements end a line."""
     assert plain_text(tree[0]) == tree[1]
 

@@ -1,4 +1,4 @@
-"""A memory limit does not change results; operations that cannot respect the limit are refused."""
+"""A memory limit does not change results; operations that cannot respect the limit are rejected."""
 
 import os
 import sqlite3
@@ -40,7 +40,7 @@ def tiny(room: int) -> MemoryLimit:
 
 @pytest.fixture
 def within(monkeypatch: pytest.MonkeyPatch) -> Reader:
-    """Return a reader with such a low limit that all data goes to work files."""
+    """Return a reader with a limit so low that all data is written to work files."""
 
     def reader(source: object, room: int, **columns: object) -> LocalCorpus:
         with monkeypatch.context() as patch:
@@ -53,7 +53,7 @@ def within(monkeypatch: pytest.MonkeyPatch) -> Reader:
 
 
 def table(rows: int, users: int, seed: int = 0, names: bool = True) -> pl.DataFrame:
-    """Return rows of users who recur throughout the table; one user holds a third of all rows."""
+    """Return rows of users who recur throughout the table; a third of all rows belongs to one user."""
     rng = np.random.default_rng(seed)
     who = np.where(rng.random(rows) < 0.33, 0, rng.integers(0, users, rows))
     words = np.minimum(rng.pareto(0.7, (rows, 6)), 1e5).astype(int)
@@ -130,7 +130,7 @@ def test_the_release_is_the_same(monkeypatch, mechanism):
 
 
 def test_other_mechanisms_are_the_same_or_refused():
-    """Heavy hitters and sequences work in memory: results are equal if the data fits, and refused otherwise."""
+    """Heavy hitters and sequences work in memory. Results agree if the data fits; otherwise, an error is raised."""
     corpus = read_engine(table(4000, 600), user="who", text="text")
     hitters, sequences = vp.HeavyHitters(max_length=3), vp.Sequences(alphabet=("word0", "word1", "word2"))
     budget = {hitters: vp.Budget(20, 1e-3), sequences: vp.Budget(1)}
@@ -186,7 +186,7 @@ def test_users_of_one_key_come_in_one_order(within, monkeypatch):
 
 
 def test_a_source_that_belongs_to_its_thread(within):
-    """Python's SQLite permits only the opening thread to read: the caller's thread fetches rows, and another groups."""
+    """Python's SQLite lets only the opening thread read, so the caller's thread fetches rows, and another groups."""
     rows = table(3000, 400, names=False).select("who", "text")
     with sqlite3.connect(":memory:") as connection:
         connection.execute("create table posts (who integer, text text)")
@@ -222,7 +222,7 @@ def test_the_sorter_sorts_like_sorted(records, most):
 
 @pytest.mark.parametrize("given", ["2 bananas", "-1GiB", "", True, 1.5, "1e3GiB", "GiB"])
 def test_sizes_that_are_none(given):
-    """The error message states the expected format."""
+    """The error message describes the expected format."""
     with pytest.raises(InputError, match="a size such as 2GiB"):
         bytes_of(given)
 
@@ -300,7 +300,7 @@ def test_resident_memory_stays_within(tmp_path, record_property):
     """Release n-grams of a quarter of a gigabyte of text at the minimum limit, including compilation of the kernels.
 
     Words have fifteen letters, as in `tools/memory.py`: shorter words would give more distinct tokens in the same
-    number of bytes, and this limit refuses them.
+    number of bytes, and this limit rejects them.
     """
     from support.memory_input import write_posts
 
@@ -325,7 +325,7 @@ def test_ten_times_the_bound(record_property):
     ("container", "limit"),
     [("max", 16 << 29), ("8589934592", 8 << 29), ("1000", memory.LEAST_MEMORY), (None, 16 << 29)],
 )
-def test_who_names_no_limit_gets_half_of_what_there_is(monkeypatch, tmp_path, container, limit):
+def test_the_default_limit_is_half_of_the_memory(monkeypatch, tmp_path, container, limit):
     """The default is half of the memory of the machine or of a smaller container, and at least the general minimum."""
     sizes = {"SC_PHYS_PAGES": 1 << 22, "SC_PAGE_SIZE": 1 << 12}
     monkeypatch.setattr(memory.os, "sysconf", sizes.get)

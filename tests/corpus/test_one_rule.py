@@ -1,4 +1,4 @@
-"""Privacy rules that run in memory, within a memory limit and on Spark: one test for all three (docs/design/0014)."""
+"""One test for the privacy rules that run in memory, within a memory limit and on Spark (docs/design/0014)."""
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,7 @@ def shares_of(weighting_rule, limit):
 )
 @settings(max_examples=150, deadline=None)
 def test_items_weigh_the_same_on_all_three(users, weighting_rule, limit, seed, at_once):
-    """Distinct items, samples, order and shares agree exactly, for any number of tokens held at once."""
+    """Distinct items, samples, order and shares agree exactly, for any number of tokens in memory at once."""
     secret, shares = Secret.from_seed(seed), shares_of(weighting_rule, limit)
     corpus = corpus_of(users, [(7 * number) % 31 for number in range(len(users))])
     with pytest.MonkeyPatch.context() as patch:
@@ -51,7 +51,7 @@ WEIGHTS = st.dictionaries(st.integers(0, 60), st.integers(1, 5 << 20), max_size=
 
 
 def rows_of(weights, spurious_names=()):
-    """Return the sums that Spark computes: weights by name, and the levels of spurious names that no user may hold."""
+    """Return the sums that Spark computes, as weights by name, and the levels of spurious names without users."""
     theirs = dict(spurious_names)
     names = sorted({*weights, *theirs})
     columns = {"low": [weights.get(name, 0) for name in names], "spurious": [theirs.get(name, 0) for name in names]}

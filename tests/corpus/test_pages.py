@@ -13,7 +13,7 @@ STEP = 65_000
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_pass_leaves_nothing_resident(tmp_path):
-    """Pages read ahead by the system must also be returned: they took 11 of 100 megabytes."""
+    """Pages that the system reads ahead must also be returned, because they took 11 of 100 megabytes."""
     size = 25_000_000
     np.zeros(size, np.int32).tofile(tmp_path / "ids")
     ids = np.memmap(tmp_path / "ids", np.int32, "r+", shape=(size,))

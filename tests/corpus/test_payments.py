@@ -1,4 +1,4 @@
-"""Individual budgets: the budget of each user, deferred candidates, and calls that would confuse users."""
+"""Individual budgets, with the remaining budget of each user, deferred candidates, and calls that confuse users."""
 
 from itertools import pairwise
 
@@ -34,7 +34,7 @@ def holdings_of(users):
 
 @given(USERS, st.integers(1, 7))
 def test_runs_do_not_depend_on_how_users_are_cut(users, at_once):
-    """Users are processed a few positions at a time; some users hold nothing."""
+    """Users are processed a few positions at a time; some users have no items."""
     holdings = holdings_of(users)
     expected = runs_of_holdings(holdings, None, whole=True).tolist()
     with pytest.MonkeyPatch.context() as patch:
@@ -43,10 +43,10 @@ def test_runs_do_not_depend_on_how_users_are_cut(users, at_once):
 
 
 @given(st.lists(USERS.map(lambda users: (users + [[]] * 8)[:8]), min_size=1, max_size=3), st.sets(st.integers(0, 5)))
-def test_what_is_set_aside_equals_loops(lengths, wanted):
-    """Each user's deferred candidates are the distinct ones of each length in order of appearance, lengths in order."""
+def test_deferred_candidates_equal_those_of_plain_loops(lengths, wanted):
+    """Each user's deferred candidates are the distinct ones of each length, in order of length and of appearance."""
     found, expected, places = DeferredCandidates(None), [[] for _ in range(8)], np.array(sorted(wanted), np.int64)
-    # By id: the rank among deferred candidates, or -1.
+    # The rank among deferred candidates by id, or -1.
     ranks = np.array([sorted(wanted).index(place) if place in wanted else -1 for place in range(6)], np.int32)
     for number, users in enumerate(lengths):
         found.add(holdings_of(users), ranks, places.size)
@@ -61,7 +61,7 @@ def test_what_is_set_aside_equals_loops(lengths, wanted):
     assert again.holdings(np.arange(8, dtype=np.uint64)).ids.tolist() == together.ids.tolist()
 
 
-def test_budgets_are_not_handed_on():
+def test_budgets_are_not_passed_to_other_users():
     """The number of users changes between two passes."""
     budgets = UserBudgets()
     budgets.pay(PRICE, holdings_of([[0], []]), None)
@@ -70,7 +70,7 @@ def test_budgets_are_not_handed_on():
         budgets.pay(PRICE, holdings_of([[0]]), None)
 
 
-def test_nobody_weighs_with_the_reach_of_another():
+def test_users_weigh_with_their_own_bound():
     """More users paid than are weighed."""
     with pytest.raises(InternalError, match="bounds of others"):
         weigh(holdings_of([[0], [1]]), SHARES, 3, None, SECRET, "x", np.array([1, 1, 1]))

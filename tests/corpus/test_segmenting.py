@@ -40,7 +40,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_words_of_every_script(text):
-    """Apostrophes and joiners stay within words, and no word is invisible."""
+    """Apostrophes and joiners remain within words, and no word is invisible."""
     assert words(text) == TEXTS[text] == naive_corpus.words(text)
 
 
@@ -67,7 +67,7 @@ def test_readers_exports_and_completions_cut_alike(texts):
 @pytest.mark.parametrize("character", "\u00ad\u034f\u061c\u200b\u200e\u2060\u3164\ufe0f\ufeff\U000e0101\u200d\u200c")
 @pytest.mark.parametrize("tokenizer", ["words", "characters"])
 def test_no_token_is_invisible(character, tokenizer):
-    """An invisible character between spaces, before or after a word is no token and part of none."""
+    """An invisible character between spaces, before a word or after a word is neither a token nor a part of a token."""
     assert Cutter(tokenizer)(f"{character} {character}a{character} {character}") == ["a"]
 
 

@@ -1,4 +1,4 @@
-"""Sentences: the places where texts are cut, and the assignment of sentences to users."""
+"""The places where sentences end, and the assignment of sentences to users."""
 
 import polars as pl
 import pyarrow as pa
@@ -33,7 +33,7 @@ from voxpop.reading.tokenizers import split_sentences
     ],
 )
 def test_where_texts_are_cut(text, sentences):
-    """Texts are cut after the stops of every script as UAX #29 says, and at line ends."""
+    """Texts are cut after the stops of every script as in UAX #29, and at line ends."""
     found, starts = split_sentences(pa.array([text, "x"], pa.large_string()))
     assert found.to_pylist() == [*sentences, "x"]
     assert starts.tolist() == [0, len(sentences), len(sentences) + 1]

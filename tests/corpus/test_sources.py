@@ -67,7 +67,7 @@ FORMS = [*FILES, "polars", "lazy", "pandas", "arrow", "batch", "reader"]
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_source_gives_the_same_corpus(tmp_path, form):
-    """Documents, vocabulary and keys are equal for every form of the rows."""
+    """Documents, vocabulary and keys agree for every form of the rows."""
     quoted = vp.CSV(quote='"') if str(form).startswith("tsv") else None  # a cell has a line break
     corpus = read_engine(write(tmp_path, form), user="who", text="text", csv=quoted)
     assert corpus_documents(corpus) == [
@@ -148,7 +148,7 @@ def test_wrong_columns_are_named_with_those_that_exist(columns, words):
 
 
 def test_floats_are_no_users():
-    """Two different floats can print alike; the message gives advice."""
+    """Two different floats can print the same text; the message gives advice."""
     with pytest.raises(ColumnError, match=r"holds double.*Cast them to whole numbers"):
         read_engine(pl.DataFrame({"who": [1.5], "text": ["a"]}), user="who", text="text")
 
@@ -212,7 +212,7 @@ def test_broken_files_say_which_and_why_and_quote_nothing(tmp_path, kind, words)
 
 
 def test_parquet_strings_that_are_not_utf8_are_refused(tmp_path):
-    """Parquet does not check its strings, so the library checks them: the kernels trust their input."""
+    """Parquet does not check its strings, so the library checks them, because the kernels trust their input."""
     raw = pa.array([b"ok", b"\xff\xfe"], pa.binary())
     text = pa.StringArray.from_buffers(2, raw.buffers()[1], raw.buffers()[2])
     pq.write_table(pa.table({"who": [1, 2], "text": text}), tmp_path / "t.parquet")
@@ -247,7 +247,7 @@ def test_a_source_without_rows_releases_nothing(tmp_path, plans, memory):
 
 @pytest.mark.parametrize("days", [400, 40_000])
 def test_json_strings_that_look_like_dates_are_strings(tmp_path, days):
-    """Other rows have no effect: one user who holds "tea" must not decide whether dates can be read."""
+    """The type does not depend on other rows, so one user's row "tea" does not decide whether dates can be read."""
     rows = [json.dumps({"who": user, "what": f"2020-01-{user % 28 + 1:02d}"}) for user in range(days)]
     tea = json.dumps({"who": days, "what": "tea"})
     (tmp_path / "dates.jsonl").write_text("\n".join(rows))
@@ -260,7 +260,7 @@ def test_json_strings_that_look_like_dates_are_strings(tmp_path, days):
 
 
 def test_json_users_texts_and_lists_that_look_like_dates_are_strings(tmp_path):
-    """The rule holds for all columns; lists that are all empty are also lists of strings."""
+    """The rule is valid for all columns; lists that are all empty are also lists of strings."""
     rows = [
         {"who": f"2020-01-{day:02d}", "text": "2020-01-01T00:00:00", "bag": ["2020-01-01"], "no": []} for day in (1, 2)
     ]
@@ -295,7 +295,7 @@ def test_a_corpus_shows_nothing():
 def test_codes_beyond_their_dictionary_are_a_damaged_file():
     """Damaged Parquet can contain such codes, and Arrow reads them without an error.
 
-    Fuzzing found the case. The reader refuses the column without quoting data.
+    Fuzzing found the case. The reader rejects the column without quoting data.
     """
     codes = pa.array([0, 21, 1], pa.int32())
     damaged = pa.DictionaryArray.from_arrays(codes, pa.array(["tea", "milk"]), safe=False)

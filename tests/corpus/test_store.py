@@ -68,7 +68,7 @@ def test_a_failed_save_leaves_the_old_corpus(tmp_path, corpus, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["tokens.npy", "user_start.npy", "vocabulary.arrow", "corpus.json"])
-def test_damage_is_noticed(tmp_path, corpus, name):
+def test_damage_is_detected(tmp_path, corpus, name):
     """A truncated file raises an error with advice."""
     corpus.save(tmp_path / "c")
     path = tmp_path / "c" / name
@@ -77,7 +77,7 @@ def test_damage_is_noticed(tmp_path, corpus, name):
         load_engine(tmp_path / "c")
 
 
-def test_what_is_no_corpus_is_refused(tmp_path, corpus):
+def test_other_folders_are_rejected(tmp_path, corpus):
     """The tests use a folder without a corpus, and a corpus of another version."""
     with pytest.raises(SourceError, match="not a saved corpus"):
         load_engine(tmp_path)

@@ -1,4 +1,4 @@
-"""The weighing order of users on every path: one additional user reorders no others, however close the hashes are."""
+"""The weighing order of users on every path, in which one additional user reorders no other users."""
 
 import numpy as np
 import pyarrow as pa
@@ -57,7 +57,7 @@ def test_a_user_more_does_not_move_the_others(path, hashes, data):
 @PATHS
 @given(hashes=HASHES, data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_where_users_lie_does_not_matter(path, hashes, data):
+def test_the_weighing_order_does_not_depend_on_positions(path, hashes, data):
     """Any order of users in the table gives one weighing order."""
     shuffled = data.draw(st.permutations(range(len(hashes))), label="keys")
     orders = [
@@ -71,8 +71,8 @@ EIGHT = [8, 0, 64, 128, 192, 256, 320, 384]
 
 
 @PATHS
-def test_a_power_of_two_moves_nobody(path):
-    """A broken variant whose positions took as many bits as the number of users requires swapped two of eight users."""
+def test_a_power_of_two_reorders_no_users(path):
+    """In a broken variant, the bits of positions depended on the number of users, which swapped two of eight users."""
     every = path(users_of(range(8), [1] * 8), FewBits(EIGHT))
     assert [user for user in every if user < 7] == path(users_of(range(7), [1] * 7), FewBits(EIGHT))
     assert sorted(every) == list(range(8))
@@ -92,12 +92,12 @@ def test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh):
 
 
 def by_the_bits_that_users_leave(keys, secret, pass_name):
-    """The broken variant formerly used within a limit: positions take as many low bits as the number of users has."""
+    """The broken variant formerly used within a limit takes as many low bits as the number of users has."""
     return by_bits(keys.size.bit_length(), keys, secret, pass_name)
 
 
 def by_33_bits(keys, secret, pass_name):
-    """The broken variant formerly used in memory and on Spark: users who agree in 33 bits are ordered by position."""
+    """The broken variant formerly used in memory and on Spark orders users who agree in 33 bits by position."""
     return by_bits(31, keys, secret, pass_name)
 
 
@@ -106,7 +106,7 @@ def by_bits(low, keys, secret, pass_name):
     return np.argsort(hashes >> np.uint64(low), kind="stable")
 
 
-def test_a_twin_whose_bits_depend_on_the_number_of_users_is_caught(monkeypatch):
+def test_a_mutant_with_bits_by_the_number_of_users_is_detected(monkeypatch):
     """The same search with the same users finds a distance above 1."""
     monkeypatch.setattr("voxpop.engine.local.corpus.weighing_order", by_the_bits_that_users_leave)
     with pytest.raises(AssertionError, match=r"1\.1"):
@@ -114,8 +114,8 @@ def test_a_twin_whose_bits_depend_on_the_number_of_users_is_caught(monkeypatch):
 
 
 @pytest.mark.parametrize("twin", [by_33_bits, by_the_bits_that_users_leave])
-def test_a_twin_that_asks_where_users_lie_is_caught(twin):
-    """After an exchange of positions, two users whose compared bits agree are weighed in another order."""
+def test_a_mutant_that_orders_by_position_is_detected(twin):
+    """After an exchange of positions, two users with equal compared bits are weighed in another order."""
     secret, keys = FewBits([3, 3, 3, 3]), np.arange(4, dtype=np.uint64)
     orders = [some[twin(some, secret, "x")].tolist() for some in (keys, keys[::-1])]
     assert orders[0] != orders[1]
@@ -136,10 +136,9 @@ def swapped_by_the_twin(secret, pass_name):
 
 
 def millions(pairs, count):
-    """Return users of whom few hold items.
+    """Return users, few of whom have items.
 
-    One user of each pair holds two words, and the other user holds one of these words; the last user holds a separate
-    word.
+    One user of each pair has two words, and the other user has one of these words; the last user has a separate word.
     """
     held = np.zeros(MILLIONS, np.int64)
     held[pairs[:, 0]], held[pairs[:, 1]], held[-1] = 1, 2, 1

@@ -1,4 +1,4 @@
-"""Users: numbering by first appearance, in one piece or in several, and grouping of their items."""
+"""Users are numbered by first appearance, in one piece or in several, and their items are grouped."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Values that 32 or 63 bits cannot distinguish are refused. The tests replace limits such as 2^31 by lower ones."""
+"""Values that 32 or 63 bits cannot distinguish are rejected. The tests replace limits such as 2^31 by lower ones."""
 
 from pathlib import Path
 
@@ -47,7 +47,10 @@ def test_more_users_than_numbers(few_numbers, who):
 
 @pytest.mark.parametrize("bounded", [False, True])
 def test_more_users_than_marks(few_numbers, bounded):
-    """Marks of 32 bits record whose items were seen: beyond them, an item of one user would count twice."""
+    """Marks of 32 bits record which user's items were seen.
+
+    Beyond this number, an item of one user would count twice.
+    """
     corpus = corpus_of([[["tea", "tea"]]] * 5)
     corpus = corpus.within(tiny(1 << 20)) if bounded else corpus
     few_numbers(4)
@@ -56,7 +59,7 @@ def test_more_users_than_marks(few_numbers, bounded):
 
 
 def test_more_words_than_numbers(few_numbers, monkeypatch):
-    """The limit holds in memory and for merges on disk."""
+    """The limit applies in memory and to merges on disk."""
     runs = WordRuns(tiny(1 << 20))
     runs.add(corpus_of([[list("abc")]]).vocabulary)
     runs.add(corpus_of([[list("cde")]]).vocabulary)
@@ -69,7 +72,7 @@ def test_more_words_than_numbers(few_numbers, monkeypatch):
 
 @pytest.mark.parametrize(("bounded", "threads"), [(False, 1), (False, 3), (True, 1)])
 def test_more_phrases_than_numbers(few_numbers, monkeypatch, bounded, threads):
-    """Phrases are numbered by one thread, by several threads whose numbers are merged, or on disk."""
+    """Phrases are numbered by one thread, by several threads with a merge of their numbers, or on disk."""
     monkeypatch.setattr(levels, "THREADS", threads)
     users = [[[f"w{number:04}" for number in range(first, first + 1000)]] for first in range(0, 3000, 1000)]
     corpus = corpus_of(users)
@@ -97,8 +100,8 @@ def test_a_walk_out_of_turn_is_refused():
         walk.state(single=False)
 
 
-def test_users_have_no_order_that_nobody_drew():
-    """A walk whose first weighing needed no order refuses one later: the order of the corpus is not secret."""
+def test_users_need_a_drawn_order():
+    """A walk without an order at its first weighing cannot have one later, because the corpus order is not secret."""
     walk = corpus_of([[list("ab")]]).length_walk()
     walk.weigh(SHARES, 9, Secret.from_seed(1), "length 1")
     walk.keep(np.arange(2))
@@ -108,7 +111,7 @@ def test_users_have_no_order_that_nobody_drew():
 
 
 def test_keys_of_candidates_rise_up_to_the_last_group():
-    """For groups from 2^27, keys overflowed, and candidates were lost or invented; now such groups are refused."""
+    """For groups from 2^27, keys overflowed, and candidates were lost or invented; such groups are now rejected."""
     last = np.array([MOST_GROUPS - 2, MOST_GROUPS - 1])
     keys = [candidates._key(last, np.int64(estimate)) for estimate in (NO_ESTIMATE, MOST_ESTIMATE, 0)]
     assert np.concatenate(keys).tolist() == [

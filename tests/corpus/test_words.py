@@ -103,7 +103,7 @@ def test_any_text_is_cut_as_by_hand(texts):
 
 @pytest.mark.parametrize("apostrophe", "\u2019\u2018\u02bc\uff07")
 def test_every_apostrophe_is_the_same(apostrophe):
-    """Phones write other apostrophes than keyboards. The words are equal and contain the plain apostrophe."""
+    """Phones write other apostrophes than keyboards. Their words are the same and contain the plain apostrophe."""
     assert cut([f"I don{apostrophe}t {apostrophe}quote{apostrophe}"]) == [["i", "don't", "quote"]]
 
 

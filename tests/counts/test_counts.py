@@ -1,4 +1,4 @@
-"""Tests of counts of users: correct up to the noise, with a statement of their spend."""
+"""Tests of counts of users, which are correct up to the noise and include their spend."""
 
 import numpy as np
 import polars as pl
@@ -33,7 +33,7 @@ def test_weights_are_those_of_sets(release_of, users, grams, limits):
 
 
 def test_counts_are_right_but_for_the_noise(release_of):
-    """Each of 200 words has 1,000 users; counts are within 7 standard errors. False alarm below 1e-9."""
+    """Each of 200 words has 1,000 users, and counts are within 7 standard errors (false alarm below 1e-9)."""
     words = [f"w{i:03}" for i in range(200)]
     table = pl.DataFrame({"who": range(2000), "what": [words[:100], words[100:]] * 1000})
     corpus = read_engine(table, user="who", items="what")
@@ -43,7 +43,7 @@ def test_counts_are_right_but_for_the_noise(release_of):
     assert np.std(tally.users) > tally.error / 2
 
 
-def test_grams_that_nobody_holds_get_noise_too(release_of):
+def test_grams_without_users_also_get_noise(release_of):
     """Over 300 of 400 counts of absent grams differ from 0, and their mean is near 0. False alarm below 1e-10."""
     corpus = corpus_of([[["a"]]])
     tally = release_of((f"x{i}",) for i in range(400)).count(corpus, BUDGET, counted_in_full=4)
@@ -65,7 +65,7 @@ def test_two_counts_never_share_noise(release_of):
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 1000, 10**6])
 def test_squares_of_shares_never_exceed_the_limit(limit):
-    """The bound holds in whole numbers, for every number of grams a user may hold."""
+    """The bound is satisfied in whole numbers, for every number of grams that a user may have."""
     shares = [int(share) for share in share_table(limit, 5000)]
     assert all(held * share * share <= limit * UNIT * UNIT for held, share in enumerate(shares))
     assert shares[min(limit, 5000)] == UNIT
@@ -80,7 +80,7 @@ def test_limits_halve_from_length_to_length(release_of):
 
 
 def test_the_plan_reads_no_data_and_states_the_guarantee(release_of):
-    """Its noise is the least Gaussian noise of the budget, and its spend gives the budget's delta."""
+    """The plan uses the smallest Gaussian noise of the budget, and its spend gives the budget's delta."""
     from voxpop.privacy.gaussian import delta
 
     plan = CountsMechanism(16).plan(BUDGET, release_of((f"w{i}",) for i in range(99)))
@@ -90,7 +90,7 @@ def test_the_plan_reads_no_data_and_states_the_guarantee(release_of):
 
 
 def test_together_is_less_than_the_sum():
-    """A Gaussian release and its counts compose exactly: at the sum of deltas, epsilon is well below the sum."""
+    """A Gaussian release and its counts compose exactly, so at the sum of deltas, epsilon is well below the sum."""
     table = pl.DataFrame({"who": range(2000), "what": ["tea", "milk"] * 1000})
     corpus = read_engine(table, user="who", items="what")
     words = vp.Items(max_items_per_user=5, weighting=vp.weightings.PolicyGaussian()).release(corpus, vp.Budget(2, 1e-8))
@@ -103,7 +103,7 @@ def test_together_is_less_than_the_sum():
 @pytest.mark.parametrize("limit", [0, -1, 1.5, "3", [3], True])
 def test_bad_limits_are_refused(limit):
     """The limit must be a whole number from 1 on."""
-    with pytest.raises(vp.errors.InputError, match="`limit`"):
+    with pytest.raises(vp.errors.InputError, match="`counted_in_full`"):
         CountsMechanism(limit)
 
 
@@ -140,7 +140,7 @@ def test_a_tally_as_tables(release_of):
 
 
 def test_saved_beside_the_release(release_of, tmp_path):
-    """Loaded counts are equal and stay if the same release is saved again; another release refuses them."""
+    """Loaded counts equal the saved ones and remain if the same release is saved again; they fit no other release."""
     corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
     tally = release.count(corpus, BUDGET)
     release.save(tmp_path / "words")

@@ -1,4 +1,4 @@
-"""Tests of the private choice of the limit of counts: its cost, its histogram and the chosen limit."""
+"""Tests of the private choice of the limit of counts, with its cost, its histogram and the chosen limit."""
 
 from dataclasses import replace
 from math import sqrt
@@ -33,7 +33,7 @@ def mus(plan):
 
 
 def holders(sizes):
-    """Return a corpus of users who hold the first words of the list, each twice."""
+    """Return a corpus of users who have the first words of the list, each twice."""
     return corpus_of([[[f"w{number:03}" for number in range(size)] * 2] for size in sizes])
 
 
@@ -92,7 +92,7 @@ def test_engines_count_the_same_classes():
     corpus = holders([0, 1, 3, 4, 15, 16, 64, 300])
     assert classes(corpus) == classes(naive_of(corpus)) == [2, 2, 1, 2]
     odd = np.arange(300) % 2 == 1
-    # Of the first 3, 4, 15, 16, 64 and 300 words 1, 2, 7, 8, 32 and 150 are on the list.
+    # Of the first 3, 4, 15, 16, 64 and 300 words, 1, 2, 7, 8, 32 and 150 are on the list.
     assert classes(corpus, counted=odd) == classes(naive_of(corpus), counted=odd) == [2, 2, 1, 1]
 
 
@@ -104,7 +104,7 @@ def moved(sizes, gone):
 
 @pytest.mark.jit
 def test_a_user_moves_one_class_by_one(monkeypatch):
-    """The test also detects a variant whose classes depend on other users."""
+    """The test also detects a variant in which the classes depend on other users."""
     rng = np.random.default_rng(5)
     for _ in range(40):
         sizes = [int(size) for size in rng.integers(1, 100, rng.integers(2, 9))]

@@ -1,4 +1,4 @@
-"""Every type of Arrow, polars and pandas, with its extreme values: returned whole, or refused before a charge."""
+"""Every type of Arrow, polars and pandas, with its extreme values, is returned whole or rejected before a charge."""
 
 import datetime
 import decimal
@@ -33,11 +33,11 @@ ZONES = ("UTC", "Europe/Amsterdam", "America/New_York", "Asia/Tokyo", "+05:30", 
 UNITS = ("s", "ms", "us", "ns")
 PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 REFUSED = ("text", "vocabulary", "tokenizer", "spacy", "sql")
-"""Formats that cannot contain every key, and say so."""
+"""Formats that cannot contain every key, and report this."""
 
 
 def numbers(kind: pa.DataType, *values: int) -> pa.Array:
-    """Return an array of a type from the whole numbers that it stores, whatever they mean; those of other widths go."""
+    """Return an array of a type from the whole numbers that it stores, without those of other widths."""
     width = pa.int32() if kind.bit_width == 32 else pa.int64()
     most = 2 ** (width.bit_width - 1)
     stored = pa.array([each for each in values if -most <= each < most], width)
@@ -149,7 +149,7 @@ TYPES: dict[str, pa.Array] = {
     "opaque": in_storage(pa.opaque(pa.binary(), "numeric", "PostgreSQL"), pa.array([MARK.encode()])),
     "tensor": in_storage(pa.fixed_shape_tensor(pa.int8(), [2]), pa.array([[1, 2]], pa.list_(pa.int8(), 2))),
 }
-"""Arrays of every type: each value is one item."""
+"""Arrays of every type, in which each value is one item."""
 NEVER = {
     *(name for name in TYPES if name.startswith(("float", "duration", "interval", "list_view", "large_list_view"))),
     *(
@@ -161,7 +161,7 @@ NEVER = {
     *("decimal256(76, 76)", "list of lists", "struct", "map", "sparse_union", "dense_union", "run_end_encoded"),
     *("json", "bool8", "opaque", "tensor"),
 }
-"""The types of which no value is read; of all others some values are."""
+"""The types without any readable value; all other types have some."""
 
 
 def test_every_type_of_arrow_is_tried():
@@ -169,13 +169,13 @@ def test_every_type_of_arrow_is_tried():
     ids = {name: number for name, number in vars(pa.lib).items() if name.startswith("Type_")}
     tried = {each.type.id for each in TYPES.values()}
     assert {name for name, number in ids.items() if number not in tried} <= {
-        "Type_INTERVAL_MONTHS",  # pyarrow has no way to make these
+        "Type_INTERVAL_MONTHS",  # pyarrow cannot make these
         "Type_INTERVAL_DAY_TIME",
     }
 
 
 def repeated(array: pa.Array, users: int = USERS) -> pa.Table:
-    """Return a table in which each of many users has all values."""
+    """Return a table of many users, each with all values."""
     indices = pa.array(list(range(len(array))) * users, pa.int64())
     owners = pa.array(np.repeat(np.arange(users), len(array)))
     if isinstance(array, pa.ExtensionArray):
@@ -214,10 +214,10 @@ def goes_the_whole_way(source: Any, expected: list[Any] | None, folder: Path, **
     """Read, charge, release, save, load, convert, count and export; return whether the source was read.
 
     Args:
-        source: the table.
-        expected: the values of the release; None for any.
-        folder: for the ledger and the release.
-        read: the columns, as for `voxpop.read`.
+        source: The table.
+        expected: The values of the release; None for any.
+        folder: The folder of the ledger and the release.
+        read: The columns, as for `voxpop.read`.
     """
     folder.mkdir()
     account = vp.Ledger(folder / "ledger.json").open("data", vp.Budget(20, 1e-4), create=True)
@@ -276,7 +276,7 @@ ROLES: list[dict[str, str]] = [
 
 
 def readable(array: pa.Array) -> list[int]:
-    """Return the places of the values that are read when they are alone; all others are refused and not quoted."""
+    """Return the places of the values that are read as single values; all others are rejected and not quoted."""
     ones = [array.slice(place, 1) for place in range(len(array))]
     return [place for place, one in enumerate(ones) if is_read(repeated(one, 2), items="what")]
 
@@ -291,7 +291,7 @@ def some_of(name: str) -> pa.Array:
 
 @pytest.mark.parametrize("name", TYPES)
 def test_every_type_is_returned_or_refused(name):
-    """Each extreme value alone is returned, or refused; all that are returned alone are also returned together."""
+    """Each extreme single value is returned or rejected; all values that are returned are also returned together."""
     array = some_of(name)
     if len(array):
         assert is_read(repeated(array, 2), values_of(array), items="what")
@@ -324,7 +324,7 @@ FULL = (
 
 @pytest.mark.parametrize("name", FULL)
 def test_a_type_of_each_family_goes_the_whole_way(tmp_path, fixed_secrets, name):
-    """With a ledger, noise, counts and all formats of files, what is read comes back."""
+    """With a ledger, noise, counts and all formats of files, the values that are read are returned."""
     array = some_of(name)
     if len(array):
         assert goes_the_whole_way(repeated(array), values_of(array), tmp_path / "all", items="what")
@@ -334,7 +334,7 @@ def test_a_type_of_each_family_goes_the_whole_way(tmp_path, fixed_secrets, name)
 
 
 def is_read(source: Any, expected: list[Any] | None = None, **columns: str) -> bool:
-    """Return whether a source is read, after returning all items, or check that its refusal quotes nothing.
+    """Return whether a source is read, after returning all items, or check that its error quotes nothing.
 
     Items are released without noise, which does not affect how they are returned.
     """
@@ -355,7 +355,7 @@ def is_read(source: Any, expected: list[Any] | None = None, **columns: str) -> b
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 def test_every_type_in_every_source_and_role(tmp_path, name):
-    """A source and a role either release what they read, or refuse it and quote nothing."""
+    """Each source either releases the values that it reads in a role, or rejects them and quotes nothing."""
     array = TYPES[name]
     for one in (array, array.slice(len(array) - 1, 1)):
         table = repeated(one, 2)
@@ -419,7 +419,7 @@ OF_PANDAS: dict[str, Any] = {
     "name", [*(f"polars, {each}" for each in OF_POLARS), *(f"pandas, {each}" for each in OF_PANDAS)]
 )
 def test_every_type_of_other_libraries(name):
-    """Columns of polars, of pandas, of arrays and of Python objects are read or refused in every role."""
+    """Columns of polars, of pandas, of arrays and of Python objects are read or rejected in every role."""
     library, _, kind = name.partition(", ")
     column = (OF_POLARS if library == "polars" else OF_PANDAS)[kind]()
     held = {"who": [1, 2], "what": column, "other": [1, 2]}
@@ -430,14 +430,14 @@ def test_every_type_of_other_libraries(name):
         for columns in ROLES:
             try:
                 source = make(held)
-            except BaseException:  # the library cannot hold the value, or return it
+            except BaseException:  # the library cannot store the value, or return it
                 assert make is not dict
                 break
             is_read(source, **columns)
 
 
 def test_duplicate_columns_of_a_file_are_named(tmp_path):
-    """A Parquet file with two columns of a wanted name is refused by name, in every role."""
+    """A Parquet file with two columns of a requested name is rejected by name, in every role."""
     table = pa.table([pa.array([1]), pa.array(["a"]), pa.array(["b"]), pa.array([1])], ["who", "what", "what", "other"])
     pa.parquet.write_table(table, tmp_path / "t.parquet")
     for source in (table, tmp_path / "t.parquet"):
@@ -455,14 +455,14 @@ stored_kinds = st.sampled_from([each.type for each in TYPES.values() if pa.types
 @given(stored_kinds, st.lists(whole_numbers, min_size=1, max_size=4))
 @settings(max_examples=60, deadline=None)
 def test_generated_times_are_returned_or_refused(kind, stored):
-    """Times of every unit, width and zone, with any stored number, are returned equal or refused."""
+    """Times of every unit, width and zone, with any stored number, are returned equal or rejected."""
     array = numbers(kind, *stored)
     if len(array):
         is_read(repeated(array, 1), values_of_or_none(array), items="what")
 
 
 def values_of_or_none(array: pa.Array) -> list[Any] | None:
-    """Return the values as Python objects; None if Python has none, which voxpop must refuse."""
+    """Return the values as Python objects, or None if Python has no such value and voxpop must reject it."""
     try:
         return values_of(array)
     except (ValueError, OverflowError, KeyError):
@@ -472,7 +472,7 @@ def values_of_or_none(array: pa.Array) -> list[Any] | None:
 @given(st.sampled_from(["decimal32", "decimal64", "decimal128", "decimal256"]), st.data())
 @settings(max_examples=60, deadline=None)
 def test_generated_decimals_are_returned_or_refused(make, data):
-    """Decimals of every width, precision and scale are returned equal or refused."""
+    """Decimals of every width, precision and scale are returned equal or rejected."""
     digits = data.draw(st.integers(1, {"decimal32": 9, "decimal64": 18, "decimal128": 38, "decimal256": 76}[make]))
     kind = getattr(pa, make)(digits, data.draw(st.integers(-digits - 3, digits + 3)))
     ends = data.draw(st.lists(st.integers(1 - 10**digits, 10**digits - 1), min_size=1, max_size=4))
@@ -482,7 +482,7 @@ def test_generated_decimals_are_returned_or_refused(make, data):
 
 
 class Loud(str):
-    """A string whose conversion fails and quotes itself."""
+    """A string that quotes itself when its conversion fails."""
 
     def __str__(self) -> str:
         raise ValueError(MARK)
@@ -495,7 +495,7 @@ def failing(error: BaseException) -> Any:
 
 
 class ToldError(Exception):
-    """An exception whose text is no argument, with a cause and a note."""
+    """An exception with a text that is not an argument, with a cause and a note."""
 
     def __init__(self) -> None:
         self.statement = MARK
@@ -527,7 +527,7 @@ def test_failures_of_a_source_lose_their_text(source):
         assert_quotes_nothing(caught.value)
 
 
-def test_what_ends_a_program_and_a_lack_of_memory_pass():
+def test_interrupts_and_memory_errors_propagate():
     """A keyboard interrupt is passed on; a MemoryError contains advice instead of the text of a library."""
     with pytest.raises(KeyboardInterrupt):
         vp.read(failing(KeyboardInterrupt()), user="who", items="what", options=QUIET)
@@ -537,7 +537,7 @@ def test_what_ends_a_program_and_a_lack_of_memory_pass():
 
 
 def test_a_fault_of_voxpop_keeps_its_frames_and_no_text(monkeypatch):
-    """An exception between the rows and the corpus is an InternalError, whose cause has a name and frames only."""
+    """An exception between the rows and the corpus is an InternalError; its cause has only a name and frames."""
 
     def fail(*_: object) -> None:
         try:
@@ -563,7 +563,7 @@ def test_a_profile_quotes_nothing_of_a_query_that_fails():
 
 
 def test_decimals_that_no_plain_type_holds_are_refused():
-    """From a scale below 0 pyarrow multiplies without a check: this number was returned as another one."""
+    """Below a scale of 0, pyarrow multiplies without a check, so this number was returned as another one."""
     stored = np.array([99_999_999_998_103_988_508_917_264 % 2**64, 99_999_999_998_103_988_508_917_264 >> 64], np.uint64)
     array = pa.Array.from_buffers(pa.decimal128(26, -22), 1, [None, pa.py_buffer(stored.tobytes())])
     with pytest.raises(ColumnError, match="more than 38 digits"):

@@ -1,4 +1,4 @@
-"""Common forms of tables are read, or refused with a message that states the next step."""
+"""Common forms of tables are read, or rejected with a message that contains the next step."""
 
 import bz2
 import datetime as dt
@@ -214,7 +214,7 @@ def test_a_folder_of_texts_has_one_user_per_file(tmp_path):
     ids=["rows", "polars", "lazy", "JSON lines"],
 )
 def test_nested_columns(tmp_path, make):
-    """A nested column is named by its path; a column whose name contains the dots has precedence."""
+    """A nested column is named by its path; a column with the dots in its name has precedence."""
     assert items_of(make(tmp_path), user="user.id") == (["milk", "tea"], 2)
 
 
@@ -251,7 +251,7 @@ def test_nested_columns_of_files_and_their_errors(tmp_path):
     ],
 )
 def test_hints(make, error, words):
-    """Each error message states the next step."""
+    """Each error message contains the next step."""
     refused(error, words, make())
 
 

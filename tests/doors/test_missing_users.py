@@ -1,4 +1,4 @@
-"""Rows without a user are refused, or omitted and counted in a message."""
+"""Rows without a user are rejected, or omitted and counted in a message."""
 
 import polars as pl
 import pyarrow as pa
@@ -22,14 +22,14 @@ def held(corpus):
 
 
 def test_a_row_without_a_user_is_an_error_that_names_the_option():
-    """The error is the default and states the number of the row."""
+    """By default, such a row raises an error with its number."""
     with pytest.raises(SourceError, match=r"row 2: .*missing_users=\"drop\" \(--drop-missing-users\)"):
         read(exact=True)
 
 
 @pytest.mark.parametrize("memory", [None, "3GiB"])
 def test_rows_without_a_user_are_left_out(memory, capsys):
-    """Rows whose user is spelled like a missing value are also omitted; a message states their number."""
+    """Rows are also omitted if their user is spelled like a missing value; a message contains their number."""
     corpus = read("drop", memory=memory, exact=True)
     assert (held(corpus), corpus.user_key.size) == (["a", "c"], 2)
     assert "4 rows have no user and were left out" in capsys.readouterr().err
@@ -48,7 +48,7 @@ def test_numbers_are_rounded_unless_asked_for(capsys):
 
 
 def test_users_that_look_missing_are_kept_with_a_warning(capsys):
-    """Without nulls, no row is refused, and the warning names the option."""
+    """Without nulls, no row is rejected, and the warning names the option."""
     table = pl.DataFrame({"who": ["ann", "NULL", "nan"], "what": ["a", "b", "c"]})
     corpus = read_engine(table, user="who", items="what")
     assert corpus.user_key.size == 3
@@ -81,7 +81,7 @@ def test_other_words_are_refused():
 
 
 def test_the_command_line_has_the_option(tmp_path, monkeypatch, capsys):
-    """The command refuses the table without the option, and releases its items with the option."""
+    """The command rejects the table without the option, and releases its items with the option."""
     from voxpop.cli import main
 
     monkeypatch.chdir(tmp_path)

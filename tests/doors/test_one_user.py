@@ -1,4 +1,4 @@
-"""Types and spellings are public: in every source, one user's rows do not affect the data of the other users."""
+"""Types and spellings are public, so in every source, one user's rows do not affect the data of the other users."""
 
 import json
 from decimal import Decimal
@@ -20,7 +20,7 @@ from voxpop.reading.types import Column, array_of_objects, spelling_of
 
 FORMS = dict(all_forms())
 MOMENT = 1_700_000_000_000_000_000
-"""A time in nanoseconds: floating-point numbers cannot distinguish it from the next nanosecond."""
+"""A time in nanoseconds that floating-point numbers cannot distinguish from the next nanosecond."""
 numbers = st.integers(-(2**70), 2**70) | st.sampled_from([0, 7, 2**53 + 1, 2**63, MOMENT, MOMENT + 1])
 fractions = st.floats(allow_nan=False, allow_infinity=False)
 decimals = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**12), max_value=10**12, places=3)

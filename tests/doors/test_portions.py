@@ -75,7 +75,7 @@ def address(folder):
 
 
 def hugging_face():
-    """Return a data set that stores the order of its rows separately, so that it is no slice of its table."""
+    """Return a data set that stores the order of its rows separately, so it is not a slice of its table."""
     pytest.importorskip("datasets.arrow_dataset", reason="datasets is not installed: make exports")
     import datasets
 
@@ -84,7 +84,7 @@ def hugging_face():
 
 @pytest.mark.parametrize("door", ["sqlite", "address", "hugging_face", "rows", "table"])
 def test_every_door_holds_little(door, tmp_path):
-    """Rows have 100 KB: a source that limited only the number of rows would return all rows at once."""
+    """Rows have 100 KB, so a source that limited only the number of rows would return all rows at once."""
     made = {"sqlite": sqlite, "address": lambda: address(tmp_path), "hugging_face": hugging_face}
     made |= {"rows": lambda: iter(ROWS), "table": lambda: pl.DataFrame(ROWS)}
     source = made[door]()
@@ -101,7 +101,7 @@ def test_every_door_holds_little(door, tmp_path):
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_both_kinds_of_duckdb(table, memory):
-    """Relations are streamed; a connection that ran a query would copy all rows to give batches, and is refused."""
+    """Relations are streamed; a connection that ran a query would copy all rows to give batches, and is rejected."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     wanted = read_engine(table, user="who", text="body")
     connection = duckdb.connect()
@@ -132,7 +132,7 @@ BOOKS = 800
 
 @pytest.mark.slow
 def test_rows_of_a_megabyte(tmp_path):
-    """The query returns 0.8 GB in few rows: batches limited by rows would hold all data at once."""
+    """The query returns 0.8 GB in few rows, so batches limited by rows would contain all data at once."""
     with sqlite3.connect(tmp_path / "t.db") as connection:
         connection.execute("create table t (who integer, body text)")
         text = "tea https://" + "x" * (1 << 20)

@@ -1,7 +1,7 @@
-"""The lemma of docs/privacy/rows.md for every source: what a row means depends on that row and on public declarations.
+"""The lemma of docs/privacy/rows.md for every source: a row's meaning depends only on the row and on declarations.
 
-Another user's rows come in the same file or table, or in one of their own with a schema of its own. Blocks have a few
-bytes or rows, memory is limited or not, and both decoders of JSON are used.
+The declarations are public. The rows of another user are in the same file or table, or in a separate one with a
+separate schema. Blocks have a few bytes or rows, memory is limited or not, and both decoders of JSON are used.
 """
 
 import datetime as dt
@@ -38,9 +38,9 @@ from voxpop.reading.sources import SOURCES
 
 FORMS = dict(all_forms())
 MOMENT = 1_700_000_000_000_000_000
-"""A time in nanoseconds: floating-point numbers cannot distinguish it from the next nanosecond."""
+"""A time in nanoseconds that floating-point numbers cannot distinguish from the next nanosecond."""
 TIE = 156535310851351.62
-"""Two decimal numbers of the same length are equally near to this double."""
+"""Two decimal numbers of the same length that are equally near to this double."""
 
 numbers = st.integers(-(2**70), 2**70) | st.sampled_from([0, 7, 2**53 + 1, 2**63, MOMENT, MOMENT + 1])
 fractions = st.floats(allow_nan=False, allow_infinity=False) | st.integers(2**49, 2**56).map(lambda n: n / 8)
@@ -54,7 +54,7 @@ times = st.integers(MOMENT, MOMENT + 3)
 small = st.integers(0, 4)
 others = st.lists(st.tuples(small, values, times), min_size=1, max_size=8)
 owners = st.sampled_from([10**6, "x", 2.5, True, 2**63, Decimal("7.5"), -1, "x\r\ny"])
-"""Users whom no other row names, under any spelling."""
+"""Users that no other row names, under any spelling."""
 own_rows = st.lists(st.tuples(values, values), min_size=1, max_size=4)
 sizes = st.sampled_from([1, 2, 3, 64])
 """Rows of a batch."""
@@ -67,7 +67,7 @@ def divided(rows, block, at_once):
     """Divide sources into batches and blocks of these sizes, and decode JSON by blocks or line by line."""
     with pytest.MonkeyPatch.context() as patch:
         for module, names in (
-            (local, ("ROWS_AT_ONCE", "ITEMS_AT_ONCE")),
+            (local, ("ROWS_AT_ONCE", "_ITEMS_READ_AT_ONCE")),
             (tables, ("FEW_ROWS",)),
             (columns, ("PORTION",)),
             (files, ("BLOCK", "SMALL_BLOCK")),
@@ -81,11 +81,11 @@ def divided(rows, block, at_once):
 def test_every_source_of_the_registry_has_forms():
     """The properties below then also test a new source."""
     assert set(forms_module.FORMS) == {each.name for each in SOURCES}
-    assert set(SEVERAL) == {"files", "pyarrow.dataset", "rows"}  # all others have one schema
+    assert set(SEVERAL) == {"files", "pyarrow.dataset", "rows"}  # all other sources have one schema
 
 
 def crlf(count):
-    """Return rows of equal lengths whose cells contain line ends."""
+    """Return rows of equal lengths with line ends in their cells."""
     return [(number, "\r\n", MOMENT) for number in range(count)]
 
 
@@ -108,8 +108,8 @@ def crlf(count):
 @example([(1, Decimal("19.99"), MOMENT)], [(Decimal("1234567.125"), MOMENT)], 10**6, "items", 64, 99, True, True)
 @example([(1, 7, MOMENT)], [(2**63, MOMENT)], 10**6, "composite", 64, 99, False, False)
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_row_means_the_same_whatever_surrounds_it(name, rows, own, who, reading, size, block, at_once, limited):
-    """One user's rows affect no other user, nor do permutations and subsets of users."""
+def test_a_row_means_the_same_among_any_other_rows(name, rows, own, who, reading, size, block, at_once, limited):
+    """One user's rows affect no other user, and neither do permutations and subsets of users."""
     form = FORMS[name]
     if reading in LISTS and not form.lists:
         return
@@ -147,12 +147,12 @@ TYPED = {
     pa.float64(): st.sampled_from([7.0, 7.5]),
     pa.null(): st.none(),
 }
-"""Types and values, some of which have equal spellings."""
+"""Types and values, some of which have the same spelling."""
 
 
 @st.composite
 def typed_parts(draw):
-    """Return rows with types of their own; contents may be null."""
+    """Return rows with separate types; contents may be null."""
     kinds = tuple(draw(st.sampled_from(list(TYPED))) for _ in range(3))
     who, what, at = (TYPED[kind] for kind in kinds)
     rows = draw(st.lists(st.tuples(who, what | st.none(), at), min_size=1, max_size=3))
@@ -189,9 +189,9 @@ SPELLED = part(pa.string(), "b", owner=str(DAY), ids=pa.string())
 @example(TEXT, part(pa.string(), "b", None, owner=2, coded=True), 0, "items", 64, False)  # null was an item
 @settings(max_examples=30, deadline=None)
 def test_a_table_of_its_own_changes_nothing_about_others(source, name, theirs, own, shared, reading, size, limited):
-    """One user's file or table, with a schema of its own, is refused or changes nothing, before and after the others.
+    """One user's file or table with a separate schema is rejected or changes nothing, before and after other tables.
 
-    Dictionaries that have null, and that no other table has, change nothing either.
+    Dictionaries that contain null, and that no other table has, change nothing either.
     """
     make = SEVERAL[source][name]
     read = partial(read_engine, options=vp.ReadOptions(memory="1GiB" if limited else None, progress=False))

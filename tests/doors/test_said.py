@@ -1,4 +1,4 @@
-"""Messages about budgets that are too large, ledgers that refuse a charge, and available choices."""
+"""Messages about budgets that are too large, ledgers that reject a charge, and available choices."""
 
 import re
 
@@ -29,7 +29,7 @@ def test_an_epsilon_beyond_all_deltas_is_called_too_large(plan):
 
 
 def test_a_full_ledger_is_explained_in_words(tmp_path):
-    """The message shows the budget that is closest to its limit: spent, left and requested."""
+    """The message shows the budget that is closest to its limit, with the amounts spent, left and requested."""
     ledger = vp.Ledger(tmp_path / "ledger.json")
     account = ledger.open("posts", vp.Budget(3, 1e-6), create=True)
     plan = vp.Items(max_items_per_user=2, weighting=vp.weightings.Count()).plan(vp.Budget(1.5, 1e-8))
@@ -51,7 +51,7 @@ def test_the_audit_lists_all_that_it_takes(capsys):
     assert all(f'"{name}"' in said for name in ("items", "ngrams", "heavy-hitters", "sequences", "top", "all"))
 
 
-def test_where_no_number_of_users_is_enough_the_plan_says_so():
+def test_the_plan_prints_never_if_no_number_of_users_suffices():
     """The printed plan contains "never" instead of None."""
     plan = vp.Items(max_items_per_user=2, weighting=vp.weightings.PolicyGaussian(alpha=0)).plan(vp.Budget(1, 1e-8))
     assert plan.users_needed(0.999) is None

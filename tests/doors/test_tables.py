@@ -137,7 +137,7 @@ def test_cursors(table):
         (pl.DataFrame({"who": [1], "body": [["a"]]}), ColumnError, "for lists use tokens="),
     ],
 )
-def test_refusals_say_what_to_do_and_quote_nothing(source, error, words):
+def test_errors_give_advice_and_quote_nothing(source, error, words):
     """The sources are objects that are not tables, and invalid tables."""
     with pytest.raises(error, match=words) as caught:
         read_engine(source, user="who", text="body")
@@ -147,7 +147,7 @@ def test_refusals_say_what_to_do_and_quote_nothing(source, error, words):
 
 @pytest.mark.parametrize(("name", "words"), [("t.db", "sqlite:///"), ("t.duckdb", "duckdb:///"), ("t.xlsx", "as CSV")])
 def test_files_of_other_kinds(tmp_path, name, words):
-    """For databases and spreadsheets, the message states an alternative."""
+    """For databases and spreadsheets, the message names an alternative."""
     (tmp_path / name).write_bytes(b"secret")
     with pytest.raises(SourceError, match=words):
         read_engine(tmp_path / name, user="who", text="body")
@@ -250,7 +250,7 @@ def test_addresses_are_streamed(served, reads_alike, table, tmp_path, memory, mo
 
 
 def test_an_older_polars_keeps_to_no_bound(served, reads_alike, monkeypatch):
-    """Older versions collect remote data, and are refused if a memory limit applies."""
+    """Older versions collect remote data, and are rejected if a memory limit applies."""
     monkeypatch.delattr("polars.LazyFrame.collect_batches")
     reads_alike(lambda: f"{served}/t.parquet")
     with pytest.raises(InputError, match="pip install -U polars"):
@@ -288,9 +288,9 @@ def test_more_behind_an_address_than_memory(served, tmp_path, ending):
 
 @pytest.mark.slow
 def test_rows_of_a_megabyte_behind_an_address(served, tmp_path):
-    """A file of 0.8 GB in few rows, mostly URLs, which are not words.
+    """The source is a file of 0.8 GB in few rows, mostly URLs, which are not words.
 
-    Batches limited by the number of rows held all data at once.
+    Batches limited by the number of rows contained all data at once.
     """
     books, group = 800, 16
     schema = pa.schema({"who": pa.int64(), "body": pa.string()})
@@ -332,8 +332,8 @@ def test_s3(table, reads_alike, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("source", [[], iter(())])
-def test_no_rows_are_nobody(source):
-    """The source is read as a table without rows: an error would distinguish it from a table of one user."""
+def test_a_table_without_rows_has_no_users(source):
+    """The source is read as a table without rows, because an error would distinguish it from a table of one user."""
     corpus = read_engine(source, user="who", items="body")
     assert len(vp.Items().release(corpus, vp.Budget(1, 1e-8))) == corpus.user_key.size == 0
 

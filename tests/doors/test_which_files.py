@@ -1,4 +1,4 @@
-"""Which files of a folder or pattern are a table: hidden, temporary and empty files, and tables with a log."""
+"""The choice of the files of a folder or pattern that are tables, among hidden, temporary and empty files."""
 
 import bz2
 import gzip
@@ -33,7 +33,7 @@ def write(folder, names, users):
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_hidden_and_temporary_files_are_no_rows(tmp_path, capsys, memory):
-    """Folders, patterns and lists of them skip such names, and one message states a rounded number of them."""
+    """Folders, patterns and lists of them skip such names, and one message reports a rounded number of them."""
     write(tmp_path / "t", ["t.csv", "more/u.csv", "_year=2026/v.csv"], range(3))
     write(tmp_path / "t", [*HIDDEN, *TEMPORARY], range(100, 200))
     (tmp_path / "t/_SUCCESS").touch()
@@ -72,7 +72,7 @@ def test_a_hidden_file_that_is_named_is_read(tmp_path):
     ],
 )
 def test_tables_with_a_log_are_refused_by_name(tmp_path, log, words):
-    """They are refused as a folder, a pattern, one file, a partition, and in a folder of several tables."""
+    """They are rejected as a folder, a pattern, one file, a partition, and in a folder of several tables."""
     write(tmp_path / "shop/t", ["data/month=1/t.csv"], range(3))
     (tmp_path / "shop/t" / log).parent.mkdir()
     (tmp_path / "shop/t" / log).write_text("{}")
@@ -88,7 +88,7 @@ def test_tables_with_a_log_are_refused_by_name(tmp_path, log, words):
 
 
 def test_hidden_files_behind_an_address(tmp_path, capsys):
-    """The rule for names is that of local folders; the folder stands for a bucket."""
+    """The rule for names is that of local folders; the folder represents a bucket."""
     for name, user in (("a.parquet", 1), ("_old.parquet", 2), ("_temporary/b.parquet", 3), ("_year=1/c.parquet", 4)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         pl.DataFrame({"who": [user], "what": ["tea"]}).write_parquet(tmp_path / name)
@@ -116,7 +116,7 @@ def test_empty_files_have_no_column_of_users(tmp_path, name, content):
 
 
 def test_an_empty_file_charges_nothing(tmp_path):
-    """The command line refuses the file before the ledger is charged."""
+    """The command line rejects the file before the ledger is charged."""
     from voxpop.cli import main
 
     (tmp_path / "t.csv").touch()
@@ -129,7 +129,7 @@ def test_an_empty_file_charges_nothing(tmp_path):
 
 @pytest.mark.parametrize("name", ["u.data", "u.user", "t.txt", "t.log", "t", "t.dat.gz"])
 def test_other_endings_are_csv_if_the_caller_says_so(tmp_path, name):
-    """The message names the option, and standard input as another way."""
+    """The message names the option, and suggests standard input as an alternative."""
     content = b"who\twhat\n1\ttea\n2\ttea\n"
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
     with pytest.raises(SourceError, match=r"--delimiter tab"):
@@ -177,7 +177,7 @@ def test_a_profile_shows_no_first_row_of_csv(tmp_path, options, capsys):
     ],
 )
 def test_other_forms_of_json(tmp_path, name, content, words):
-    """They are numbers that Python writes, objects over several lines, and columns as pandas writes them."""
+    """These are numbers that Python writes, objects over several lines, and columns as pandas writes them."""
     (tmp_path / name).write_text(content)
     with pytest.raises((SourceError, ColumnError), match=words):
         users_of(tmp_path / name)

@@ -43,7 +43,7 @@ def test_files_of_keys_hold_their_columns(tmp_path):
     keys = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(20, 1e-3))
     for name in ("keys.csv", "keys.parquet", "keys.arrow"):
         vp.exports.write(keys, tmp_path / name)
-    assert (tmp_path / "keys.csv").read_text().splitlines()[1] == '"\'-7|2026-11-22",1,-7,"2026-11-22"'
+    assert (tmp_path / "keys.csv").read_text().splitlines()[1] == '-7,"2026-11-22"'
     assert pl.read_parquet(tmp_path / "keys.parquet").schema["day"] == pl.Date
     assert pl.read_ipc(tmp_path / "keys.arrow").equals(keys.to_polars())
 

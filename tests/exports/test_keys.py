@@ -1,4 +1,4 @@
-"""`exports.filter` keeps the rows whose key was released, in every kind of table."""
+"""`exports.filter` keeps the rows with a released key, in every kind of table."""
 
 import numpy as np
 import pandas as pd

@@ -64,7 +64,7 @@ def test_rows_of_unreleased_keys_become_other(words, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_several_columns_of_any_type(kind):
-    """`other` has a value for each column, of the type of the column or None."""
+    """`other` has a value for each column, which has the type of the column or is None."""
     found = vp.exports.with_other(pair_keys(), KINDS[kind](), other=(-1, None))
     assert column_of(found, "shop") == [7, -1, -1, -1]
     assert str(column_of(found, "day")[0])[:10] == "2026-11-22"

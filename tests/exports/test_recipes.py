@@ -35,7 +35,7 @@ def namespace(tmp_path, monkeypatch):
 
 
 def run(code):
-    """Run a recipe with the first interpreter that can: the current one, or one that VOXPOP_RECIPES lists."""
+    """Run a recipe with the first suitable interpreter, which is the current one, or one that VOXPOP_RECIPES lists."""
     reasons = []
     for each in (sys.executable, *filter(None, os.environ.get("VOXPOP_RECIPES", "").split(os.pathsep))):
         environment = {**os.environ, "PYSPARK_PYTHON": each}

@@ -92,7 +92,7 @@ def test_what_is_not_stated_is_marked(results):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_checklist_states_the_facts(results, name):
-    """The checklist states the guarantee, the data set, the purpose and the ledger."""
+    """The checklist contains the guarantee, the data set, the purpose and the ledger."""
     text = vp.exports.checklist(results[name])
     assert text.count("## ") == 10
     assert text.count("- [ ] ") == 14
@@ -107,7 +107,7 @@ def test_the_checklist_states_the_facts(results, name):
 
 
 def test_documents_of_a_folder_state_all_of_it(results, tmp_path):
-    """Documents of a loaded result state the total of its folder and its digest, whichever result is loaded."""
+    """The documents contain the total of the folder and its digest, for every loaded result."""
     results["words"].save(tmp_path / "words")
     results["counts"].save(tmp_path / "words")
     results["top"].save(tmp_path / "words")

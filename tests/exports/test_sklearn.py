@@ -67,7 +67,7 @@ def test_items_with_spaces(released):
 
 
 def test_grams_that_read_the_same_are_refused(released):
-    """The grams ("new york",) and ("new", "york") have the same string, so a release of both is refused."""
+    """The grams ("new york",) and ("new", "york") have the same string, so a release of both is rejected."""
     both = released([("new",), ("york",), ("new york",), ("new", "york")])
     with pytest.raises(vp.errors.InputError, match="two grams become one"):
         vp.exports.to_count_vectorizer(both)
@@ -158,7 +158,7 @@ def test_a_model_selection_warns_with_the_number_of_releases(tmp_path):
 
 
 def test_a_copy_in_another_process_warns(monkeypatch):
-    """Processes cannot count each other's fits, so each one says that it cannot."""
+    """Processes cannot count each other's fits, so each one warns that it cannot."""
     from sklearn.base import clone
 
     first = estimator()
@@ -170,7 +170,7 @@ def test_a_copy_in_another_process_warns(monkeypatch):
 
 
 def test_one_vocabulary_for_a_model_selection_is_one_release(tmp_path, recwarn):
-    """The recipe of the guide spends once: the vocabulary is fitted first, and its counts go to the selection."""
+    """The recipe of the guide spends once, as the vocabulary is fitted first, and the selection receives its counts."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
 

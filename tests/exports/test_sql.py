@@ -106,7 +106,7 @@ def text_of(node):
 
 
 def test_nothing_released_keeps_nothing():
-    """An empty release gives valid SQL without a list of values, which is an error in most databases."""
+    """An empty release gives valid SQL without a list of values, since most databases reject an empty list."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     release = words_of([])
     assert duckdb.sql(f"SELECT 1 WHERE {vp.exports.to_sql(release, 'duckdb', columns='word')}").fetchall() == []

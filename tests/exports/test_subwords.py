@@ -40,7 +40,7 @@ def test_frequent_words_are_subwords_and_bytes_stay_bytes():
 
 
 @pytest.mark.parametrize("model", ["wordpiece", "unigram"])
-def test_what_nobody_shares_is_unknown(model):
+def test_unreleased_characters_are_unknown(model):
     """Visible ASCII characters are always known; other characters are known only from released words."""
     made = vp.exports.to_subword_tokenizer(counted(), model, 512)
     assert "[UNK]" not in made.encode("low, (new) été #7!").tokens
@@ -63,7 +63,7 @@ def test_texts_are_folded_as_those_of_the_release():
 
 @settings(max_examples=40)
 @given(counts=st.dictionaries(st.text("abc", min_size=1, max_size=4), st.integers(-5, 4 * MOST_REPEATED), max_size=6))
-def test_words_stand_in_the_text_by_their_counts(counts):
+def test_the_training_text_repeats_words_by_their_counts(counts):
     """The training text repeats words in proportion to their counts, at least once, with a bounded total."""
     found = {}
     for line in _text(counted(counts).each_gram()):
@@ -77,7 +77,7 @@ def test_words_stand_in_the_text_by_their_counts(counts):
 
 
 @pytest.mark.parametrize("model", SUBWORDS)
-def test_it_depends_on_what_is_public_alone(model):
+def test_subwords_depend_only_on_the_release(model):
     """Equal words and counts give equal subwords, although the library may number them differently.
 
     A release without words also gives a tokenizer.
@@ -96,7 +96,7 @@ def test_phrases_are_left_out(released):
 
 @pytest.mark.parametrize("model", SUBWORDS)
 def test_the_command_writes(tmp_path, model, capsys, monkeypatch):
-    """The command writes a tokenizer for a release with counts; without counts, the error states this."""
+    """The command writes a tokenizer for a release with counts; without counts, it raises an error."""
     tally = counted()
     tally.grams.save(tmp_path / "words")
     monkeypatch.chdir(tmp_path)

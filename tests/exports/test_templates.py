@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from voxpop.errors import InputError
+from voxpop.reading.arrow import string_array
 from voxpop.reading.keys import KeyColumn, Keys
 from voxpop.release.result import StoredPlan
 
@@ -135,15 +136,19 @@ def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):
     """
     from voxpop.exports.files import unguarded
 
-    vp.exports.write(items_of(CELLS, "=name"), tmp_path / "keys.csv")
+    cells = string_array(sorted(set(CELLS), key=str.encode))
+    keys = Keys((KeyColumn("=name", "string"), KeyColumn("other", "string")))
+    items = sorted(keys.spell([cells, cells]).to_pylist(), key=str.encode)
+    release = vp.Release.from_items(string_array(items), StoredPlan({}), vp.Guarantee(4, 1e-7), "items", keys)
+    vp.exports.write(release, tmp_path / "keys.csv")
     text = (tmp_path / "keys.csv").read_bytes().decode()
     for cell in cells_of(text):
         assert not re.match(r"['=+\-@＝﹦]", cell.lstrip(INVISIBLE)) or cell.lstrip(INVISIBLE)[0] == "'", cell
     rows = list(csv.reader(io.StringIO(text, newline="")))
-    assert rows[0] == ["gram", "length", "'=name"]
-    assert {unguarded(row[0]) for row in rows[1:]} == {unguarded(row[2]) for row in rows[1:]} == set(CELLS)
+    assert rows[0] == ["'=name", "other"]
+    assert {unguarded(row[0]) for row in rows[1:]} == {unguarded(row[1]) for row in rows[1:]} == set(CELLS)
     read = pl.read_csv(tmp_path / "keys.csv", infer_schema=False)
-    assert {unguarded(cell) for cell in read["gram"]} == set(CELLS)
+    assert {unguarded(cell) for cell in read["other"]} == set(CELLS)
 
 
 @given(cell=st.text("=+-@'\";\t\n\r ,a\u200b\ufeff＝", max_size=9), other=st.text("='; \"", max_size=5))

@@ -34,7 +34,7 @@ def test_texts_are_cut_as_by_voxpop(released, tokenizer):
 
 
 def test_words_that_need_a_dictionary(released):
-    """A file contains no dictionary, so releases with such words are refused; lists of words are encoded."""
+    """A file contains no dictionary, so releases with such words are rejected; lists of words are encoded."""
     words_of = released([("今天",), ("tea",)])
     with pytest.raises(vp.errors.InputError, match="is_pretokenized=True"):
         vp.exports.to_tokenizer(words_of)
@@ -67,7 +67,7 @@ def test_lists_of_tokens(released):
 
 
 def test_what_cannot_be_is_refused(released, phrases):
-    """A released "[UNK]" and a tokenizer that a file cannot contain are refused."""
+    """A released "[UNK]" and a tokenizer that a file cannot contain are rejected."""
     with pytest.raises(vp.errors.InputError, match="released token itself"):
         vp.exports.to_tokenizer(released([("[UNK]",)]), "whitespace")
     with pytest.raises(vp.errors.InputError, match="callable"):

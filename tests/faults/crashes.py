@@ -20,7 +20,7 @@ RELEASES = {name: [f"{name} {number}" for number in range(2000)] for name in ("o
 
 
 def rows_of(name: str) -> pa.Table:
-    """Return one of two tables, as a pyarrow table: polars starts threads, which a fork would lose."""
+    """Return one of two tables, as a pyarrow table, because polars starts threads, which a fork would lose."""
     return pa.table({"who": list(range(3000)), "text": [f"{name} b{number % 700} c" for number in range(3000)]})
 
 
@@ -51,7 +51,7 @@ def save_corpora(folder: Path, ready: Path) -> None:
 
 
 def spill(folder: Path, ready: Path) -> None:
-    """Read and release with so little memory that all data goes to work files, forever."""
+    """Read and release with so little memory that all data is written to work files, forever."""
     limit = memory.MemoryLimit(memory.FIXED_MEMORY + (1 << 18), 1 << 18, folder)
     memory.MemoryLimit.of = staticmethod(lambda *_: limit)  # type: ignore[method-assign]
     plan = vp.NGrams(max_length=3, max_phrases_per_user=5).plan(vp.Budget(4, 1e-5))

@@ -38,7 +38,7 @@ RELEASING = {
 
 
 def rows() -> pl.DataFrame:
-    """Return texts that many users share, and one user whose name and text are marks."""
+    """Return texts that many users share, and one user with marks as name and text."""
     texts = [" ".join(SHARED[number % 7 :]) for number in range(400)]
     names = [f"user {number}" for number in range(400)]
     return pl.DataFrame({"who": [*names, USER], "text": [*texts, f"{WORD} {NUMBER} {WORD}{NUMBER}"]})
@@ -176,7 +176,7 @@ def said_by(error: BaseException, log: str, output: str) -> bytes:
 
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("name", UNDECLARED)
-def test_no_source_quotes_what_it_holds(tmp_path, caplog, capfd, name, wrong):
+def test_no_source_quotes_its_contents(tmp_path, caplog, capfd, name, wrong):
     """For every source of the registry and every wrong call, errors, logs and output contain no mark."""
     caplog.set_level(0)
     source = UNDECLARED[name].make(PRIVATE, tmp_path)

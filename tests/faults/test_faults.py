@@ -62,7 +62,7 @@ def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_full_disk_while_spilling(tmp_path):
-    """If the work folder is full, the error states this and names the options that help."""
+    """If the work folder is full, the error reports this and names the options that help."""
     pl.from_arrow(crashes.rows_of("old")).write_parquet(tmp_path / "rows.parquet")
     (tmp_path / "work").mkdir()
     done = run(SPILL, tmp_path / "rows.parquet", tmp_path / "work")

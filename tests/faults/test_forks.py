@@ -1,4 +1,4 @@
-"""Work in a forked process: it succeeds or raises an error at once, and never waits for threads of the parent."""
+"""Work in a forked process either succeeds or raises an error at once, and never waits for threads of the parent."""
 
 import os
 import subprocess
@@ -54,7 +54,7 @@ if __name__ == "__main__":
 
 
 def outcome(folder, kind, way):
-    """Return the outcome of work in a process that was started in some way; a process that hangs fails the test."""
+    """Return the outcome of work in a process that was started with a given method; a process that hangs fails."""
     table = pl.DataFrame({"user": range(2000), "text": ["tea time"] * 2000})
     table.write_csv(folder / "t.csv")
     table.write_parquet(folder / "t.parquet")
@@ -69,7 +69,7 @@ def outcome(folder, kind, way):
 @pytest.mark.parametrize("way", ["os.fork", "fork", "futures"])
 @pytest.mark.parametrize("kind", ["parquet", "polars"])
 def test_a_fork_after_polars_was_used_is_refused(tmp_path, kind, way):
-    """The error names the next step; the release is saved before its table is asked for."""
+    """The error contains the next step; the release is saved before its table is requested."""
     assert outcome(tmp_path, kind, way) == "refused"
     assert len(list(tmp_path.glob("out-*"))) == (2 if kind == "parquet" else 1)
 
@@ -77,7 +77,7 @@ def test_a_fork_after_polars_was_used_is_refused(tmp_path, kind, way):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["jsonl", "csv"])
 def test_other_sources_after_a_fork(tmp_path, kind):
-    """Sources that polars reads are refused; those of Arrow are read."""
+    """Sources that polars reads are rejected; those of Arrow are read."""
     assert outcome(tmp_path, kind, "fork") == "refused"
 
 
@@ -91,5 +91,5 @@ def test_processes_that_have_their_own_threads(tmp_path, kind, way):
 
 @pytest.mark.slow
 def test_voxpop_imported_after_the_fork(tmp_path, monkeypatch):
-    """Polars is asked for an answer within a time if it is not known whether it lost its threads."""
+    """If it is unknown whether polars lost its threads, polars must answer a query within a time limit."""
     assert outcome(tmp_path, "jsonl", "late") in ("refused", "done")

@@ -81,8 +81,8 @@ def words(*items):
     return vp.Release.from_items(pa.array(sorted(items)), StoredPlan({"sigma": 1.0}), vp.Guarantee(4, 1e-7))
 
 
-def test_pretending_takes_away_what_it_says(system, tmp_path):
-    """The simulation is effective: folders cannot be exchanged."""
+def test_the_simulation_is_effective(system, tmp_path):
+    """In the simulation, folders cannot be exchanged."""
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     assert not folder.exchange(tmp_path / "one", tmp_path / "two")

@@ -1,4 +1,4 @@
-"""Tests of the public domain of a round: every possible vote once, at a place that follows from public values."""
+"""The public domain of a round has every possible vote once, at a place that follows from public values."""
 
 from collections import Counter
 from itertools import product
@@ -55,8 +55,8 @@ def test_a_plan_states_the_sums_of_its_rounds(unit, symbols):
     assert plan.sums(symbols) == (len(first), len(second) // 2)
 
 
-def test_votes_come_back_and_strangers_are_left_out():
-    """A vector returns the votes from which it was built; a letter that is not public has no place."""
+def test_vectors_return_their_votes_and_omit_other_letters():
+    """The votes of a vector can be read from it; a letter that is not public has no place."""
     domain = Domain(Trie(), Rules(Ballot(0.5, 2), 3, 1, 3), public_symbols("characters", None))
     votes = Counter({Prefix(("a",)): 3, Prefix(("z",)): 1})
     assert domain.votes(domain.vector(votes + Counter({Prefix(("é",)): 9}))) == votes
@@ -65,7 +65,7 @@ def test_votes_come_back_and_strangers_are_left_out():
 
 
 def test_rounds_are_bounded():
-    """A round has at most 16,777,216 sums; more are refused before any is made, with the prefixes that would fit."""
+    """A round has at most 16,777,216 sums; more are rejected before any is made, with the prefixes that would fit."""
     rules, letters = Rules(Ballot(0.5, 2), 3, 4, 12), public_symbols("characters", None)
     ten = Trie().grown(frozenset(Prefix(("a", "b", "c", letter)) for letter in "abcdefghij"))
     assert len(Domain(ten, rules, letters)) == 4_752_550

@@ -1,8 +1,8 @@
-"""A federation of eight nodes on loopback with every kind of trouble, and what its server kept and printed.
+"""A federation of eight nodes on loopback with every kind of fault, and the data that its server kept and printed.
 
-After the first round, node 3 is killed, and the table of node 5 is replaced by another one. Node 6 takes part in runs
-of a smaller budget only. In the first round the table of node 7 cannot be read, and the error names its file. Users,
-files and rare words of all tables are planted words, which must be in no file of the server.
+After the first round, node 3 is killed, and the table of node 5 is replaced by another one. Node 6 only takes part in
+runs of a smaller budget. In the first round, the table of node 7 cannot be read, and the error names its file. Users,
+files and rare words of all tables are planted words, which must not be in any file of the server.
 """
 
 import os
@@ -116,13 +116,13 @@ def test_the_run_goes_on_without_the_killed_and_the_strict_node(ran):
     release = vp.load(folder / "server" / "found")
     assert set(release) == set(COMMON)
     assert release.guarantee.private
-    # Of nodes 6 and 7 one never answers and one begins with the second round, in which node 3 is lost.
+    # Of nodes 6 and 7, one never answers, and one begins with the second round, in which node 3 is lost.
     assert log.count("round 1: node ") == log.count("round 2: node ") == 2
     assert log.count("is left out: lost or late") >= 1
 
 
 def test_votes_of_the_changed_table_would_have_been_released(ran):
-    """The check above can fail: the users of the changed table alone are enough for their word."""
+    """The check above can fail, because the users of the changed table suffice to release their word."""
     folder, _ = ran
     table = pl.read_csv(folder / "nodes" / f"{PLANTED}{CHANGED}.csv")
     mechanism = vp.HeavyHitters(max_length=5, unit=1)
@@ -137,7 +137,7 @@ def test_no_planted_word_is_on_the_disk_or_in_a_log_of_the_server(ran):
     files = [path for path in (folder / "server").rglob("*") if path.is_file()]
     names = {path.name for path in files}
     assert {"link.db", "heard", "run.log", "link.log", "release.json", "team.ledger"} <= names
-    # A node's own terminal names its log, which is in a folder of the node.
+    # The terminal of a node names its log, which is in a folder of the node.
     server = [path for path in files if not path.name.startswith("node")]
     assert [path for path in server if PLANTED.encode() in path.read_bytes()] == []
     assert [path for path in server if b"Traceback" in path.read_bytes() and path.suffix == ".log"] == []
@@ -150,7 +150,7 @@ def test_no_planted_word_is_on_the_disk_or_in_a_log_of_the_server(ran):
 
 
 def test_the_disk_of_the_server_has_what_was_sent(ran):
-    """The search above can find something: the database contains what nodes sent, such as public keys."""
+    """The search above can find text, because the database contains data that nodes sent, such as public keys."""
     folder, _ = ran
     content = b"".join(path.read_bytes() for path in (folder / "server").glob("link.db*"))
     assert b"max-length" in content or b"hitters" in content

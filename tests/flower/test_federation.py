@@ -1,4 +1,4 @@
-"""Tests of a federation without a network: nodes, messages, and a server that skips lost or malformed answers."""
+"""A federation without a network, with nodes, messages, and a server that skips lost or malformed answers."""
 
 import json
 from collections import Counter
@@ -58,8 +58,8 @@ def test_nodes_and_wire_find_what_the_simulation_finds(alphabet):
 
 
 @given(st.lists(st.frozensets(PREFIXES, max_size=5), max_size=4))
-def test_tries_survive_the_wire(levels):
-    """Any trie is equal after it was written and read, and equal tries are equal text."""
+def test_tries_can_be_written_and_read(levels):
+    """Any trie equals itself after it was written and read, and equal tries have the same text."""
     trie = Trie(tuple(levels))
     assert read_trie(write_trie(trie)) == trie
 
@@ -99,7 +99,7 @@ def test_malformed_votes_are_dropped_whole_and_said(text):
 
 
 def test_lost_late_and_repeated_answers():
-    """Nodes that do not answer are named and left out; repeated and unrequested answers do not count."""
+    """Nodes that do not answer are named and skipped; repeated and unrequested answers do not count."""
     good = write_votes(Counter({Prefix(("a", "b")): 1}))
     trie, complaints = next_trie(GROWN, [1, 2], [(1, good), (1, good), (9, good)], RULES)
     assert trie.levels[-1] == frozenset()

@@ -37,13 +37,13 @@ from voxpop_flower.serving import _in_one_line
 NODES = 4
 AT_A_TIME = 6
 POLLS = "FLWR_SUPEREXEC_TASK_POLL_INTERVAL"
-"""Names the seconds after which Flower looks again for tasks to start."""
+"""Name of the setting of seconds after which Flower looks again for tasks to start."""
 SECRET = Secret.from_seed(11)
 BUDGET = vp.Budget(1, 1e-6)
 WHOLE = vp.HeavyHitters(max_length=4).plan(BUDGET)
-"""One round: a word of three letters and its end mark."""
+"""A plan of one round, in which a word has three letters and its end mark."""
 UNITS: list[dict[str, int]] = [{}, {"unit": 1}, {"unit": 2}]
-"""The plans of the runs: WHOLE, letter by letter, and two letters at a time."""
+"""The plans of the runs, which are WHOLE, letter by letter, and two letters at a time."""
 ROOT = Trie()
 CLIENT = '''
 """A node that does what the run config says of it: "3:1.masked=lost" is node 3 when sums are asked for in round 1."""
@@ -190,7 +190,7 @@ def first_holder(path: Path) -> int:
 
 
 def shared_users(path: Path) -> int:
-    """Return a number of users whose word is found if they are on two nodes, and not if they are on one."""
+    """Return a number of users that suffices for their word on two nodes, but not on one node."""
     for count in range(1, 60):
         pl.DataFrame({"who": range(9000, 9000 + count), "what": ["two"] * count}).write_parquet(path)
         if sum(votes_of(path).values()) * 2 >= WHOLE.theta:
@@ -200,9 +200,9 @@ def shared_users(path: Path) -> int:
 
 
 def tables(folder: Path) -> list[Path]:
-    """Write one table a node: of 500 users 70 % have four common words, 20 % a word of the node, 10 % unique words.
+    """Write one table of 500 users per node. The common words have 70 %, a word of the node 20 %, unique words 10 %.
 
-    Only one user on node 1 has "zoo"; some users are on both node 2 and node 3.
+    There are four common words. Only one user on node 1 has "zoo"; some users are on both node 2 and node 3.
     """
     paths = []
     twice = range(9000, 9000 + shared_users(folder / "shared.parquet"))
@@ -220,7 +220,7 @@ def tables(folder: Path) -> list[Path]:
 
 
 def lies(paths: list[Path]) -> str:
-    """Return false votes: one too few for a word of one user, many for a word of no user, and a count for total 0."""
+    """Return false votes: one too few for one user's word, many for an unused word, and a count for a total of 0."""
     honest = sum((votes_of(path) for path in paths), Counter())[Prefix(tuple("sua"), ended=True)]
     assert honest >= WHOLE.theta
     return f"zoo={WHOLE.theta - 1} qqq={2**31} sua={2**32 - honest}"
@@ -230,7 +230,7 @@ class Runs:
     """All runs of the federation, started at once.
 
     Attributes:
-        paths: the tables of the nodes.
+        paths: The tables of the nodes.
     """
 
     def __init__(self, folder: Path):
@@ -293,7 +293,7 @@ class Runs:
     def failed(self, name: str) -> str:
         """Wait for a run that releases nothing, and return the log of its server."""
         log = self.folder / f"{name}.log"
-        # Before the run is started there is no log, which gives an OSError.
+        # No log exists before the run starts, which raises an OSError.
         self.federation.wait_for(lambda: "nothing is released" in log.read_text())
         assert not (self.folder / name / "found").exists()
         return log.read_text()
@@ -305,7 +305,7 @@ class Runs:
         return log.read_text()
 
     def expected(self, plan, lost=()) -> set[str]:
-        """Return the words of a run whose sums lack some (node, round)."""
+        """Return the words of a run if the sums of some (node, round) are missing."""
         trie = Trie()
         for number in range(1, plan.rounds + 1):
             votes: Counter[Prefix] = Counter()
@@ -326,7 +326,7 @@ def runs(tmp_path_factory):
 def patterns_of(paths: list[Path]) -> list[bytes]:
     """Return the bytes of each node's counts of words "su?" in its vector, of their total, and of a decoy.
 
-    The decoy is in no vector: it counts the copies of a pattern that the search itself leaves in memory.
+    The decoy is in no vector. It counts the copies of a pattern that the search itself leaves in memory.
     """
     domain = Domain(Trie(), WHOLE.rules, public_symbols("characters", None))
     place = domain.place_of(Prefix(tuple("sua"), ended=True))
@@ -354,7 +354,7 @@ def memory_holds(process: int, pattern: bytes) -> bool:
 
 
 @pytest.mark.slow
-def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees_the_total_only(runs):
+def test_a_secure_federation_agrees_with_the_simulation_and_its_server_has_only_totals(runs):
     """Secret sums give the same release, bit by bit, as one corpus with the same secret.
 
     At the end the memory of the server's process contains the total, but no counts of a node. The memory of the
@@ -375,7 +375,7 @@ def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees
     assert list(release) == sorted([*whole, "two"])
     assert "of no node its own sums" in release.guarantee.server_view
     assert "not against the server" in release.plan.to_dict()["trust"]
-    # The server reads no table, so its plan does not state how a table was read.
+    # The server reads no table, so its plan does not record how a table was read.
     plan = with_record(WHOLE, aggregation="secure")
     assert release.plan.to_dict() == plan.to_dict()
     assert (release.guarantee, release.token_source) == (plan.begin(0)[1], "")
@@ -383,7 +383,10 @@ def test_a_secure_federation_finds_what_the_simulation_finds_and_its_server_sees
 
 @pytest.mark.slow
 def test_one_of_four_nodes_is_lost_at_each_stage(runs):
-    """A node lost before keys, shares or sums is left out of that round; after its sums it counts. The run goes on."""
+    """A node lost before keys, shares or sums is excluded from that round; after its sums it counts.
+
+    The run continues.
+    """
     plan = vp.HeavyHitters(max_length=4, unit=1).plan(BUDGET)
     found = runs.expected(plan, {(3, 1), (2, 2), (1, 3)})
     assert set(runs.release("losses")) == found
@@ -404,7 +407,7 @@ def test_with_two_of_four_nodes_lost_the_run_ends_without_a_release(runs, stage)
 
 @pytest.mark.slow
 def test_an_answer_to_a_stage_that_was_closed_is_not_heard(runs):
-    """If a node sends its sums after the next round began, no total has them, and the run goes on without the node."""
+    """Sums that arrive after the next round has begun are ignored, and the run continues without the node."""
     plan = vp.HeavyHitters(max_length=4, unit=2).plan(BUDGET)
     found = runs.expected(plan, {(3, 1), (3, 2)})
     assert set(runs.release("late")) == found
@@ -416,7 +419,7 @@ def test_an_answer_to_a_stage_that_was_closed_is_not_heard(runs):
 
 @pytest.mark.slow
 def test_sums_of_another_length_or_domain_are_left_out_by_name(runs):
-    """One node sends a number too few, another uses other letters: left out; both in one round: it fails closed."""
+    """A node with a number too few or other letters is excluded; if both occur in one round, the round fails closed."""
     plan = vp.HeavyHitters(max_length=4, unit=2).plan(BUDGET)
     found = runs.expected(plan, {(3, 1), (2, 2)})
     assert set(runs.release("malformed")) == found
@@ -428,8 +431,8 @@ def test_sums_of_another_length_or_domain_are_left_out_by_name(runs):
 
 
 @pytest.mark.slow
-def test_a_lying_node_chooses_what_is_found_and_takes_the_threshold_from_others(runs):
-    """One vote too few for a word reveals whether users of other nodes hold it: the guarantee needs honest nodes.
+def test_a_dishonest_node_controls_the_words_and_breaks_the_guarantee(runs):
+    """One vote too few for a word reveals whether users of other nodes have it, so the guarantee needs honest nodes.
 
     Also, a word without users is found, and a word with hundreds of users is lost, because sums are modulo 2^32.
     """
@@ -440,17 +443,17 @@ def test_a_lying_node_chooses_what_is_found_and_takes_the_threshold_from_others(
 
 @pytest.mark.slow
 def test_a_node_that_is_asked_twice_is_counted_once(runs):
-    """Every message of the run arrives twice: nodes answer the first and refuse the second; the result is the same."""
+    """Every message arrives twice; nodes answer the first and reject the second, and the result is the same."""
     assert set(runs.release("twice")) == runs.expected(WHOLE)
     assert "left out" not in runs.says("twice", "round 1 of at most 1 done")
 
 
 @pytest.mark.slow
-def test_lost_lying_and_malformed_nodes_are_left_out_of_open_rounds(runs):
+def test_lost_and_malformed_nodes_are_excluded_from_open_rounds(runs):
     """With open sums, one node sends invalid text and one answers twice; the other nodes count.
 
     Two nodes have the same users, who vote twice. The server cannot detect this, so the guarantee requires that no user
-    is on two nodes: a word is found as if twice as many users held it.
+    is on two nodes: a word is found as if it had twice as many users.
     """
     release, found = runs.release("open"), runs.expected(WHOLE, {(0, 1), (1, 1)})
     assert set(release) == found
@@ -464,7 +467,7 @@ def test_lost_lying_and_malformed_nodes_are_left_out_of_open_rounds(runs):
 
 
 def test_the_app_of_the_example_is_the_same_after_a_run(tmp_path):
-    """Files of runs are not sent to the nodes; else apps within apps would soon be nested too deeply for Flower."""
+    """Files of runs are not sent to the nodes, because otherwise nested apps would soon be too deep for Flower."""
     app = tmp_path / "app"
     shutil.copytree(Path(__file__).parents[2] / "examples" / "flower", app)
     for name in ("home/apps/hitters/README.md", "home/apps/hitters/client.py", "keys/node.py", "hitters/words.py"):

@@ -1,4 +1,4 @@
-"""Tests of secure aggregation without a network: totals, dropouts, false answers, and the data of the server."""
+"""Secure aggregation without a network, with totals, dropouts, false answers, and the data of the server."""
 
 import numpy as np
 import pytest
@@ -74,8 +74,8 @@ def test_the_total_is_the_sum(count):
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(4, 9), st.data())
-def test_whoever_is_lost_at_any_stage_is_left_out_or_the_round_fails_closed(count, data):
-    """The total is the plain sum over the nodes whose sums arrived; with too few nodes there is no total."""
+def test_lost_nodes_are_excluded_or_the_round_fails_closed(count, data):
+    """The total is the plain sum over the nodes that sent sums; with too few nodes there is no total."""
     lost = data.draw(st.dictionaries(st.sampled_from([7 * n + 3 for n in range(count)]), st.sampled_from(STAGES)))
     nodes = Nodes(count, lost)
     left = {
@@ -103,8 +103,8 @@ def test_one_of_four_may_be_lost_at_each_stage(stage):
         Nodes(4, {3: stage, 10: stage}).total()
 
 
-def test_the_server_holds_masked_sums_only():
-    """The server has no vector of a node, and a vector stays hidden if one of its two masks is removed."""
+def test_the_server_has_only_masked_sums():
+    """The server has no vector of a node, and a vector remains hidden if one of its two masks is removed."""
     nodes = Nodes(5, {10: "masked"})
     nodes.total()
     seen = repr(nodes.told) + repr(vars(nodes.collector))
@@ -120,7 +120,7 @@ def test_the_server_holds_masked_sums_only():
 
 
 def test_a_node_tells_one_of_two_shares_and_each_stage_once():
-    """Nodes refuse a repeated stage, a wrong order, and a request for both shares."""
+    """Nodes reject a repeated stage, a wrong order, and a request for both shares."""
     nodes = Nodes(4)
     nodes.total()
     member = nodes.members[3]
@@ -151,7 +151,7 @@ def change(text):
 
 @pytest.mark.parametrize("stage", ["shares", "unmasking"])
 def test_a_node_that_lies_about_shares_is_caught(stage):
-    """The reader of a changed letter refuses it; a changed share does not fit the first commitment."""
+    """The reader of a changed letter rejects it; a changed share does not fit the first commitment."""
 
     def lies(now, number, answer):
         if now != stage or number != 3:
@@ -164,7 +164,7 @@ def test_a_node_that_lies_about_shares_is_caught(stage):
 
 
 def test_malformed_answers_are_left_out():
-    """Sums of the wrong length and malformed keys are left out; the other nodes continue."""
+    """Sums of the wrong length and malformed keys are excluded; the other nodes continue."""
 
     def lies(now, number, answer):
         return {"keys": [b"short"], "sums": b"123"} if number == 3 and now == "masked" else answer
@@ -174,8 +174,8 @@ def test_malformed_answers_are_left_out():
     assert nodes.collector.complaints == ["node 3 is left out: what it sent does not fit the round"]
 
 
-def test_what_a_node_sends_is_never_more_than_a_complaint():
-    """Numbers, texts or None instead of lists of bytes give one complaint, at every stage; the others continue."""
+def test_malformed_answers_cause_only_a_complaint():
+    """Numbers, texts or None instead of lists of bytes give one complaint, at every stage; the other nodes continue."""
     for stage, name in zip(STAGES, ("keys", "letters", "sums", "shares"), strict=True):
         for wrong in (7, "text", [1, 2], None, [b"one"]):
 
@@ -188,8 +188,8 @@ def test_what_a_node_sends_is_never_more_than_a_complaint():
             assert [line.startswith("node 3 ") for line in nodes.collector.complaints] == [True]
 
 
-def test_sums_whose_places_mean_something_else_are_left_out():
-    """The digest detects sums over another domain; complaints distinguish lost nodes from nodes that refuse."""
+def test_sums_over_another_domain_are_excluded():
+    """The digest detects sums over another domain; complaints distinguish lost nodes from nodes that reject."""
 
     def lies(now, number, answer):
         if now != "masked":

@@ -20,7 +20,7 @@ def test_each_name_is_the_app_however_often_it_is_imported():
 
 
 def test_other_names_are_errors():
-    """A name that is no app is an AttributeError, as in any module."""
+    """A name that is not an app raises an AttributeError, as in any module."""
     import voxpop_flower
 
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

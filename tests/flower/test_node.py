@@ -98,11 +98,11 @@ def node(tmp_path):
     return Node(tmp_path)
 
 
-# ---- What a run fixes ----
+# ---- Values that a run fixes ----
 
 
 def test_votes_follow_the_words_of_the_first_round_although_the_table_changes(node):
-    """The proof assumes one word per user in all rounds, so later rounds read only what the first one saved."""
+    """The proof assumes one word per user in all rounds, so later rounds read only words that the first one saved."""
     assert set(node.ask()) == {SUN}
     node.write("moonlight")
     assert set(node.ask(SECOND)) == {Prefix(tuple("sunshi"))}
@@ -192,12 +192,12 @@ def test_a_stage_is_answered_once_by_all_processes_together(node):
 
 
 class Killed(BaseException):
-    """Ends a handler as a kill does: nothing after it runs."""
+    """End a handler as a kill does, so that no later code runs."""
 
 
 @pytest.mark.parametrize("step", range(12))
 def test_a_node_that_is_killed_at_any_step_never_votes_for_another_word(node, monkeypatch, step):
-    """After a kill at any replacement of a file, later rounds have the words of the first saved table, or none."""
+    """After a kill at any replacement of a file, later rounds have the words of the first saved table, or no words."""
     real, count = os.replace, iter(range(1000))
 
     def replace(*given, **named):
@@ -239,7 +239,7 @@ def test_a_node_that_was_killed_while_it_saved_reads_the_table_of_its_first_answ
 
 
 def test_the_folder_is_deleted_with_the_last_round_and_no_round_is_answered_again(node):
-    """After the last round, the ledger is all that remains of the run."""
+    """After the last round, only the ledger remains of the run."""
     config = {"max-length": 4}
     ballot = numbers_of(plan_of(**config).rules.ballot)
     assert node.ask(ballot=ballot, **config) is not None
@@ -270,7 +270,7 @@ def test_the_server_ends_a_run(node):
 
 
 def test_a_folder_is_deleted_after_its_time(tmp_path, monkeypatch):
-    """With the next message of any run, folders that are too old are deleted, damaged ones too."""
+    """With the next message of any run, folders that are too old are deleted, including damaged ones."""
     node = Node(tmp_path, **{"keep-hours": 2})
     node.ask(run=1)
     node.ask(run=2)
@@ -300,7 +300,7 @@ FORGED = {
 
 @pytest.mark.parametrize("name", FORGED)
 def test_the_terms_of_a_run_are_those_of_its_first_round(tmp_path, name):
-    """Whatever the run config says later, the node answers the run that it was charged for, or nothing."""
+    """For any later run config, the node answers the run that it was charged for, or nothing."""
     node = Node(tmp_path, **{"allow-seed": True})
     assert node.ask() is not None
     assert node.ask(SECOND, **FORGED[name]) is None
@@ -308,7 +308,7 @@ def test_the_terms_of_a_run_are_those_of_its_first_round(tmp_path, name):
 
 
 def test_ballot_exclusions_and_trie_are_those_of_the_first_round(node):
-    """Another ballot, other exclusions, a lost prefix that lives again, and a round too many are refused."""
+    """Another ballot, other exclusions, a lost prefix that reappears, and a round too many are rejected."""
     half = [BALLOT[0] / 2, *BALLOT[1:]]
     assert node.ask() is not None
     lost = SECOND.grown(frozenset({Prefix(tuple("moonli"))}))
@@ -317,7 +317,7 @@ def test_ballot_exclusions_and_trie_are_those_of_the_first_round(node):
         (SECOND, {"exclude": ["sunshine"]}),
     ]:
         assert node.ask(trie, **more) is None
-    # A refused stage is claimed if its terms were right, so the third round follows.
+    # A rejected stage is claimed if its terms were right, so the third round follows.
     assert node.ask(lost) is not None
     again = THIRD.grown(frozenset({Prefix(tuple("sunshine"))}))
     assert node.ask(again) is None
@@ -334,14 +334,14 @@ def test_ballot_exclusions_and_trie_are_those_of_the_first_round(node):
     ],
 )
 def test_a_trie_that_no_run_can_have_is_refused(node, trie):
-    """Each prefix extends a living one by the symbols of a round, and there are as many rounds as the plan has."""
+    """Each prefix extends a living one by the symbols of a round, and there are as many rounds as in the plan."""
     assert node.ask(trie) is None
     assert "does not continue" in node.refusal
 
 
 @pytest.mark.parametrize("number", [-1, 1, 2**70, "x"])
 def test_the_number_of_a_round_is_that_of_its_trie(node, number):
-    """A message that claims another round is refused."""
+    """A message that claims another round is rejected."""
     assert node.ask(number=number) is None
 
 
@@ -362,7 +362,10 @@ def test_a_later_stage_without_the_first_is_refused(node, stage):
 
 
 def test_seeds_are_refused_unless_the_node_allows_them(tmp_path):
-    """Whoever starts a seeded run knows who is sampled. A seeded run is not charged, because no budget covers it."""
+    """A person who starts a seeded run knows which users are sampled.
+
+    No budget covers such a run, so it is not charged.
+    """
     node = Node(tmp_path)
     assert node.ask(seed=5) is None
     assert "has a seed" in node.refusal
@@ -452,11 +455,11 @@ def test_a_node_without_bounds_answers_nothing(node, change):
     assert node.ask() is None
 
 
-# ---- What leaves the node ----
+# ---- Data that leaves the node ----
 
 
 def tables(folder: Path) -> dict[str, str]:
-    """Return tables that cannot be read, whose errors could quote a planted word, by name."""
+    """Return, by name, tables that cannot be read and could quote a planted word in their errors."""
     (folder / f"{PLANTED}.csv").write_text(f"who,what\n{PLANTED},tea\n,milk\n")
     (folder / "long.csv").write_text(f"who,what\n1,2,{PLANTED}\n")
     (folder / "bytes.csv").write_bytes(b"who,what\n1,\xff" + PLANTED.encode())
@@ -483,7 +486,7 @@ def test_no_text_of_an_exception_leaves_the_node(node, name, capfd):
 
 @pytest.mark.parametrize("error", [RuntimeError(PLANTED), SystemExit(PLANTED), MemoryError(PLANTED), RecursionError])
 def test_no_text_of_a_loader_leaves_the_node(tmp_path, error, capfd):
-    """The loader is code of the organisation; what it raises is logged on the node only."""
+    """The loader is code of the organisation; its exceptions are logged on the node only."""
 
     def load(context):
         raise error
@@ -495,7 +498,7 @@ def test_no_text_of_a_loader_leaves_the_node(tmp_path, error, capfd):
 
 
 def test_an_error_without_a_text_is_constant_too(tmp_path):
-    """An exception whose text cannot be made gives the same reply."""
+    """An exception that fails to produce its text gives the same reply."""
 
     class StrangeError(Exception):
         def __str__(self):

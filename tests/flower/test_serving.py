@@ -1,4 +1,4 @@
-"""Tests of the server with nodes in the same process: its ledger, its public words, and the end of a run."""
+"""The server with nodes in the same process, with its ledger, its public words, and the end of a run."""
 
 import json
 from pathlib import Path
@@ -23,12 +23,12 @@ CONFIG = {"epsilon": 1.0, "delta": 1e-6, "max-length": 5, "unit": 1, "patience":
 
 
 class Grid:
-    """The way to nodes in this process; nothing of a node remains in memory between messages but Flower's context.
+    """The connection to nodes in this process. Between messages, only Flower's context of a node remains in memory.
 
     Attributes:
-        config: the run config, which nodes receive with each message.
-        lost: stages in which each node is lost.
-        repeats: whether each message arrives twice; the answer to the second one is heard first.
+        config: The run config, which nodes receive with each message.
+        lost: The stages in which each node is lost.
+        repeats: Whether each message arrives twice. The answer to the second one is processed first.
     """
 
     def __init__(self, folder: Path, config: dict, run: int = RUN, **bounds):
@@ -90,7 +90,7 @@ def test_a_run_releases_the_words_and_ends_on_every_node(tmp_path, config):
 
 
 def test_repeated_messages_do_not_end_a_round(tmp_path, config):
-    """The node refuses the second message of a stage, and goes on with the first."""
+    """The node rejects the second message of a stage, and continues with the first."""
     grid = Grid(tmp_path, config)
     grid.repeats = True
     grid.serve()
@@ -100,7 +100,7 @@ def test_repeated_messages_do_not_end_a_round(tmp_path, config):
 
 
 def test_public_words_go_to_the_nodes_and_into_the_record(tmp_path, config):
-    """No node votes for a listed word; passes with what was found find further words."""
+    """No node votes for a listed word; passes that exclude the found words find further words."""
     (tmp_path / "words.txt").write_text("sun\nstar\n")
     Grid(tmp_path, {**config, "exclude": str(tmp_path / "words.txt")}).serve()
     release = vp.load(tmp_path / "found")
@@ -110,7 +110,7 @@ def test_public_words_go_to_the_nodes_and_into_the_record(tmp_path, config):
 
 
 def test_the_server_charges_its_ledger_before_the_first_question(tmp_path, config):
-    """The entry is finished with the release; a run beyond the budget asks no node."""
+    """The entry is finished with the release; a run beyond the budget sends nothing to a node."""
     ledger = vp.Ledger(tmp_path / "team.ledger")
     account = ledger.open("words", vp.Budget(1.5, 1e-4), create=True)
     given = {"ledger": str(tmp_path / "team.ledger"), "dataset": "words"}
@@ -163,7 +163,7 @@ def test_open_sums_name_nodes_that_refuse(tmp_path, config, caplog):
 
 
 def test_nodes_that_a_list_of_words_cannot_reach_take_no_part(tmp_path, config):
-    """A message without its list of public words is refused, not taken as an empty list."""
+    """A message without its list of public words is rejected, not treated as an empty list."""
     grid = Grid(tmp_path, config)
     record = RecordDict({"round": ConfigRecord({"stage": "keys", "number": 0, "ballot": [0.5, 9.0, 0.0, 0.0]})})
     [reply] = grid.send_and_receive([Message(record, 1, "query", group_id="1")], timeout=1)

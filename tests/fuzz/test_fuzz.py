@@ -146,7 +146,7 @@ plain = {
 
 @st.composite
 def columns(draw: st.DrawFn, size: int) -> pa.Array:
-    """Draw a column of some type: plain, with nulls, in lists, lists of lists, or as a dictionary."""
+    """Draw a column of some type, which is plain, with nulls, in lists, lists of lists, or as a dictionary."""
     values, kind = plain[draw(st.sampled_from(sorted(plain)))]
     values = st.none() | values if draw(st.booleans()) else values
     shape = draw(st.sampled_from(["plain", "list", "fixed", "deep", "dictionary"]))
@@ -165,7 +165,7 @@ def columns(draw: st.DrawFn, size: int) -> pa.Array:
 
 @st.composite
 def tables(draw: st.DrawFn) -> pa.Table:
-    """Draw a table, possibly sliced, whose columns may have any type."""
+    """Draw a table, possibly sliced, with columns of any type."""
     size = draw(st.integers(0, 6))
     table = pa.table({"who": draw(columns(size)), "text": draw(columns(size))})
     return table.slice(draw(st.integers(0, 2)))
@@ -237,7 +237,7 @@ def test_command_lines(folder, command, options):
 @given(st.sampled_from(["release.json", "release.parquet"]), edits)
 @fuzzed
 def test_damaged_releases(name, changes):
-    """A changed release either loads with its original contents or is refused."""
+    """A changed release either loads with its original contents or is rejected."""
     from voxpop.release.result import StoredPlan
 
     release = vp.Release.from_items(pa.array(["tea", "toast"]), StoredPlan({"sigma": 1.2}), vp.Guarantee(4, 1e-7))

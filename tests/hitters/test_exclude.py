@@ -64,7 +64,7 @@ def test_the_corpus_of_polled_words_casts_the_same_votes(users, words, alphabet,
 
 @given(USERS, st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=2), st.integers(0, 3))
 def test_polled_phrases_cast_the_same_votes(users, phrases, seed):
-    """The same holds for documents of tokens; a list of tokens excludes the document that equals it."""
+    """The same is true for documents of tokens; a list of tokens excludes the document that equals it."""
     rules, secret = rules_of("tokens"), Secret.from_seed(seed)
     whole = read_engine(table_of(users), user="who", tokens="what")
     exclude = PublicList.of(map(tuple, phrases))
@@ -108,7 +108,7 @@ def test_the_tokenizer_of_the_data_normalises_the_list(tokenizer, listed, gone):
 
 
 def test_passes_with_a_deny_list_find_further_words():
-    """Each pass excludes what earlier passes released, so users vote for their next word."""
+    """Each pass excludes the words that earlier passes released, so users vote for their next word."""
     table = pl.DataFrame({"who": [*range(600)] * 6, "what": ["tea"] * 1800 + ["milk"] * 1200 + ["oats"] * 600})
     corpus, found = vp.read(table, user="who", items="what"), []
     for _ in range(3):

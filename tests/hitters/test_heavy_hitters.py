@@ -1,4 +1,4 @@
-"""End-to-end tests of heavy hitters: plans, releases, refused inputs, and audits by simulation."""
+"""End-to-end tests of heavy hitters, with plans, releases, rejected inputs, and audits by simulation."""
 
 import json
 import math
@@ -28,7 +28,7 @@ BUDGET = vp.Budget(epsilon=1, delta=1e-6)
 
 
 def corpus_of(counts: dict[str, int], spare: int = 0) -> LocalCorpus:
-    """Return users with one word each: as many as given for each word, and `spare` users with unique words."""
+    """Return users with one word each, the given number for each word, and `spare` users with unique words."""
     words = [word for word, count in counts.items() for _ in range(count)]
     words += [f"own{number:06}" for number in range(spare)]
     return read_engine(pl.DataFrame({"who": range(len(words)), "what": words}), user="who", items="what")
@@ -58,7 +58,7 @@ def test_common_words_are_found_and_rare_ones_are_not(unit, alphabet):
 
 
 def test_words_too_long_are_left_out():
-    """The end mark counts: with max_length 5, a word has at most four symbols."""
+    """The end mark counts, so with max_length 5, a word has at most four symbols."""
     corpus = corpus_of({"four": 300, "fives": 300})
     assert list(vp.HeavyHitters(max_length=5).release(corpus, BUDGET)) == ["four"]
     assert list(vp.HeavyHitters(max_length=6).release(corpus, BUDGET)) == ["fives", "four"]
@@ -77,7 +77,7 @@ def test_most_frequent_word_and_public_tie_break():
 
 
 def test_a_seed_is_reproducible_marked_and_independent_of_the_order_of_rows():
-    """A seed gives one release for any order of the rows, and the guarantee states that it is not private."""
+    """A seed gives one release for any order of the rows, and its guarantee is marked as not private."""
     rng = np.random.default_rng(3)
     table = pl.DataFrame({"who": rng.integers(0, 3000, 20_000), "what": (400 * rng.random(20_000) ** 3).astype(int)})
     shuffled = table.sample(fraction=1.0, shuffle=True, seed=1)
@@ -102,8 +102,8 @@ def test_an_empty_release_is_a_release(tmp_path):
 @pytest.mark.parametrize(
     ("aggregation", "saw"), [("open", "the sums of votes of every node"), ("secure", "of no node its own sums")]
 )
-def test_a_record_says_what_others_saw_on_the_way(aggregation, saw, tmp_path):
-    """The guarantee of a federation covers the release; the record states the sums that the server also received."""
+def test_the_record_names_the_sums_that_the_server_received(aggregation, saw, tmp_path):
+    """The guarantee of a federation covers the release; the record lists the sums that the server also received."""
     plan = vp.HeavyHitters(max_length=4).plan(vp.Budget(1, 1e-6))
     ran = with_record(plan, aggregation=aggregation)
     release = release_of_trie([["tea"]], ran, ran.guarantee)
@@ -117,8 +117,8 @@ def test_a_record_says_what_others_saw_on_the_way(aggregation, saw, tmp_path):
 
 
 @pytest.mark.parametrize(("length", "epsilon", "delta"), [(15, 20, 2.9e-11), (2, 20, 3.9e-11), (17, 12.76, 2e-11)])
-def test_thresholds_at_which_further_votes_find_nothing(length, epsilon, delta):
-    """At a few tried thresholds, all probabilities of a further vote are rounded to 0; others give the best plan."""
+def test_thresholds_without_probability_for_further_votes(length, epsilon, delta):
+    """At a few tried thresholds, all probabilities of a further vote round to 0; the best plan has a different one."""
     plan = vp.HeavyHitters(max_length=length).plan(vp.Budget(epsilon, delta))
     one = best_sampling(plan.budget, plan.rounds, "one", "one").ballot
     assert plan.delta <= delta
@@ -171,7 +171,7 @@ def test_fields_of_the_paper_out_of_range_are_refused(field):
 
 @pytest.mark.parametrize("words", ["one", "many"])
 def test_the_papers_numbers_with_coins_are_proved_by_us(words):
-    """Voxpop proves independent sampling at the paper's rate and threshold, which needs many more users for a word."""
+    """Voxpop proves independent sampling at the paper's rate and threshold, which needs many more users per word."""
     plan = vp.papers.TrieHH(words=words).plan(BUDGET)
     assert "Theorem 1 of TrieHH" in str(plan)
     assert plan.guarantee == vp.Guarantee(1, 1e-6)
@@ -180,7 +180,7 @@ def test_the_papers_numbers_with_coins_are_proved_by_us(words):
 
 
 def test_no_delta_no_plan():
-    """Without noise there is no pure differential privacy."""
+    """Pure differential privacy is impossible without noise."""
     for hitters in (vp.HeavyHitters(), vp.papers.TrieHH()):
         with pytest.raises(BudgetError, match="delta above 0"):
             hitters.plan(vp.Budget(1))
@@ -219,7 +219,7 @@ def test_eight_times_fewer_holders_by_simulation():
 
 @cache
 def found_rate(holders: int, theta: int, words: str) -> float:
-    """Return the rate at which the real arrays find a word in one round, over 100,000 unrelated words."""
+    """Return the rate of finding a word in one round in the real arrays, over 100,000 unrelated words."""
     rules = Rules(Ballot(0.5, theta), 1, 3, 3, words=words)
     corpus = corpus_of(dict.fromkeys(unlike_words(1000, 2), holders))
     spelling = spell(corpus, rules)
@@ -231,7 +231,7 @@ def found_rate(holders: int, theta: int, words: str) -> float:
 @pytest.mark.jit
 @pytest.mark.parametrize("words", [pytest.param("one", marks=pytest.mark.slow), "many"])
 def test_audit_by_simulation(words):
-    """The accountant bounds the difference that one user makes to the probability of a found word in the real arrays.
+    """The accountant bounds the effect of one user on the probability of a found word in the real arrays.
 
     A rate of 100,000 deviates by more than 0.0118 with probability below 1e-12 (Hoeffding), so 60 comparisons raise a
     false alarm with probability below 1e-10. A broken variant, in which the server needs one vote less, is detected

@@ -114,8 +114,8 @@ def test_arrays_and_clients_agree_vote_by_vote(users, words, unit, rate, alphabe
 
 
 @given(USERS, st.sampled_from(["one", "many"]), st.integers(1, 4), st.integers(0, 3))
-def test_clients_do_what_the_paper_says(users, words, unit, seed):
-    """The trie is equal to the trie of the paper's loops, with the same coins and the same choice of words."""
+def test_clients_agree_with_the_loops_of_the_paper(users, words, unit, seed):
+    """The trie equals the trie of the paper's loops, with the same coins and the same choice of words."""
     rules, secret = rules_of(words, unit, 0.7, max_length=8), Secret.from_seed(seed)
     corpus = corpus_of(users)
     clients = all_clients(users, corpus, rules)
@@ -137,7 +137,7 @@ def test_clients_do_what_the_paper_says(users, words, unit, seed):
 
 
 def test_phrases_of_tokens(tmp_path):
-    """With the alphabet of tokens a word is a document: common phrases are found, in canonical order."""
+    """With the alphabet of tokens, a word is a document; common phrases are found, in canonical order."""
     rows = [["good", "morning"], ["good"], ["how", "are", "you"], ["how", "are", "they", "and", "you"]]
     table = pl.DataFrame({"who": range(800), "what": [rows[i % 4] for i in range(800)]})
     corpus = read_engine(table, user="who", tokens="what")
@@ -212,7 +212,7 @@ def test_a_vote_is_silent_once_its_prefix_is_lost_and_after_the_word_has_ended()
         Prefix(["a", "b"]),
     ],
 )
-def test_what_no_client_could_vote_for_is_not_counted(vote):
+def test_impossible_votes_are_not_counted(vote):
     """Once "a" is in the trie, "ab" and the complete word "a" are valid votes, but none of the tested values."""
     trie, rules = Trie().grown(frozenset([Prefix(("a",))])), rules_of("one", 1, 0.5)
     good = [Prefix(("a", "b")), Prefix(("a",), ended=True)]

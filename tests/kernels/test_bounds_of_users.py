@@ -26,7 +26,7 @@ def weights_of(rule, users, setting, bounds):
 
 @given(bounded_users(), st.floats(1.0, 6.0), st.data())
 def test_descent_equals_loops(users, cutoff, data):
-    """The kernel runs Algorithm 7 of DPSU with a ball whose radius is the user's own bound."""
+    """The kernel runs Algorithm 7 of DPSU, in which the radius of the ball is the user's own bound."""
     bounds = data.draw(st.lists(REACHES, min_size=len(users), max_size=len(users)))
     bits = PolicyGaussian().bits(cutoff)
     found = weights_of(PolicyGaussian(), users, RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits), 4), bounds)
@@ -66,7 +66,7 @@ def test_a_reach_of_1_is_the_published_step(users, cutoff):
 
 @pytest.mark.parametrize("rule", [Count(), PolicyLaplace()])
 def test_other_weightings_have_no_reach(rule):
-    """These weightings have no proof for individual bounds, so they are refused."""
+    """These weightings have no proof for individual bounds, so they are rejected."""
     with pytest.raises(InternalError, match="unequal bounds"):
         weights_of(rule, [[0]], RuleSetting(LIMIT, 2), [1])
 
@@ -87,8 +87,8 @@ def test_runs_equal_loops(users, wanted):
 
 @pytest.mark.parametrize("weighting", ["policy-gaussian", "weighted"])
 @pytest.mark.parametrize("limit", [3, 6, 20])
-def test_no_neighbours_lie_further_apart_than_the_reach_of_one(weighting, limit):
-    """The property holds for any bounds of other users, on thousands of pairs; the closest pair nearly attains it."""
+def test_no_neighbours_are_further_apart_than_the_bound_of_the_user(weighting, limit):
+    """The property is true for any bounds of other users, on thousands of pairs; the closest pair nearly attains it."""
     found = search_reaches(weighting, pairs=20_000, limit=limit, seed=limit)
     assert found.beyond < 1e-12
     assert found.closest > 0.999

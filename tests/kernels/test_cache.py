@@ -21,7 +21,7 @@ draw_contexts(np.ones(1, np.uint64), 3, np.array([0.5, 1.0, 1.0]), tree, (1e9, 0
 stats = getattr(draw_contexts, "stats", None)
 print(symbols.tolist(), sum(stats.cache_hits.values()) if stats else 0)
 """
-"""Draw five symbols, each 0 or 1, and print them and the number of cache hits: `sequences.py` calls `uniform.py`."""
+"""Draw five symbols, each 0 or 1, and print them and the number of cache hits; `sequences.py` calls `uniform.py`."""
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def edit(path, old, new):
 
 @pytest.mark.slow
 @pytest.mark.jit
-def test_an_edit_of_what_a_kernel_calls_is_seen(kernels):
+def test_an_edit_of_a_called_function_is_detected(kernels):
     """The next process uses cached code until another file changes."""
     kept = {"VOXPOP_JIT_CACHE": "1", "NUMBA_DISABLE_JIT": "0"}
     first, hits = drawn(kernels, **kept)
@@ -75,8 +75,8 @@ def test_without_our_stamp_the_edit_would_be_missed(kernels):
 @pytest.mark.jit
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"VOXPOP_JIT_CACHE": "0"}, {"NUMBA_DISABLE_JIT": "1"}], ids=str)
-def test_the_same_is_drawn_where_nothing_is_kept(kernels, settings):
-    """Without the cache, the draws are equal and no cache file is written."""
+def test_draws_are_the_same_without_a_cache(kernels, settings):
+    """Without the cache, the draws agree and no cache file is written."""
     settings = {"VOXPOP_JIT_CACHE": "1", "NUMBA_DISABLE_JIT": "0", **settings}
     symbols, hits = drawn(kernels, **settings)
     assert hits == 0
@@ -118,7 +118,7 @@ def run(kernels, settings, cwd=None, without=()):
 @pytest.mark.jit
 @pytest.mark.parametrize("home", ["/dev/null", "/nonexistent/home", "no"])
 def test_a_read_only_installation_without_a_home(kernels, tmp_path, home):
-    """Kernels are compiled once, in a folder that only this user can open, and one line says where."""
+    """Kernels are compiled once, in a folder that only this user can open, and one message names the folder."""
     settings = closed(kernels, tmp_path, HOME=home)
     if home == "no":
         del settings["HOME"]
@@ -141,7 +141,7 @@ def test_a_read_only_installation_without_a_home(kernels, tmp_path, home):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_code_is_not_loaded_from_folders_of_others(kernels, tmp_path):
-    """A temporary folder that others can write to, or that is a link, is not used; then nothing is kept."""
+    """A temporary folder that other users can write to, or that is a link, is not used; then nothing is cached."""
     settings = closed(kernels, tmp_path)
     own = tmp_path / "tmp" / f"voxpop-{os.geteuid()}"
     own.mkdir()
@@ -158,7 +158,7 @@ def test_code_is_not_loaded_from_folders_of_others(kernels, tmp_path):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_a_home_that_others_can_write_to(kernels, tmp_path):
-    """With a home such as /tmp, others could have made the folder from which numba loads code."""
+    """With a home such as /tmp, other users could have made the folder from which numba loads code."""
     (tmp_path / "home" / ".cache" / "numba").mkdir(parents=True)
     (tmp_path / "home" / ".cache" / "numba").chmod(0o777)
     settings = closed(kernels, tmp_path, HOME=str(tmp_path / "home"))

@@ -117,7 +117,7 @@ def test_pairs_belong_by_rule_or_by_name(need, estimates, further):
 @pytest.mark.jit
 @pytest.mark.parametrize("more", [0, 1])
 def test_more_pairs_than_numbers_are_said_to_be_too_many(more):
-    """The maximum number of pairs is numbered; one more is refused and does not reuse a number."""
+    """The maximum number of pairs is numbered; one more is rejected and does not reuse a number."""
     ids = np.arange((1 << 12) + 1 + more, dtype=np.int32)
     zeros = np.zeros(ids.size, np.int64)
     _, count = number_pairs(ids, ids.copy(), 1, 0, ids.size, zeros, zeros, 1 << 12)

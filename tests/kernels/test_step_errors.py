@@ -14,7 +14,7 @@ fifty.dps = 50
 
 
 def some_weights(rng, size, cutoff):
-    """Return weights of a user's items: random, equal, a unit or two below the cutoff, or with very small gaps."""
+    """Return weights of a user's items, which are random, equal, just below the cutoff, or with very small gaps."""
     kind = rng.integers(5)
     if kind == 0:
         return (rng.random(size) * cutoff).astype(np.int64)
@@ -71,7 +71,7 @@ def test_a_step_of_l1_descent_leaves_less_than_a_unit_per_item(top):
         assert int(steps.sum()) > setting.unit - size or (steps == gaps).all()
 
 
-def test_what_is_charged_is_small_and_grows_as_said():
+def test_the_charged_error_is_small():
     """At typical parameters, the charge is below 2e-5 over 2^33 users."""
     setting = RuleSetting(100, 2, bits_below(10.0))
     assert PolicyGaussian().sensitivity(setting) - 1 < 2e-5

@@ -60,7 +60,7 @@ def test_one_user_moves_the_histogram_by_at_most_one(name, norm, users, cutoff, 
 
 @given(users=bounded_users(), cutoff=CUTOFFS, data=st.data())
 def test_l1_descent_never_lowers_a_weight_when_a_user_joins(users, cutoff, data):
-    """In units, every item weighs at least as much with a user as without the user: the invariant of the l1 proof."""
+    """In units, every item weighs at least as much with a user as without; this is the invariant of the l1 proof."""
     extra = data.draw(st.integers(0, len(users) - 1))
     more = kernel_weights("policy-laplace", 1, users, cutoff)
     less = kernel_weights("policy-laplace", 1, [u for i, u in enumerate(users) if i != extra], cutoff)
@@ -69,7 +69,7 @@ def test_l1_descent_never_lowers_a_weight_when_a_user_joins(users, cutoff, data)
 
 @given(users=bounded_users())
 def test_additive_weights_do_not_depend_on_the_order_of_users(users):
-    """Integer sums are equal in every bit for any order of users."""
+    """Integer sums agree in every bit for any order of users."""
     for norm in (1, 2):
         assert kernel_weights("weighted", norm, users, 1.0) == kernel_weights("weighted", norm, users[::-1], 1.0)
 
@@ -77,7 +77,7 @@ def test_additive_weights_do_not_depend_on_the_order_of_users(users):
 @pytest.mark.parametrize(("name", "norm"), SOUND)
 @pytest.mark.parametrize("held", [1, 2, 5, 6])
 def test_novel_items_weigh_within_the_declared_bounds(name, norm, held):
-    """The weights of items held by only one user are at least `least`, and their sum (squared for l2) is at most 1."""
+    """The weights of items of only one user are at least `least`, and their sum (squared for l2) is at most 1."""
     weighting_rule = WEIGHTINGS[name]
     bits = weighting_rule.bits(3.0)
     novelty = weighting_rule.novelty(RuleSetting(LIMIT, norm, bits))

@@ -74,7 +74,7 @@ def forked(work: object, *arguments: object, **options: object) -> bool:
 
 
 def stopped(folder: Path, step: int, *, saving: bool) -> None:
-    """Run the job, and kill this process before its step `step`: an access to a file below the folder, or SQL."""
+    """Run the job, and kill this process before its step `step`, a file access below the folder or an SQL statement."""
     steps = 0
 
     def count() -> None:
@@ -88,7 +88,7 @@ def stopped(folder: Path, step: int, *, saving: bool) -> None:
             count()
 
     class Counted(sqlite3.Connection):
-        """A connection whose statements are steps."""
+        """A connection that counts its statements as steps."""
 
         def execute(self, *given: object) -> sqlite3.Cursor:
             count()

@@ -1,4 +1,4 @@
-"""One budget for several releases: all targets are reached, and the total is the budget without waste."""
+"""One budget for several releases, in which all targets are reached, and the total is the budget without waste."""
 
 import pytest
 
@@ -54,8 +54,8 @@ def test_the_error_of_counts_is_that_of_counts(parts):
     assert plan.guarantee.spend.mu <= composed.spend.mu * 1.001
 
 
-def test_aims_beyond_the_budget_are_refused():
-    """Aims beyond the budget, alone or in total, raise an error that states the required epsilon."""
+def test_targets_beyond_the_budget_are_rejected():
+    """A target that is beyond the budget, by itself or in total, raises an error that contains the required epsilon."""
     with pytest.raises(BudgetError, match='target of "words"'):
         vp.split_budget(BUDGET, {"words": vp.Target(vp.Items(max_items_per_user=100), users=5, per_user=100)})
     close = {name: vp.Target(error=5, counted_in_full=1) for name in ("a", "b", "c", "d")}
@@ -66,8 +66,8 @@ def test_aims_beyond_the_budget_are_refused():
 @pytest.mark.parametrize(
     "wrong", [{}, {"users": 3}, {"mechanism": vp.Items()}, {"error": 3, "users": 3}, {"error": 0.1}]
 )
-def test_aims_that_are_none_are_refused(wrong):
-    """An target that is empty, incomplete, double or below the rounding error raises an error."""
+def test_invalid_targets_are_rejected(wrong):
+    """A target that is empty, incomplete, double or below the rounding error raises an error."""
     with pytest.raises(InputError):
         vp.Target(**wrong)
     with pytest.raises(InputError, match="target for each release"):

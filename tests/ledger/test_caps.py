@@ -1,4 +1,4 @@
-"""The releases that a ledger accepts compose within its budget, and a release that it refuses exceeds its caps."""
+"""The releases that a ledger accepts compose within its budget, and a release that it rejects exceeds its caps."""
 
 import itertools
 from dataclasses import replace
@@ -104,7 +104,7 @@ def test_the_check_finds_the_mu_of_what_ran(monkeypatch):
     assert composed_delta(BUDGET.epsilon, accepted) > BUDGET.delta
 
 
-def test_the_check_finds_chances_that_are_left_out(monkeypatch):
+def test_the_check_finds_ignored_revealing_outcomes(monkeypatch):
     """A deliberately broken variant that ignores revealing outcomes accepts more than the budget."""
     monkeypatch.setattr(caps_module, "_chances", lambda guarantees: Fraction(0))
     accepted = run([Guarantee(0.5, 1e-7, spend=Expense(1e-7, 0.01))] * 60)
@@ -112,7 +112,7 @@ def test_the_check_finds_chances_that_are_left_out(monkeypatch):
 
 
 def test_the_check_finds_chances_of_one_side(monkeypatch):
-    """The probability of novel items alone, without the factor of the pair, is below that of its revealing outcomes."""
+    """Without the factor of the pair, the probability of novel items is below that of its revealing outcomes."""
     spend = Expense(1e-8, 0.8, two_sided=True)
     assert spend.hit / spend.novel == pytest.approx(1 / (2 * ndtr(-0.4)), rel=1e-9)
     whole = Guarantee(2, 1e-7, spend=spend)
@@ -150,7 +150,7 @@ def _small(count):
     return [Guarantee(0.5, 1e-9, spend=Expense(0.0, 0.1)) for _ in range(count)]
 
 
-def test_gaussian_releases_get_far_more_room_than_sums():
+def test_many_more_gaussian_releases_fit_than_by_sums():
     """Small Gaussian releases fit although the sum of their epsilons is several times the budget."""
     accepted = run(_small(120))
     assert sum(each.epsilon for each in accepted) > 3 * BUDGET.epsilon
@@ -200,7 +200,7 @@ def _random_release(random):
 
 
 def mu_for(epsilon, delta):
-    """Return the mu whose noise costs delta at epsilon."""
+    """Return the mu of the noise that costs delta at epsilon."""
     return 1 / gaussian_sigma(epsilon, delta)
 
 
@@ -259,7 +259,7 @@ def test_equal_parts_of_a_budget_fit_and_no_more(budget, each, number):
 
 @given(st.fractions(0, 1), st.fractions(0, 1))
 def test_numbers_that_differ_are_shown_with_different_digits(one, other):
-    """A message never says that 0.09091 is left and 0.09091 was requested."""
+    """A message never reports that 0.09091 is left and 0.09091 was requested."""
     shown = apart(one, other)
     assert (shown[0] == shown[1]) == (one == other)
 

@@ -32,13 +32,13 @@ def path(tmp_path):
 
 @pytest.fixture
 def account(path):
-    """Return an account of which no budget is spent."""
+    """Return an account with an unspent budget."""
     return vp.Ledger(path).open("posts", BUDGET, create=True)
 
 
 @pytest.fixture(scope="module")
 def corpus():
-    """Return a corpus of 500 users, half of whom hold each of two words."""
+    """Return a corpus of 500 users. Each of two words has half of the users."""
     return vp.read(pl.DataFrame({"who": range(500), "what": ["tea", "milk"] * 250}), user="who", items="what")
 
 
@@ -74,7 +74,7 @@ def test_phrases_and_sequences_are_charged(account):
 
 
 def test_too_much_is_refused_before_anything_runs(account):
-    """A request beyond the budget raises an error that states the remaining budget; no plan runs or is charged."""
+    """A request beyond the budget raises an error with the remaining budget; no plan runs or is charged."""
 
     def fail(data):
         raise AssertionError("ran")
@@ -94,7 +94,7 @@ def test_too_much_is_refused_before_anything_runs(account):
 
 @pytest.mark.parametrize(("error", "state"), [(KeyError, "failed"), (KeyboardInterrupt, "charged")])
 def test_a_release_that_fails_stays_charged(account, error, state):
-    """A failed release stays charged, because its output may have been seen.
+    """A failed release remains charged, because its output may have been seen.
 
     Only an error of the release itself can depend on its noise, so only such an error sets the state "failed".
     """
@@ -157,7 +157,7 @@ vp.Ledger(sys.argv[1]).account("posts").charge(vp.Guarantee(1, 1e-8), "killed")
     ],
 )
 def test_killed_while_writing(account, path, statement, when, charged):
-    """After a kill at any step of a transaction, the ledger is the old or new one, and nothing is left beside it."""
+    """After a kill at any step of a transaction, the ledger is the old or new one, and no other files remain."""
     account.charge(ONCE, "first")
     assert python(KILLED_WRITING, path, statement, when).returncode == -signal.SIGKILL
     assert len(account.entries) == charged
@@ -301,7 +301,7 @@ def test_a_shared_ledger_keeps_its_mode(account, path):
 
 
 def test_a_hard_link_is_refused(account, path):
-    """A second name of the file is refused, because an interrupted change could not be undone under both names."""
+    """A second name of the file is rejected, because an interrupted change could not be undone under both names."""
     os.link(path, path.with_name("other.ledger"))
     for call in (lambda: account.charge(ONCE, "x"), lambda: account.entries):
         with pytest.raises(LedgerError, match=r"hard link.*Remove the other name"):
@@ -356,7 +356,7 @@ def test_one_trace_of_a_lost_file_is_enough(account, path, left):
 
 
 def test_a_missing_marker_is_written_at_the_next_charge(account, path):
-    """A ledger whose creation was interrupted before the marker was written has one after its next charge."""
+    """If creation was interrupted before the marker was written, the next charge writes it."""
     marker = path.with_name(".team.ledger.exists")
     marker.unlink()
     account.charge(ONCE, "x")
@@ -402,7 +402,7 @@ def test_opening_again_keeps_the_budget(account, path):
         ("Stra\u00dfe", "STRASSE"),
     ],
 )
-def test_names_that_look_alike_are_one_account(path, name, other):
+def test_similar_names_are_one_account(path, name, other):
     """Names that differ in white space, case or Unicode normal form share one budget."""
     ledger = vp.Ledger(path)
     ledger.open(name, BUDGET, create=True).charge(ONCE, "x")
@@ -412,8 +412,8 @@ def test_names_that_look_alike_are_one_account(path, name, other):
     assert len(ledger.names) == 1
 
 
-def test_names_that_look_alike_are_told_apart_exactly(account, path):
-    """Of two accounts with names that look alike, an exact name is found; a name that matches both raises an error."""
+def test_similar_names_are_distinguished_exactly(account, path):
+    """Of two accounts with similar names, an exact name is found; a name that matches both raises an error."""
     with storage.changing(path) as datasets:
         datasets["posts "] = datasets["posts"]
     ledger = vp.Ledger(path)
@@ -423,7 +423,7 @@ def test_names_that_look_alike_are_told_apart_exactly(account, path):
 
 
 def test_a_spend_that_claims_less_than_its_pair_is_refused(account):
-    """A spend below its stated pair is refused: otherwise fifty releases of (2.9, 9e-7) would fit into (3, 1e-6)."""
+    """A spend below its own pair is rejected; otherwise fifty releases of (2.9, 9e-7) would fit into (3, 1e-6)."""
     for spend in (Expense(0.0, 0.0), Expense(1e-9, 0.1), Expense(1e-9, 0.0, two_sided=True)):
         forged = vp.Guarantee(2.9, 9e-7, spend=spend)
         for call in (lambda forged=forged: account.charge(forged, "x"), lambda forged=forged: account.fits(forged)):
@@ -452,14 +452,14 @@ def test_the_spend_of_every_plan_fits(account, name):
     ],
 )
 def test_what_cannot_be_charged(account, guarantee):
-    """Guarantees that are not private, have other neighbours or an invalid epsilon, and other objects are refused."""
+    """Guarantees that are not private, have other neighbours or an invalid epsilon, and other objects are rejected."""
     with pytest.raises(InputError):
         account.charge(guarantee, "x")
     assert account.entries == []
 
 
 def test_seeds_and_ledgers_exclude_each_other(account, corpus):
-    """A release with a seed has no privacy cost that an account could charge, so a ledger refuses it."""
+    """A release with a seed has no privacy cost that an account could charge, so a ledger rejects it."""
     with pytest.raises(InputError, match="seed"):
         vp.Items().release(corpus, vp.Budget(1, 1e-8), seed=1, ledger=account)
     assert account.entries == []
@@ -484,7 +484,7 @@ def test_nothing_private_is_kept(account, corpus, path):
 
 
 def test_an_entry_of_another_account_ends_nothing(account, path):
-    """It would replace the charge of the other account, whose budget would come back."""
+    """Otherwise, the entry would replace the charge of the other account and return that account's budget."""
     other = vp.Ledger(path).open("tags", BUDGET, create=True)
     small = [account.charge(vp.Guarantee(0.01, 0.0), "sums") for _ in range(2)]
     other.charge(vp.Guarantee(2, 1e-8), "sums")
@@ -504,7 +504,7 @@ def test_the_end_of_an_entry_keeps_its_charge(account):
 
 @pytest.mark.parametrize("epsilon", [0.29, 0.57, 1.15, 4.35, 0.295])
 def test_the_largest_epsilon_is_the_whole_budget_at_first(path, epsilon):
-    """Also where the quotient of doubles is below the whole number of steps."""
+    """This is also true if the quotient of doubles is below the whole number of steps."""
     whole = vp.Ledger(path).open("posts", vp.Budget(epsilon, 1e-6), create=True)
     assert whole.largest_epsilon(vp.Items(max_items_per_user=10), 1e-8) == round(epsilon * 1000) // 10 / 100
 

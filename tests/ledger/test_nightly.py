@@ -1,5 +1,6 @@
 """The examples of scheduled releases, killed and started again by cron, Airflow and Dagster, are charged once."""
 
+import datetime as dt
 import os
 import shutil
 import subprocess
@@ -26,6 +27,10 @@ AIRFLOW = """
 import pendulum
 from airflow.utils.state import DagRunState
 import airflow_dag
+from airflow.timetables.base import TimeRestriction
+first = TimeRestriction(earliest=pendulum.datetime(2026, 11, 1), latest=None, catchup=False)
+info = airflow_dag.nightly.timetable.next_dagrun_info(last_automated_data_interval=None, restriction=first)
+assert info.run_after == info.logical_date.add(days=1) <= pendulum.now("UTC"), info  # the day that has ended
 run = airflow_dag.nightly.test(logical_date=pendulum.datetime(2026, 11, 24))
 assert run.state == DagRunState.SUCCESS, run.state
 """
@@ -103,6 +108,20 @@ def test_cron(nightly, tmp_path):
         assert (done.returncode, done.stderr) == (0, "")
         assert f'Ledger: entry 1 of "posts", budget (3, 1e-06), run "{DAY}".' in done.stdout
         assert_charged_once(nightly, 2)
+
+
+@pytest.mark.skipif(shutil.which("sh") is None, reason="needs sh")
+def test_cron_takes_the_day_that_has_ended(tmp_path):
+    """Without an argument, the script passes the day before today in UTC to the job."""
+    command = tmp_path / "voxpop"
+    command.write_text('#!/bin/sh\necho "$DAY $@"\n')
+    command.chmod(0o755)
+    environment = {**os.environ, "NIGHTLY": str(tmp_path), "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    before = dt.datetime.now(dt.UTC).date()
+    done = subprocess.run([EXAMPLES / "nightly.sh"], env=environment, capture_output=True, text=True, check=True)
+    days = {before - dt.timedelta(days=1), dt.datetime.now(dt.UTC).date() - dt.timedelta(days=1)}
+    assert dt.date.fromisoformat(done.stdout.split()[0]) in days
+    assert done.stdout.split()[1:] == ["run", f"{EXAMPLES}/words.toml"]
 
 
 @pytest.mark.slow

@@ -21,13 +21,13 @@ ONCE = stopping.ONCE
 
 @pytest.fixture
 def account(tmp_path):
-    """Return an account of which no budget is spent."""
+    """Return an account with an unspent budget."""
     return vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(3, 1e-6), create=True)
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
-    """Return a home folder, in which results are kept if their target has no space."""
+    """Return a home folder, which keeps results if their target has no space."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
@@ -103,7 +103,7 @@ def test_an_interrupted_run_is_charged_once(account, tmp_path):
 
 
 def test_a_finished_run_never_runs_again(account):
-    """A finished run does not run again: if its result was saved or returned, an unknown person may have it."""
+    """A finished run does not run again, because its saved or returned result may have been seen."""
     plan = planned(ONCE, stopping.release)
     plan.release(None, ledger=account.run("monday"))
     with pytest.raises(LedgerError, match=r'Run "monday" of "posts" is finished: its result was returned or saved'):
@@ -131,7 +131,7 @@ def test_an_error_of_the_release_ends_its_run(account, tmp_path):
 
 @pytest.mark.parametrize("other", [vp.Guarantee(2, 1e-8), vp.Guarantee(1, 1e-9), vp.Guarantee(0.5, 1e-8)])
 def test_a_repeated_run_has_the_same_budget(account, other):
-    """A repeated run with another guarantee or mechanism is another release, and is refused."""
+    """A repeated run with another guarantee or mechanism is another release, and is rejected."""
     interrupted(account.run("monday"))
     with pytest.raises(InputError, match=r"was charged for test with \(1, 1e-08\)-DP"):
         planned(other, interrupt).release(None, ledger=account.run("monday"))
@@ -294,7 +294,7 @@ def test_a_repeated_job_saves_the_kept_result(account, disk, home):
 
 
 def test_a_result_that_no_disk_can_keep_is_lost(account, tmp_path, monkeypatch):
-    """The size of a result can depend on the noise, so a run whose result cannot be kept does not start again."""
+    """The size of a result can depend on the noise, so a run does not start again if its result cannot be kept."""
 
     def full(folder, **_):
         raise OSError(28, "No space left on device")
@@ -328,7 +328,7 @@ def test_an_output_that_appears_meanwhile(account, tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")
 def test_a_folder_that_cannot_be_written_is_refused_first(account):
-    """A folder that cannot be written to is refused before a charge."""
+    """A folder that cannot be written to is rejected before a charge."""
     with pytest.raises(ReleaseError, match="/proc"):
         planned(ONCE, interrupt).release(None, ledger=account.run("monday", save_to="/proc/nowhere/words"))
     assert account.entries == []
@@ -379,7 +379,7 @@ def test_a_path_that_cannot_be_used_is_refused(tmp_path, name):
 
 
 def test_no_room_after_a_first_charge_of_everything(account):
-    """The refusal does not name a sum of which nothing was requested."""
+    """The error does not name a sum if nothing was requested."""
     account.charge(vp.Guarantee(account.budget.epsilon, account.budget.delta), "all of it")
     with pytest.raises(BudgetError, match=r"first charge .* leaves no room") as refused:
         account.charge(vp.Guarantee(0.001, 0), "x")

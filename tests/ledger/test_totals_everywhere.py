@@ -1,4 +1,4 @@
-"""A charged result states the budget of its ledger as the total, in the same numbers by every route."""
+"""In a charged result, the total is the budget of its ledger, in the same numbers by every route."""
 
 import json
 from dataclasses import replace
@@ -34,7 +34,7 @@ def corpus(table):
 
 
 def told(capsys, *call):
-    """Return what a command prints."""
+    """Return the output of a command."""
     assert main([str(each) for each in call]) == 0
     return capsys.readouterr().out
 
@@ -90,7 +90,7 @@ def test_two_ledgers_are_two_budgets(account, corpus, tmp_path):
 
 
 def test_another_ledger_at_the_same_path_is_another_budget(account, corpus, tmp_path):
-    """Such as on another machine: a path does not tell ledgers apart."""
+    """This can be a ledger on another machine, because a path does not distinguish ledgers."""
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     for each in tmp_path.glob("*team.ledger*"):
         each.unlink()
@@ -104,7 +104,7 @@ def test_a_ledger_that_was_moved_is_one_budget(account, corpus, tmp_path):
     assert words.count(corpus, vp.Budget(0.5, 1e-8), ledger=moved).total.adaptive.epsilon == 3
 
 
-def test_what_a_server_saw_stays_in_the_total(account):
+def test_the_sums_of_a_server_remain_in_the_total(account):
     """Signed documents take the model of trust from it."""
     seen = vp.Guarantee(1, 1e-8, server_view="the server saw sums")
     assert total_of([(seen, None), (vp.Guarantee(1, 0.0), None)]).adaptive.server_view == seen.server_view
@@ -118,8 +118,8 @@ def test_a_federated_result_is_signed_as_federated(corpus, tmp_path):
     assert 'model_name: "Federated"' in registry_record(federated)
 
 
-def test_a_budget_that_does_not_cover_its_results_is_no_total(account, corpus, tmp_path):
-    """Such as one that was edited: the result counts as if nothing was charged, and the folder is refused."""
+def test_a_budget_below_its_results_is_not_a_total(account, corpus, tmp_path):
+    """If the budget was edited, for example, the result counts as uncharged, and the folder is rejected."""
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     small = replace(words.metadata.ledger, budget=vp.Budget(0.1, 1e-9))
     forged = words.with_ledger_entry(small)
@@ -158,7 +158,7 @@ def _reserved(account, plan, times):
     return True
 
 
-def test_what_a_reserve_pays_for_fits(account):
+def test_releases_of_a_reserve_fit(account):
     """A release fits by a reserve of its mechanism only, and the largest epsilon is at least the reserved one."""
     small = vp.Items().plan(vp.Budget(0.5, 1e-8))
     most = next(times for times in range(200, 0, -1) if _reserved(account, small, times))
@@ -197,7 +197,7 @@ def test_no_reserve_for_a_series(account):
     assert account.entries == []
 
 
-def test_why_the_second_total_is_smaller_is_said_only_where_it_is(account, corpus):
+def test_the_smaller_second_total_is_explained_only_if_it_occurs(account, corpus):
     """One result has no sum; two have one."""
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     assert words.total.reason == ""

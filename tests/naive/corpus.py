@@ -33,7 +33,7 @@ def words(text: str) -> list[str]:
         before, after = outside[place - 1 : place], outside[place + 1 : place + 2]
         if place in borders and (is_unspaced(before) or is_unspaced(character)):
             found.append("")
-        # The next character, or nothing if ICU cuts before it.
+        # The next character, or an empty string if ICU cuts before it.
         following = "" if place + 1 in borders and (is_unspaced(character) or is_unspaced(after)) else after
         if not belongs(character, found[-1], following):
             found.append("")

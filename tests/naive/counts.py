@@ -9,12 +9,12 @@ Gram = tuple[str, ...]
 
 
 def held_by(user: Documents, length: int) -> set[Gram]:
-    """Return the distinct grams of one length that a user holds."""
+    """Return the distinct grams of one length in the documents of a user."""
     return {tuple(doc[i : i + length]) for doc in user for i in range(len(doc) - length + 1)}
 
 
 def holders(users: Sequence[Documents], grams: Sequence[Gram], limits: Sequence[int]) -> dict[Gram, float]:
-    """Return the weight of each gram: one from each user of it, less from users who hold more grams than the limit."""
+    """Return the weight of each gram, which is one per user, and less from users with more grams than the limit."""
     weights = dict.fromkeys(grams, 0.0)
     for user in users:
         for length, limit in enumerate(limits, start=1):

@@ -8,11 +8,11 @@ class Setting(NamedTuple):
     """The public values.
 
     Attributes:
-        chances: probability that a candidate without users reaches each cutpoint.
-        reference: the cutpoint below which candidates are counted.
-        prices: rising.
-        share: spurious grams allowed for each released gram.
-        spare: spurious grams allowed in addition.
+        chances: The probability that a candidate without users reaches each cutpoint.
+        reference: The cutpoint below which candidates are counted.
+        prices: The possible prices in increasing order.
+        share: The number of spurious grams allowed for each released gram.
+        spare: The number of spurious grams allowed in addition.
     """
 
     chances: Sequence[float]
@@ -28,7 +28,7 @@ class Setting(NamedTuple):
 
 
 Band = Sequence[int]
-"""The level of every candidate: the number of cutpoints that it reaches."""
+"""The level of every candidate, which is the number of cutpoints that it reaches."""
 
 
 def reached(band: Band, cutpoint: int) -> int:
@@ -52,7 +52,7 @@ def allowed_for(band: Band, setting: Setting, charge: float) -> float:
     """Return the spurious grams that a band may add at a price, by the rule."""
     own = taken(band, setting, charge)
     alone = setting.each * (below(band, setting) + 1) * [*setting.chances, 0.0][own]
-    # Levels at which one more gram would be selected, if all else is equal and the estimate is one lower.
+    # Levels at which one more gram would be selected if only the estimate were one lower.
     for level, chance in enumerate(setting.chances):
         values = [
             reached(band, i) + (i <= level) - charge * setting.each * below(band, setting) * each
@@ -74,7 +74,7 @@ def chosen(bands: Sequence[Band], setting: Setting) -> list[int]:
 
 
 def charged(bands: Sequence[Band], setting: Setting) -> list[float]:
-    """Return the charge of each band: each candidate below the reference is tried at every level that it may get."""
+    """Return the charge of each band, for which each candidate below the reference is tried at every possible level."""
     found = []
     for number, band in enumerate(bands):
         total = 0.0

@@ -47,6 +47,6 @@ def most_frequent(words: Counter[str]) -> str:
 
 
 def by_share(words: Counter[str], draw: int) -> str:
-    """Return the word at a draw of 64 bits, with words in order and as likely as they are frequent."""
+    """Return the word at a draw of 64 bits, with words in order and probabilities proportional to frequencies."""
     ordered = sorted(words.elements(), key=str.encode)
     return ordered[draw * len(ordered) >> 64]

@@ -14,12 +14,12 @@ def worst_case(epsilon: float, corners: Sequence[tuple[float, float]]) -> float:
     """Return the largest delta of strategies that remain in one of several corners, by optimal stopping.
 
     A strategy spends mu^2 in small steps and looks at the loss after each. At any time it may spend the epsilon of the
-    corner that still has room, all of which then adds to the loss. Functions of the loss are convex, so linear
+    corner that still has room, and the whole epsilon then adds to the loss. Functions of the loss are convex, so linear
     interpolation between the nodes bounds them from above.
 
     Args:
         epsilon: The epsilon at which delta is computed.
-        corners: The caps on epsilon, which fall, and on mu^2, which grow.
+        corners: The caps on epsilon, in decreasing order, and on mu^2, in increasing order.
     """
     last = math.sqrt(corners[-1][1])
     top = epsilon + max(2.0, 6 * last)
@@ -33,7 +33,7 @@ def worst_case(epsilon: float, corners: Sequence[tuple[float, float]]) -> float:
 
 
 def _after(value: np.ndarray, step: float, square: float) -> np.ndarray:
-    """Return the expected value after Gaussian noise of this mu^2, whose loss has mean mu^2 / 2 and variance mu^2."""
+    """Return the expected value after Gaussian noise of this mu^2. Its loss has mean mu^2 / 2 and variance mu^2."""
     if square < 1e-14:
         return value
     spread = math.sqrt(square)

@@ -1,8 +1,8 @@
-"""Reference implementation of n-gram extraction: Algorithm 1 of DPNE with tuples, sets and loops, and guided pruning.
+"""Reference implementation of n-grams by Algorithm 1 of DPNE with tuples, sets and loops, and guided pruning.
 
-Guided pruning uses fractions. A user is a list of documents, a document a list of tokens. DPNE = Kim et al.,
-"Differentially Private n-gram Extraction" (2021). Where the paper is wrong, `docs/privacy/errata.md` lists the
-differences.
+Guided pruning uses fractions. A user is a list of documents, and a document is a list of tokens. DPNE = Kim et al.,
+"Differentially Private n-gram Extraction" (2021). `docs/privacy/errata.md` lists the differences from the paper if the
+paper is wrong.
 """
 
 from fractions import Fraction

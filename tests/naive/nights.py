@@ -1,4 +1,4 @@
-"""Reference implementation of a series in loops over dicts: the nights of docs/privacy/series.md."""
+"""Reference implementation of a series in loops over dicts, with the nights of docs/privacy/series.md."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class Nights:
         return int(noisy_cells(np.zeros(1, np.int64), plan.sigmas[night - 1], 1 << plan.bits, plan.cell, draws)[0])
 
     def run(self, rows, night):
-        """Run a night: `rows` has a list of words for each user key, or is None for a night without a run."""
+        """Run one night. `rows` has a list of words for each user key, or is None for a night without a run."""
         plan = self.plan
         for user, words in (rows or {}).items():
             mine, fresh = self.pools.setdefault(user, {}), []

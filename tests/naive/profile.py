@@ -1,4 +1,4 @@
-"""Reference implementation of typed keys and cover in plain Python: rows are dicts, keys are tuples."""
+"""Reference implementation of typed keys and cover in plain Python, in which rows are dicts and keys are tuples."""
 
 from collections import Counter
 from fractions import Fraction

@@ -1,6 +1,6 @@
-"""Reference implementation of heavy hitters: one client for each user, and a server that counts votes.
+"""Reference implementation of heavy hitters, with one client for each user, and a server that counts votes.
 
-A client votes for one prefix in a round. A user who voted for all live prefixes would be counted several times, and the
+A client votes for one prefix per round. A user who voted for all live prefixes would be counted several times, and the
 guarantee would be wrong by a factor (`tests/privacy/trie/test_laws.py`).
 """
 
@@ -22,10 +22,10 @@ class Client:
     """The private data of one user.
 
     Attributes:
-        key: a function of only the user's id; it determines the draws of the user.
-        words: the words of the user with their counts, in the order of their symbols; none is too long or empty.
-        twin: number of earlier users with the same key. Without it, users with the same key would be sampled together,
-            and one of them could learn about another.
+        key: A function of only the user's id, which determines the draws of the user.
+        words: The words of the user with their counts, in the order of their symbols; none is too long or empty.
+        twin: The number of earlier users with the same key. Without it, users with the same key would be sampled
+            together, and one of them could learn about another.
     """
 
     key: int
@@ -37,29 +37,29 @@ class Client:
 
 
 def client_of(key: int, counts: Mapping[Word, int], rules: Rules, twin: int = 0) -> Client:
-    """Return a client with the words that fit the rules.
+    """Return a client with the words that satisfy the rules.
 
     Args:
-        key: of the user.
-        counts: number of occurrences of each word.
-        rules: the public rules; words that are too long together with their end mark are left out.
-        twin: see `Client`.
+        key: The key of the user.
+        counts: The number of occurrences of each word.
+        rules: The public rules. Words that are too long together with their end mark are omitted.
+        twin: The number of earlier users with the same key, as in `Client`.
     """
     fitting = {word: count for word, count in counts.items() if count > 0 and 0 < len(word) <= rules.longest}
     return Client(key, tuple(sorted(fitting.items())), twin)
 
 
 def cast_vote(client: Client, trie: Trie, rules: Rules, secret: "Secret") -> Prefix | None:
-    """Return the prefix that a sampled client votes for in the next round, or None for no vote.
+    """Return the prefix that a sampled client votes for in the next round, or None if the client does not vote.
 
     The client picks one of its words. If the prefix of the word is live in the trie, the client votes for that prefix
-    and the next symbols of the word. If not, or if the word has already ended, the client does not vote.
+    and the next symbols of the word. Otherwise, or if the word has already ended, the client does not vote.
 
     Args:
-        client: the device.
-        trie: the trie before the round.
-        rules: the public rules.
-        secret: determines the choice of the word if the user has several.
+        client: The device.
+        trie: The trie before the round.
+        rules: The public rules.
+        secret: The secret, which determines the choice of the word if the user has several.
     """
     word = _chosen_word(client, trie.rounds, rules, secret)
     # A user votes for one prefix, so the user is in one factor of the product of the round
@@ -74,9 +74,10 @@ def _chosen_word(client: Client, rounds: int, rules: Rules, secret: "Secret") ->
     if not client.words:
         return None
     if rules.words == "one":
-        # The first of the most frequent words, in the order of symbols: public, and the same on every engine.
+        # The first of the most frequent words, in the order of symbols, which is public and the same on every engine.
         return max(client.words, key=lambda entry: entry[1])[0]
-    # floor(draw * total / 2^64): separate in every round, with each word as likely as it is frequent.
+    # floor(draw * total / 2^64), which is separate in every round. The probability of each word is proportional to its
+    # frequency.
     place = _draw(client, f"word/round {rounds + 1}", secret) * sum(count for _, count in client.words) >> 64
     ends = accumulate(count for _, count in client.words)
     return next(word for (word, _), end in zip(client.words, ends, strict=True) if place < end)
@@ -84,28 +85,28 @@ def _chosen_word(client: Client, rounds: int, rules: Rules, secret: "Secret") ->
 
 def _draw(client: Client, purpose: str, secret: "Secret") -> int:
     """Return 64 bits for this client and purpose."""
-    # By key and twin number: two users of one key must not share a draw (docs/privacy/heavy-hitters.md,
-    # "Conditions").
+    # The draw depends on key and twin number, because two users of one key must not share a draw
+    # (docs/privacy/heavy-hitters.md, "Conditions").
     return int(secret.draws(purpose, np.array([client.key], np.uint64), client.twin)[0, 0])
 
 
 def votes_cast(key: int, twin: int, rounds: int, rules: Rules, secret: "Secret") -> int:
-    """Return the number of votes of a user in the round after `rounds` rounds: 0 if the user is not sampled.
+    """Return the number of votes of a user in the round after `rounds` rounds, which is 0 if the user is not sampled.
 
     Args:
-        key: of the user.
-        twin: number of earlier users with the same key.
-        rounds: number of completed rounds.
-        rules: the public rules, with Bernoulli sampling.
-        secret: of the run.
+        key: The key of the user.
+        twin: The number of earlier users with the same key.
+        rounds: The number of completed rounds.
+        rules: The public rules, with Bernoulli sampling.
+        secret: The secret of the run.
 
     Returns:
-        At least x votes with exactly the probability that `rules.ballot` states for x, for ideal bits.
+        At least x votes with exactly the probability that `rules.ballot` gives for x, for ideal bits.
     """
     high, low = secret.draws(f"sample/round {rounds + 1}", np.array([key], np.uint64), twin)[0]
     # The draw has 128 bits; it is below bar x with exactly P(X >= x) rounded down to 2^-128.
     draw = int(high) << 64 | int(low)
-    # Bars fall, so the number of bars above one draw has the law of X.
+    # Bars decrease, so the number of bars above one draw has the law of X.
     return sum(draw < bar for bar in rules.bars)
 
 
@@ -113,9 +114,9 @@ def count_votes(votes: Iterable[tuple[Prefix, int] | None], trie: Trie, rules: R
     """Count the votes that extend a live prefix, and ignore missing and invalid votes.
 
     Args:
-        votes: for each user a prefix and the number of votes for it, or None.
-        trie: the trie before the round.
-        rules: the public rules.
+        votes: The prefix and the number of votes for it of each user, or None.
+        trie: The trie before the round.
+        rules: The public rules.
     """
     counts: Counter[Prefix] = Counter()
     for vote in votes:
@@ -129,9 +130,9 @@ def run_protocol(clients: Sequence[Client], rules: Rules, secret: "Secret") -> T
     """Run every round with Bernoulli sampling.
 
     Args:
-        clients: one per user.
-        rules: the public rules.
-        secret: of the run.
+        clients: The clients, one per user.
+        rules: The public rules.
+        secret: The secret of the run.
 
     Returns:
         The final trie.
@@ -146,12 +147,12 @@ def run_protocol(clients: Sequence[Client], rules: Rules, secret: "Secret") -> T
 def round_votes(
     clients: Iterable[Client], trie: Trie, rules: Rules, secret: "Secret"
 ) -> list[tuple[Prefix, int] | None]:
-    """Return the vote of each client in the next round: its prefix and the number of votes for it, or None."""
+    """Return the vote of each client in the next round, as its prefix and the number of votes for it, or None."""
     return [_said(client, trie, rules, secret) for client in clients]
 
 
 def _said(client: Client, trie: Trie, rules: Rules, secret: "Secret") -> tuple[Prefix, int] | None:
-    # The number of votes is drawn before the word: it must not depend on the word.
+    # The number of votes is drawn before the word, because it must not depend on the word.
     votes = votes_cast(client.key, client.twin, trie.rounds, rules, secret)
     prefix = cast_vote(client, trie, rules, secret) if votes else None
     return None if prefix is None else (prefix, votes)

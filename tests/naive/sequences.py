@@ -9,7 +9,7 @@ ROOT = ()
 
 
 def truncate(tokens, alphabet, max_length):
-    """Leave out tokens that are not in the alphabet, then keep the first `max_length`."""
+    """Remove tokens that are not in the alphabet, then keep the first `max_length`."""
     return [token for token in tokens if token in alphabet][:max_length]
 
 
@@ -27,7 +27,7 @@ def count_grams(sequences, longest):
 
 
 class Node:
-    """A gram whose continuations were counted with noise."""
+    """A gram with noisy counts of its continuations."""
 
     def __init__(self, gram, share, spent, height):
         self.gram, self.share, self.spent, self.height = gram, share, spent, height
@@ -41,7 +41,7 @@ class Node:
 
 
 def explore(sequences, alphabet, max_length, max_gram, epsilon, noise, keep_all=True, fixed_threshold=None):
-    """Return all nodes that released a symbol, by gram: theory A.2 to A.4, level by level.
+    """Return all nodes that released a symbol, by gram, as in theory A.2 to A.4, level by level.
 
     `noise(number, symbol number, share)` returns the noise; nodes are numbered level by level in order of their grams.
     """
@@ -157,11 +157,13 @@ def draw_together(chances, ends, copies, numbers, start):
     """Draw sequences step by step, all of them in the order of their histories, with the latest symbol first.
 
     Args:
-        chances: returns the context of a history, and the probabilities of symbols and of the end after it.
-        ends: factor of the odds of an end, by length.
-        copies: weight of the probabilities against one earlier symbol, and probability of a copy of the latest symbol.
-        numbers: one function per sequence that returns its next uniform number.
-        start: returns the next uniform number for all sequences.
+        chances: A function that returns the context of a history, and the probabilities of symbols and of the end after
+            it.
+        ends: The factor of the odds of an end, by length.
+        copies: The weight of the probabilities against one earlier symbol, and the probability of a copy of the latest
+            symbol.
+        numbers: One function per sequence, which returns its next uniform number.
+        start: A function that returns the next uniform number for all sequences.
     """
     drawn, going, golden = [[] for _ in numbers], list(range(len(numbers))), (5**0.5 - 1) / 2
     for factor in ends:

@@ -1,4 +1,4 @@
-"""Reference implementation of the accountant: exact laws of small cases and hockey-stick divergences without a grid."""
+"""Reference implementation of the accountant, with exact laws of small cases and hockey-stick divergences, no grid."""
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -24,7 +24,7 @@ def chances_of_votes(ballot: Ballot) -> list[Fraction]:
 
 @cache
 def votes_law(holders: int, ballot: Ballot) -> tuple[Fraction, ...]:
-    """Return the law of the sum of the votes of all holders, with one entry for theta and more."""
+    """Return the law of the sum of the votes of all users of a word, with one entry for theta and more."""
     law = [Fraction(1)] + [Fraction(0)] * ballot.theta
     for _ in range(holders):
         after = [Fraction(0)] * (ballot.theta + 1)
@@ -42,7 +42,7 @@ def survives(holders: int, ballot: Ballot) -> float:
 
 
 def one_word_path(factor: float, others: Iterable[int], ballot: Ballot, added: bool) -> float:
-    """Return delta for one word whose prefixes have these numbers of other users, round by round."""
+    """Return delta for one word, given the number of other users of its prefix in each round."""
     first = other = 1.0
     total = 0.0
     for k in others:
@@ -60,7 +60,7 @@ def worst_one_word(factor: float, most: int, rounds: int, ballot: Ballot, added:
 
 
 def worst_many_words(factor: float, most: int, rounds: int, ballot: Ballot, added: bool) -> float:
-    """Return delta of the worst adversary, which picks a prefix in each round given the survivors, without a grid."""
+    """Return delta of the worst adversary, who picks a prefix in each round given the survivors, without a grid."""
 
     def value(first: float, other: float, left: int) -> float:
         if left == 0:
@@ -92,7 +92,7 @@ class Chosen:
 
 
 def honest(client: Client, trie: Trie, rules: Rules) -> Votes:
-    """Return the possible votes of the real client: one vote, for any of its words."""
+    """Return the possible votes of the real client, which casts one vote, for any of its words."""
     total = sum(count for _, count in client.words)
     if rules.words == "one" or total == 0:
         vote = cast_vote(client, trie, rules, Chosen(0.0))
@@ -156,5 +156,5 @@ def _one_round(clients, trie, rules, samples, says):
 
 
 def hockey_stick(first: Law, other: Law, factor: float) -> float:
-    """Return the least delta with which the first law is within a factor of the other."""
+    """Return the smallest delta with which the first law is within a factor of the other."""
     return sum(max(0.0, chance - factor * other.get(trie, 0.0)) for trie, chance in first.items())

@@ -1,4 +1,4 @@
-"""Tests of words in adaptive rounds before longer grams: both spends add up, and the planned rounds run."""
+"""Tests of words in adaptive rounds before longer grams. Both spends add up, and the planned rounds run."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ def test_rounds_and_what_follows_add_up_to_the_budget(budget, fields):
     assert gaussian_delta(budget.epsilon, (first.square + plan.later) ** 0.5) < budget.delta
     if plan.mechanism.max_length > 1:
         assert first.square < plan.later
-        # Broken variants: later lengths without a deduction for the rounds, and rounds with too little noise.
+        # Broken variants, in which later lengths do not deduct the rounds, or rounds have too little noise.
         assert spent(plan, first, first.square + plan.later) > 1.02 * budget.delta
         louder = replace(first, first_round=replace(first.first_round, scale=first.first_round.scale / 3))
         assert spent(plan, louder, plan.later) > budget.delta
@@ -61,8 +61,8 @@ def test_words_are_those_of_the_planned_rounds():
     assert ("old", "red", "barn") in {tuple(gram) for gram in release.each_gram()}
 
 
-def test_the_plan_says_how_words_come_out():
-    """The text and the numbers of the plan show the rounds, one row for each."""
+def test_the_plan_shows_the_rounds_of_words():
+    """The text and the numbers of the plan show the rounds, with one row for each."""
     plan = vp.NGrams(max_length=2, max_phrases_per_user=100).plan(vp.Budget(1, 1e-6))
     assert "length 1 comes in 21 adaptive rounds" in str(plan)
     squares = [row["scale"] ** -2 for row in plan.to_dict()["passes"]]

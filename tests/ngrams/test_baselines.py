@@ -1,4 +1,4 @@
-"""Tests of the paper's baselines: set union over all grams, without pruning."""
+"""Tests of the paper's baselines, which are set unions over all grams, without pruning."""
 
 import pytest
 from benchmarks.baselines.all_grams import AllGrams, dpsu_all, dpsu_even, dpsu_single

@@ -1,4 +1,4 @@
-"""Tests of candidates: membership, count and list agree with an enumeration of all extensions."""
+"""Tests of candidates. Membership, count and list agree with an enumeration of all extensions."""
 
 from fractions import Fraction
 
@@ -91,7 +91,7 @@ def test_pruned_candidates_are_exactly_those_whose_forecast_reaches_the_level(da
 
 
 def test_estimates_are_never_zero_and_capped():
-    """So products of estimates are positive and do not overflow."""
+    """Products of estimates are therefore positive and do not overflow."""
     estimates = Estimates(np.array([-50, 0, 3, 2**40]), cell=0.5)
     assert estimates.capped.tolist() == [1, 1, 3, 2**36]
     assert Estimates(np.array([-7]), cell=1.0).total == 1
@@ -99,7 +99,7 @@ def test_estimates_are_never_zero_and_capped():
 
 @pytest.mark.parametrize("weight", [0.1, 1.0, 2.5, 1e300])
 def test_a_level_stands_for_at_least_the_weight(weight):
-    """A level is rounded up, and capped where products would overflow."""
+    """A level is rounded up, and capped if products would overflow."""
     valid = Candidates.all_valid(Grams.of_tokens(2), 2, single=False)
     estimates = Estimates(np.array([5, 6]), cell=0.25)
     forecast = Forecast.of(valid, estimates, np.array([11, 11]), 0.25)

@@ -41,7 +41,7 @@ bands = st.lists(st.lists(st.integers(0, len(CHANCES)), min_size=1, max_size=9),
 
 
 @pytest.mark.parametrize("reference", REFERENCES)
-def test_cutpoints_and_charges_are_those_of_the_naive_twin(reference, monkeypatch):
+def test_cutpoints_and_charges_equal_the_reference_implementation(reference, monkeypatch):
     """The reference implementation tries every level of every candidate, and repeats the whole choice."""
     set_reference(monkeypatch, reference)
 
@@ -66,12 +66,12 @@ def outcomes(empty):
 
 
 def means(empty, held, rule):
-    """Return means over all outcomes: spurious grams, charges, and the charges for the chosen cutpoints only.
+    """Return means over all outcomes of spurious grams, of charges, and of the charges for only the chosen cutpoints.
 
     Args:
-        empty: number of candidates without users, by band.
-        held: levels of the other candidates, by band.
-        rule: share and spare.
+        empty: The number of candidates without users, by band.
+        held: The levels of all other candidates, by band.
+        rule: The share and the spare.
     """
     spurious = charged = by_cutpoint = 0.0
     for found in product(*(outcomes(each) for each in empty)):
@@ -89,7 +89,7 @@ def means(empty, held, rule):
 @pytest.mark.parametrize("reference", REFERENCES)
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("empty", [(8,), (4, 5), (1, 6), (2, 2, 2)], ids=str)
-def test_where_nobody_holds_any_the_charge_is_what_comes_out(empty, rule, reference, monkeypatch):
+def test_without_users_the_mean_charge_is_the_mean_of_spurious_grams(empty, rule, reference, monkeypatch):
     """The mean charge over all outcomes, weighted by probability, is exactly the mean of spurious grams."""
     set_reference(monkeypatch, reference)
     spurious, charged, _ = means(empty, [[]] * len(empty), rule)
@@ -100,8 +100,8 @@ def test_where_nobody_holds_any_the_charge_is_what_comes_out(empty, rule, refere
 @pytest.mark.parametrize("reference", REFERENCES)
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("held", [([0, 0, 1, 2, 3, 3, 3], []), ([0] * 7 + [1], [3] * 9)], ids=str)
-def test_where_some_are_held_the_charge_is_no_less_than_what_comes_out(held, rule, reference, monkeypatch):
-    """The held candidates have few or many users, and low or high levels."""
+def test_with_users_the_mean_charge_is_at_least_the_mean_of_spurious_grams(held, rule, reference, monkeypatch):
+    """The candidates with users have few or many of them, and low or high levels."""
     set_reference(monkeypatch, reference)
     spurious, charged, _ = means((4, 3), held, rule)
     assert charged >= spurious - 1e-12

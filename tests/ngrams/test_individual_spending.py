@@ -1,4 +1,4 @@
-"""Tests of extractions with individual budgets: public values, refused inputs and the second-chance pass."""
+"""Tests of extractions with individual budgets, with public values, rejected inputs and the second-chance pass."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def read(table):
 
 
 def public_numbers(users):
-    """Return the plans after two releases: of a collection, and of a larger one with the weights of the first."""
+    """Return the plans after two releases, of a collection, and of a larger one with the weights of the first."""
     table = crowd()
     more = pl.concat([table, table.with_columns(pl.col("who") + 10_000).head(users)])
     watched = Watched(read(table))
@@ -87,14 +87,14 @@ def published_payers(step, left):
 
 @pytest.mark.jit
 @pytest.mark.parametrize("leak", [priced_by_leftovers, published_payers])
-def test_what_users_spent_is_seen_where_it_leaks(monkeypatch, leak):
+def test_leaks_of_payments_are_detected(monkeypatch, leak):
     """The comparison above detects broken variants in which a public number depends on payments."""
     with_leak(monkeypatch, leak)
     one, other = public_numbers(180)
     assert one != other
 
 
-def test_a_release_says_what_ran():
+def test_the_plan_of_a_release_lists_the_executed_passes():
     """The plan lists screening votes, votes and the second-chance pass, with noise and expected spurious grams."""
     release = INDIVIDUAL.release(read(crowd()), BUDGET, seed=2)
     ran, second = release.plan.ran, release.plan.second_chance
@@ -117,7 +117,7 @@ def test_a_release_says_what_ran():
 
 @pytest.mark.jit
 def test_every_part_of_a_phrase_is_released_after_the_sweep():
-    """The second-chance pass adds only grams whose parts are already released."""
+    """The second-chance pass adds only grams with parts that are already released."""
     for seed in range(4):
         grams = {tuple(gram) for gram in INDIVIDUAL.release(read(crowd()), BUDGET, seed=seed)}
         assert all(gram[:-1] in grams and gram[1:] in grams for gram in grams if len(gram) > 1)
@@ -132,7 +132,7 @@ def test_one_length_has_nothing_to_pay_for():
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9, 32])
 def test_prices_leave_something_or_use_all(length):
-    """With 5 lengths or more, charges use the whole budget after length 1; else the second-chance pass has a rest."""
+    """With 5 lengths or more, charges use the whole budget after length 1; with fewer, some budget remains."""
     found = usual_charges((1.0,) * length)
     assert len(found) == length - 1
     assert sum(found) == pytest.approx(1.0) if length >= 5 else sum(found) <= 0.53
@@ -146,7 +146,7 @@ def test_equal_values_change_no_price(length):
 
 @pytest.mark.jit
 @pytest.mark.parametrize("values", [[0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 10, 10], [0, 1e6, 0, 0, 1e-6], [1, 4, 1], [0, 1]])
-def test_values_move_prices_and_starve_no_length(values):
+def test_values_change_charges_within_bounds(values):
     """A length with all the value gets most; each length keeps a third of its usual charge, and the cap is the same."""
     usual, valued = usual_charges((1.0,) * len(values)), usual_charges(worths_of(values))
     assert all(one >= LEAST_SHARE * other for one, other in zip(valued, usual, strict=True))
@@ -158,7 +158,7 @@ def test_values_move_prices_and_starve_no_length(values):
     assert plan.delta <= budget.delta
 
 
-def test_longest_grams_that_count_alone_are_paid_for_in_every_vote():
+def test_a_value_of_only_the_longest_grams_pays_for_every_vote():
     """The charges leave nothing to the second-chance pass, and no length is a bottleneck, as length 4 usually is."""
     alone = usual_charges(worths_of([0, 0, 0, 0, 1]))
     assert sum(alone) == pytest.approx(1.0)
@@ -169,7 +169,7 @@ def test_longest_grams_that_count_alone_are_paid_for_in_every_vote():
 
 
 @pytest.mark.parametrize("dense", [False, True])
-def test_a_user_who_takes_part_everywhere_has_something_to_the_end(dense):
+def test_a_user_in_every_vote_has_budget_to_the_end(dense):
     """The rates reserve the charges of the lengths that the longest run of the user may still reach."""
     charges, left = Charges(0.5, (1.0,) * 9, dense=dense), np.array([WHOLE])
     for length in range(2, 10):
@@ -200,7 +200,7 @@ class OneBand:
 
 
 def test_deferred_are_what_was_not_selected_and_may_be_real():
-    """Deferred candidates are grouped by level; groups that noise explains are left out."""
+    """Deferred candidates are grouped by level; groups that noise explains are omitted."""
     vote = vote_of(None, None, None, [0.5, 1.0, 2.0, 3.0])
     rng = np.random.default_rng(1)
     levels = np.concatenate([np.full(900, 1), np.full(600, 2), np.full(500, 4), rng.integers(1, 6, 10)])

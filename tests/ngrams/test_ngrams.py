@@ -1,4 +1,4 @@
-"""End-to-end tests of n-gram extraction: released grams, refused inputs and invariants."""
+"""End-to-end tests of n-gram extraction, with released grams, rejected inputs and invariants."""
 
 from dataclasses import replace
 
@@ -73,7 +73,7 @@ def test_no_two_releases_without_a_seed_share_their_noise(letters):
     assert len({frozenset(plan.release(letters)) for _ in range(4)}) > 1
 
 
-def test_what_ran_keeps_to_what_was_planned(letters, budget):
+def test_a_run_keeps_to_its_plan(letters, budget):
     """After length 1, `DPNE` spends at most the mu^2 of the plan, and more than 99.9 percent of it."""
     plan = vp.papers.DPNE(max_length=4, max_phrases_per_user=20).plan(budget)
     ran = plan.release(letters).plan.ran
@@ -130,7 +130,7 @@ def test_without_a_limit_words_have_a_menu_and_phrases_a_constant(letters, budge
 
 
 @pytest.mark.jit
-def test_unsupported_grams_come_out_as_often_as_eta_allows():
+def test_the_number_of_spurious_grams_follows_eta():
     """No bigram has users, so the number of spurious bigrams is binomial; false alarm 1e-9."""
     users = [[[word] for word in "abcdefgh"]] * 400  # all words are common, and there are no bigrams
     corpus, eta, runs = corpus_of(users), 0.25, 120
@@ -162,7 +162,7 @@ def test_tokens_may_contain_spaces(budget):
 
 @pytest.mark.parametrize("users", [[], [[]], [[[]]], [[["a"]]]])
 def test_next_to_no_data_gives_an_empty_release(users, budget):
-    """The cases are: no users, no documents, no words, and one word of one user."""
+    """The cases are no users, no documents, no words, and one word of one user."""
     assert list(vp.NGrams(max_length=3).release(corpus_of(users), budget)) == []
 
 

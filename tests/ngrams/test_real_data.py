@@ -1,4 +1,4 @@
-"""Tests of n-grams on real text and clicks: the published numbers, and the gain from guided pruning."""
+"""Tests of n-grams on real text and clicks, with the published numbers, and the gain from guided pruning."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import voxpop as vp
 from support.look import read_engine
 
 PAPER = [17, 254, 1273, 1954, 2221, 2020]
-"""Released grams of lengths 1 to 6: DPNE, Table 4, row "DPNE"."""
+"""Released grams of lengths 1 to 6 (DPNE, Table 4, row "DPNE")."""
 
 
 def by_length(release, longest):
@@ -18,13 +18,13 @@ def by_length(release, longest):
 
 @pytest.fixture(scope="module")
 def clicks(data_dir) -> vp.Corpus:
-    """Return the MSNBC clicks; each visitor is a user."""
+    """Return the MSNBC clicks, in which each visitor is a user."""
     return read_engine(data_dir / "msnbc.parquet", user="user", sequence="sequence")
 
 
 @pytest.fixture(scope="module")
 def posts(data_dir) -> vp.Corpus:
-    """Return the Reddit posts; each post is a user."""
+    """Return the Reddit posts, in which each post is a user."""
     return read_engine(data_dir / "reddit_posts.parquet", user="user", text="text")
 
 
@@ -70,7 +70,7 @@ def test_guided_extraction_from_text_releases_three_times_the_published(posts):
 @pytest.mark.slow
 @pytest.mark.data
 def test_values_release_more_of_what_counts(data_dir):
-    """If only phrases of four words count, twice as many are released as with equal values: 1,315 and 672."""
+    """If only phrases of four words have a value, twice as many are released as with equal values (1,315 and 672)."""
     chat = read_engine(data_dir / "ubuntu_irc.parquet", user="user", text="text")
     released = [
         by_length(vp.NGrams(4, length_weights=values).release(chat, vp.Budget(4, 1e-7)), 4)[-1]

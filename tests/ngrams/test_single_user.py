@@ -1,4 +1,4 @@
-"""Test of the stated probability that a phrase of one user is released, on phrases that nearly reach it."""
+"""Test of the planned probability that a phrase of one user is released, on phrases that nearly reach it."""
 
 import numpy as np
 import polars as pl
@@ -32,11 +32,11 @@ def test_phrases_of_one_user_are_released_at_most_as_often_as_stated(users, agai
         assert stated <= planned
         shares.append(f"{found / len(alone):.0%} released, at most {stated:.1%} stated")
         assert binom.sf(found - 1, len(alone), stated) > 1e-9 / RUNS
-        # An earlier bound, from the thresholds of unlikely candidates, does not hold.
+        # An earlier bound, from the thresholds of unlikely candidates, is not valid.
         assert binom.sf(found - 1, len(alone), 0.0369) < 1e-9
     record_property("figure", shares[0])
 
 
 def chance(text):
-    """Return the probability that a plan states."""
+    """Return the planned probability."""
     return float(text.split("probability of up to ")[1].split(" %")[0]) / 100

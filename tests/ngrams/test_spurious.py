@@ -24,7 +24,7 @@ from voxpop.privacy.gate import simulating as selecting
 RUNS, LONGEST, FALSE_ALARM = 10, 5, 1e-9
 pytestmark = pytest.mark.jit
 MOST_BANDS = 24
-"""Upper bound on the bands of a length and its pieces in the second-chance pass, in the collection below; asserted."""
+"""Upper bound on the bands of a length and its pieces in the second-chance pass, asserted for the collection below."""
 SLACK, SHORT = 0.25, 0.9
 """The slack a, and the lowest allowed ratio of the charges of all runs to their expected value."""
 SAID = [[f"said{number:02}{place}" for place in range(LONGEST)] for number in range(40)]
@@ -34,13 +34,13 @@ PLAN = {"max_length": LONGEST, "max_phrases_per_user": 10, "max_spurious_share":
 
 @pytest.fixture(scope="module")
 def mostly_empty():
-    """Return 200 words whose pairs have no users, and sentences of five other words with 30 users each."""
+    """Return 200 words without users of their pairs, and sentences of five other words with 30 users each."""
     users = [[[f"word{number:03}"]] for number in range(200) for _ in range(40)]
     return corpus_of(users + [[sentence] for sentence in SAID for _ in range(30)])
 
 
 def numbers_by_length(corpus, monkeypatch, mechanism=vp.NGrams):
-    """Return spurious grams and their estimate over all runs, and the most bands, by length from 2 on."""
+    """Return spurious grams and their estimate over all runs, and the largest number of bands, by length from 2 on."""
     plan, found = mechanism(**PLAN).plan(vp.Budget(8, 1e-4)), np.zeros((2, LONGEST - 1))
     real, pieces, bands = DeferredList.lengths_of, [], np.zeros(LONGEST - 1, int)
 
@@ -76,7 +76,7 @@ def too_many(found, estimated, bands):
 
 @pytest.mark.parametrize("mechanism", [vp.NGrams, vp.papers.DPNE])
 def test_no_length_has_more_spurious_grams_than_are_stated(mechanism, mostly_empty, monkeypatch):
-    """The bound holds for the default, with screening votes and the second-chance pass, and for `DPNE`."""
+    """The bound is satisfied by the default, with screening votes and the second-chance pass, and by `DPNE`."""
     found, estimated, bands = numbers_by_length(mostly_empty, monkeypatch, mechanism)
     print(mechanism, found / RUNS, estimated / RUNS, bands)
     assert not too_many(found, estimated, bands).any()
@@ -85,7 +85,7 @@ def test_no_length_has_more_spurious_grams_than_are_stated(mechanism, mostly_emp
 
 @pytest.mark.parametrize("fault", ["too many go on", "a third of those below"])
 def test_more_spurious_grams_are_caught(fault, mostly_empty, monkeypatch):
-    """Of empty candidates at the lowest cutpoint three times as many go on, or a third of those below is counted."""
+    """Three times as many empty candidates reach the lowest cutpoint, or a third of those below is counted."""
     if fault == "too many go on":
         monkeypatch.setattr(selecting, "FixedRule", lambda chance: FixedRule(min(1, 3 * chance)))
     if fault == "a third of those below":
@@ -105,7 +105,7 @@ def test_a_higher_eta_than_stated_is_caught_where_thresholds_are_published(mostl
 
 
 @pytest.mark.parametrize("empty", [30, 1000])
-def test_whatever_cutpoint_is_chosen_the_excess_is_bounded(empty):
+def test_the_excess_is_bounded_for_any_chosen_cutpoint(empty):
     """The worst choice, given which candidates are empty, has a mean excess of at most 1 / (2 a), in 4,000 draws.
 
     The excess is below an exponential variable of rate theta, so the sum is below a Gamma variable, except with
@@ -119,5 +119,5 @@ def test_whatever_cutpoint_is_chosen_the_excess_is_bounded(empty):
         worst = np.maximum(0.0, (above - (1 + slack) * empty * chances).max(axis=1))
         assert worst.sum() < gamma.isf(FALSE_ALARM, draws) / theta
         assert worst.mean() < 1 / (2 * slack)
-    # With a = 0 there is no such bound: the excess of the worst choice is of the order of sqrt(n).
+    # With a = 0 there is no such bound, because the excess of the worst choice is of the order of sqrt(n).
     assert (above - empty * chances).max(axis=1).mean() > 0.25 * np.sqrt(empty)

@@ -1,4 +1,4 @@
-"""Tests of candidates that reach a threshold by noise only: exact distribution, doubles against eighty digits."""
+"""Tests of candidates that reach a threshold only by noise, with exact laws, and doubles against eighty digits."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_every_number_is_hit_with_the_same_chance_and_independently(count, chanc
 
 
 def test_doubles_and_many_digits_give_the_same_hits():
-    """If every gap is computed exactly, the hits stay the same, for small and large gaps."""
+    """If every gap is computed exactly, the hits do not change, for small and large gaps."""
     for count, chance in [(10**5, 1e-3), (10**12, 3e-10), (1000, 0.9), (2**46, 1e-13)]:
         quick, exact = (
             hits_below(count, precise.number(chance), Secret.from_seed(3), "test", band=band).tolist()
@@ -53,7 +53,7 @@ def test_doubles_and_many_digits_give_the_same_hits():
 
 
 def test_supported_candidates_are_left_to_their_own_noise():
-    """Hits on candidates with votes are dropped, whether these candidates pass or not; other hits stay."""
+    """Hits on candidates with votes are dropped, whether these candidates pass or not; all other hits remain."""
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
     everything = spurious_hits(candidates, precise.number(0.999999), Secret.from_seed(1), "x")
     assert everything.size == 81

@@ -1,4 +1,4 @@
-"""Tests of levels, bands and thresholds from votes: their distributions, their constraints and detected faults."""
+"""Tests of levels, bands and thresholds from votes, with their distributions, their constraints and detected faults."""
 
 from itertools import pairwise
 
@@ -95,7 +95,7 @@ def test_a_grade_is_the_number_of_thresholds_reached(weights, seed):
 
 
 def test_the_rule_of_the_plan_is_one_of_the_marks():
-    """So length 1, and votes with published thresholds, release candidates by the rule of the plan."""
+    """Length 1, and votes with published thresholds, therefore release candidates by the rule of the plan."""
     vote = ThresholdVote.of(None, RULE, cutpoints_above(1.5, 6.5))
     assert vote.rules[0] == RULE
     assert (np.diff(vote.thresholds) > 0).all()
@@ -105,7 +105,7 @@ def test_the_rule_of_the_plan_is_one_of_the_marks():
 
 
 def test_empty_candidates_are_estimated_by_what_stays_below():
-    """Of 2,000 candidates, 1,000 have no users and 1,000 are held by all users."""
+    """Of 2,000 candidates, 1,000 have no users and 1,000 have all users."""
     votes = Votes(np.array([[1300, 1010]]), np.array([2000]), np.array([0.3, 0.01]))
     assert votes.empty[0] == pytest.approx(1000, rel=0.01)
 
@@ -159,7 +159,7 @@ def test_few_grams_of_a_grade_are_taken_with_their_neighbours():
 
 
 def test_bands_that_gave_little_are_left_out_next_time():
-    """Bands are left out from the lowest, up to the first with enough released grams; small bands do not matter."""
+    """Bands are skipped from the lowest, up to the first with enough released grams; small bands do not matter."""
     many = np.array([MANY * 10, MANY * 10, 5, MANY * 10])
     assert worthless(many, np.array([3, 4, 0, 900])) == 2
     assert worthless(many, np.array([900, 0, 0, 0])) == 0

@@ -1,4 +1,4 @@
-"""Independent computations: eighty digits, numerical integration, and privacy loss distributions of dp-accounting."""
+"""Independent computations with eighty digits, numerical integration, and the loss distributions of dp-accounting."""
 
 import math
 

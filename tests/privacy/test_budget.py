@@ -1,4 +1,4 @@
-"""Budget and Guarantee: the allowed and the actual cost."""
+"""Budget and Guarantee, which are the allowed and the actual cost."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def test_bad_delta_is_refused(delta):
         Budget(3, delta)
 
 
-def test_budget_holds_floats():
+def test_budget_contains_floats():
     """Integers and fractions become doubles, and delta defaults to 0."""
     budget = Budget(Fraction(1, 2))
     assert (budget.epsilon, budget.delta) == (0.5, 0.0)

@@ -1,4 +1,4 @@
-"""Calibration: known values, the whole budget and no more, and clear errors."""
+"""Calibration gives known values, uses the whole budget and no more, and raises clear errors."""
 
 import math
 from dataclasses import replace
@@ -171,7 +171,7 @@ def test_extreme_budgets(budget):
     ("accounting", "sigma", "threshold"), [("published", 3.98371, 24.4381), ("joint", 3.89353, 23.5613)]
 )
 def test_a_first_length_beside_eight_others(accounting, sigma, threshold):
-    """The setting of DPNE: nine equal lengths at epsilon 4, delta 1e-7, limit 100; two rows of the theory."""
+    """DPNE has nine equal lengths at epsilon 4, delta 1e-7 and limit 100; two rows are from the theory."""
     found = calibrate(Budget(4, 1e-7), novelty(), accounting=accounting, rest=math.sqrt(8))
     assert found.scale == pytest.approx(sigma, abs=2e-5)
     assert found.threshold == pytest.approx(threshold, abs=3e-4)

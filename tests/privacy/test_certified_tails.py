@@ -93,7 +93,7 @@ def test_the_whole_range_of_both_tails(record_property):
             chance = exact_chance(noise, fifty.mpf(units) / 2**20, 0, 1)
             released, missed = (float(side[0]) for side in rule.probability(np.array([units])))
             exact = chance if units < 0 else exact_chance(noise, -fifty.mpf(units) / 2**20, 0, 1)
-            if exact > fifty.mpf("1e-300"):  # below it, doubles lose digits and 128 bits cannot tell
+            if exact > fifty.mpf("1e-300"):  # below it, doubles lose digits and 128 bits cannot distinguish the values
                 worst = max(worst, abs(float(fifty.mpf(min(released, missed)) / exact - 1)) / DECISION_BAND)
     assert worst < 0.1
     record_property("figure", f"doubles use {worst:.2%} of the band that is trusted")

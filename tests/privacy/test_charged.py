@@ -1,7 +1,7 @@
 """Noise, sensitivity and grid of every round, computed again from the round itself, match the charge.
 
 Grids depend on cutoffs, cutoffs on noise, noise on sensitivity, and sensitivity on grids. If different places choose
-two of these, they can disagree; these tests compare all four once a round is settled.
+two of these, they can disagree, so these tests compare all four once a round is fixed.
 """
 
 import math
@@ -76,14 +76,14 @@ def check_walk(plan, sizes):
             assert round_plan.shares.setting.cutoff < 2**62
             assert round_plan.threshold <= 2**30
     except BudgetError:
-        pass  # refused before it ran: earlier lengths still count
+        pass  # rejected before it ran, so only earlier lengths count
     assert sum(costs) <= Fraction(plan.later)
     return costs
 
 
 @pytest.mark.parametrize(("epsilon", "limit"), FINDINGS)
 def test_plans_that_were_charged_too_little_are_refused_or_charged_rightly(epsilon, limit):
-    """The four counterexamples of a review: eight lengths ran with up to 3.9 times the mu^2 that they were given."""
+    """In four counterexamples of a review, eight lengths ran with up to 3.9 times the mu^2 assigned to them."""
     ngrams = vp.papers.DPNE(9, max_phrases_per_user=limit, weighting="policy-gaussian")
     try:
         plan = ngrams.plan(vp.Budget(epsilon, 1e-8))
@@ -96,7 +96,7 @@ def test_plans_that_were_charged_too_little_are_refused_or_charged_rightly(epsil
 
 
 def test_a_grid_chosen_anew_after_charging_is_refused(monkeypatch):
-    """The restored fault of that version: the round takes the grid that fits its noise, independent of the charge."""
+    """The restored fault of that version lets the round take the grid that fits its noise and not the charge."""
     plan = vp.papers.DPNE(9, max_phrases_per_user=10**7, weighting="policy-gaussian").plan(vp.Budget(0.03, 1e-8))
     real = Voting.round
 
@@ -199,13 +199,13 @@ def test_check_charged_is_exact():
     [(1000.0, 1e-3, 10**4, 2), (1000.0, 1e-3, 3 * 10**4, 2), (1000.0, 1e-3, 10**5, 9)],
 )
 def test_cutoffs_beyond_integers_are_refused_at_length_1(alpha, epsilon, limit, lengths):
-    """Before the check, the first cutoff had 2^63.8 units, so weights wrapped; the others exceeded 2^64."""
+    """Before the check, the first cutoff had 2^63.8 units, so weights wrapped; later cutoffs exceeded 2^64."""
     with pytest.raises(BudgetError, match="too high for integer"):
         vp.papers.DPNE(lengths, limit, weighting="policy-gaussian", alpha=alpha).plan(vp.Budget(epsilon, 1e-8))
 
 
 def test_cutoffs_beyond_integers_are_refused_at_later_lengths():
-    """The same check applies if the charged grid cannot hold the cutoffs."""
+    """The same check applies if the charged grid cannot represent the cutoffs."""
     voting = Voting(PolicyGaussian(), 10, 0.01, 1000.0)
     with pytest.raises(BudgetError, match="too high for integer"):
         voting.round(RuleSetting(10, 2, 60), 5.0, 20.0)

@@ -53,7 +53,7 @@ def test_one_pure_release_is_randomised_response(epsilon, own):
 @settings(max_examples=10)
 @given(st.lists(st.floats(0.1, 1), min_size=2, max_size=6), st.floats(0.1, 2))
 def test_pure_releases_agree_with_randomised_responses_of_dp_accounting(epsilons, at):
-    """In dp-accounting neighbours replace a user, which gives the same worst pair."""
+    """In dp-accounting, neighbours replace a user, which gives the same worst pair."""
     from dp_accounting.pld import privacy_loss_distribution as losses
 
     whole = losses.identity(1e-4)
@@ -67,7 +67,7 @@ def test_pure_releases_agree_with_randomised_responses_of_dp_accounting(epsilons
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
 def test_events_agree_with_our_own_composition(epsilon):
-    """The events have hits on one side, and our pairs on both: ours is above, by no more than these hits."""
+    """The events have hits on one side, and Voxpop's pairs on both, so its delta is larger by at most these hits."""
     budget = vp.Budget(2, 1e-6)
     guarantees = [
         vp.Items(max_items_per_user=10, weighting=vp.weightings.PolicyGaussian()).plan(budget).guarantee,
@@ -105,7 +105,7 @@ def test_together_never_exceeds_sums(count):
 
 @given(st.lists(st.floats(0.1, 2.0), min_size=2, max_size=4))
 def test_the_printed_epsilon_is_no_less_than_the_composed_one(epsilons):
-    """Statements print six digits of epsilon: they are its exact value, and delta at it is at most the sum."""
+    """Statements print six digits of epsilon, rounded up; delta at this value is at most the sum."""
     parts = [vp.NGrams(max_length=2).plan(vp.Budget(each, 1e-7)).guarantee for each in epsilons[:2]]
     parts += [vp.Guarantee(each, 1e-8) for each in epsilons[2:]]
     whole = compose(parts)
@@ -150,7 +150,7 @@ def test_bad_calls_are_refused():
 
 
 def test_spends_survive_files():
-    """A spend is equal after conversion to a dict and back, and conversion checks the numbers."""
+    """A spend does not change when it is converted to a dict and back, and conversion checks the numbers."""
     guarantee = gaussian(1e-9, 0.5)
     assert Guarantee.from_dict(guarantee.to_dict()).spend == guarantee.spend
     numbers = [
@@ -181,7 +181,7 @@ def test_spends_survive_files():
     ids=str,
 )
 def test_a_guarantee_that_was_edited_in_its_file_is_refused(edited, tmp_path):
-    """Composition would add it up: a negative epsilon would cancel other spending, any text would count as private."""
+    """Otherwise, a negative epsilon would cancel other spending, and any text would count as private."""
     values = gaussian(1e-9, 0.5).to_dict()
     assert Guarantee.from_dict(values).to_dict() == values
     with pytest.raises((TypeError, ValueError)):
@@ -236,7 +236,7 @@ def test_the_mark_of_a_spend_is_kept():
 
 
 def test_loose_spends_count_by_their_pair():
-    """A ranking, whose spend is looser than its epsilon and delta, costs no more than they do."""
+    """A ranking has a spend that is looser than its epsilon and delta, but costs no more than they do."""
     union = vp.Items(max_items_per_user=10).plan(vp.Budget(2, 1e-7)).guarantee
     ranking = Guarantee(1, 1e-8, spend=picks_spend(1.0, 10, 1000, 0.117))
     pair = composed_delta(2.5, [union, Guarantee(1, 1e-8)])

@@ -43,19 +43,19 @@ def even(rounds, pool):
 
 
 def simulated(rounds, caps, novel, runs, seed, *, growing=False, greedy=False, limit=None, shared=0, choose=None):
-    """Simulate rounds for a user whose novel items no other user holds; return the number of runs with a release.
+    """Simulate rounds for a user with novel items; return the number of runs with a release.
 
     Args:
-        rounds: the rounds and their thresholds.
-        caps: bound the weights of an item.
-        novel: number of novel items.
-        runs: number of simulated releases.
-        seed: of the simulation.
-        growing: dropped items no longer count for caps.
-        greedy: the items of the highest score get the largest possible weight.
-        limit: users take part at random and draw this number of undecided items.
-        shared: number of other items that stay undecided and compete for the draws.
-        choose: orders the novel items by score instead of at random.
+        rounds: The rounds and their thresholds.
+        caps: The caps on the weights of an item.
+        novel: The number of novel items, which only this user has.
+        runs: The number of simulated releases.
+        seed: The seed of the simulation.
+        growing: Whether dropped items no longer count for caps.
+        greedy: Whether the items of the highest score get the largest possible weight.
+        limit: The number of undecided items that users draw, who then take part at random.
+        shared: The number of other items that remain undecided and compete for the draws.
+        choose: Whether the novel items are ordered by score instead of at random.
     """
     rng = np.random.default_rng(seed)
     score, left = np.zeros((runs, novel)), np.ones((runs, novel), bool)
@@ -92,7 +92,7 @@ def simulated(rounds, caps, novel, runs, seed, *, growing=False, greedy=False, l
 @pytest.mark.parametrize("greedy", [False, True])
 @pytest.mark.parametrize("novel", [1, 2, 7, 30])
 def test_the_bound_holds_for_the_rounds_as_they_are(novel, greedy):
-    """The bound holds for all ways in which a user shares under its caps, including by score (false alarm 1e-9)."""
+    """The bound is valid for all ways in which a user shares under its caps, including by score (false alarm 1e-9)."""
     runs = 200_000 // novel
     most = binom.isf(FALSE_ALARM, runs, novel_release(ROUNDS, even(ROUNDS, novel)))
     assert simulated(ROUNDS, even(ROUNDS, novel), novel, runs, seed=novel, greedy=greedy) <= most
@@ -106,7 +106,7 @@ def test_the_bound_is_close():
 
 
 def test_caps_that_forget_dropped_items_are_caught():
-    """Weights then grow as other items are dropped, and the remaining items have high scores (false alarm 1e-9)."""
+    """Weights then grow as items are dropped, and the remaining items have high scores (false alarm 1e-9)."""
     runs, caps = 60_000, even(ROUNDS, 30)
     most = binom.isf(FALSE_ALARM, runs, novel_release(ROUNDS, caps))
     assert simulated(ROUNDS, caps, 30, runs, seed=2, growing=True) > most
@@ -133,7 +133,7 @@ def test_every_number_of_items_is_bounded():
     "caps", [((2, 1), (1, 1), (1.0, 1.0)), ((1, 2), (1, 2), (1.0, 1.0)), ((1, 2), (2, 1), (0.5, 1.0))]
 )
 def test_caps_that_rise_are_refused(caps):
-    """Caps that rise would allow a user with more items to exceed the bound."""
+    """Increasing caps would allow a user with more items to exceed the bound."""
     items, weights, chances = caps
     with pytest.raises(InternalError, match="rise"):
         Caps(items, tuple((each,) for each in weights), chances)
@@ -149,7 +149,7 @@ def test_finer_grids_bound_closer():
 
 @pytest.mark.parametrize(("epsilon", "limit"), [(0.1, 100), (1, 10)])
 def test_the_usual_step_costs_two_to_four_percent(epsilon, limit):
-    """docs/privacy/adaptive.md states how far the bound of a plan is above that of a finer step."""
+    """docs/privacy/adaptive.md contains the distance from the bound of a plan to that of a finer step."""
     rounds = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, 1e-7)).passes[0]
     usual, finer = (novel_release(rounds.score, rounds.caps, fineness) for fineness in (FINENESS, FINENESS / 4))
     assert 1.02 < usual / finer < 1.04
@@ -167,7 +167,7 @@ def test_the_bound_is_above_a_grid_that_always_rounds_up(chance):
 
 
 def rounded_up(rounds, weights, chance, fineness):
-    """Return the bound by a direct form of the recursion: dense, with the score rounded up to the next point."""
+    """Return the bound by a direct, dense form of the recursion, with the score rounded up to the next point."""
     spreads, step = rounds.spreads, fineness * max(rounds.parts)
     low = min(spreads[:2] * np.array(rounds.drop_thresholds)) - step
     points = low + step * np.arange(int((max(spreads * np.array(rounds.thresholds)) - low) / step) + 3)
@@ -199,7 +199,7 @@ def test_drop_thresholds_just_below_thresholds(apart):
 
 
 def drawing(pool, chance):
-    """Return caps by which users of at most one item give it all weight, and others draw one item with that chance."""
+    """Return caps by which users of one item give it all weight, and larger users draw one item with this chance."""
     return Caps((1, pool), ((ONE_CAP,) * 5,) * 2, (1.0, chance))
 
 
@@ -207,7 +207,7 @@ def drawing(pool, chance):
     ("novel", "limit", "shared"), [(1, 1, 9), (8, 1, 0), (20, 1, 0), (20, 1, 20), (20, 4, 0), (12, 10, 30)]
 )
 def test_the_bound_holds_for_draws_from_a_pool(novel, limit, shared):
-    """The bound holds for any number of shared items that compete for the draws (false alarm 1e-9)."""
+    """The bound is valid for any number of shared items that compete for the draws (false alarm 1e-9)."""
     runs = 400_000 // novel
     most = binom.isf(FALSE_ALARM, runs, novel_release(LONG, drawing(novel + 30, 0.2), 1 / 40) * novel / (novel + 30))
     assert (
@@ -225,7 +225,7 @@ def test_draws_that_look_at_evidence_are_caught():
 
 
 def test_monotone():
-    """More items, lower thresholds, larger caps or chances and a wider margin never make a release less likely."""
+    """More items, lower thresholds, larger caps, larger probabilities or a wider margin never lower the bound."""
     caps = even(ROUNDS, 20)
     base = novel_release(ROUNDS, caps)
     assert novel_release(ROUNDS, even(ROUNDS, 40)) >= base
@@ -253,7 +253,7 @@ def test_undecided_items_can_always_use_weight(score):
 @pytest.mark.parametrize("drop", [-1.0, 0.0, 0.4])
 @pytest.mark.parametrize("threshold", [0.5, 1.5, 3.0])
 def test_any_step_bounds_two_rounds(threshold, drop, fineness):
-    """Low thresholds and coarse grids: there the value between two points is above the line most."""
+    """With low thresholds and coarse grids, the value between two points exceeds the line by the largest amount."""
 
     def later(score):
         return norm.pdf(score - 0.5) * norm.sf(threshold * 2**0.5 - score - 0.5)

@@ -1,4 +1,4 @@
-"""Biased coins: exact to 2^-128 in both tails, with doubles certified by the exact computation."""
+"""Biased coins are exact to 2^-128 in both tails, with doubles certified by the exact computation."""
 
 import math
 import time
@@ -45,7 +45,7 @@ def test_the_coin_turns_at_the_exact_probability(noise, weight, scale):
 
 @given(st.integers(0, 200), st.sampled_from([(1.0, 1e-5), (0.1, 1e-25), (20.0, 1e-30), (0.5, 0.7)]))
 def test_the_optimal_coin_turns_at_the_exact_probability(count, parameters):
-    """The same holds for the optimal rule, whose probability ends at exactly 0 and 1."""
+    """The same is true for the optimal rule, in which the probability ends at exactly 0 and 1."""
     assert_boundary(SelectionRule(*parameters, unit_weight=2**32), count << 32)
 
 
@@ -132,7 +132,7 @@ def test_decisions_do_not_depend_on_the_batch():
     assert decide(rule, weights[:0], draws[:0]).shape == (0,)
 
 
-def test_threads_compute_one_after_the_other_where_doubles_do_not_settle_it():
+def test_exact_computations_run_one_at_a_time():
     """Constants of mpmath are not thread-safe, so exact computations run one at a time."""
     inside, most = [], []
 

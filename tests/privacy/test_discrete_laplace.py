@@ -1,4 +1,4 @@
-"""Integer noise: exact at the boundaries of the bits, exact beyond 128 bits, and with the stated distribution."""
+"""Integer noise is exact at the boundaries of the bits and beyond 128 bits, and has the planned distribution."""
 
 from fractions import Fraction
 from math import exp, log

@@ -1,4 +1,4 @@
-"""Plans at the ends of every parameter: a `BudgetError`, or numbers that keep the promise in eighty-digit arithmetic.
+"""At the ends of every parameter, plans raise a `BudgetError` or keep the promise in eighty-digit arithmetic.
 
 The tests compute the promise again from only the public numbers of the plan (noise, threshold, sensitivity of one
 user), by the formulas of docs/privacy, case by case, without the accounting of the library.
@@ -52,7 +52,7 @@ class Published:
 
 
 def planned(mechanism, budget):
-    """Return the plan, or None if planning raises an error whose message has no "nan"."""
+    """Return the plan, or None if planning raises an error without "nan" in its message."""
     refused = ""
     try:
         plan = mechanism.plan(budget)
@@ -92,7 +92,7 @@ def sensitivity_of(one):
 
 
 def novel_cases(one, counts):
-    """Yield numbers of novel items and their weights: the extremes of the weighting, and values between them."""
+    """Yield numbers of novel items and their weights, which are the extremes of the weighting and values between."""
     setting, name, most = one.shares.setting, one.shares.weighting_rule.name, sensitivity_of(one)
     root = 1 if setting.norm == 1 else 2
     least = mp.mpf(one.shares.weighting_rule.novelty(setting).least)
@@ -133,7 +133,7 @@ def check_selection(epsilon, delta, plan):
     """Check that neighbouring counts are close in all four directions, from no users to all users."""
     rule = plan.last.rule(plan.budget)
     count, before, factor = 0, mp.mpf(0), mp.exp(mp.mpf(epsilon))
-    # At a small epsilon there are thousands of counts: check the first three hundred.
+    # At a small epsilon there are thousands of counts, so only the first three hundred are checked.
     while before < 1 and count < 300:
         count += 1
         chance = rule.exact(count)
@@ -197,7 +197,7 @@ def test_no_plan_of_dpne_breaks_its_promise(epsilon, delta, limit, lengths, weig
 @settings(max_examples=10, phases=UNSHRUNK)
 @given(EPSILONS, DELTAS, LIMITS, st.integers(1, 32))
 def test_no_plan_of_n_grams_breaks_its_promise(epsilon, delta, limit, lengths):
-    """Delta is that of the numbers that run; tests/privacy/test_individual.py checks that users stay within the cap."""
+    """Delta is that of the executed numbers; tests/privacy/test_individual.py checks that users stay within the cap."""
     plan = planned(vp.NGrams(lengths, limit), vp.Budget(epsilon, delta))
     if plan is None:
         return
@@ -209,7 +209,7 @@ MOST_HOLDERS = 160  # with more, eighty digits take too long if users vote sever
 
 
 def survival_of(ballot, wanted):
-    """Return the probability that a prefix survives a round, by its number of users: sums of votes in eighty digits."""
+    """Return the survival probability of a prefix in a round, by its number of users, as sums in eighty digits."""
     tails = [1, *map(mp.mpf, ballot.tails), 0]
     chances = [tail - after for tail, after in pairwise(tails)][: ballot.theta]
     below, survives = [mp.mpf(1)] + [mp.mpf(0)] * (ballot.theta - 1), {0: mp.mpf(0)}
@@ -230,7 +230,10 @@ def survival_of(ballot, wanted):
     st.sampled_from([1, 3]),
 )
 def test_no_plan_of_heavy_hitters_breaks_its_promise(epsilon, delta, rounds):
-    """One doubted prefix in every round, for every number of users: exact in one round, a lower bound in more."""
+    """One doubted prefix in every round, for every number of users, never exceeds the delta of the plan.
+
+    The value is the exact delta of one round, and a lower bound for more rounds.
+    """
     hitters = vp.HeavyHitters(max_length=2 * rounds, unit=2)
     plan = planned(hitters, vp.Budget(epsilon, delta))
     if plan is None:
@@ -262,7 +265,7 @@ def test_no_plan_of_sequences_breaks_its_promise(epsilon, longest, gram):
     lengths, variety = part_of_lengths(Fraction(epsilon)), part_of_variety(Fraction(epsilon), 0)
     assert 0 < lengths < 1
     assert 0 < variety < 1
-    # Two user statistics come before the root, which spends a part of the rest, or all of it without children.
+    # Two user statistics precede the root, which spends a part of the rest, or all of it without children.
     rest = (1 - lengths) * (1 - variety)
     root = rest * (Fraction(1, 20) if gram > 1 else 1)
     assert contexts.scale == float(longest / (Fraction(epsilon) * root))
@@ -281,7 +284,7 @@ def test_a_delta_below_what_128_bits_can_promise_is_refused(epsilon, delta):
 
 @pytest.mark.slow
 def test_a_cutoff_that_does_not_fit_its_grid_is_refused():
-    """With so many items per user the grid is coarse; rounding adds noise, and the cutoff grows with the noise."""
+    """With so many items per user, the grid is coarse; rounding adds noise, and the cutoff grows with the noise."""
     with pytest.raises(BudgetError, match="cutoff"):
         vp.Items(max_items_per_user=10**6, weighting=vp.weightings.PolicyGaussian(alpha=1000.0)).plan(
             vp.Budget(1e-3, 1.2265865115027022e-12)

@@ -1,4 +1,4 @@
-"""Faults that the gate or the certificate must stop: nothing is released with less noise than was certified."""
+"""Faults that the gate or the certificate must stop, so nothing is released with less noise than was certified."""
 
 import json
 import sys
@@ -37,7 +37,7 @@ REFUSED = "nothing was read"
 
 @pytest.fixture(scope="module")
 def talk():
-    """Return phrases of 4,000 users, of more than the words at which tokens are few."""
+    """Return phrases of 4,000 users, with more words than the number up to which tokens are few."""
     phrases = [" ".join(f"{part}{phrase:02}" for part in "abcd") for phrase in range(40)]
     table = pl.DataFrame({"who": [row // 4 for row in range(16_000)], "what": phrases * 400})
     return read_engine(table, user="who", text="what")
@@ -67,7 +67,7 @@ def cheap_passes(step):
 
 
 def generous(step):
-    """The charge states a larger mu^2 than its parts of the cap."""
+    """The charge contains a larger mu^2 than its parts of the cap."""
     if step.charge is None:
         return step
     charge = replace(step.charge, square=4 * step.charge.square, sigma=step.charge.sigma / 2)
@@ -122,7 +122,7 @@ FAULTS = [
 @pytest.mark.jit
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_a_schedule_with_a_fault_is_refused(fault, talk, monkeypatch):
-    """The honest release passes; each fault is refused before noise is drawn."""
+    """The honest release passes; each fault is rejected before noise is drawn."""
     plan, real = NGRAMS.plan(BUDGET), Runner.execute
     honest = plan.release(talk, seed=5)
     assert {each["pass"] for each in honest.plan.transcript} >= {"measurement", "screening", "vote"}
@@ -136,7 +136,7 @@ def test_a_schedule_with_a_fault_is_refused(fault, talk, monkeypatch):
 @pytest.mark.jit
 @pytest.mark.parametrize("cheaper", [False, True])
 def test_the_published_algorithm_pays_for_every_pass(cheaper, talk, monkeypatch):
-    """Passes that everybody pays for add up to the cap: less noise is refused where the cap is used up."""
+    """Passes that all users pay for add up to the cap, so less noise is rejected if the cap is used up."""
     plan, real = vp.papers.DPNE(max_length=3).plan(BUDGET), Runner.execute
     assert len(plan.release(talk, seed=1))
 
@@ -151,12 +151,12 @@ def test_the_published_algorithm_pays_for_every_pass(cheaper, talk, monkeypatch)
         assert len(plan.release(talk, seed=1))
 
 
-# Set union runs from the certificate: nothing that the plan holds besides it counts.
+# Set union runs from the certificate, so other fields of the plan have no effect.
 
 
 @pytest.mark.jit
 def test_a_plan_whose_numbers_change_behind_its_certificate_releases_the_same(talk):
-    """Rounds with a hundredth of the noise, put into a checked plan by force, are never looked at."""
+    """Rounds with a hundredth of the noise, put into a checked plan by force, are ignored."""
     plan = vp.Items(max_items_per_user=20).plan(BUDGET)
     honest = plan.release(talk, seed=3)
     louder = tuple(replace(each, sigma=each.sigma / 100) for each in plan.passes[0].rounds)
@@ -177,14 +177,14 @@ def test_a_certificate_with_less_noise_is_refused():
 
 @pytest.mark.parametrize("change", [{"unknown": 1}, {"version": 2}, {"proof": "counts"}, {"claim": None}])
 def test_a_certificate_of_another_form_is_refused(change):
-    """Unknown fields, other versions and other proofs are no certificates."""
+    """Unknown fields, other versions and other proofs are not accepted as certificates."""
     numbers = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).plan(BUDGET).certificate.to_dict()
     with pytest.raises(InternalError, match="schema"):
         Certificate.from_dict(numbers | change)
 
 
 def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
-    """The gate compares the chosen rounds with the caps itself, whatever the menu says."""
+    """The gate itself compares the chosen rounds with the caps, for any menu."""
     plan = vp.Items().plan(BUDGET)
     entry = plan.passes[0].entry(100).stated()
     for fault in (
@@ -282,7 +282,7 @@ def test_a_night_is_paid_for_and_read_once(tmp_path):
 
 
 def test_weights_are_not_opened_by_functions_without_noise(talk):
-    """Weights have no public attribute, and answer nothing but noise that a gate makes."""
+    """Weights have no public attribute, and can only be read with the noise of a gate."""
     weights = check_engine(talk).weigh(CalibratedRule(Weighted(), RuleSetting(10, 2)), 10, Secret.fresh(), "x")
     assert not [name for name in dir(weights) if name in ("weights", "ids", "words")]
     for opening in (
@@ -314,7 +314,7 @@ def test_a_planner_with_a_wrong_bound_makes_no_plan(monkeypatch):
 
 @pytest.mark.jit
 def test_a_release_of_a_faulty_installation_is_not_verified(monkeypatch, tmp_path, talk):
-    """A release that a planted fault let through is refused by an installation without the fault."""
+    """A release that a planted fault let through is rejected by an installation without the fault."""
     menu._entry.cache_clear()
     with monkeypatch.context() as patch:
         real = cumulative.novel_release
@@ -327,7 +327,7 @@ def test_a_release_of_a_faulty_installation_is_not_verified(monkeypatch, tmp_pat
 
 
 class Louder(vp.weightings.Weighted):
-    """A weighting with a proof, whose weights were changed."""
+    """A weighting with a proof and changed weights."""
 
     def add(self, histogram, items, starts, setting):
         """Add a hundred times the weight."""
@@ -337,13 +337,13 @@ class Louder(vp.weightings.Weighted):
 
 
 def test_a_weighting_derived_from_a_proved_one_is_refused():
-    """Its proof is not about other weights; one's own derives from `Weighting`, where every share is checked."""
+    """Its proof does not apply to other weights; custom classes derive from `Weighting`, which checks every share."""
     with pytest.raises(vp.errors.InputError, match=r"vp\.weightings\.Weighting"):
         vp.Items(max_items_per_user=10, weighting=Louder())
 
 
 def test_the_gate_refuses_a_weighting_of_another_class():
-    """The numbers are equal, and what it adds is not."""
+    """The numbers are equal, but the added weights are not."""
     corpus = corpus_of([["tea"]] * 10)
     plan = vp.Items(max_items_per_user=10, weighting=Weighted()).plan(BUDGET)
     gate, _ = plan.begin(1)

@@ -40,7 +40,7 @@ def test_delta_is_right_where_formulas_meet(epsilon, mu):
 
 
 def test_delta_without_shift():
-    """With mu 0 both laws are the same: delta is 0, or 1 - e^epsilon below 0."""
+    """With mu 0 both laws are the same, so delta is 0, or 1 - e^epsilon below 0."""
     assert delta(1.0, 0.0) == 0.0
     assert delta(-1.0, 0.0) == pytest.approx(1 - math.exp(-1), rel=1e-15)
 
@@ -78,7 +78,7 @@ def test_delta_agrees_with_the_privacy_loss_distribution(epsilon, scale):
 
 
 def test_known_sigma():
-    """The setting of the papers: epsilon 3 and half of e^-10."""
+    """The setting of the papers has epsilon 3 and half of e^-10."""
     assert sigma(3, math.exp(-10) / 2) == pytest.approx(1.33279, abs=5e-6)
 
 

@@ -1,4 +1,4 @@
-"""The individual filter: whole-number costs, and bounds and noise rounded to the safe side, by exact fractions."""
+"""The individual filter has whole-number costs, and rounds bounds and noise to the safe side, by exact fractions."""
 
 from fractions import Fraction
 from math import isqrt
@@ -36,7 +36,7 @@ def naive_reach(charge, cost):
 
 
 @given(CAPS, COSTS, SENSITIVITIES, PACES, st.lists(st.tuples(LEFT, st.booleans(), st.integers(0, 9)), min_size=1))
-def test_costs_equal_the_naive_twin_and_never_exceed_what_is_left(cap, cost, sensitivity, rates, users):
+def test_costs_equal_the_reference_and_never_exceed_the_budget(cap, cost, sensitivity, rates, users):
     """Costs are whole parts of the cap."""
     charge = IndividualFilter(cap).charge(cost, sensitivity, rates)
     left, holds, runs = (np.array(column) for column in zip(*users, strict=True))
@@ -46,7 +46,7 @@ def test_costs_equal_the_naive_twin_and_never_exceed_what_is_left(cap, cost, sen
 
 
 @given(CAPS, COSTS, SENSITIVITIES, PACES, st.lists(LEFT, min_size=1))
-def test_nobody_moves_further_than_it_paid_for(cap, cost, sensitivity, rates, left):
+def test_no_user_moves_further_than_paid_for(cap, cost, sensitivity, rates, left):
     """(bound + S - 1)^2 / sigma^2 is at most the paid mu^2, exactly: bound and noise are rounded to the safe side."""
     keeper = IndividualFilter(cap)
     charge = keeper.charge(cost, sensitivity, rates)

@@ -1,4 +1,4 @@
-"""The exact joint bound: certified from above, tight from below, and equal to the privacy loss distribution."""
+"""The exact joint bound is certified from above, tight from below, and equal to the privacy loss distribution."""
 
 import math
 
@@ -45,7 +45,7 @@ def test_tabulated_pairs(epsilon, target, limit, sigma, threshold, unfloored):
 
 @pytest.mark.parametrize(("sigma", "threshold", "used"), [(3.89353, 23.5613, 0.98), (3.91300, 23.6608, 0.8)])
 def test_first_of_nine_levels(sigma, threshold, used):
-    """One level with unknown items and eight known levels of the same sigma: the tabulated pairs stay within 1e-7."""
+    """With one unknown level and eight known levels of the same sigma, the tabulated pairs stay within 1e-7."""
     whole = joint_delta(symmetric(100), 4.0, sigma, threshold, 1.0, mu_rest=math.sqrt(8) / sigma)
     assert used * 1e-7 <= whole <= 1e-7 * (1 + 2e-4)
 
@@ -62,7 +62,7 @@ settings_of_random_mechanisms = {
 @settings(max_examples=60)
 @given(**settings_of_random_mechanisms, sensitivity=st.sampled_from([1.0, 1.000001, 1.3]), seed=st.integers(0, 2**32))
 def test_symmetric_bound_holds_and_is_tight(epsilon, sigma, height, limit, mu_rest, sensitivity, seed):
-    """No admissible pair exceeds the bound, and some pair comes within 3 % of it."""
+    """No admissible pair exceeds the bound, and some pair is within 3 % of it."""
     rng = np.random.default_rng(seed)
     least = limit**-0.5 * rng.uniform(0.3, 1)
     case = symmetric(limit, least)

@@ -256,6 +256,46 @@ def test_noise_of_a_tree_is_for_the_steps_that_released_lengths_imply():
     assert passes[0]["released"] == [4_000, 0, 0, 0]
 
 
+def test_length_and_noise_of_a_tree_are_those_that_released_lengths_decide():
+    """The gate alone decides how long sequences are: no statistic counts more symbols, and the noise is for fewer."""
+    told = []
+
+    class Walk:
+        def released(self, kind, noise, *given):
+            found = np.zeros((noise.shares.size, noise.width), np.int64)
+            if kind == "lengths":
+                found[0, :6] = [4_000, 3_000, 0, 2, 0, 1]
+            return found
+
+        def count_first(self, steps):
+            told.append(steps)
+
+    engine = type("Engine", (), {"tree_walk": lambda self, *given: Walk()})()
+    rule = Fraction(4, 5), Fraction(15), 4
+    gate = PathsGate(text_of(PathsProof("contexts", Fraction(1), 9, 1_000, 4, None, *rule)), Secret.from_seed(1))
+    gate.open(engine, tuple("abcdefghi"))
+    assert gate.longest == 1_000
+    kept, _ = gate.lengths(np.array([1, 2, 3, 4, 6, 9, 1_000]), Fraction(1, 10))
+    # Behind the class of two symbols noise explains all; the next class is whole.
+    assert (gate.longest, kept.tolist(), told) == (3, [4_000, 3_000, 0], [gate.steps])
+    assert gate.steps <= 3
+    passes = json.loads(gate.record[1])
+    assert passes[0]["longest"] == 3
+    assert passes[0]["released"] == [4_000, 3_000, 0, 2, 0, 1, 0]
+    with pytest.raises(InternalError, match="another statistic"):
+        gate.variety(4, 1, Fraction(1, 9))
+
+
+@pytest.mark.parametrize("usual", [0, 10])
+def test_a_usual_length_out_of_range_is_no_proof(usual):
+    """It is at least 1 and at most the length of all, and it needs the rule that it belongs to."""
+    rule = Fraction(4, 5), Fraction(15)
+    check(Certificate(Claim(1.0, 0.0), PathsProof("contexts", Fraction(1), 2, 9, 4, None, *rule, 9)))
+    for given in ((*rule, usual), (None, None, 3)):
+        with pytest.raises(InternalError, match="does not apply"):
+            check(Certificate(Claim(1.0, 0.0), PathsProof("contexts", Fraction(1), 2, 9, 4, None, *given)))
+
+
 @pytest.mark.parametrize("rule", [(Fraction(4, 5), None), (Fraction(0), Fraction(1)), (Fraction(2), Fraction(1))])
 def test_half_a_rule_for_steps_is_no_proof(rule):
     """A certificate states both numbers of the rule or none, in range, and only for contexts."""

@@ -1,4 +1,4 @@
-"""The cost of picking the largest counts: exact small cases, a search, and the drawn noise."""
+"""The cost of picking the largest counts, with exact small cases, a search, and the drawn noise."""
 
 from decimal import Decimal, localcontext
 from itertools import permutations, product
@@ -23,7 +23,7 @@ UNIT = 1 << 24
 
 
 def rankings(counts, picks, rate):
-    """Return the probability of each ranking of `picks` items: exponential mechanisms without replacement."""
+    """Return the probability of each ranking of `picks` items, by exponential mechanisms without replacement."""
     weights = {place: exp(rate * (count - max(counts))) for place, count in enumerate(counts)}
     chances = {}
     for order in permutations(weights, picks):
@@ -44,7 +44,7 @@ def delta_between(counts, joined, picks, rate, epsilon):
 
 
 def worst(picks, rate, epsilon, items=4, highest=12):
-    """Return the largest delta over neighbouring counts: all differences that matter, and random ones."""
+    """Return the largest delta over neighbouring counts, with all differences that matter, and random ones."""
     rng = np.random.default_rng(picks)
     tops = [counts for counts in product((0, 1, 3, highest), repeat=items) if counts == tuple(sorted(counts))]
     tops += [tuple(rng.integers(0, highest, items)) for _ in range(60)]
@@ -69,7 +69,7 @@ def test_the_sum_of_rates_is_kept_and_nearly_reached(picks):
     assert worst(picks, 0.5, 0.5 * picks / 1.1, highest=40) > 0.0
 
 
-def test_a_twin_that_forgets_that_picks_add_up_is_caught():
+def test_a_mutant_without_composition_of_picks_is_detected():
     """If each pick spends the whole epsilon, exact neighbours cost more than was claimed."""
     epsilon = 0.5
     assert worst(3, epsilon, epsilon) > 10 * peeling_delta(epsilon, 3, epsilon / 3) + 0.01
@@ -115,7 +115,7 @@ EXTREMES = [0, 1, 2**20, 2**63 - 1, 2**63, 2**64 - 1]
 
 @pytest.mark.parametrize("rate", [1e-5, 0.03, 1.0, 5.0])
 def test_cells_and_doubles_err_by_no_more_than_is_charged(rate):
-    """Errors are measured in sixty digits: random draws, the middle, and both ends as far as doubles are trusted."""
+    """Errors are measured in sixty digits for random draws, the middle, and both ends as far as doubles are trusted."""
     rng = np.random.default_rng(1)
     draws = rng.integers(0, 2**64, (400, 2), np.uint64, endpoint=False)
     draws[:6, 0] = np.array(EXTREMES, np.uint64)

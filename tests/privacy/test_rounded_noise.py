@@ -42,7 +42,7 @@ def test_doubles_agree_with_eighty_digits(weight, sigma, shift):
 
 
 def test_doubles_are_far_nearer_than_the_border():
-    """Errors are at most 2^-42 of the size, and 2^-36 is allowed: for few bits, in the middle and at large weights."""
+    """Errors are at most 2^-42 of the size, below the allowed 2^-36, for few bits, the middle and large weights."""
     rng = np.random.default_rng(3)
     few = [int(2**power) for power in np.linspace(36, 63, 300)]
     middle = [(1 << 63) - int(2**power) for power in np.linspace(0, 62, 100)]

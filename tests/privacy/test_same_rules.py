@@ -84,7 +84,7 @@ def test_length_1_alone_is_a_set_union(weighting):
     items = plan_classic(vp.Items(50, rule), rule, 50, BUDGET, accounting="published").last
     assert type(words.shares.weighting_rule) is type(items.shares.weighting_rule)
     assert words.shares.setting.bits == items.shares.setting.bits
-    # With more lengths to come, n-grams use the least noise; the best pair for items has more.
+    # With later lengths, n-grams use the smallest noise, while the best pair for items has more.
     assert words.scale == pytest.approx(items.scale, rel=1e-6)
     assert words.threshold == pytest.approx(items.threshold, rel=1e-6)
     assert words.cutoff == pytest.approx(items.cutoff, rel=1e-6) if words.cutoff else items.cutoff is None
@@ -96,7 +96,7 @@ RELEASES = [vp.Items(max_items_per_user=9), vp.NGrams(4, max_phrases_per_user=9)
 @pytest.mark.parametrize("memory", [False, True])
 @pytest.mark.parametrize("mechanism", [*RELEASES, vp.papers.DPNE(4, max_phrases_per_user=9, pruning="single")])
 def test_no_pass_uses_the_noise_of_another(talk, mechanism, memory, monkeypatch):
-    """Every pass has a separate purpose: the difference of two histograms with the same noise would be exact."""
+    """Every pass has a separate purpose, because the difference of histograms with the same noise would be exact."""
     corpus = talk.within(
         read_engine(
             pl.DataFrame({"w": [1], "t": ["a"]}), user="w", text="t", options=vp.ReadOptions(memory="1GiB")
@@ -121,7 +121,7 @@ def test_no_pass_uses_the_noise_of_another(talk, mechanism, memory, monkeypatch)
 
 
 def test_a_repeated_pass_would_be_seen(talk, monkeypatch):
-    """The test above fails on a release whose rounds all have the noise of the first."""
+    """The test above fails on a release in which all rounds have the noise of the first."""
     from voxpop.privacy.gate import rounds as running
 
     real = running.score_step

@@ -1,4 +1,4 @@
-"""One secret: reproducible within a release, unrelated between purposes, and never shown."""
+"""A secret is reproducible within a release, unrelated between purposes, and never shown."""
 
 import copy
 import hashlib
@@ -90,14 +90,14 @@ def test_a_text_is_a_block_of_its_own(key, texts):
     assert [row.astype("<u8").tobytes() for row in drawn] == expected
 
 
-def test_texts_that_look_alike_share_no_bits():
+def test_similar_texts_share_no_bits():
     """Texts that end with zeros, empty texts and lengths near the block size differ (false alarm below 1e-30)."""
     texts = [b"", b"\0", b"\0\0", b"a", b"a\0", b"a" * 14, b"a" * 15, b"a" * 16, b"a" * 15 + b"\0", b"a" * 2**20]
     texts += [b"a" * 14 + bytes([14]), bytes(15), bytes(16), b"\0" * 14]
     assert len({tuple(row) for row in text_draws(Secret.fresh(), texts).tolist()}) == len(texts)
 
 
-def test_a_text_draws_alike_whatever_stands_beside_it(monkeypatch):
+def test_draws_of_a_text_do_not_depend_on_other_texts(monkeypatch):
     """Neither order, nor chunks, nor other texts change a draw."""
     secret, texts = Secret.fresh(), [str(number).encode() * (number % 5) for number in range(200)]
     whole = text_draws(secret, texts)
@@ -111,7 +111,7 @@ def text_draws(secret, texts):
     return secret.text_draws("noise", np.frombuffer(b"".join(texts), np.uint8), starts)
 
 
-def test_what_is_restricted_draws_the_same_for_its_purposes_and_nothing_else():
+def test_a_restricted_secret_draws_only_for_its_purposes():
     """A restricted secret also works after pickling; it shows no key and cannot give purposes that it does not have."""
     secret, one = Secret.fresh(), np.ones(1, np.uint64)
     restricted = pickle.loads(pickle.dumps(secret.restrict("a", "b", f"noise{TEXT}")))

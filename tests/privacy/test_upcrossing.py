@@ -27,10 +27,10 @@ def fine(spreads, thresholds):
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 40), st.floats(2.0, 7.0))
-@example(1178825972, 23, 2.0)  # thresholds fall by half a deviation where steps are short
+@example(1178825972, 23, 2.0)  # thresholds decrease by half a deviation where steps are short
 @example(3614318297, 37, 2.0)
 def test_the_bound_is_above_a_fine_quadrature_and_close(seed, nights, level):
-    """The bound is above the quadrature by less than half a percent, also where thresholds fall."""
+    """The bound is above the quadrature by less than half a percent, also for decreasing thresholds."""
     rng = np.random.default_rng(seed)
     spreads = rng.uniform(0.05, 1, nights)
     thresholds = np.sqrt(np.cumsum(np.square(spreads))) * (level + rng.uniform(0, 0.5, nights))

@@ -1,4 +1,4 @@
-"""Tests of rounds over public candidates: their cost, candidates without users, and neighbours on the release code."""
+"""Rounds over public candidates, with their cost, candidates without users, and neighbours on the release code."""
 
 from math import fsum
 
@@ -44,14 +44,14 @@ def test_the_rounds_spend_their_square_and_no_more(square, limit, number):
 
 
 def test_less_noise_than_charged_is_refused(monkeypatch):
-    """Deliberately broken: a tenth less noise."""
+    """The deliberately broken variant has a tenth less noise."""
     monkeypatch.setattr(known, "sqrt", lambda value: 1.1 * value**0.5)
     rounds = plan_known(0.4, 100, 1000, 0.5)
     with pytest.raises(InternalError, match="less noise"):
         released_known(rounds, 0.4, NOBODY, tokens(10), Secret.fresh())
 
 
-def test_candidates_of_nobody_are_released_as_often_as_stated(monkeypatch):
+def test_candidates_without_users_are_released_as_often_as_planned(monkeypatch):
     """500 of 100,000 are expected in each of 3 runs; the sum is within 7 deviations, false alarm below 1e-11.
 
     The test also detects a variant without noise.
@@ -68,15 +68,15 @@ def test_candidates_of_nobody_are_released_as_often_as_stated(monkeypatch):
 
 @given(weight=st.integers(0, 1 << 40), more=st.integers(0, 1 << 40), seed=st.integers(0, 2**32))
 def test_noisy_cells_rise_with_the_weight(weight, more, seed):
-    """For the same draw cells rise exactly with the weight, so weight never prevents a release by noise."""
+    """For the same draw, cells increase exactly with the weight, so weight never prevents a release by noise."""
     draws = Secret.from_seed(seed).draws("test", np.arange(50, dtype=np.uint64), 0)
     one, other = (noisy_cells(np.full(50, each), 1.7, 1 << 30, 1 << 20, draws) for each in (weight, weight + more))
     assert (one <= other).all()
 
 
 @pytest.mark.jit
-def test_those_that_noise_releases_are_released_whoever_holds_them():
-    """With the same secret, 2,000 users who hold some of 20,000 candidates only add released candidates."""
+def test_candidates_released_by_noise_do_not_depend_on_users():
+    """With the same secret, 2,000 users of some of 20,000 candidates only add released candidates."""
     rounds, candidates = plan_known(1.0, 100, 20_000, 400), tokens(20_000)
     rng = np.random.default_rng(1)
     users = [[[f"2|{each}|x" for each in rng.integers(0, 20_000, 30)]] for _ in range(2000)]
@@ -114,7 +114,7 @@ def farthest(monkeypatch, cases, rounds):
         users = [
             [[names[each] for each in rng.integers(0, size, rng.integers(1, 12))]] for _ in range(rng.integers(1, 5))
         ]
-        # The additional user also holds candidates that no other user holds.
+        # The additional user also has candidates without other users.
         extra = [[*(f"2|own{each}|x" for each in range(rng.integers(0, 3))), *users[0][0]]]
         candidates = pa.array([*names, *(f"2|own{each}|x" for each in range(3)), "2|none|x"], pa.large_string())
         keys = rng.permutation(len(users) + 1).tolist()
@@ -143,7 +143,7 @@ def test_one_user_moves_the_weights_by_at_most_what_is_charged(monkeypatch):
 
 
 def test_the_search_detects_noise_on_held_candidates_only(monkeypatch):
-    """Deliberately broken: candidates without users get no noise, so a single user of a candidate is detected."""
+    """In the broken variant, candidates without users get no noise, so the only user of a candidate is detected."""
     monkeypatch.setattr(
         AdaptiveGate, "_released_by_noise", lambda self, rounds, letters, starts: np.zeros(starts.size - 1, np.bool_)
     )

@@ -1,4 +1,4 @@
-"""Tests of profiles: chosen columns, released values, costs and saved files."""
+"""Tests of profiles, with chosen columns, released values, costs and saved files."""
 
 import datetime
 import json
@@ -160,7 +160,7 @@ def test_parents_of_released_joint_values_are_released(table):
 
 
 def test_combinations_with_too_many_candidates_are_left_out(table, monkeypatch):
-    """City and year have 18 candidates, the other combination 60 more; the report shows that it is left out."""
+    """City and year have 18 candidates, the other combination 60 more; the report shows that it is omitted."""
     monkeypatch.setattr(typed_keys, "MOST_CANDIDATES", 20)
     joint = [("city", "year"), ("paid", "city", "day")]
     found = vp.profile(table, user="customer", joint=joint, budget=BUDGET, options=QUIET, seed=3)
@@ -170,7 +170,7 @@ def test_combinations_with_too_many_candidates_are_left_out(table, monkeypatch):
 
 
 def test_columns_are_chosen_by_type_and_name():
-    """The choice does not depend on values: floats, identifiers and lists are left out."""
+    """The choice does not depend on values, and floats, identifiers and lists are omitted."""
     for rows in (1, 500):
         table = pl.DataFrame(
             {
@@ -220,7 +220,7 @@ def test_all_sources_with_a_schema_declare_the_same_columns(table, tmp_path):
 
 
 def test_the_plan_is_printed_before_anything_runs(table, capsys):
-    """The printed plan shows the columns, and the columns that are left out."""
+    """The printed plan shows the columns, and the columns that are omitted."""
     vp.profile(table, user="customer", budget=BUDGET)
     printed = capsys.readouterr().err
     assert "city (string), year (int64)" in printed
@@ -228,7 +228,7 @@ def test_the_plan_is_printed_before_anything_runs(table, capsys):
 
 
 def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
-    """The cost is computed from the numbers that run: rounds, counts and cover; over 97 percent of delta is used."""
+    """The cost is computed from the executed numbers of rounds, counts and cover; over 97 percent of delta is used."""
     for counts, joint in ((True, ()), (False, ()), (True, [("a", "b")]), (False, [("a", "b")])):
         plan = vp.ProfileMechanism({"a": "string", "b": "string", "c": "int64"}, joint=joint, counts=counts).plan(
             BUDGET
@@ -252,7 +252,7 @@ def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
 
 @pytest.mark.parametrize("broken", ["later_square", "COVER"])
 def test_plans_that_cost_more_than_they_state_are_refused(monkeypatch, broken):
-    """Deliberately broken: cover runs with a third of its noise, or all parts after the rounds are charged twice."""
+    """In the broken variants, cover runs with a third of its noise, or all parts after the rounds are charged twice."""
     if broken == "COVER":
         real = planning.sqrt
         monkeypatch.setattr(planning, "sqrt", lambda value: real(value) / 3)
@@ -264,7 +264,7 @@ def test_plans_that_cost_more_than_they_state_are_refused(monkeypatch, broken):
 
 
 def test_budgets_that_are_too_small_are_refused():
-    """The error states the least delta."""
+    """The error contains the smallest delta."""
     with pytest.raises(BudgetError, match="needs a delta of at least"):
         vp.ProfileMechanism({"a": "string"}).plan(vp.Budget(1, 1e-30))
 
@@ -294,7 +294,7 @@ def test_it_is_the_same_on_the_engine_of_plain_dicts(table):
 
 
 def test_saved_and_loaded(profile, table, tmp_path):
-    """A loaded profile is equal and has the same report; a changed file is refused."""
+    """A loaded profile equals the saved one and has the same report; a changed file is rejected."""
     profile.with_metadata(title="Orders").save(tmp_path / "profile")
     again = vp.load(tmp_path / "profile", vp.Profile)
     assert again == profile
@@ -415,7 +415,7 @@ def test_the_command_line(table, tmp_path, capsys, monkeypatch):
     ],
 )
 def test_no_percentage_is_shown_where_noise_is_as_large(covered, other, released, shown):
-    """Without a released value nothing is covered, whatever the noise."""
+    """Without a released value nothing is covered, for any noise."""
     from voxpop.release.profile import ColumnCover
 
     assert ColumnCover(covered, other, 10.0).shown(released) == shown

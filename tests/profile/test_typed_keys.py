@@ -1,4 +1,4 @@
-"""Tests of typed keys: each key has one token despite bars, backslashes and nulls in the table; cover row by row."""
+"""Tests of typed keys, in which each key has one token despite bars, backslashes and nulls, and of cover by row."""
 
 import datetime
 from itertools import product
@@ -67,10 +67,10 @@ def test_rows_become_the_keys_of_the_reference(rows):
 
 @given(rows=ROWS, data=st.data())
 def test_candidates_are_the_joint_keys_of_listed_values(rows, data):
-    """The candidates are all joint keys, held or not, each once, in parts of any size; a stage keeps these tokens.
+    """The candidates are all joint keys, with or without users, each once; a stage keeps these tokens.
 
-    A combination whose candidates exceed the limit together with the previous ones has no candidates, and a stage keeps
-    no tokens of it.
+    The test uses parts of any size. A combination has no candidates, and a stage keeps no tokens of it, if its
+    candidates exceed the limit together with those of the previous combinations.
     """
     corpus = corpus_of(rows)
     every = dict(zip(corpus.vocabulary.to_pylist(), decoded(KEYS, corpus.vocabulary), strict=True))
@@ -149,13 +149,13 @@ def test_one_user_moves_cover_by_at_most_what_is_charged():
 
 
 def test_the_search_detects_users_who_count_for_each_row(monkeypatch):
-    """Deliberately broken: shares are not divided by the number of rows."""
+    """In the broken variant, shares are not divided by the number of rows."""
     monkeypatch.setattr(storing.np, "maximum", lambda whole, one: np.ones_like(whole))
     assert farthest(60) > 1.5
 
 
 def test_joining_without_escaping_is_detected(monkeypatch):
-    """Deliberately broken: bars of values are not escaped, so two pairs have one token."""
+    """In the broken variant, bars of values are not escaped, so two pairs have one token."""
     rows = [{"u": 0, "a": "x|y", "b": "z", "n": 1, "t": ""}, {"u": 0, "a": "x", "b": "y|z", "n": 1, "t": ""}]
     assert len({token for token in corpus_of(rows).vocabulary.to_pylist() if token.startswith("4|")}) == 2
     monkeypatch.setattr(
@@ -169,7 +169,7 @@ def test_joining_without_escaping_is_detected(monkeypatch):
 
 
 @pytest.mark.parametrize("joint", [[("a",)], [("a", "a")], [("a", "t")], [("a", "x")], [("a", "b"), ("a", "b")]])
-def test_combinations_that_are_none_are_refused(joint):
+def test_invalid_combinations_are_rejected(joint):
     """The cases are one column, a column twice, a text, an unknown column, and a combination twice."""
     with pytest.raises(InputError, match="different combinations"):
         TypedKeys(KEYS.columns, TEXTS, tuple(joint))

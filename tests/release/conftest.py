@@ -32,10 +32,10 @@ def release_of() -> Callable[..., Release]:
 
 @pytest.fixture
 def words(release_of: Callable[..., Release]) -> Release:
-    """Return a small release of words whose byte order is not the alphabetical order."""
+    """Return a small release of words with a byte order that is not the alphabetical order."""
     return release_of("Zoo", "milk", "tea", "été", "𝔘nicode")
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_sessions(few_sessions: None) -> None:
-    """Draw few sessions: these tests save, show and compare results and do not check the answers of a model."""
+    """Draw few sessions, because these tests save, show and compare results and do not check the answers of a model."""

@@ -113,7 +113,7 @@ def test_the_last_word_of_a_text(prompt, tokens):
 
 
 def test_an_empty_prompt_asks_for_beginnings():
-    """An empty prompt returns the first tokens of grams; tokens that begin more grams come first."""
+    """An empty prompt returns the first tokens of grams; tokens that begin more grams have precedence."""
     found = release_of([("a",), ("b",), ("b", "a")]).complete("")
     assert seen(found) == [("b", (), 2), ("a", (), 1)]
     assert found[0].gram == ("b",)
@@ -164,21 +164,21 @@ def test_words_are_those_of_the_private_side(text):
 
 
 @pytest.mark.parametrize("prompt", [3, None, [3], b"thank", {"a": 1}])
-def test_prompts_that_are_none(prompt):
+def test_invalid_prompts(prompt):
     """A prompt that is neither a text nor a list of strings raises `InputError`."""
     with pytest.raises(InputError, match="a prompt must be a text or a list of tokens"):
         release_of([("a",)]).complete(prompt)
 
 
-@pytest.mark.parametrize("limit", [0, -1, 2.5, True, "3"])
-def test_limits_that_are_none(limit):
-    """A limit that is not a whole number of at least 1 raises `InputError`."""
-    with pytest.raises(InputError, match="`limit` must be a whole number"):
-        release_of([("a",)]).complete("a", limit)
+@pytest.mark.parametrize("first", [0, -1, 2.5, True, "3"])
+def test_numbers_of_rows_that_are_none(first):
+    """A number of rows that is not a whole number of at least 1 raises `InputError`."""
+    with pytest.raises(InputError, match="`first` must be a whole number"):
+        release_of([("a",)]).complete("a", first)
 
 
 def test_reading_survives_saving(tmp_path):
-    """`save` keeps the name of the tokenizer, and writes none if it is unknown."""
+    """`save` keeps the name of the tokenizer, and writes no name if it is unknown."""
     release_of([("a",)], "words").save(tmp_path / "known")
     release_of([("a",)]).save(tmp_path / "unknown")
     assert vp.load(tmp_path / "known").token_source == "words"
@@ -223,7 +223,7 @@ def test_a_call_is_quick(capsys):
 
 
 def test_counts_rank_completions():
-    """Within a context, continuations of most users come first; without a count they come last."""
+    """Within a context, continuations are ordered by their number of users, and those without a count are last."""
     rows = [["a"], ["b"], ["c"], ["a", "b"], ["a", "c"], ["a", "c", "d"], ["b", "e", "f"]]
     release = vp.Release(table_of_lists(rows), StoredPlan({}), vp.Guarantee(4, 1e-7), "whitespace")
     tally = vp.Counts(release, np.array([9, 8, 7, 50, 6, 5, 4]), 1.0, StoredPlan({}), vp.Guarantee(1, 1e-8))

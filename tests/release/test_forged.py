@@ -1,4 +1,4 @@
-"""Folders that somebody forged: loading, showing and verifying raise a clean error within a bounded time."""
+"""Loading, showing and verifying forged folders raises a clean error within a bounded time."""
 
 import json
 import os
@@ -74,7 +74,7 @@ CONTENTS = {
 
 @pytest.mark.parametrize("content", CONTENTS)
 @pytest.mark.parametrize("record", RECORDS)
-def test_records_that_are_no_records(folder, record, content):
+def test_invalid_records(folder, record, content):
     """Depth, repeated names, numbers that are not finite and other JSON raise an error of voxpop."""
     path = folder / record
     path.write_bytes(CONTENTS[content](path.read_bytes()))
@@ -148,7 +148,7 @@ def test_an_expression_of_a_folder_runs_only_to_complete_and_not_for_long(folder
 
 
 def test_a_small_file_of_many_rows(folder):
-    """A table of a few kilobytes that would become gigabytes is refused before it is read."""
+    """A table of a few kilobytes that would become gigabytes is rejected before it is read."""
     path = folder / "release" / "release.parquet"
     rows = 100_000_000
     schema = pa.schema([pa.field("gram", pa.string()), pa.field("length", pa.int32())])
@@ -167,7 +167,7 @@ def test_a_small_file_of_many_rows(folder):
 
 @pytest.mark.parametrize("guarantee", [None, {"epsilon": 1, "delta": "x"}, {"epsilon": 1, "delta": 0, "spend": [1]}])
 def test_counts_without_a_readable_guarantee_are_refused(folder, guarantee):
-    """The counts beside a release are part of its total, so loading the release finds that they are damaged."""
+    """The counts of a release are part of its total, so loading the release detects that they are damaged."""
     record = folder / "release/counts.json"
     record.write_text(json.dumps(json.loads(record.read_text()) | {"guarantee": guarantee}))
     for call in (vp.load, verify, lambda each: vp.load(each, vp.Counts)):

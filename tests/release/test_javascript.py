@@ -84,7 +84,7 @@ def test_completions_are_alike():
 
 @pytest.mark.parametrize(("word", "named"), [("今天", True), ("ไทย", True), ("été", False)])
 def test_the_page_names_the_dictionaries_of_the_browser(word, named):
-    """The page of a release with words from a dictionary states that browsers have their own ones."""
+    """The page of a release with words from a dictionary mentions that browsers have their own dictionaries."""
     release = vp.Release(table_of_lists([[word]]), StoredPlan({}), vp.Guarantee(4, 1e-7), "words")
     assert ("dictionaries of this browser" in release.report().html) == named
 

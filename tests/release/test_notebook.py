@@ -67,8 +67,8 @@ def test_a_ranking_shows_its_order():
     assert str(ranking.total) in said
 
 
-def test_a_corpus_shows_nothing_of_anybody():
-    """Two corpora with different words and numbers of users look the same in a notebook."""
+def test_a_corpus_displays_no_private_data():
+    """Two corpora with different words and numbers of users are displayed in the same way in a notebook."""
     few = vp.read(pl.DataFrame({"who": [1], "what": ["secret"]}), user="who", text="what")
     assert few._repr_html_() == corpus()._repr_html_()
     assert "secret" not in few._repr_html_()
@@ -90,7 +90,7 @@ def test_a_release_shows_its_guarantee_and_words_first():
 
 
 def test_a_release_of_many_phrases_shows_some_of_each_length():
-    """A release of phrases shows some grams of each length, not only words, which come first."""
+    """A release of phrases shows some grams of each length, not only words, which are first."""
     said = ["thank you very much", "see you tomorrow", "good morning to all"] * 1000
     posts = vp.read(pl.DataFrame({"who": range(3000), "what": said}), user="who", text="what")
     phrases = vp.NGrams(max_length=3).release(posts, vp.Budget(4, 1e-7))
@@ -109,7 +109,7 @@ def test_a_model_shows_noisy_counts():
     assert "A dot is the end of a sequence" in said
 
 
-def test_a_guarantee_says_what_it_means():
+def test_a_guarantee_displays_its_meaning():
     """A guarantee shows its statement, its meaning and its cautions."""
     said = text_of(vp.Guarantee(50, 1e-2)._repr_html_())
     assert "(50, 0.01)-DP" in said
@@ -164,7 +164,7 @@ def test_a_release_shows_its_progress_in_a_notebook(monkeypatch):
 
 
 def test_heavy_hitters_show_their_rounds(monkeypatch):
-    """The progress line of heavy hitters counts the rounds that ran; the plan states the maximum number."""
+    """The progress line of heavy hitters counts the executed rounds; the plan contains the maximum number."""
     held = vp.read(pl.DataFrame({"who": range(3000), "what": ["sun", "star", "moon"] * 1000}), user="who", items="what")
     plan = vp.HeavyHitters(max_length=6).plan(BUDGET)
     line = shown_of(lambda: plan.release(held), monkeypatch)

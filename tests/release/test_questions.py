@@ -1,4 +1,4 @@
-"""The four questions: public answers depend on the release alone, and private ones are exact and marked."""
+"""Public queries depend only on the release, and the results of private ones are exact and marked."""
 
 import datetime
 import re
@@ -97,7 +97,7 @@ def test_a_phrase_needs_its_parts(phrases):
 
 
 def test_users_needed_are_those_of_the_plan(words, phrases, tmp_path):
-    """Also of a saved release, whose plan is made again."""
+    """This is also the case for a saved release, which makes its plan again."""
     plan = vp.Items(max_items_per_user=100).plan(BUDGET)
     wanted = [plan.users_needed(each, per_user=10) for each in (0.5, 0.95)]
     words.save(tmp_path / "words")
@@ -145,7 +145,7 @@ def test_plans_of_others_are_explained_without_numbers(release_of):
 
 
 def test_an_explanation_contains_private_numbers_only_if_asked(words, said):
-    """With the corpus it contains the users, marked as private, and rounded unless exact."""
+    """With the corpus, an explanation contains the users, marked as private, and rounded unless exact."""
     assert "PRIVATE" not in str(words.explain("apt"))
     assert "private" not in words.explain("apt").to_dict()
     found = words.explain("apt", said)
@@ -160,7 +160,7 @@ def test_an_explanation_contains_private_numbers_only_if_asked(words, said):
 
 
 def test_a_summary_is_private_and_rounded(said):
-    """It is marked, rounds its numbers, and shows tokens only if asked."""
+    """The summary is marked, rounds its numbers, and shows tokens only on request."""
     text = str(said.summary())
     assert text.startswith(PRIVATE)
     assert "about 3,000" in text
@@ -176,7 +176,7 @@ def test_a_summary_is_private_and_rounded(said):
 
 
 def test_a_summary_of_items_and_of_nothing():
-    """Items have no texts; a token called like a figure replaces none; an empty table has a summary."""
+    """Items have no texts; a token with the name of a figure does not replace it; an empty table has a summary."""
     table = pl.DataFrame({"who": [1, 1, 2], "what": ["users", "users", "tea"]})
     found = vp.read(table, user="who", items="what").summary(exact=True, frequent=2)
     assert "texts or sequences" not in found.figures
@@ -187,7 +187,7 @@ def test_a_summary_of_items_and_of_nothing():
 
 
 def test_settings_are_compared_without_data():
-    """One row for each setting, budget, length and number of items, with the numbers of the plans."""
+    """The comparison has a row for each setting, budget, length and number of items, with the numbers of the plans."""
     budgets = [vp.Budget(1, 1e-7), vp.Budget(2, 1e-7)]
     found = vp.compare(
         {"few": vp.Items(max_items_per_user=20), "two": vp.NGrams(max_length=2, max_phrases_per_user=20)}, budgets
@@ -226,7 +226,7 @@ def test_poor_comparisons_name_the_next_step(release_of):
 
 
 def test_an_evaluation_counts_frequent_items_and_coverage(said, words):
-    """It is marked as private and equals counts by hand."""
+    """The evaluation is marked as private and agrees with counts by hand."""
     grams = table_of_lists([["apt"], ["nobody"], ["café", "noir"]])
     release = Release(grams, words.plan, words.guarantee, "words")
     found = vp.evaluate(release, said, users=[2, 1001])
@@ -270,7 +270,7 @@ def test_other_results_are_not_evaluated(said):
 
 
 def test_no_mechanism_reads_exact_figures():
-    """Releases are independent of the file with exact figures: only questions of the owner import it."""
+    """Releases are independent of the file with exact figures, which only queries of the owner import."""
     users = {
         path.name
         for path in Path(vp.__file__).parent.rglob("*.py")
@@ -281,7 +281,7 @@ def test_no_mechanism_reads_exact_figures():
 
 @pytest.mark.parametrize("wrong", [7, None, ["a", 1], b"apt"])
 def test_items_of_other_types(words, wrong):
-    """The error names what an item may be, and the explanation of nothing names no limit."""
+    """The error contains the allowed items, and the explanation of an empty item contains no limit."""
     with pytest.raises(InputError, match="`item` must be a text or a list of tokens"):
         words.explain(wrong)
     assert "limit" not in str(words.explain(""))

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import voxpop as vp
 from voxpop.errors import InternalError
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.reading.keys import Keys
 from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan
 from voxpop.release.table import SCHEMA, from_parquet, to_parquet
@@ -59,13 +61,44 @@ def test_contains_nothing_else(words, gram):
 
 
 def test_tables_have_the_promised_columns(words):
-    """The three kinds of table agree in columns, types and rows."""
+    """The three kinds of table agree in columns, types and rows; words are one column of strings."""
     frame = words.to_polars()
+    assert frame.schema == {"word": pl.String}
+    assert frame["word"].to_list() == words.to_pandas()["word"].tolist() == words.to_list()
+    phrases = Release(words.grams, PLAN, GUARANTEE)
+    frame, pandas = phrases.to_polars(), phrases.to_pandas()
     assert frame.schema == {"gram": pl.List(pl.String), "length": pl.Int32}
-    assert words.to_arrow().schema.equals(SCHEMA)
-    pandas = words.to_pandas()
+    assert phrases.to_arrow().schema.equals(SCHEMA)
     assert pandas["length"].dtype == np.int32
     assert frame["gram"].to_list() == pandas["gram"].tolist() == [[word] for word in words]
+
+
+@pytest.mark.parametrize("name", ["gram", "length", "word", "users", "place", "noisy"])
+def test_a_key_column_may_have_any_name(name, tmp_path):
+    """Tables of keys, counts and rankings have the key column and one column of results, also if names collide."""
+    rows = pl.DataFrame({"who": range(6000), name: [7] * 4000 + [5] * 2000})
+    corpus, budget = vp.read(rows, user="who", items=name), vp.Budget(epsilon=4, delta=1e-8)
+    keys = vp.Items(max_items_per_user=1).release(corpus, budget)
+    assert keys.to_polars().to_dict(as_series=False) == {name: [5, 7]}
+    tally, ranking = keys.count(corpus, budget), keys.top(corpus, budget, k=2)
+    assert tally.to_polars().columns == [name, "noisy_users" if name == "users" else "users"]
+    assert ranking.to_polars().columns == [name, "noisy_place" if name == "place" else "place"]
+    assert tally.to_polars()[name].to_list() == ranking.to_polars()[name].to_list() == [7, 5]
+    keys.save(tmp_path / "keys")
+    assert pl.read_parquet(tmp_path / "keys" / "release.parquet").equals(keys.to_polars())
+    assert vp.load(tmp_path / "keys") == keys
+
+
+def test_files_of_words_and_phrases_are_plain(words, tmp_path):
+    """The saved table is that of `to_arrow`, and a table with other columns is not loaded."""
+    phrases = Release(words.grams, words.plan, words.guarantee)
+    for number, each in enumerate((words, phrases)):
+        folder = tmp_path / str(number)
+        each.save(folder)
+        assert pl.read_parquet(folder / "release.parquet").equals(each.to_polars())
+        assert vp.load(folder) == each
+    with pytest.raises(ValueError, match="other columns"):
+        from_parquet(to_parquet(words.grams, None), Keys())
 
 
 def test_is_frozen(words):
@@ -99,7 +132,7 @@ def test_empty_release_works(release_of):
     """An empty release has length 0, empty tables and no members."""
     empty = release_of()
     assert (len(empty), list(empty), "tea" in empty) == (0, [], False)
-    assert empty.to_polars().schema == {"gram": pl.List(pl.String), "length": pl.Int32}
+    assert empty.to_polars().schema == {"word": pl.String}
 
 
 @given(st.sets(grams, max_size=12))

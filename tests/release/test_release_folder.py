@@ -81,7 +81,7 @@ def test_a_crash_at_any_step_leaves_old_or_new(tmp_path, system, before):
 
 @pytest.mark.parametrize("before", [None, OLD], ids=["first save", "replacement"])
 def test_an_error_at_any_step_leaves_old_or_new(tmp_path, system, before):
-    """If one step fails and the process continues, a reader finds the old or new folder, and no other one remains."""
+    """If one step fails and the process continues, a reader finds the old or new folder, and no other remains."""
     for at in range(1, 100):
         target = tmp_path / str(at) / "words"
         if before:

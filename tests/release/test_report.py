@@ -126,21 +126,21 @@ def test_chances_of_ngrams_are_the_plans():
 
 
 def test_chances_of_heavy_hitters_are_the_plans():
-    """For the worst case that the plan states, the report gives the same number of users as the plan."""
+    """For the worst case of the plan, the report gives the same number of users as the plan."""
     plan = vp.HeavyHitters(max_length=8).plan(vp.Budget(2, 1e-7))
     chance = voting_chance(plan.to_dict())
     assert [users_for(chance, p) for p in (0.1, 0.5, 0.9)] == [plan.users_needed(p) for p in (0.1, 0.5, 0.9)]
 
 
 def test_a_cutoff_too_low_is_never_enough():
-    """If the weight cannot reach the threshold, the report states no number of users."""
+    """If the weight cannot reach the threshold, the report contains no number of users."""
     numbers = {"pass": "threshold", "noise": "gaussian", "scale": 1.0, "threshold": 9.0, "cutoff": 5.0}
     assert users_for(threshold_chance(numbers, 1.0), 0.5) is None
     assert about_union.curve_of({"weighting": "weighted", "max_items_per_user": 3}, numbers, 1) == []
 
 
 def test_the_report_names_the_independent_check_and_the_kinds_of_proof():
-    """Who signs learns that a separate program proves the guarantee, and which table says what is proved how."""
+    """The report mentions that a separate program proves the guarantee, and which table lists the kinds of proof."""
     release = vp.Items(max_items_per_user=10).release(
         vp.read({"who": [1], "what": ["x"]}, user="who", items="what"), BUDGET
     )
@@ -159,7 +159,7 @@ PLANS = {
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_every_mechanism_has_its_story(name):
+def test_every_mechanism_has_its_text(name):
     """A plan that ran and the same plan loaded from a file give the same page, with the text of the mechanism."""
     plan = PLANS[name]
     grams = [("tea",), ("milk",)] + ([("milk", "tea")] if name == "ngrams.html" else [])
@@ -170,7 +170,7 @@ def test_every_mechanism_has_its_story(name):
 
 
 @pytest.mark.parametrize("numbers", [{}, {"mechanism": "items"}, {"mechanism": "n-grams", "ran": []}, {"x": [1]}])
-def test_unknown_plans_have_a_general_story(numbers):
+def test_unknown_plans_have_a_general_text(numbers):
     """A plan of an unknown mechanism is shown as numbers, without any statement about them."""
     page = page_of(release_of([("tea",)], StoredPlan(numbers), vp.Guarantee(4, 1e-7)))
     assert "has no text for the plan of this release" in page
@@ -233,7 +233,7 @@ def test_policy_allows_these_scripts_and_no_network():
 
 
 def test_a_release_that_is_not_private_says_so_everywhere():
-    """The title, an alert and the statement mark a release that is not private; its page states no factor e^epsilon."""
+    """The title, an alert and the statement mark a release that is not private; its page has no factor e^epsilon."""
     plan = PLANS["union.html"]
     grams = [("tea",)]
     private = page_of(release_of(grams, plan))
@@ -297,7 +297,7 @@ def test_the_report_of_a_folder_covers_counts_and_rankings_that_are_saved_later(
 
 
 def test_counts_and_rankings_are_not_denied():
-    """Pages of counts and rankings state only omissions that apply to them, and the epsilon of the guarantee."""
+    """Pages of counts and rankings list only omissions that apply to them, and the epsilon of the guarantee."""
     said = ["thank you very much", "see you soon"] * 1500
     posts = vp.read({"who": list(range(3000)), "what": said}, user="who", text="what")
     release, budget = vp.Items(max_items_per_user=4).release(posts, BUDGET), vp.Budget(1.3, 1e-7)
@@ -321,7 +321,7 @@ def test_the_factor_in_words_is_rounded_up(epsilon):
 
 
 def test_chances_of_another_vote_are_percentages():
-    """The report of heavy hitters states the probability of a second vote as a percentage."""
+    """The report of heavy hitters shows the probability of a second vote as a percentage."""
     page = page_of(release_of([("tea",)], vp.HeavyHitters().plan(BUDGET)))
     assert re.search(r"voted once, with probability [0-9.]+ % a second time", page)
 
@@ -350,10 +350,10 @@ def outcomes_of_the_worst(epsilon, delta):
 @given(
     st.floats(0.01, 8), st.floats(1e-12, 9e-3) | st.just(0.0), st.floats(1e-9, 0.999), st.just(0.0) | st.floats(1e-9, 1)
 )
-def test_nobody_becomes_surer_than_the_table_says(epsilon, delta, before, taken):
+def test_posterior_is_at_most_the_table(epsilon, delta, before, taken):
     """The table bounds the certainty after every conclusion from the worst mechanism.
 
-    This holds for conclusions that have probability at least 100 delta if the user took part.
+    The bound applies to conclusions that have probability at least 100 delta if the user took part.
     """
     (telling, _), (likely, unlikely), *_ = outcomes_of_the_worst(epsilon, delta)
     with_user, without = telling + taken * likely, taken * unlikely
@@ -416,7 +416,7 @@ def test_people_covered_are_those_for_whom_delta_is_small(delta):
 SAID = {"title": "Words & phrases", "dataset": "Forum, 2026", "purpose": "keyboard", "operator": "<b>Ann</b>"}
 
 
-def test_a_report_says_what_its_operator_said(tmp_path):
+def test_the_report_contains_the_metadata_of_the_operator(tmp_path):
     """Title, data set, purpose, operator and date are in the page and the record, and are loaded again.
 
     They change nothing else.
@@ -451,8 +451,8 @@ def test_words_can_be_added_later(tmp_path):
 @pytest.mark.parametrize(
     "said", [{"title": "two\nlines"}, {"operator": "x" * 501}, {"date": "22.11.2026"}, {"purpose": 3}]
 )
-def test_what_is_no_line_of_text_is_refused(tmp_path, said):
-    """Metadata that is not one line of text is refused before any file is written."""
+def test_metadata_must_be_one_line(tmp_path, said):
+    """Metadata that is not one line of text is rejected before any file is written."""
     with pytest.raises(vp.errors.InputError, match=next(iter(said))):
         release_of([("tea",)], PLANS["union.html"]).with_metadata(**said)
     assert not (tmp_path / "here").exists()
@@ -495,8 +495,8 @@ def test_a_hundred_thousand_phrases_stay_small():
     assert len(page) < 2_000_000
 
 
-def test_a_release_too_large_for_a_page_says_what_is_missing(monkeypatch):
-    """Above the limit, the page contains the first grams and states this; headings count all grams."""
+def test_the_page_of_a_very_large_release_states_its_omissions(monkeypatch):
+    """Above the limit, the page contains the first grams and reports the omission; headings count all grams."""
     from voxpop.release.report import page
 
     monkeypatch.setattr(page, "MOST_SHOWN", 2)
@@ -507,7 +507,7 @@ def test_a_release_too_large_for_a_page_says_what_is_missing(monkeypatch):
 
 
 def test_chart_library_is_the_one_that_was_reviewed():
-    """The vendored file has the checksum stated in its notes."""
+    """The vendored file has the checksum in its notes."""
     content = ASSETS.joinpath("vendor/plot.min.js").read_bytes()
     assert sha256(content).hexdigest() in ASSETS.joinpath("vendor/README.md").read_text()
     assert b"</script" not in content
@@ -552,7 +552,7 @@ def test_text_stands_out(theme):
 
 @pytest.mark.parametrize("weighting", [vp.weightings.PolicyGaussian(), "adaptive", vp.weightings.Count()])
 def test_a_promise_about_items_of_few_users_is_stated(weighting):
-    """The report states the guarantee of `min_users` with its bound, rounded up; without `min_users` it states nothing.
+    """The report contains the guarantee of `min_users` with its bound, rounded up; without `min_users` it does not.
 
     With optimal selection, items of fewer users than that have probability 0.
     """

@@ -71,7 +71,7 @@ def test_load_returns_what_the_folder_is(results):
 
 @KINDS
 def test_a_report_is_shown_inline_and_saved(results, kind, tmp_path):
-    """A report is shown in an iframe, is not overwritten, and states the guarantee."""
+    """A report is shown in an iframe, is not overwritten, and contains the guarantee."""
     result, _ = results[kind]
     report = result.report()
     stated = result.total.adaptive
@@ -87,7 +87,7 @@ def test_a_report_is_shown_inline_and_saved(results, kind, tmp_path):
 
 @KINDS
 def test_metadata_is_kept(results, kind):
-    """The report contains the title that the operator states, and the result is otherwise unchanged."""
+    """The report contains the title of the operator, and the result is otherwise unchanged."""
     result, _ = results[kind]
     named = result.with_metadata(title="Our drinks")
     assert "Our drinks" in named.report().html
@@ -96,7 +96,7 @@ def test_metadata_is_kept(results, kind):
 
 
 def test_pandas_is_asked_for(results, monkeypatch):
-    """Without pandas, the error message states how to install it."""
+    """Without pandas, the error message contains the installation command."""
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(vp.errors.InputError, match=r"pip install voxpop\[pandas\]"):
         results[vp.Release][0].to_pandas()
@@ -147,7 +147,7 @@ def test_counts_are_bound_to_their_release_and_not_to_equal_tables(results, tmp_
 
 
 def test_a_release_of_an_earlier_version_has_no_id(results, tmp_path):
-    """A release without an id is loaded, saved and counted as before: counts are bound to the whole record."""
+    """A release without an id is loaded, saved and counted as before; counts are bound to the whole record."""
     words = replace(results[vp.Release][0], id="")
     words.save(tmp_path / "words")
     assert "id" not in json.loads((tmp_path / "words" / "release.json").read_bytes())

@@ -19,7 +19,7 @@ ADDED = {
     "counts": ("counts", lambda words, posts: words.count(posts, BUDGET)),
     "top": ("top", lambda words, posts: words.top(posts, BUDGET, k=3)),
 }
-"""Results that are saved with a release: the stem of their files, and the function that makes them."""
+"""Results that are saved with a release, as the stem of their files and the function that makes them."""
 
 
 class Case:
@@ -95,9 +95,9 @@ def test_the_number_released_is_the_same_everywhere(case, shown):
 
 
 def test_the_guarantee_is_the_same_everywhere(case, shown):
-    """The plan, the record, the command line and the report state the same guarantee.
+    """The plan, the record, the command line and the report contain the same guarantee.
 
-    Counts and rankings also state the guarantee together with their release.
+    Counts and rankings also contain the guarantee together with their release.
     """
     stated = case.result.guarantee
     assert (
@@ -120,15 +120,15 @@ def test_the_guarantee_is_the_same_everywhere(case, shown):
 
 
 def test_every_number_of_the_plan_is_the_same_everywhere(case, shown):
-    """The plan, the record and the JSON output have equal numbers, which the report lists.
+    """The plan, the record and the JSON output have the same numbers, which the report lists.
 
-    The texts of the plan that ran and of the stored plan come from one function.
+    The texts of the plan that ran and of the stored plan have one source, a common function.
     """
     numbers = case.result.plan.to_dict()
     assert case.record["plan"] == numbers == case.loaded.plan.to_dict() == json.loads(json.dumps(numbers))
     described = str(load_object(case.mechanism.describe)(numbers))
     assert str(case.loaded.plan) == described
-    # The text of a plan before the release also states its guarantee.
+    # The text of a plan before the release also contains its guarantee.
     assert {*described.splitlines()[3:]} <= {*str(case.result.plan).splitlines()}
     text, content = shown
     if case.added:
@@ -160,7 +160,7 @@ def test_users_needed_are_the_same_everywhere(case, shown):
 
 
 def test_an_export_states_the_same(case, tmp_path):
-    """The JSON and Parquet files of `voxpop export` state the same numbers."""
+    """The JSON and Parquet files of `voxpop export` contain the same numbers."""
     if not isinstance(case.result, vp.Release):
         return
     vp.exports.write(case.loaded, tmp_path / "all.json")

@@ -91,7 +91,7 @@ def test_bytes_depend_on_the_release_alone(words, saved, tmp_path):
 
 
 def test_seeded_release_is_marked(release_of, tmp_path):
-    """The record of a release made with a seed states NOT PRIVATE, and so does the loaded release."""
+    """The record of a release made with a seed is marked NOT PRIVATE, and so is the loaded release."""
     release_of("tea", private=False).save(tmp_path / "words")
     record = json.loads((tmp_path / "words" / "release.json").read_text(encoding="utf-8"))
     assert record["guarantee"]["private"] is False
@@ -138,7 +138,7 @@ def test_never_replaces_what_is_not_a_release(words, tmp_path):
     assert contents(tmp_path) == {"notes.txt": b"mine"}
 
 
-def test_never_deletes_a_stranger_beside_a_release(saved, words):
+def test_never_deletes_other_files_in_a_release_folder(saved, words):
     """`save` refuses to replace a release folder that contains another file."""
     (saved / "notes.txt").write_text("mine")
     with pytest.raises(ReleaseError, match=r"also 'notes\.txt'"):
@@ -221,7 +221,7 @@ def test_load_notices_a_changed_table_with_a_matching_checksum(saved, tmp_path):
 
 
 def test_load_refuses_another_format_version(saved):
-    """The error for another format version states this version and the version that is supported."""
+    """The error for another format version contains this version and the supported version."""
     change_record(saved, format_version=2)
     with pytest.raises(ReleaseError, match="format version 2; this voxpop reads 1"):
         load(saved)

@@ -1,7 +1,9 @@
 """Signatures and digests of folders, and releases without names."""
 
+import pkgutil
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -11,6 +13,7 @@ import pytest
 import voxpop as vp
 from voxpop.cli import main
 from voxpop.errors import InputError, ReleaseError, SourceError
+from voxpop.release.table import names_of_persons
 from voxpop.release.verifying import check_signature, sign, verify
 
 needs_ssh = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
@@ -150,8 +153,8 @@ def test_phrases_without_names(made, tmp_path):
     assert {("Ann", "Lee"), ("see", "@bob"), ("Ann's", "tea")} <= set(phrases)
     clean = phrases.without(["ANN", "thank you,"], mentions=True)
     texts = [" ".join(gram) for gram in clean]
-    assert {"Lee", "you,", "Thank", "Ann's tea", "see", "soon"} <= set(texts)
-    assert not any("@" in text or "Thank you," in text or "Ann" in text.split() for text in texts)
+    assert {"Lee", "you,", "Thank", "tea", "see", "soon"} <= set(texts)
+    assert not any("@" in text or "Thank you," in text or "Ann" in text for text in texts)
     assert clean.guarantee == phrases.guarantee
     clean.save(tmp_path / "clean")
     assert len(verify(tmp_path / "clean")["results"]) == 1
@@ -180,6 +183,62 @@ def test_lists_of_names(tmp_path):
             words.without(wrong)
 
 
+NAMES = ["Abigail", "may", "miller's", "miller’s", "tea", "ольга", "van der ven"]
+
+
+def test_public_lists_of_names():
+    """Names of the given locales are removed, with 's too, except for words that are kept; other words remain."""
+    pytest.importorskip("faker", reason="faker is not installed: pip install voxpop[names]")
+    items = pa.array(sorted(NAMES, key=str.encode))
+    words = vp.Release.from_items(items, vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7), "items")
+    found = {locale: set(words.without(names=locale)) for locale in ("en_US", "ru_RU", "nl_NL", "es_ES")}
+    assert found["en_US"] == {"tea", "ольга", "van der ven"}
+    assert "ольга" not in found["ru_RU"]
+    assert "van der ven" not in found["nl_NL"]
+    assert words.without(names=["en_US", "ru_RU"], keep=["MILLER", "may"], mentions=True).to_list() == [
+        "may", "miller's", "miller’s", "tea", "van der ven"
+    ]  # fmt: skip
+    for wrong in ("es", "xx_XX", "", ["en_US", "../x"]):
+        with pytest.raises(InputError, match=r"Choose from .*en_US"):
+            words.without(names=wrong)
+
+
+def test_every_locale_with_names_is_read():
+    """Each locale that the message lists has names, without the patterns that Faker combines them by."""
+    person = pytest.importorskip("faker.providers.person", reason="faker is not installed")
+    empty = []
+    for each in pkgutil.iter_modules(person.__path__):
+        try:
+            names = names_of_persons(each.name)
+        except InputError:
+            empty.append(each.name)
+        else:
+            assert len(names) > 40
+            assert not any("{{" in name for name in names)
+    assert empty == ["es"]
+
+
+def test_names_without_faker(monkeypatch):
+    """The message names what to install."""
+    monkeypatch.setitem(sys.modules, "faker.providers", None)
+    words = vp.Release.from_items(pa.array(["tea"]), vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7))
+    with pytest.raises(InputError, match=r"pip install voxpop\[names\]"):
+        words.without(names="en_US")
+
+
+@pytest.mark.parametrize("mechanism", [vp.Items(max_items_per_user=20), vp.NGrams(max_length=2)])
+def test_mentions_that_the_tokenizer_removed(mechanism):
+    """The default tokenizer cuts "@bob" to "bob", so a filter of mentions would find none: it is an error."""
+    said = pl.DataFrame({"who": range(3000), "what": ["see @bob soon"] * 3000})
+    words = mechanism.release(vp.read(said, user="who", text="what"), BUDGET)
+    assert "bob" in words
+    with pytest.raises(InputError, match="Remove such names from the texts before the release"):
+        words.without(mentions=True)
+    whole = mechanism.release(vp.read(said, user="who", text="what", tokenizer="whitespace"), BUDGET)
+    assert "@bob" in whole
+    assert "@bob" not in whole.without(mentions=True)
+
+
 def test_block_saves_a_clean_copy(made, tmp_path, monkeypatch, capsys):
     """The command states how many grams were removed."""
     monkeypatch.chdir(tmp_path)
@@ -187,6 +246,27 @@ def test_block_saves_a_clean_copy(made, tmp_path, monkeypatch, capsys):
     assert "Removed 3 grams of" in capsys.readouterr().out
     assert main(["block", str(made), "-o", "other"]) == 2
     assert "nothing to remove" in capsys.readouterr().err
+    (tmp_path / "names.txt").write_text("ann\ntea\n")
+    (tmp_path / "keep.txt").write_text("Tea")
+    assert main(["block", str(made), "--list", "names.txt", "--keep", "keep.txt", "-o", "third", "--first", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "\n  Ann, ...\n" in shown
+    assert {("tea",), ("Lee",)} <= set(vp.load("third"))
+    pytest.importorskip("faker", reason="faker is not installed: pip install voxpop[names]")
+    assert main(["block", str(made), "--names", "en_US", "--names", "en_GB", "-o", "fourth"]) == 0
+    assert "Ann Lee" in capsys.readouterr().out
+    assert ("Lee",) not in vp.load("fourth")
+
+
+def test_one_page_answers_the_fifteen_questions():
+    """Each heading of the page is a question, and each has an answer."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "faq.md").read_text(encoding="utf-8")
+    _, *answers = page.split("\n## ")
+    assert len(answers) == 15
+    for each in answers:
+        question, answer = each.split("\n", 1)
+        assert question.endswith("?")
+        assert len(answer.split()) > 25, question
 
 
 def test_a_report_asks_for_names(made):

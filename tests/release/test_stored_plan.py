@@ -17,7 +17,7 @@ def test_every_number_is_an_attribute():
 
 
 def test_unknown_name_is_an_attribute_error():
-    """The error for a name that was not stored states the next step."""
+    """The error for a name that was not stored contains the next step."""
     with pytest.raises(AttributeError, match=r"no 'release'; `to_dict\(\)` shows"):
         _ = StoredPlan(NUMBERS).release
 

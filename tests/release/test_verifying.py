@@ -151,7 +151,7 @@ def test_an_added_folder_is_found(copy):
 
 @pytest.mark.parametrize("name", ["PolicyGaussian", "DPNE", "TrieHH"])
 def test_a_published_algorithm_is_not_called_wrong(tmp_path, name):
-    """The error for a published algorithm states that its numbers are not planned again, not that they are wrong."""
+    """The error for a published algorithm reports that its numbers are not planned again, not that they are wrong."""
     table = {"who": list(range(3000)), "what": ["thank you"] * 3000}
     release = getattr(vp.papers, name)().release(vp.read(table, user="who", text="what"), BUDGET)
     release.save(tmp_path / "paper")

@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command.
 
     Args:
-        arguments: of the command line.
+        arguments: The arguments of the command line.
 
     Returns:
         The exit code.

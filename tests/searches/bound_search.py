@@ -23,9 +23,9 @@ class Reached:
     """The results of the search.
 
     Attributes:
-        pairs: number of neighbouring pairs that were weighed.
-        beyond: largest excess of a distance over the bound of the extra user, in units of weight.
-        closest: largest distance relative to that bound, for bounds that are not tiny.
+        pairs: The number of neighbouring pairs that were weighed.
+        beyond: The largest excess of a distance over the bound of the extra user, in units of weight.
+        closest: The largest distance relative to that bound, for bounds that are not tiny.
     """
 
     pairs: int
@@ -37,10 +37,10 @@ def search_reaches(weighting: str | WeightingRule, *, pairs: int, limit: int = 6
     """Search neighbouring pairs for one with a larger distance than the bound of the extra user.
 
     Args:
-        weighting: a name, or a rule of `voxpop.privacy.weightings`.
-        pairs: number of pairs, rounded up to whole batches.
-        limit: most items of one user.
-        seed: determines the search.
+        weighting: A name, or a rule of `voxpop.privacy.weightings`.
+        pairs: The number of pairs, rounded up to whole batches.
+        limit: The maximum number of items per user.
+        seed: The seed of the search.
 
     Returns:
         The largest excess and the largest relative distance.
@@ -65,7 +65,7 @@ def search_reaches(weighting: str | WeightingRule, *, pairs: int, limit: int = 6
 
 
 def some_reaches(rng: Generator, shape: tuple[int, int]) -> Int64s:
-    """Return bounds of users: zero, a few steps, any below 1, exactly 1, and several times 1."""
+    """Return bounds of users, which are zero, a few steps, any below 1, exactly 1, and several times 1."""
     kind = rng.integers(5, size=shape)
     parts = rng.random(shape) * np.array([0.0, 2e-6, 1.0, 0.0, float(MOST_BOUND)])[kind]
     bounds: Int64s = np.where(kind == 3, ONE_BOUND, np.floor(parts * ONE_BOUND)).astype(np.int64)

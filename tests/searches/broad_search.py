@@ -15,8 +15,11 @@ CELLS_AT_ONCE = 1 << 21
 """Largest number of entries of the table of users and items in one batch."""
 CLIMBERS = 256
 TOLERANCE = 1e-12
-"""A larger excess over 1 is a violation: rounding of the distance stays below it. `WeightingRule.sensitivity` charges
-for rounding of steps over all users, which is far smaller over the few users of a pair."""
+"""A larger excess over 1 is a violation, because rounding of the distance is smaller.
+
+`WeightingRule.sensitivity` charges for rounding of steps over all users, which is far smaller over the few users of a
+pair.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +27,11 @@ class Searched:
     """The results of a search.
 
     Attributes:
-        pairs: number of neighbouring pairs that were weighed.
-        wild: largest distance of random pairs.
-        piled: largest distance of pairs built like the known counterexample.
-        climbed: largest distance after climbing from the best of both.
-        worst: the pair of the largest distance, a batch of one.
+        pairs: The number of neighbouring pairs that were weighed.
+        wild: The largest distance of random pairs.
+        piled: The largest distance of pairs built like the known counterexample.
+        climbed: The largest distance after climbing from the best of both.
+        worst: The pair of the largest distance, a batch of one.
     """
 
     pairs: int
@@ -60,15 +63,16 @@ def search_broadly(
     """Search neighbouring pairs for the largest distance, thousands in one call of the real kernel.
 
     Half of the pairs are random, a quarter are piled up like the known counterexample, and a quarter are steps of hill
-    climbs from the best of both. Starting weights are arbitrary, because a contractive weighting must hold for all.
+    climbs from the best of both. Starting weights are arbitrary, because a weighting must be contractive from all of
+    them.
 
     Args:
-        weighting: a name, an external object, or a rule of `voxpop.mechanisms.set_union`.
-        norm: 1 or 2.
-        pairs: approximate number of pairs.
-        limit: most items of one user.
-        users: most users of a pair, including the extra user; by default a few.
-        seed: determines the search.
+        weighting: A name, an external object, or a rule of `voxpop.mechanisms.set_union`.
+        norm: The norm, 1 or 2.
+        pairs: The approximate number of pairs.
+        limit: The maximum number of items per user.
+        users: The maximum number of users of a pair, including the extra user; by default a few.
+        seed: The seed of the search.
 
     Returns:
         The largest distances, and the worst pair.

@@ -1,8 +1,8 @@
-"""Thousands of small neighbouring collections side by side, so that one call of a kernel weighs them all.
+"""Thousands of small neighbouring collections that one call of a kernel weighs together.
 
 Each pair has a separate block of items, so pairs are independent. A pair starts from arbitrary weights, left by earlier
-users: from any starting weights, a weighting must not increase the distance of two histograms. Then follows the extra
-user, in the larger collection only, and after it the same users in both.
+users, because a weighting must not increase the distance of two histograms from any starting weights. The extra user
+follows, in the larger collection only, and then the same users in both.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ class Crowds:
     Attributes:
         start: float64 (pairs, items), weights before the extra user, at most the cutoff.
         sets: bool (pairs, users, items), the items of each user; user 0 is the extra user.
-        cutoff: weight at which items stop rising.
+        cutoff: The weight above which items receive no more weight.
     """
 
     start: Floats
@@ -71,40 +71,40 @@ class Crowds:
 
 
 def some_start(rng: Generator, shape: tuple[int, ...], cutoff: float) -> Floats:
-    """Return starting weights: zero, any, or a little below the cutoff, a third each."""
+    """Return starting weights, a third of which are zero, any, and a little below the cutoff."""
     kind = rng.integers(3, size=shape)
     below = np.maximum(cutoff - rng.random(shape), 0.0)
     return np.select([kind == 0, kind == 1], [np.zeros(shape), rng.random(shape) * cutoff], below)
 
 
 def wild_crowds(rng: Generator, pairs: int, limit: int, users: int | None = None) -> Crowds:
-    """Return pairs of a few users who hold any of a few items.
+    """Return pairs of a few users, who have any of a few items.
 
     Args:
-        rng: random generator.
-        pairs: number of pairs.
-        limit: most items of a user.
-        users: number of users, including the extra user; up to 6 by default.
+        rng: The random generator.
+        pairs: The number of pairs.
+        limit: The maximum number of items per user.
+        users: The number of users, including the extra user; up to 6 by default.
     """
     items, users = int(rng.integers(1, min(limit, 8) + 1)), users or int(rng.integers(1, 7))
     cutoff = float(rng.uniform(1.0, 4.0))
     held = rng.random((pairs, users, items), np.float32) < rng.random((pairs, users, 1), np.float32)
-    held[:, 0, 0] |= ~held[:, 0].any(axis=1)  # the extra user holds something
+    held[:, 0, 0] |= ~held[:, 0].any(axis=1)  # the extra user has at least one item
     return Crowds(some_start(rng, (pairs, items), cutoff), held, cutoff)
 
 
 def piled_crowds(rng: Generator, pairs: int, limit: int, users: int | None = None) -> Crowds:
     """Return pairs built like the worst known pairs for Algorithm 8 of DPSU.
 
-    All items but one start a little below the cutoff, and the last item starts at zero. The extra user holds all items.
-    Each later user holds the last item and a few of the others, which no other later user holds. Since the extra user
-    raised the other items, the later users give more weight to the last item.
+    All items but one start a little below the cutoff, and the last item starts at zero. The extra user has all items.
+    Each later user has the last item and a few other items that no other later user has. Since the extra user raised
+    these other items, the later users give more weight to the last item.
 
     Args:
-        rng: random generator.
-        pairs: number of pairs.
-        limit: most items of a user.
-        users: largest number of users, including the extra user.
+        rng: The random generator.
+        pairs: The number of pairs.
+        limit: The maximum number of items per user.
+        users: The largest number of users, including the extra user.
     """
     items = limit
     each = int(rng.integers(1, max(1, min(items - 1, 12)) + 1))

@@ -36,6 +36,7 @@ class CostliestPair:
         extra: place of the user who is missing in the smaller collection.
         limits: of the tree.
         grams: whether the tree is one of grams (CAC12), and not one of contexts.
+        usual: the usual length, if released lengths decide how long sequences are.
     """
 
     loss: Fraction
@@ -43,6 +44,7 @@ class CostliestPair:
     extra: int
     limits: Limits | None
     grams: bool
+    usual: int | None = None
 
 
 def search_sequence_loss(pairs: int = 500, seed: int = 0) -> CostliestPair:
@@ -70,13 +72,16 @@ def search_sequence_loss(pairs: int = 500, seed: int = 0) -> CostliestPair:
         if rng.integers(2):
             # As many steps as one user can have, with all symbols distinct or repeated.
             users[extra] = [place * limits.alphabet // limits.max_length for place in range(limits.max_length)]
-        loss = pair_loss(limits, users, extra, Secret.from_seed(seed * pairs + number), grams)
+        usual = int(rng.integers(limits.max_length + 1)) or None
+        loss = pair_loss(limits, users, extra, Secret.from_seed(seed * pairs + number), grams, usual)
         if loss > worst.loss:
-            worst = CostliestPair(loss, tuple(map(tuple, users)), extra, limits, grams)
+            worst = CostliestPair(loss, tuple(map(tuple, users)), extra, limits, grams, usual)
     return worst
 
 
-def pair_loss(limits: Limits, users: Words, extra: int, secret: Secret, grams: bool = False) -> Fraction:
+def pair_loss(
+    limits: Limits, users: Words, extra: int, secret: Secret, grams: bool = False, usual: int | None = None
+) -> Fraction:
     """Return the loss of one pair along the tree that the larger collection gives.
 
     Args:
@@ -85,16 +90,33 @@ def pair_loss(limits: Limits, users: Words, extra: int, secret: Secret, grams: b
         extra: place of the user who is missing in the smaller collection.
         secret: source of the noise.
         grams: whether the tree is one of grams.
+        usual: the usual length, if released lengths decide how long sequences are.
 
     Returns:
         The loss as a fraction of epsilon.
     """
     larger = _Recorder()
-    _grow(limits, users, secret, larger, grams)
+    _grow(limits, users, secret, larger, grams, usual)
     others = [user for number, user in enumerate(users) if number != extra]
+    return _loss(larger, limits, others, secret, grams, usual)
+
+
+def loss_along(
+    limits: Limits, users: Words, extra: int, lengths: Sequence[int], secret: Secret, usual: int | None = None
+) -> tuple[Fraction, int, int]:
+    """Return the loss of one pair if these lengths are released, and the longest and the counted steps that follow."""
+    larger = _Recorder(lengths=np.array([lengths]))
+    tree = _grow(limits, users, secret, larger, False, usual)
+    others = [user for number, user in enumerate(users) if number != extra]
+    return _loss(larger, limits, others, secret, False, usual), tree.max_length, tree.counted
+
+
+def _loss(
+    larger: "_Recorder", limits: Limits, others: Words, secret: Secret, grams: bool, usual: int | None
+) -> Fraction:
     smaller = _Recorder(replayed=larger)
     try:
-        _grow(limits, others, secret, smaller, grams)
+        _grow(limits, others, secret, smaller, grams, usual)
     except _OtherNoiseError:
         return UNBOUNDED
     loss = Fraction(0)
@@ -105,14 +127,13 @@ def pair_loss(limits: Limits, users: Words, extra: int, secret: Secret, grams: b
     return loss
 
 
-def _grow(limits: Limits, users: Words, secret: Secret, recorder: "_Recorder", grams: bool) -> None:
-    """Run the real code, with the privacy boundary recorded or replayed."""
+def _grow(limits: Limits, users: Words, secret: Secret, recorder: "_Recorder", grams: bool, usual: int | None) -> Any:
+    """Run the real code, with the privacy boundary recorded or replayed, and return the tree of contexts."""
     sequences = _laid_out(users, limits)
     with patch.object(ContextNoise, "__call__", lambda *given: recorder.released_counts(*given)):
         if grams:
-            ngram_model.explore(paths_gate(limits, sequences, secret, "grams"))
-        else:
-            split_contexts(paths_gate(limits, sequences, secret))
+            return ngram_model.explore(paths_gate(limits, sequences, secret, "grams"))
+        return split_contexts(paths_gate(limits, sequences, secret, usual=usual))[0]
 
 
 class _OtherNoiseError(Exception):
@@ -121,9 +142,15 @@ class _OtherNoiseError(Exception):
 
 @dataclass(slots=True)
 class _Recorder:
-    """Release like the real code, or repeat earlier releases, and record the private counts."""
+    """Release like the real code, or repeat earlier releases, and record the private counts.
+
+    Attributes:
+        replayed: whose releases are repeated.
+        lengths: int64 (1, classes), released first in place of noisy ones.
+    """
 
     replayed: "_Recorder | None" = None
+    lengths: Any = None
     levels: list[Any] = field(default_factory=list)
     histograms: list[dict[int, int]] = field(default_factory=list)
     shares: list[dict[int, Fraction]] = field(default_factory=list)
@@ -138,7 +165,7 @@ class _Recorder:
         width = paths.limits.alphabet + 1
         self.shares.append({node * width + symbol: each for node, each in enumerate(own) for symbol in range(width)})
         if self.replayed is None:
-            self.levels.append(release())
+            self.levels.append(release() if self.lengths is None or self.levels else self.lengths)
         elif self.replayed.shares[len(self.levels)] != self.shares[-1]:
             raise _OtherNoiseError
         else:

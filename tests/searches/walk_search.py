@@ -2,7 +2,7 @@
 
 The first collection is released, and the weights of every pass are kept. Its neighbour, without one user, then follows
 the same public path: it weighs its own data in every pass, but the release uses the weights of the first collection.
-Two conditions must hold (docs/privacy/individual.md):
+Two conditions must be satisfied (docs/privacy/individual.md):
 
 - The squared distances between the two, relative to the squares of the noise that ran, add up over all passes after
   length 1 to at most the planned sum.
@@ -30,13 +30,16 @@ from voxpop.testing.sensitivity import corpus_of_tokens
 WALK = NGrams(max_length=4, max_phrases_per_user=12, max_spurious_share=0.1)
 """The default mechanism on a small scale."""
 BUDGET = Budget(8.0, 1e-4)
-"""A budget at which a thousand users are enough for every part of a walk."""
+"""A budget at which a thousand users suffice for every part of a walk."""
 WORDS, USERS = 130, 700
-"""More words than the number up to which tokens are few."""
+"""A number of words above the number up to which tokens are few."""
 OWN = 90
-"""Words that only the first user and at most one other user hold: more than a pool holds."""
+"""Words that only the first user and at most one other user have. They are more than a pool contains."""
 SENTENCES = (12, 60)
-"""The fewest and the most sentences, for many or few users of each: more users hold parts than whole sentences."""
+"""The smallest and the largest number of sentences, for many or few users of each.
+
+More users have parts of sentences than whole sentences.
+"""
 
 
 @dataclass(slots=True)
@@ -44,12 +47,12 @@ class Pass:
     """The weights of one collection in one pass.
 
     Attributes:
-        name: of the pass, as in the purposes of draws.
-        unit: units of the grid in a weight of 1.
-        weights: private.
-        charge: of the pass; None at length 1.
-        sigma: of the requested noise, in weight; 0 before the request.
-        levels: the requested levels, of votes.
+        name: The name of the pass, as in the purposes of draws.
+        unit: The units of the grid in a weight of 1.
+        weights: The private weights.
+        charge: The charge of the pass; None at length 1.
+        sigma: The standard deviation of the requested noise, in weight; 0 before the request.
+        levels: The requested levels of votes.
     """
 
     name: str
@@ -88,8 +91,9 @@ class Watched:
     """An engine for one release of n-grams that records the weights of every pass.
 
     Args:
-        engine: the engine that weighs.
-        path: passes of a release whose weights replace those of this engine; empty to use its own weights.
+        engine: The engine that weighs.
+        path: The passes of another release, which provide the weights of this release; empty to use the engine's own
+            weights.
     """
 
     def __init__(self, engine: Any, path: "tuple[Any, ...]" = ()) -> None:
@@ -141,7 +145,7 @@ class Watched:
 
 
 class StrayedError(Exception):
-    """Neighbours with the same noisy weights take different paths: a private value became public."""
+    """Neighbours with the same noisy weights take different paths, so a private value became public."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +153,13 @@ class Walked:
     """The results of one pair of neighbours.
 
     Attributes:
-        spent: mu^2 by pass after length 1, relative to the planned mu^2 of all these passes.
-        words: mu^2 of length 1, relative to the planned mu^2 of length 1.
-        strayed: whether the same noisy weights led to another release, or to decisions about other items.
-        hit: whether a word of only the extra user was released, which is charged to delta; then the other results mean
-            nothing.
-        deferred: number of candidates of the second-chance pass.
-        screened: whether there was a screening vote.
+        spent: The mu^2 by pass after length 1, relative to the planned mu^2 of all these passes.
+        words: The mu^2 of length 1, relative to the planned mu^2 of length 1.
+        strayed: Whether the same noisy weights led to another release, or to decisions about other items.
+        hit: Whether a word of only the extra user was released. This event is charged to delta, and all other results
+            are then meaningless.
+        deferred: The number of candidates of the second-chance pass.
+        screened: Whether there was a screening vote.
     """
 
     spent: dict[str, float]
@@ -175,11 +179,11 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
     """Take two neighbours through one release.
 
     Args:
-        plan: of n-grams with individual budgets.
-        corpus: the larger collection, in memory.
-        user: the place of the user who is missing in the smaller collection.
-        seed: of all draws.
-        joined: whether the release uses the weights of the larger collection, and not those of the smaller one.
+        plan: The plan of n-grams with individual budgets.
+        corpus: The larger collection, in memory.
+        user: The place of the user who is missing in the smaller collection.
+        seed: The seed of all draws.
+        joined: Whether the release uses the weights of the larger collection, and not those of the smaller one.
     """
     pair = (corpus, without(corpus, user)) if joined else (without(corpus, user), corpus)
     first = Watched(pair[0])
@@ -191,7 +195,7 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
     try:
         again = plan.release(second, seed=seed)
         differs = again.plan.to_dict() != ran.to_dict() or not again.grams.equals(released.grams)
-        # What is saved follows from noisy weights, too: certificate, with what was chosen, and transcript.
+        # The saved data also follows from noisy weights, as it is the certificate with the choices, and the transcript.
         differs |= (again.plan.certificate, again.plan.transcript) != (ran.certificate, ran.transcript)
     except StrayedError:
         differs = True
@@ -220,13 +224,13 @@ def square_of_words(plan: NGramsPlan) -> float:
 
 
 def search_walks(pairs: int, seed: int = 0, ngrams: NGrams = WALK, budget: Budget = BUDGET) -> Iterator[Walked]:
-    """Take neighbours through whole releases: adaptive rounds, votes, second-chance pass.
+    """Take neighbours through whole releases with adaptive rounds, votes and second-chance pass.
 
     Args:
-        pairs: number of pairs.
-        seed: determines the search.
-        ngrams: the mechanism.
-        budget: of the release.
+        pairs: The number of pairs.
+        seed: The seed of the search.
+        ngrams: The mechanism.
+        budget: The budget of the release.
 
     Yields:
         The results of each pair.
@@ -238,7 +242,7 @@ def search_walks(pairs: int, seed: int = 0, ngrams: NGrams = WALK, budget: Budge
     rng, plan = np.random.default_rng(seed), ngrams.plan(budget)
     for number in range(pairs):
         corpus = said(rng)
-        # The first user holds whole sentences.
+        # The first user has whole sentences.
         user = 0 if rng.random() < 0.5 else int(rng.integers(corpus.user_key.size))
         yield walked(plan, corpus, user, seed + number, joined=bool(rng.random() < 0.5))
 
@@ -248,7 +252,7 @@ def said(rng: np.random.Generator) -> LocalCorpus:
     sentences = rng.integers(0, WORDS, (rng.integers(*SENTENCES, endpoint=True), WALK.max_length + 1))
     whole = np.pad(sentences[: rng.integers(1, 4)], ((0, 0), (0, 1)), constant_values=-1).ravel()
     own = np.append(WORDS + np.arange(rng.integers(OWN, endpoint=True)), -1)
-    # The second user holds half of the unique words of the first: in a round each user draws a few of them.
+    # The second user has half of the unique words of the first, because each user draws a few of them per round.
     users = [np.concatenate([whole, own]), own[own.size // 2 :]]
     for _ in range(USERS):
         part = sentences[rng.integers(len(sentences))][rng.integers(2) : rng.integers(2, WALK.max_length + 2)]

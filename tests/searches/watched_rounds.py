@@ -1,4 +1,4 @@
-"""Adaptive rounds of neighbouring collections side by side: the weights of each round, and their distance.
+"""Adaptive rounds of two neighbouring collections, with the weights of each round and their distance.
 
 The first collection runs the rounds, and the outcome of every item in every round is kept. Its neighbour weighs its own
 data, but items that the first collection decided get the outcome that they had there. So both have the same noisy
@@ -21,12 +21,12 @@ class Round:
     """The results of one collection in one round.
 
     Attributes:
-        name: of the pass.
-        unit: units of the grid in a weight of 1.
-        sigma: of the noise that ran, in weight.
-        weights: by decided item; private.
-        outcomes: by the same item, the outcome: score (none in the first round) and state.
-        answer: of the choice of a limit, the noisy counts.
+        name: The name of the pass.
+        unit: The units of the grid in a weight of 1.
+        sigma: The standard deviation of the executed noise, in weight.
+        weights: The private weights by decided item.
+        outcomes: The outcome of the same items: score (missing in the first round) and state.
+        answer: The noisy counts of the choice of a limit.
     """
 
     name: str
@@ -51,9 +51,9 @@ class WatchedPools:
     """Pools that record the results of every round.
 
     Args:
-        pools: the pools that weigh.
-        passes: the list to which rounds are added.
-        path: passes of a release whose outcomes replace those of these pools; empty to use their own outcomes.
+        pools: The pools that weigh.
+        passes: The list to which rounds are added.
+        path: The passes of another release, which provide the outcomes of these pools; empty to use their own outcomes.
     """
 
     def __init__(self, pools: Any, passes: list[Any], path: tuple[Any, ...]) -> None:
@@ -103,9 +103,9 @@ class WatchedSizes:
     """The number of users by class, and the noisy counts for the choice of a limit.
 
     Attributes:
-        sizes: private.
-        kept: the round that records the counts.
-        before: a round whose noisy counts are used; None to use new ones.
+        sizes: The private numbers of users.
+        kept: The round that records the counts.
+        before: An earlier round that provides the noisy counts; None to use new ones.
     """
 
     sizes: Any
@@ -125,10 +125,10 @@ def strayed(larger: list[Round], smaller: list[Round]) -> bool:
     """Return whether rounds differ in more than items of only the extra user.
 
     Args:
-        larger: the rounds of the collection with the user, beginning with the first.
-        smaller: the rounds of the collection without the user.
+        larger: The rounds of the collection with the user, beginning with the first.
+        smaller: The rounds of the collection without the user.
     """
-    # Items of pools of the smaller collection: shared items, once the first round is over.
+    # After the first round, items of pools of the smaller collection are shared items.
     shared = {item for each in smaller[1:] for item in each.weights}
     return any(
         one.weights.keys() & shared != other.weights.keys() for one, other in zip(larger[1:], smaller[1:], strict=True)

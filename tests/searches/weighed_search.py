@@ -1,6 +1,6 @@
-"""A search of neighbouring pairs through the whole private side: grouping, bounding, order of users, and weighing.
+"""A search of neighbouring pairs through grouping, bounding, order of users and weighing, the whole private side.
 
-`broad_search.py` calls the kernels on sets that are already bounded. Here users hold more items than the limit, and
+`broad_search.py` calls the kernels on sets that are already bounded. Here users have more items than the limit, and
 some of them twice; the code of a release chooses the items that count and the order of users. All pairs are in one
 collection, each with separate users and items.
 """
@@ -25,8 +25,8 @@ class Weighed:
     """The results of the search.
 
     Attributes:
-        pairs: number of neighbouring pairs that were weighed.
-        distance: the largest distance between the histograms of a pair.
+        pairs: The number of neighbouring pairs that were weighed.
+        distance: The largest distance between the histograms of a pair.
     """
 
     pairs: int
@@ -37,11 +37,11 @@ def search_weighing(weighting: str | WeightingRule, *, norm: int, pairs: int, li
     """Search neighbouring pairs for the largest distance after `Corpus.weigh`.
 
     Args:
-        weighting: a name, or a rule of `voxpop.mechanisms.set_union`.
-        norm: 1 or 2.
-        pairs: number of pairs, rounded up to whole batches.
-        limit: most items of one user; users hold up to 6.
-        seed: determines the search.
+        weighting: A name, or a rule of `voxpop.mechanisms.set_union`.
+        norm: The norm, 1 or 2.
+        pairs: The number of pairs, rounded up to whole batches.
+        limit: The maximum number of items per user; users have up to 6.
+        seed: The seed of the search.
 
     Returns:
         The largest distance.

@@ -1,4 +1,4 @@
-"""Tests of the context tree: counts by a reference implementation, truncation to max_length, smoothing, draws."""
+"""Tests of the context tree, with counts by a reference implementation, truncation to max_length, smoothing, draws."""
 
 from collections import Counter
 from dataclasses import replace
@@ -87,7 +87,7 @@ def test_frequent_contexts_are_longer():
 
 
 def test_smoothed_chances_add_up(model):
-    """At every node all are at least 0, and no sequence is empty."""
+    """At every node, all probabilities are at least 0, and no sequence is empty."""
     smoothed = smooth(model.tree)
     assert smoothed.chances.min() >= 0
     assert smoothed.chances.sum(axis=1) == pytest.approx(1)
@@ -95,8 +95,8 @@ def test_smoothed_chances_add_up(model):
     assert dict(model.next().iter_rows())[None] < 1e-9
 
 
-def test_where_noise_drowns_counts_the_shorter_context_stays():
-    """At a scale far above the counts, longer contexts have the probabilities of their parents; else their own."""
+def test_large_noise_gives_the_probabilities_of_shorter_contexts():
+    """At a scale far above the counts, longer contexts have their parents' probabilities; otherwise, their own."""
     rng = np.random.default_rng(0)
     alike = np.array([4000, 3000, 2000, 1000])
     own = np.stack([np.roll(alike, shift) // 2 for shift in (1, 2)] * 4)
@@ -115,7 +115,7 @@ def test_where_noise_drowns_counts_the_shorter_context_stays():
 @settings(max_examples=40, deadline=None)
 @given(st.floats(-50, 400), st.floats(0.01, 200), st.floats(0.5, 100), st.floats(0.01, 0.99))
 def test_quantiles_are_those_of_integrals(noisy, expected, scale, level):
-    """The closed forms agree with sums over a fine grid: the posterior below the quantile has the given share."""
+    """The closed forms agree with sums over a fine grid; the posterior below the quantile has the given share."""
     edges, weights = np.array([0.0, 0.5, 1.0, 2.0, 5.0]), np.array([[0.1, 0.4, 0.3, 0.2]])
     one = lambda value: np.array([value])  # noqa: E731
     found = count_quantiles(one(noisy), one(expected), one(scale), edges, weights, np.zeros(1, int), one(level))[0]
@@ -124,7 +124,7 @@ def test_quantiles_are_those_of_integrals(noisy, expected, scale, level):
     distance = np.abs(noisy - ratio * expected) / scale
     density = density * np.exp(-(distance - distance.min()))
     below = np.append(0.0, np.cumsum(density) / density.sum())
-    # At high density one step of the grid has a large share: the level is between those of the adjacent steps.
+    # At high density, one step of the grid has a large share, so the level is between those of the adjacent steps.
     place = np.searchsorted(ratio, found / expected)
     assert below[max(place - 1, 0)] - 1e-3 <= level <= below[min(place + 1, ratio.size)] + 1e-3
 
@@ -185,7 +185,7 @@ def one_level(shape, scale, seed):
 @pytest.mark.jit
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("scale", [50, 500])
-def test_what_symbols_have_in_common_takes_noise_away(name, scale):
+def test_smoothing_reduces_noise(name, scale):
     """Smoothed counts are as close to the truth as counts cut off at 0, much closer for large noise, and add up.
 
     There are 20 fixed seeds. The noise of a sum of counts has the deviation scale (2 width)^(1/2); seven deviations are
@@ -251,7 +251,7 @@ def test_the_model_resembles_the_data(visits, model):
     assert private_length_distance(truth, as_sequences(symbols, sizes, 4), 8) < 0.1
 
 
-def test_the_table_says_what_was_released(model):
+def test_the_table_contains_the_released_counts(model):
     """The table has one row for each node and symbol, with its integer count; estimates are at least 0."""
     frame = model.to_polars()
     assert frame.columns == ["gram", "begins", "others", "ends", "count", "estimate", "scale"]

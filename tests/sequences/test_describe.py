@@ -45,7 +45,7 @@ def test_the_table_of_transitions_is_that_of_the_answers(model):
 
 
 def test_symbols_without_a_row_are_one_column_together(model):
-    """Their shares are summed, and each row adds up to 1."""
+    """Shares of these symbols are summed, and each row adds up to 1."""
     share, low, high = model._queries.transitions_among([0, 2], 0.9)
     whole = model._queries.transitions_among([0, 1, 2, 3], 0.9)[0]
     np.testing.assert_allclose(share[:, :2], whole[[0, 2]][:, [0, 2]])

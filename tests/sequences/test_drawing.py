@@ -1,4 +1,4 @@
-"""Tests of sequences drawn together: reference implementation, distribution of each, low variance of counts."""
+"""Tests of sequences drawn together, with a reference implementation, their distribution, and varying counts."""
 
 from collections import Counter
 from dataclasses import replace

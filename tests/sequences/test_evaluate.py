@@ -24,7 +24,7 @@ def cases(users=6_000, seed=0):
 
 @pytest.mark.jit
 def test_better_models_resemble_the_data_more():
-    """At a large epsilon nearly nothing differs; at a small one more does; another process differs most."""
+    """At a large epsilon nearly nothing differs; at a small epsilon more does; another process differs most."""
     corpus, mechanism = cases(), vp.Sequences(alphabet=STEPS)
     found = [vp.evaluate(mechanism.release(corpus, vp.Budget(epsilon), seed=1), corpus).facts for epsilon in (0.02, 50)]
     poor, good = found
@@ -47,7 +47,7 @@ def test_better_models_resemble_the_data_more():
 
 
 def test_the_comparison_is_marked_private():
-    """Its text says so first; items have no order to compare."""
+    """The first line of the text marks it; items have no order to compare."""
     corpus = cases(300)
     model = vp.Sequences(alphabet=STEPS, other="(other)").release(corpus, vp.Budget(8), seed=1)
     found = vp.evaluate(model, corpus)
@@ -59,7 +59,7 @@ def test_the_comparison_is_marked_private():
 
 
 def test_events_are_the_drawn_sequences():
-    """A table of events holds the sequences of `sample`, and is read again."""
+    """A table of events contains the sequences of `sample`, and can be read again."""
     model = vp.Sequences(alphabet=STEPS).release(cases(600), vp.Budget(8), seed=1)
     events = model.to_events(200, seed=3)
     joined = events.group_by("user", maintain_order=True).agg(pl.col("symbol").sort_by("place"))

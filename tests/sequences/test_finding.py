@@ -1,4 +1,4 @@
-"""Tests of releases that find their alphabet: one budget, one guarantee."""
+"""Tests of releases that find their alphabet under one budget and one guarantee."""
 
 from fractions import Fraction
 
@@ -34,7 +34,7 @@ def test_both_steps_spend_no_more_than_the_budget(epsilon):
     try:
         plan = vp.Sequences(alphabet="find").plan(vp.Budget(epsilon, 1e-7))
     except vp.errors.BudgetError:
-        # A quarter of epsilon at which finite arithmetic costs more than delta is refused with the plan.
+        # If a quarter of epsilon is so small that finite arithmetic costs more than delta, planning raises an error.
         assert epsilon > 100
         return
     spent = Fraction(plan.finding.epsilon) + Fraction(plan.counting.epsilon)

@@ -72,6 +72,7 @@ def test_the_plan_states_the_numbers_before_any_data():
     plan = vp.Sequences(alphabet=[str(page) for page in range(17)]).plan(vp.Budget(0.5, 1e-7))
     left = (1 - 0.071) * 0.85
     assert plan.to_dict()["scale_of_lengths"] == pytest.approx(1 / (0.5 * 0.071))
+    # A twentieth of the rest, for the usual 20 symbols.
     assert plan.scale == pytest.approx(20 / 0.5 * 20 / left)
     assert plan.threshold == pytest.approx(18 * 20 / 0.5 / (left * 0.95))
     assert plan.guarantee == vp.Guarantee(0.5, 0.0)

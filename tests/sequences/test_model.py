@@ -1,4 +1,4 @@
-"""Tests of a sequence model: probabilities that add up, draws that follow them, tables and files."""
+"""Tests of a sequence model, with probabilities that add up, draws that follow them, tables and files."""
 
 import itertools
 import json
@@ -49,7 +49,7 @@ def test_probabilities_of_all_sequences_add_up_to_one(visits):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("novelty", LEAST_NOVELTY)
 def test_probabilities_add_up_to_one_with_as_many_copies_as_there_can_be(visits, novelty):
-    """The model has single symbols only, and the latest place is left out of the urn."""
+    """The model has single symbols only, and the latest place is excluded from the urn."""
     sampler = vp.Sequences(max_length=3, max_gram=1, alphabet=PAGES).release(visits, vp.Budget(3), seed=2)._sampler
     sampler = replace(sampler, fit=replace(sampler.fit, novelty=novelty))
     every = itertools.chain.from_iterable(itertools.product(range(len(PAGES)), repeat=n) for n in range(1, 4))
@@ -92,8 +92,8 @@ def test_save_and_load(model, tmp_path):
     assert "6000" not in json.dumps(record)
 
 
-def test_damage_is_noticed(model, tmp_path):
-    """A changed file, a missing file and a folder with other files are refused."""
+def test_damage_is_detected(model, tmp_path):
+    """A changed file, a missing file and a folder with other files are rejected."""
     model.save(tmp_path / "model")
     grams = tmp_path / "model" / "grams.parquet"
     grams.write_bytes(grams.read_bytes()[:-1] + b"x")
@@ -133,7 +133,7 @@ def test_a_forged_table_is_refused(saved, tmp_path, column, value):
 
 
 def test_wrong_calls_are_explained(model):
-    """Numbers out of range, prefixes with unknown symbols, and a string instead of a sequence are refused."""
+    """Numbers out of range, prefixes with unknown symbols, and a string instead of a sequence are rejected."""
     for n in (0, True, 1.5, "3"):
         with pytest.raises(vp.errors.InputError, match="whole number"):
             model.sample(n)

@@ -83,7 +83,7 @@ def test_the_tree_is_the_one_of_the_theory(collection, epsilon, max_length, max_
 
 
 def test_counts_are_occurrences():
-    """A gram that occurs twice in a sequence counts twice: 6 in 5 sequences, as in the paper; (END,) is no gram."""
+    """A gram that occurs twice in a sequence counts twice: 6 in 5 sequences, as in the paper; (END,) is not a gram."""
     sequences = ["abcab", "ab", "cab", "abc", "ab"]
     counts = naive.count_grams(sequences, 5)
     assert counts["a", "b"] == 6
@@ -95,7 +95,7 @@ def test_counts_are_occurrences():
     assert (naive.END,) not in found
 
 
-# Figure 1 of the paper: noisy counts of the children of the root, I1, I2, I3, I2-I3 and I3-I1, as printed.
+# Figure 1 of the paper, with noisy counts of the children of the root, I1, I2, I3, I2-I3 and I3-I1, as printed.
 FIGURE = {
     "": [4, 10, 9],
     "1": [0, 4, 0, 0],
@@ -119,7 +119,7 @@ def test_the_first_two_levels_of_figure_1_get_the_budgets_printed_there():
 
 
 def test_the_last_level_of_figure_1_differs_as_the_errata_say():
-    """The figure gives I2-I3 and I3-I1 the whole rest; by the stated formula 2 and 3 levels are predicted for them.
+    """The figure gives I2-I3 and I3-I1 the whole rest; by the printed formula, 2 and 3 levels are predicted for them.
 
     The Markov neighbours are I3 (4 of 9 go to I1) and I1 (all go to I2).
     """
@@ -210,7 +210,7 @@ def test_synthesis_is_the_papers(visits, seed, length):
 
 
 def test_the_class_states_what_it_does(visits):
-    """Plan, guarantee and table have the expected values; wrong fields are refused."""
+    """Plan, guarantee and table have the expected values; wrong fields are rejected."""
     mechanism = vp.papers.VariableLengthNGrams(l_max=8, n_max=4, alphabet=PAGES)
     plan = mechanism.plan(vp.Budget(3))
     assert (plan.scale, plan.guarantee) == (pytest.approx(8 * 4 / 3), vp.Guarantee(3, 0.0))

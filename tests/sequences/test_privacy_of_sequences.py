@@ -2,6 +2,7 @@
 
 import sys
 from fractions import Fraction
+from itertools import product
 from math import log
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import betaincinv
 
-from searches.sequence_loss import pair_loss, search_sequence_loss
+from searches.sequence_loss import loss_along, pair_loss, search_sequence_loss
 from support.exact import paths_gate
 from support.lengths import at_length
 from voxpop.engine.local import tree_walk as counting
@@ -195,7 +196,7 @@ def test_the_search_catches_a_number_of_steps_that_follows_from_the_data(monkeyp
 
     monkeypatch.setattr(counting.MemoryTreeWalk, "count_lengths", count_lengths)
     monkeypatch.setattr(
-        path_budget.StepsRule, "steps", lambda self, limits, first, _: rule(self, limits, first, true[0])
+        path_budget.StepsRule, "steps", lambda self, limits, first, _: rule(self, limits, first, true[0][: first.size])
     )
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
@@ -234,6 +235,88 @@ def naive_steps(most, first, released, alphabet, epsilon):
             noise = steps * (alphabet + 1) / (epsilon * counted(steps))
             prices[steps] = 15 * float(noise) ** 0.5 + float(1 - share)
     return min(prices, key=prices.get)
+
+
+@given(
+    st.integers(1, 40),
+    st.lists(st.integers(-30, 300), min_size=12, max_size=12),
+    st.integers(1, 40),
+    st.fractions(Fraction(1, 100), 2),
+)
+def test_the_length_of_sequences_is_that_of_the_reference_implementation(most, lengths, usual, rate):
+    """Whatever is released: the class up to which sequences are drawn has all longer ones that noise cannot explain."""
+    first = length_classes(most)
+    released = np.array(lengths[: first.size])
+    rule = path_budget.StepsRule(LEAST_COUNTED, PER_NOISE, min(usual, most))
+    found = rule.classes(released, first, rate).tolist()
+    assert found == naive_classes(first.tolist(), released.tolist(), min(usual, most), rate)
+
+
+def naive_classes(first, released, usual, rate):
+    """Return the numbers of sequences up to the longest class, by loops."""
+    clear = [place for place in range(len(first)) if released[place] * rate >= 4]
+    common = [place for place in range(len(first)) if first[place] <= usual]
+    # The first class that is empty, or that of which nothing is known.
+    empty = clear[-1] + 1 if clear else len(common)
+    kept = [each if place < empty else 0 for place, each in enumerate(released)]
+    longest = 0
+    for place in range(len(first)):
+        reached = sum(kept[place:])
+        if place <= empty and (place in common or 5 * reached >= sum(kept)):
+            longest = place
+    if longest == empty:
+        return released[: longest + 1]
+    return [*kept[:longest], sum(kept[longest:])]
+
+
+FOUR = Limits(Fraction(40), alphabet=1, max_length=4, max_gram=2)
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("extra", [1, 2, 3, 4])
+def test_no_released_lengths_of_a_small_case_cost_more_than_epsilon(extra):
+    """All lengths that matter to the rules are released in turn: each neighbour then costs at most all of epsilon.
+
+    The case has four classes of length. The numbers are below and above that from which noise does not explain a class.
+    """
+    users, visited, worst = [[0], [0, 0], [0] * extra], set(), Fraction(0)
+    for lengths in product((-3, 0, 1, 4, 40), repeat=4):
+        loss, longest, steps = loss_along(FOUR, users, 2, lengths, Secret.from_seed(0), usual=2)
+        assert loss <= 1, lengths
+        visited.add((longest, steps))
+        worst = max(worst, loss)
+    # A length of 1 is never chosen: the class behind a clear one is whole, and 2 is usual where none is clear.
+    assert visited == {(2, 2), (3, 2), (3, 3), (4, 4)}
+    assert worst == 1
+
+
+@pytest.mark.jit
+def test_the_search_catches_a_length_that_follows_from_the_data(monkeypatch):
+    """If true lengths decided how long sequences are, one user could change the noise of all that follows."""
+    real, rule, true = counting.MemoryTreeWalk.count_lengths, path_budget.StepsRule.classes, []
+
+    def count_lengths(self, first):
+        classes, counts = real(self, first)
+        true[:] = [np.zeros(first.size, np.int64)]
+        true[0][classes] = counts
+        return classes, counts
+
+    def classes(self, lengths, first, rate):
+        chosen = rule(self, true[0], first, rate)
+        return lengths[: chosen.size]
+
+    monkeypatch.setattr(counting.MemoryTreeWalk, "count_lengths", count_lengths)
+    monkeypatch.setattr(path_budget.StepsRule, "classes", classes)
+    assert search_sequence_loss(pairs=300, seed=5).loss > 1
+
+
+@pytest.mark.jit
+def test_the_search_catches_steps_behind_the_length_that_was_decided(monkeypatch):
+    """Sequences are not cut at the length that was decided, but the noise is for as many steps."""
+    limits, users = Limits(Fraction(60), 1, 6, 1), [[0] * 6, *[[0]] * 60]
+    assert pair_loss(limits, users, 0, Secret.from_seed(0), usual=1) <= 1
+    monkeypatch.setattr(counting.MemoryTreeWalk, "count_first", lambda self, steps: None)
+    assert pair_loss(limits, users, 0, Secret.from_seed(0), usual=1) > Fraction(6, 5)
 
 
 @pytest.mark.jit

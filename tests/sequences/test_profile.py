@@ -1,4 +1,4 @@
-"""Tests of lengths, distinct and repeated symbols: counts against a reference implementation, and drawn sequences."""
+"""Tests of lengths, distinct and repeated symbols, with counts by a reference implementation, and drawn sequences."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -73,7 +73,7 @@ def test_contexts_are_counted_more_easily_where_noise_is_large():
 
 @pytest.mark.parametrize("most", [1, 2, 3, 20, 100, 10_000])
 def test_classes_cover_all_lengths(most):
-    """The classes begin at 1 and rise, and the last has only sequences that are cut."""
+    """The classes begin at 1 and increase, and the last contains only sequences that are cut."""
     first = length_classes(most)
     assert (first[0], first[-1]) == (1, most)
     assert (np.diff(first) > 0).all()

@@ -1,4 +1,4 @@
-"""Tests of queries to a model: their meaning, and the coverage of their intervals."""
+"""Tests of queries to a model, with their meaning, and the coverage of their intervals."""
 
 from collections import Counter
 
@@ -20,7 +20,7 @@ SPREADS = {
     "lengths": (0.952, 0.113),
     "funnel": (0.9, 0.301),
 }
-"""Mean and deviation of the share of intervals that hold, in 160 releases with fresh secrets."""
+"""Mean and deviation of the coverage of intervals, in 160 releases with fresh secrets."""
 BOUNDS = {"starting": (0.68, 1.0), "transitions": (0.83, 0.975), "lengths": (0.79, 1.0), "funnel": (0.59, 1.0)}
 
 
@@ -76,7 +76,7 @@ def test_frequent_paths_are_those_of_a_reference_implementation(seed):
 
 @pytest.fixture(scope="module")
 def chain():
-    """Return a first-order Markov chain: probabilities of the first symbol, and of each next symbol or the end."""
+    """Return a first-order Markov chain, as probabilities of the first symbol, and of each next symbol or the end."""
     rng = np.random.default_rng(11)
     start, steps = rng.dirichlet(np.ones(5)), rng.dirichlet(np.ones(6), 5)
     return start, steps
@@ -120,14 +120,14 @@ def false_alarm(mean, deviation, low, high):
 
 
 @pytest.mark.slow
-def test_intervals_hold_as_often_as_they_say(chain):
-    """Nine of ten intervals hold, for beginnings, transitions, lengths and a funnel, over 80 releases.
+def test_intervals_have_their_nominal_coverage(chain):
+    """Nine of ten intervals cover the truth, for beginnings, transitions, lengths and a funnel, over 80 releases.
 
     The probability of a false alarm is below 1e-9, by Bennett's inequality for means of independent numbers between 0
     and 1 with the means and deviations in `SPREADS`. Transitions are the most sensitive case: of intervals two thirds
-    as wide, a share of 0.79 holds, with a deviation of 0.07 in one release (40 releases), so their mean stays below the
-    bound of 0.83, except with probability 1 in 100,000. Wider intervals of transitions exceed 0.975. The other queries
-    have no upper bound, because 80 releases are too few to detect wider intervals.
+    as wide, a share of 0.79 covers the truth, with a deviation of 0.07 in one release (40 releases), so their mean
+    stays below the bound of 0.83, except with probability 1 in 100,000. Wider intervals of transitions exceed 0.975.
+    All other queries have no upper bound, because 80 releases are too few to detect wider intervals.
     """
     assert sum(false_alarm(*SPREADS[name], *bounds) for name, bounds in BOUNDS.items()) < 1e-9
     sessions = sessions_of(chain, 20_000, np.random.default_rng(3))
@@ -169,7 +169,7 @@ def test_questions_have_answers(model):
 
 
 def test_wrong_questions_are_explained(model):
-    """Levels, steps and distances outside the allowed range are refused."""
+    """Levels, steps and distances outside the allowed range are rejected."""
     with pytest.raises(vp.errors.InputError, match="level"):
         model.next(level=1)
     with pytest.raises(vp.errors.InputError, match="at least one step"):

@@ -59,7 +59,7 @@ def night(folder: Path, number: int, step: int = 0) -> None:
 def outcome(folder: Path) -> dict[str, object]:
     """Return the releases of a series by night, the number of its charges, and the number of leftover files."""
     released = vp.Items().series(folder / "state").released
-    nights = dict(zip([gram[0] for gram in released["gram"].to_pylist()], released["night"].to_pylist(), strict=True))
+    nights = dict(zip(released["what"].to_pylist(), released["night"].to_pylist(), strict=True))
     entries = vp.Ledger(folder / "team.ledger").account("posts").entries
     return {"nights": nights, "charged": len(entries), "left": len(list((folder / "state").glob("*-new-*")))}
 

@@ -1,4 +1,4 @@
-"""Audits of whole series: many copies of two tiny streams, one of which has an additional user.
+"""Audits of whole series, with many copies of two tiny streams, one of which has an additional user.
 
 Each copy has separate words and users, so the copies are independent trials. Every bound has a false-alarm probability
 of 1e-9.
@@ -23,13 +23,13 @@ BUDGET, NIGHTS, COPIES, ALPHA = vp.Budget(1, 0.02), 5, 20_000, 1e-9
 
 
 def released(folder, seed, users, late):
-    """Return the number of copies whose word is released by the end of a series.
+    """Return the number of copies with a released word by the end of a series.
 
     Args:
-        folder: folder of the series.
-        seed: seed of the series.
-        users: number of users who hold the word of each copy.
-        late: number of the last user, who arrives on the third night, or None.
+        folder: The folder of the series.
+        seed: The seed of the series.
+        users: The number of users of the word of each copy.
+        late: The number of the last user, who arrives on the third night, or None.
     """
     copy, user = np.divmod(np.arange(COPIES * users), users)
     table = pl.DataFrame({"who": copy * 100 + user, "what": copy})
@@ -66,7 +66,7 @@ def test_no_series_is_refuted(tmp_path, others, late):
 
 
 def test_refilled_budgets_are_refuted(tmp_path, monkeypatch):
-    """A broken variant: budgets are refilled every night and spent completely."""
+    """In the broken variant, budgets are refilled every night and spent completely."""
     real = NightlyPools.pay
 
     def pay(self, charge, *tonight):
@@ -78,7 +78,7 @@ def test_refilled_budgets_are_refuted(tmp_path, monkeypatch):
 
 
 def test_too_little_noise_is_refuted(tmp_path, monkeypatch):
-    """A broken variant: a third of the planned noise."""
+    """The broken variant has a third of the planned noise."""
     from voxpop.privacy import upcrossing
 
     monkeypatch.setattr(upcrossing, "noisy_cells", lambda weights, sigma, *rest: noisy_cells(weights, sigma / 3, *rest))

@@ -1,4 +1,4 @@
-"""Tests of the folder of a series: its public files, what opening changes, and users who are removed."""
+"""Tests of the folder of a series, with its public files, the effects of opening it, and users who are removed."""
 
 import datetime
 import json
@@ -26,11 +26,11 @@ BUDGET = vp.Budget(3, 1e-6)
 
 @pytest.mark.parametrize("kind", ["int64", "string", "date32[day]", "declared"])
 def test_the_first_night_has_the_same_public_files_with_or_without_an_item(tmp_path, kind):
-    """Columns and reading are recorded on every first night, so they do not tell whether anybody had an item."""
+    """Columns and reading are recorded on every first night, so they do not reveal whether any user had an item."""
     found = set()
     for name, users in (("nobody", []), ("null", [7]), ("one", [7])):
         values = [None if name == "null" else 1 for _ in users]
-        if kind == "declared":  # a CSV, whose types the caller declares
+        if kind == "declared":  # a CSV file with types that the caller declares
             path, options = tmp_path / f"{name}.csv", {"types": {"what": "int64"}}
             path.write_text("who,what\n" + "".join(f"{user},{'' if name == 'null' else 1}\n" for user in users))
         else:
@@ -79,7 +79,7 @@ def test_a_table_without_rows_has_the_types_of_its_schema(tmp_path, form):
 
 
 def test_a_series_does_not_move_to_another_engine_without_users(tmp_path):
-    """A night of this machine without users decides the engine as a night with users does."""
+    """A night of this machine without users decides the engine like a night with users."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5)
     table = pl.DataFrame({"who": [1], "what": ["tea"]})
     series.run(vp.read(table.clear(), user="who", items="what"))
@@ -132,7 +132,7 @@ def test_opening_a_wrong_folder_changes_nothing(tmp_path):
         assert listing(tmp_path) == before
 
 
-def test_a_series_whose_folder_is_gone_makes_no_new_one(tmp_path):
+def test_a_series_without_its_folder_creates_no_new_one(tmp_path):
     """A call on a lost series raises an error and leaves no folder that looks like one."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5)
     shutil.rmtree(tmp_path / "s")
@@ -199,7 +199,7 @@ def test_a_user_of_any_type_can_be_removed(tmp_path, name):
 
 @pytest.mark.parametrize("user", [None, 7.0, {}, (), (None,), [1.5], 2**64, -(2**63) - 1, "\ud800"])
 def test_values_that_are_no_ids(tmp_path, user):
-    """A value that no column of users can have is refused, and the message does not quote it."""
+    """A value that no column of users can have is rejected, and the message does not quote it."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     with pytest.raises(InputError, match="must be an id as in the rows"):
         series.remove(user)

@@ -18,7 +18,7 @@ from voxpop.privacy.secret import Secret
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 6), st.integers(1, 3))
 def test_nights_equal_the_reference(seed, nights, pool, tried):
-    """Releases by night, scores, pools and remaining budgets are equal; some nights are without a run."""
+    """Releases by night, scores, pools and remaining budgets agree; some nights are without a run."""
     rng = np.random.default_rng(seed)
     plan, secret = some_plan(rng, nights, pool, tried), Secret.from_seed(seed)
     pools, naive = NightlyPools.empty(), Nights(plan, secret)
@@ -69,9 +69,9 @@ def test_a_pool_takes_items_in_order_of_arrival():
 
 
 def test_released_items_keep_their_place_in_the_pool():
-    """A pool only grows: a user with three items, one of them released, has no room for a fourth.
+    """A pool only grows, so a user with three items, one of them released, has no room for a fourth.
 
-    If released items made room again, one user could hold more unique items than delta is computed for.
+    If released items made room again, one user could have more unique items than delta is computed for.
     """
     plan, secret = vp.Items(max_items_per_user=3).plan_series(vp.Budget(3, 1e-6), 9), Secret.from_seed(1)
     pools = NightlyPools.empty()
@@ -99,7 +99,7 @@ def test_a_memory_limit_changes_nothing(tmp_path):
 
 
 def test_a_night_that_does_not_fit_is_refused():
-    """The night is refused before it begins, and the error states a limit that would be enough."""
+    """The night is rejected before it begins, and the error suggests a sufficient limit."""
     from voxpop.engine.local.nights import require_memory
     from voxpop.errors import MemoryLimitError
 

@@ -1,4 +1,4 @@
-"""Tests of the numbers of a series: the guarantee follows from the numbers that run."""
+"""Tests of the numbers of a series, in which the guarantee follows from the executed numbers."""
 
 import json
 from dataclasses import replace
@@ -21,7 +21,7 @@ BUDGET = vp.Budget(3, 1e-6)
 @pytest.mark.parametrize("spending", ["growing", "equal"])
 @pytest.mark.parametrize("nights", [1, 2, 30, 365, 1000])
 def test_the_guarantee_follows_from_the_numbers(nights, spending):
-    """Nearly all of delta is spent, charges are within the budget, and the saved plan is equal."""
+    """Nearly all of delta is spent, charges are within the budget, and the saved plan equals the original."""
     plan = vp.Items().plan_series(BUDGET, nights, spending=spending)
     assert 0.999e-6 < plan.delta <= 1e-6
     assert sum(plan.costs) <= WHOLE
@@ -58,7 +58,7 @@ def test_numbers_that_cost_more_are_refused():
 
 @pytest.mark.parametrize("nights", [30, 1000])
 def test_every_night_is_charged_for_its_readings(nights):
-    """Delta covers 2^31 readings a night, each within 2^-128 in each of 2^23 cells; epsilon 25 makes this visible."""
+    """Delta covers 2^31 readings per night, each within 2^-128 in each of 2^23 cells; epsilon 25 makes this visible."""
     plan = vp.Items().plan_series(vp.Budget(25, 1e-6), nights)
     exact = np.array(plan.thresholds) - np.cumsum(plan.factors) / 2
     hit = ndtr(ndtri(plan.pool * ever_reached(plan.spreads, exact)) + plan.square**0.5)
@@ -71,7 +71,7 @@ def test_every_night_is_charged_for_its_readings(nights):
 
 
 def test_states_follow_from_scores_alone():
-    """No item rests on the first night; released items stay released."""
+    """No item rests on the first night; released items remain released."""
     plan = vp.Items().plan_series(BUDGET, 30)
     scores = np.array([-(2**50), plan.rests[20], plan.rests[20] - 1, 2**50, 2**50])
     released = np.array([0, 0, 0, 0, 3])
@@ -90,6 +90,6 @@ def test_states_follow_from_scores_alone():
     ],
 )
 def test_wrong_plans(union, budget, nights, error):
-    """Each plan is refused."""
+    """Each plan is rejected."""
     with pytest.raises(error):
         union.plan_series(budget, nights)

@@ -1,7 +1,7 @@
-"""Tests of neighbouring streams on the code that releases: P without a user x and Q with x.
+"""Tests of neighbouring streams on the code that releases, with P without a user x and Q with x.
 
 P and Q are coupled on the readings of Q. On the same readings both must give the same results, except for pairs that
-only x holds, and x must move all readings together by at most M. Deletions are covered by probabilities, because a
+only x has, and x must move all readings together by at most M. Deletions are covered by probabilities, because a
 coupling does not detect names that are removed.
 """
 
@@ -36,7 +36,7 @@ class Stream:
         self.pools, self.log = NightlyPools.empty(), ()
 
     def begin(self, night):
-        """Give users new words: a function of the user, the night and the earlier releases."""
+        """Give users new words, as a function of the user, the night and the earlier releases."""
         people = {}
         for user in self.users:
             own = np.random.default_rng(zlib.crc32(repr((self.seed, user, night, self.log)).encode()))
@@ -87,7 +87,7 @@ def trial(seed, monkeypatch, deletes):
         def known(plan, secret, night, wanted, names=names, before=before):
             if past is not PAST:
                 return past(plan, secret, night, wanted)
-            # P has the readings of Q: x may have moved the readings of a word that is new in P.
+            # P has the readings of Q, because x may have moved the readings of a word that is new in P.
             return np.array([before[names[tuple(each)]] for each in wanted.tolist()], np.int64)
 
         with monkeypatch.context() as patched:
@@ -135,7 +135,7 @@ def test_deletions_are_rows_too(monkeypatch):
 
 
 def test_refilled_budgets_are_detected(monkeypatch):
-    """A broken variant: every night begins with the whole budget."""
+    """In the broken variant, every night begins with the whole budget."""
     real = NightlyPools.pay
 
     def pay(self, *tonight):
@@ -149,13 +149,13 @@ def test_refilled_budgets_are_detected(monkeypatch):
 
 
 def test_missing_past_noise_is_detected(monkeypatch):
-    """A broken variant: a new item begins at 0, in both streams."""
+    """In the broken variant, a new item begins at 0, in both streams."""
     monkeypatch.setattr(gated, "_past_noise", lambda plan, secret, night, names: np.zeros(len(names), np.int64))
     assert is_found(monkeypatch, WRONG)
 
 
 def test_active_new_items_are_detected(monkeypatch):
-    """A broken variant: on the last night the newest items of the state are active."""
+    """In the broken variant, the newest items of the state are active on the last night."""
     real = series.states_of
 
     def states(plan, scores, released, night):
@@ -169,7 +169,7 @@ def test_active_new_items_are_detected(monkeypatch):
 
 
 def test_payments_by_what_others_left_are_detected(monkeypatch):
-    """A broken variant: only half of all users, by their places, pay."""
+    """In the broken variant, only half of all users pay, chosen by their places."""
     real = NightlyPools.pay
 
     def pay(self, charge, states, since):
@@ -183,7 +183,7 @@ def test_payments_by_what_others_left_are_detected(monkeypatch):
 
 
 def released_after_deletion(keep, copies=300, holders=3):
-    """Return the rate at which words are released after all users but x were removed: without x and with x."""
+    """Return the rate at which words are released after all users but x were removed, without x and with x."""
     rates = []
     for extra in (0, 1):
         secret, plan = Secret.from_seed(extra), some_plan(np.random.default_rng(1), 4, 1, 4)
@@ -213,7 +213,7 @@ def released_after_deletion(keep, copies=300, holders=3):
 
 
 def test_names_stay_after_deletions():
-    """Names stay, so both rates are similar; a broken variant removes names and releases words that P cannot release.
+    """Names remain, so both rates are similar; a broken variant removes names and releases words that P cannot release.
 
     For 300 words a rate of 0.2 differs from its estimate by more than 0.15 with probability below 1e-9.
     """

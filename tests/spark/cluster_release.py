@@ -68,7 +68,7 @@ def running():
 
 
 def children(parents, named):
-    """Return the child processes of the given processes whose command contains a string."""
+    """Return the child processes of the given processes with a string in their command."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -86,7 +86,7 @@ def executor_of(worker):
 
 
 def hang():
-    """Stop the Python processes of one executor's tasks as soon as they exist: Java waits for them."""
+    """Stop the Python processes of one executor's tasks as soon as they exist, so that Java waits for them."""
     daemons = wait_for(lambda: children(executor_of(workers[1]), "pyspark"), "the daemon of an executor")
     for python in wait_for(lambda: children(daemons, "pyspark"), "the Python of a task"):
         os.kill(python, signal.SIGSTOP)

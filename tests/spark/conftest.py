@@ -122,7 +122,7 @@ def elsewhere(monkeypatch):
 
 @pytest.fixture
 def read_both(spark):
-    """Return a function that reads a table twice: locally, and from Spark.
+    """Return a function that reads a table twice, locally and from Spark.
 
     If `partitions` is None, the rows from Spark are transferred to the local engine.
     """

@@ -175,7 +175,7 @@ def test_weights_that_are_missing_are_an_error():
 
 def test_sums_of_large_weights_do_not_overflow():
     """Seven places with the maximum weight give the maximum weight."""
-    most = pool_tasks.MOST_WEIGHT
+    most = pool_tasks.MOST_SUM
     arrays = {"senders": np.arange(7), "held_starts": np.arange(8), "held": np.zeros(7, np.int32)}
     sent = {sender: {"weights": np.array([most])} for sender in range(7)}
     assert pool_tasks._summed(arrays, np.full(1, UNDECIDED, np.uint8), sent).tolist() == [most]

@@ -1,4 +1,4 @@
-"""Audit on Spark: the cases of a memory limit, with equal exact probabilities, and a broken variant.
+"""The audit on Spark has the cases of a memory limit, with the same exact probabilities, and a broken variant.
 
 The audit must detect the broken variant. The probability of a false alarm is at most 2e-12 per case.
 """
@@ -22,14 +22,15 @@ from voxpop.testing.auditing import examine
 
 ERROR = 1e-12
 COPIES = 12_000
-"""The copies in one release of set union; the other cases have 3,000 and 4,900."""
+"""The copies in one release of set union. All other cases have 3,000 and 4,900."""
 
 
 @pytest.mark.slow
 def test_no_case_shows_more_than_the_claim_on_spark(spark, record_property):
-    """The cases are set union and n-grams with default settings, where order matters.
+    """The cases are set union and n-grams with default settings, in which order matters.
 
-    Each side has two releases, the minimum: on Spark, the time of a release hardly depends on the number of copies.
+    Each side has two releases, the minimum, because the time of a release on Spark hardly depends on the number of
+    copies.
     """
     findings = [examine(case, case.copies, ERROR) for case in engine_cases(on_spark(spark), COPIES)]
     assert len(findings) == 5
@@ -48,7 +49,7 @@ def test_no_case_shows_more_than_the_claim_on_spark(spark, record_property):
 def test_every_pass_of_the_default_path_of_n_grams_on_spark(spark, record_property):
     """The passes are individual budgets, screening vote, votes and second-chance pass, on executors in two places.
 
-    Each side has one release: hundreds or thousands of pairs of words are trials of known probability.
+    Each side has one release, in which hundreds or thousands of pairs of words are trials of known probability.
     """
     findings = [examine(case, case.copies, ERROR) for case in walk_cases(engine=watched_on_spark(spark))]
     assert len(findings) == 2
@@ -85,7 +86,7 @@ def test_noise_cut_to_0_6_is_detected_in_every_pass_on_spark(spark, monkeypatch)
 
 @pytest.mark.slow
 def test_half_the_noise_is_caught_on_spark(spark, monkeypatch):
-    """Executors receive decisions with half the noise that was charged: detected with probability above 0.999."""
+    """Executors receive decisions with half the charged noise, which is detected with probability above 0.999."""
     plan = vp.Items(max_items_per_user=LIMIT, weighting=vp.weightings.PolicyGaussian()).plan(BUDGET)
     others, trials = int(plan.threshold), 40_000
     event = Event(plan, 1, 1, on_spark(spark), 40_000)

@@ -1,4 +1,4 @@
-"""The data that Spark sends with keys stays small for any plan; public tables are added to the rows."""
+"""The data that Spark sends with keys is small for any plan, because public tables are added to the rows."""
 
 import ast
 from pathlib import Path
@@ -33,7 +33,7 @@ def sent(monkeypatch):
 
 
 def test_what_is_too_large_to_be_sent_with_keys_is_refused(pyspark):
-    """Every task refuses a setting that is too large, for any setting."""
+    """Every task rejects a setting that is too large, for any setting."""
     with pytest.raises(InputError, match="half a megabyte"):
         closure(print, coins=Secret.from_seed(1).restrict("noise/x"), rule=bytes(MOST_CLOSURE))
     assert closure(dict, a=1)() == {"a": 1}

@@ -63,7 +63,7 @@ def cluster(java, tmp_path):
     try:
         address = daemons[0].wait_for(r"spark://127\.0\.0\.1:\d+").group()
         for number in range(2):
-            # The workers have separate hosts, because Spark starts no copy of a task on the host where it hangs.
+            # The workers have separate hosts, because Spark does not start a copy of a task on the host where it hangs.
             size = ["--cores", "1", "--memory", "600m", "--host", f"127.0.0.{2 + number}", "--webui-port", "0"]
             daemons.append(Daemon(tmp_path, f"worker{number}", "worker.Worker", *size, address))
         for worker in daemons[1:]:
@@ -74,7 +74,7 @@ def cluster(java, tmp_path):
             daemon.end()
 
 
-def test_what_goes_wrong_during_a_length_changes_nothing(cluster, talk, tmp_path):
+def test_failures_during_a_length_change_nothing(cluster, talk, tmp_path):
     """Lost data is computed again, from the source or by a copy of the task, and the release equals the local one."""
     address, workers = cluster
     path, events = tmp_path / "talk.parquet", tmp_path / "events"

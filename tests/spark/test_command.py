@@ -25,7 +25,7 @@ def run(folder, *arguments):
 
 @pytest.mark.parametrize("verb", CALLS)
 def test_commands_save_the_same_release(java, talk, tmp_path, verb):
-    """Rows are transferred or distributed, in the order that documents get: by content."""
+    """Rows are transferred or distributed, with documents in the order of their content."""
     private = pl.DataFrame({"who": [9999], "what": [CANARY]}, schema=talk.schema)
     table, path = pl.concat([talk, private]).sort("who", "what"), str(tmp_path / "talk.parquet")
     table.write_parquet(path)

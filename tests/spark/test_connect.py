@@ -1,4 +1,4 @@
-"""Spark Connect: a client that has only DataFrames gives the same release."""
+"""A client of Spark Connect, which has only DataFrames, gives the same release."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The engine contract on Spark: executors, transferred rows and the reference implementation give equal releases."""
+"""The engine contract on Spark, in which executors, transferred rows and the reference implementation agree."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_phrases_are_the_same(read_both, name, spread):
 @SPREAD
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_sequences_are_the_same(read_both, name, spread):
-    """Noisy counts are equal, in the same tree."""
+    """Noisy counts agree, in the same tree."""
     local, other = read_both(crowd(), places(spread))
     one, two = (SEQUENCES[name].release(each, PURE, seed=3) for each in (other, naive_of(local)))
     assert shown(one) == shown(two)
@@ -58,7 +58,7 @@ def test_sequences_are_the_same(read_both, name, spread):
 @SPREAD
 @pytest.mark.parametrize("limit", [1, 50, None])
 def test_counts_are_the_same(read_both, limit, spread):
-    """Counts also run on a cluster: noise is added before any counts leave the executors."""
+    """Counts also run on a cluster, where noise is added before any counts leave the executors."""
     local, other = read_both(crowd(), places(spread))
     one, two = (LISTED.count(each, BUDGET, counted_in_full=limit, seed=3) for each in (other, naive_of(local)))
     assert one.users.tolist() == two.users.tolist()
@@ -73,7 +73,7 @@ def test_rankings_are_the_same(read_both, spread):
 
 
 def test_heavy_hitters_need_one_machine(read_both):
-    """Devices are simulated in local arrays, and the error states this restriction."""
+    """Devices are simulated in local arrays, and the error explains this restriction."""
     _, spread = read_both(crowd())
     with pytest.raises(InputError, match="on this machine"):
         HITTERS["characters"].release(spread, BUDGET)

@@ -1,4 +1,4 @@
-"""Types come from a schema and not from values: one user's rows change no type, no spelling and no other row."""
+"""Types follow from a schema and not from values, so one user's rows change no type, no spelling and no other row."""
 
 import pyarrow as pa
 import pytest
@@ -107,7 +107,7 @@ def test_nothing_here_looks_into_spark_but_for_one_check():
 
 
 def test_names_of_folders_are_strings(spark, tmp_path):
-    """Spark would infer their types from all names, so one folder could change the spelling of all others."""
+    """Spark would infer their types from all names, so one folder could change the spelling of all other folders."""
     for name in ("07", "8"):
         (tmp_path / f"what={name}").mkdir()
         parquet.write_table(pa.table({"who": [1]}), tmp_path / f"what={name}" / "0.parquet")

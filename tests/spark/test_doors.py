@@ -33,7 +33,7 @@ KEYED = pl.DataFrame(
 
 @ROADS
 def test_events_become_the_same_sequences(spark, partitions):
-    """Events are ordered by time and divided into sessions: the same seed gives the same phrases."""
+    """Events are ordered by time and divided into sessions, and the same seed gives the same phrases."""
     frame = spark.createDataFrame(EVENTS.to_pandas())
     ngrams = vp.papers.DPNE(max_length=3, max_phrases_per_user=10)
     how = {"user": "who", "sequence": "page", "order": "at", "session": "20min"}
@@ -48,7 +48,7 @@ def test_events_become_the_same_sequences(spark, partitions):
 @ROADS
 @pytest.mark.parametrize("items", [["shop", "day"], "day", "price", "open", "shop"])
 def test_keys_keep_their_types(spark, items, partitions):
-    """Keys, types and rows are equal; users consist of two columns."""
+    """Keys, types and rows agree; users consist of two columns."""
     frame = spark.createDataFrame(
         KEYED.rows(), "tenant string, id long, shop long, day date, price decimal(9, 2), open boolean"
     )

@@ -24,7 +24,7 @@ ROADS = pytest.mark.parametrize("partitions", [3, None], ids=["spread", "handed 
 
 
 def same(read_both, mechanism, table, partitions=3, **columns):
-    """Return the local release, after checking that Spark's release is equal."""
+    """Return the local release, after a check that Spark's release is the same."""
     local, spread = read_both(table, partitions, **columns)
     one, other = (mechanism.release(corpus, BUDGET, seed=3) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
@@ -46,13 +46,13 @@ def test_one_user_with_a_million_tokens_and_one_token_in_every_row(read_both, pa
 
 
 def test_more_partitions_than_users_and_rows_without_anything(read_both):
-    """The table has empty partitions, null and empty texts, and users who hold nothing."""
+    """The table has empty partitions, null and empty texts, and users without any words."""
     table = pl.DataFrame({"who": [*range(200), *range(200)], "what": (["good day", None, ""] * 134)[:400]})
     assert len(same(read_both, vp.papers.DPNE(max_length=2, max_phrases_per_user=3), table, 37)) == 3
 
 
 @ROADS
-def test_a_table_in_which_nobody_holds_anything(read_both, partitions):
+def test_a_table_in_which_no_user_has_items(read_both, partitions):
     """Nothing is released at any length."""
     table = pl.DataFrame({"who": [1, 2], "what": [None, None]}, schema={"who": pl.Int64, "what": pl.String})
     assert len(same(read_both, vp.papers.DPNE(max_length=3), table, partitions)) == 0
@@ -118,7 +118,7 @@ def test_wrong_columns_are_refused_at_once(spark):
         read_engine(frame, user="who", tokens="what", tokenizer=vp.Tokenizer(sentences=True))
 
 
-def test_what_a_cluster_cannot_do_is_said(spark):
+def test_unsupported_operations_of_a_cluster_are_errors(spark):
     """The errors name the operation and an alternative."""
     table = framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]}))
     items = read_engine(table, user="who", items="what", options=vp.ReadOptions(partitions=2))
@@ -187,14 +187,14 @@ def test_workers_use_files_that_never_change_and_as_many_threads_as_the_task_has
 
 
 def wait_until_let_go(state, seconds=60):
-    """Wait until a thread has released a state whose holder was deleted."""
+    """Wait until a thread has released a state after its owner was deleted."""
     end = time.monotonic() + seconds
     while state.storageLevel.useMemory:
         assert time.monotonic() < end, "the state is still kept"
         time.sleep(0.05)
 
 
-def test_states_are_let_go_when_nobody_needs_them(spark, read_both, talk):
+def test_unused_states_are_released(spark, read_both, talk):
     """No state remains persisted after the corpus and the release are deleted."""
     _, spread = read_both(talk)
     state = spread._state
@@ -205,7 +205,7 @@ def test_states_are_let_go_when_nobody_needs_them(spark, read_both, talk):
     wait_until_let_go(state)
 
 
-def test_a_holder_that_is_collected_while_java_answers(spark, monkeypatch, caplog):
+def test_an_owner_that_is_collected_while_java_answers(spark, monkeypatch, caplog):
     """The garbage collector may run during any command, and must not break the connection of its thread."""
     state = spark.range(3)
 

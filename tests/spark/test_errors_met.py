@@ -15,7 +15,7 @@ from voxpop.engine.spark import session as sessions
 from voxpop.engine.spark.reading import check_repeatable
 from voxpop.engine.spark.session import KNOWN, translated
 from voxpop.engine.spark.tasks import own_versions
-from voxpop.errors import InputError, InternalError, MemoryLimitError, SourceError
+from voxpop.errors import InputError, InternalError, MemoryLimitError
 
 SOURCE = str(Path(vp.__file__).parents[1])
 DRIVER = """
@@ -137,7 +137,7 @@ def test_tables_that_differ_from_reading_to_reading_are_refused(spark):
         frame.withColumn("what", sql.uuid()),
         frame.withColumn("what", anything("what")),
     ):
-        with pytest.raises(SourceError, match="Write it to a file first"):
+        with pytest.raises(InputError, match="Write it to a file first"):
             read_engine(changing, user="who", text="what")
     check_repeatable(frame.where("who > 1").groupBy("who").agg(sql.max("what").alias("what")))
 

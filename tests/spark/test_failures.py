@@ -1,4 +1,4 @@
-"""Errors of executors: the driver raises the library's own errors, and messages of other errors are withheld."""
+"""The driver raises the library's own errors of executors, and messages of other errors are withheld."""
 
 import pytest
 

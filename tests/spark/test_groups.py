@@ -1,4 +1,4 @@
-"""Order-dependent weightings in many partitions: users form groups, and the group of every partition is public."""
+"""For order-dependent weightings in many partitions, users form groups, and the group of every partition is public."""
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +41,7 @@ def test_a_group_holds_what_its_partitions_hold(users, count, data):
         for number, state in enumerate(states)
         for batch in state
     ]
-    cut = data.draw(st.booleans())  # rows of several partitions in one batch, or none
+    cut = data.draw(st.booleans())  # rows of several partitions in one batch, or an empty batch
     batches = pa.Table.from_batches(rows).combine_chunks().to_batches() if cut else rows
     group = corpus_at(laid_together(list(gather(batches)))[0])
     assert told(group) == told(corpus_of(users, keys))
@@ -99,7 +99,7 @@ def by_number(sizes):
 
 
 def by_size(sizes):
-    """Return the groups of the broken variant: their sizes are balanced, so one additional user can exchange them."""
+    """Return the groups of the broken variant, which balances sizes, so one additional user can exchange them."""
     homes, loads = {}, [0, 0]
     for place in sorted(sizes, key=lambda each: (-sizes[each], each)):
         homes[place] = loads.index(min(loads))
@@ -108,7 +108,7 @@ def by_size(sizes):
 
 
 def farthest(home_of, times):
-    """Return the largest l2 distance by which one user moves the summed histogram, over random collections."""
+    """Return the largest l2 distance that one user moves the summed histogram, over random collections."""
     rng, worst = np.random.default_rng(3), 0.0
     for _ in range(times):
         count = int(rng.integers(3, 14))

@@ -1,4 +1,4 @@
-"""Rows transferred to the local engine on one machine: once, on reading, through private temporary files."""
+"""On one machine, rows are transferred to the local engine once, on reading, through private temporary files."""
 
 import shutil
 import stat
@@ -36,7 +36,7 @@ def test_the_choice_follows_from_the_master_alone(master, here):
     assert not is_here(SimpleNamespace())
 
 
-def test_who_names_partitions_gets_them(spark, talk, elsewhere):
+def test_explicit_partitions_give_a_distributed_corpus(spark, talk, elsewhere):
     """Explicit partitions, and sessions that are not local, give a distributed corpus."""
     assert isinstance(read_engine(framed(spark, talk), user="who", text="what"), SparkCorpus)
     assert isinstance(
@@ -46,7 +46,7 @@ def test_who_names_partitions_gets_them(spark, talk, elsewhere):
         read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(memory="2GiB"))
 
 
-def test_rows_that_fit_by_far_are_read_without_a_limit_that_nobody_named(spark, talk, monkeypatch):
+def test_small_tables_are_read_without_a_limit_by_default(spark, talk, monkeypatch):
     """Reading with a limit and reading without a limit give the same release."""
     frame, found = framed(spark, talk), []
     for factor, memory in ((handover.OF_ITS_BYTES, None), (1 << 60, None), (handover.OF_ITS_BYTES, "1GiB")):
@@ -76,7 +76,7 @@ def test_one_query_runs_when_the_table_is_read_and_none_for_releases(spark, talk
     assert corpus.user_key.size == 600
 
 
-def test_files_are_seen_by_their_owner_alone_and_go_one_by_one(spark, talk, tmp_path, monkeypatch):
+def test_files_are_private_and_removed_one_by_one(spark, talk, tmp_path, monkeypatch):
     """The test inspects the files while they are read; the session's settings are restored by then."""
     seen, real = [], handover.file_batches
 
@@ -112,7 +112,7 @@ def test_neither_rows_nor_files_nor_a_bound_have_a_part_in_the_release(spark, ta
     assert len(words[0]) > 5
 
 
-def test_a_query_that_fails_is_told_in_one_line_and_leaves_nothing(spark, talk, tmp_path, capfd):
+def test_a_failed_query_gives_a_one_line_error_and_leaves_no_files(spark, talk, tmp_path, capfd):
     """Spark's message quotes rows."""
     failing = framed(spark, talk).selectExpr("who", f"if(who >= 0, raise_error('{CANARY}'), what) AS what")
     options = vp.ReadOptions(work_folder=tmp_path)

@@ -1,4 +1,4 @@
-"""The cache of compiled kernels on workers: complete files that never change, in folders of the current user only."""
+"""The cache of kernels on workers has complete files that never change, in folders of the current user only."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Noise is drawn once, by design: known failures on Spark that this engine avoids (see docs/design/0005-spark.md)."""
+"""The design draws noise once, and so avoids known failures on Spark (see docs/design/0005-spark.md)."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ def coins(secret):
 
 
 def redrawn(frame):
-    """Run the published broken variant: noise drawn in a filter that every action evaluates again."""
+    """Run the published broken variant, in which noise is drawn in a filter that every action evaluates again."""
 
     def keep(batches):
         rng = np.random.default_rng()
@@ -43,7 +43,7 @@ def redrawn(frame):
 
 
 def captured(frame):
-    """Run a broken variant with a generator in its closure: every partition draws the same noise."""
+    """Run a broken variant with a generator in its closure, so that every partition draws the same noise."""
     rng = np.random.default_rng(0)
 
     def keep(batches):

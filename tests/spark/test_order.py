@@ -1,4 +1,4 @@
-"""No result on Spark depends on row positions: neither the order of users nor the order of a user's documents."""
+"""No result on Spark depends on row positions, neither by the order of users nor by that of a user's documents."""
 
 import numpy as np
 import polars as pl
@@ -80,7 +80,7 @@ def tree_of(corpus):
 
 @pytest.mark.parametrize("partitions", [2, None])
 def test_a_user_more_changes_no_sequence_of_another(in_files, tmp_path, two_files, partitions):
-    """When order followed row positions, a file that grew came first, and documents of all users were reordered."""
+    """When order followed row positions, a file that grew was first, and documents of all users were reordered."""
     one, other, extra = two_files
     fewer = in_files(written(tmp_path / "fewer", [one, other]), partitions, text="what")
     every = in_files(written(tmp_path / "every", [one, pl.concat([other, extra])]), partitions, text="what")
@@ -99,7 +99,7 @@ def test_sequences_are_those_of_the_table_in_order_of_its_contents(in_files, tmp
 
 
 def test_two_files_exchanged_give_the_same_weights(in_files, tmp_path, two_files):
-    """Weights of l2-descent in two partitions, with users above the limit, and sequences are equal for any order."""
+    """Weights of l2-descent in two partitions, with users above the limit, and sequences are the same for any order."""
     one, other, _ = two_files
     both = pl.concat([one, other])
     secret, found = Secret.from_seed(2), []
@@ -112,7 +112,7 @@ def test_two_files_exchanged_give_the_same_weights(in_files, tmp_path, two_files
 
 
 def test_weights_in_one_partition_are_those_of_both_local_engines(in_files, tmp_path):
-    """With one row per user, the weights are equal in every bit."""
+    """With one row per user, the weights agree in every bit."""
     rng = np.random.default_rng(6)
     held = [[f"w{item}" for item in rng.choice(60, 6, replace=False)] for _ in range(3000)]
     rows = pl.DataFrame({"who": np.arange(3000) * 7, "what": held})

@@ -40,12 +40,12 @@ def test_the_number_of_places_is_that_of_cores_whatever_the_table_and_the_settin
 
 
 class Growing:
-    """A session whose number of executors depends on the work."""
+    """A session in which the number of executors depends on the work."""
 
     conf: ClassVar = {"spark.dynamicAllocation.enabled": "true", "spark.sql.shuffle.partitions": "70"}
 
 
-def test_where_executors_follow_the_work_the_number_is_what_was_set():
+def test_with_dynamic_allocation_the_number_of_places_is_the_setting():
     """Otherwise, the number of places would depend on the data."""
     assert cores(Growing()) == 70
 
@@ -84,7 +84,7 @@ def test_no_round_has_more_tasks_than_places(spark, partitions):
 
 
 def test_a_length_is_two_jobs_of_as_many_tasks_as_there_are_places_and_cores(spark, talk):
-    """Jobs are votes, and measurements together with kept grams; one more job reads, or weighs deferred candidates."""
+    """Jobs are votes, and measurements with kept grams; one more job reads, or weighs deferred candidates."""
     corpus = read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(partitions=3))
     ngrams = vp.papers.DPNE(max_length=3, max_phrases_per_user=4)
     jobs, ran, release = counted(spark, lambda: ngrams.release(corpus, BUDGET, seed=2))
@@ -96,7 +96,7 @@ def test_a_length_is_two_jobs_of_as_many_tasks_as_there_are_places_and_cores(spa
 
 
 def test_the_sessions_own_setting_comes_back(spark):
-    """The setting returns after several uses at once, and after an error."""
+    """The setting returns after several concurrent uses, and after an error."""
     with with_setting(spark, ADAPTIVE, "false"), with_setting(spark, ADAPTIVE, "false"):
         assert spark.conf.get(ADAPTIVE) == "false"
     assert spark.conf.get(ADAPTIVE) == "true"
@@ -110,8 +110,8 @@ def test_the_sessions_own_setting_comes_back(spark):
     spark.conf.unset(ADAPTIVE)
 
 
-def test_workers_leave_what_stays_out_of_collections(spark):
-    """Spark runs the collector after each task: with all objects of numba, this took longer than most tasks."""
+def test_workers_exclude_permanent_objects_from_collections(spark):
+    """Spark runs the collector after each task, which took longer than most tasks with all objects of numba."""
 
     def look(batches):
         import gc
@@ -131,7 +131,7 @@ def test_workers_leave_what_stays_out_of_collections(spark):
 
 
 class Arriving:
-    """A context whose four executors register one after the other."""
+    """A context with four executors, which register one after the other."""
 
     def __init__(self, monkeypatch, every=1.5):
         self.now, self.every = 0.0, every
@@ -156,7 +156,7 @@ def test_executors_are_waited_for_until_no_more_come(monkeypatch):
     assert context.now < 9
 
 
-def test_executors_that_come_and_go_are_not_waited_for_for_ever(monkeypatch):
+def test_the_wait_for_executors_ends(monkeypatch):
     """The wait ends after half a minute."""
     context = Arriving(monkeypatch)
     monkeypatch.setattr(Arriving, "defaultParallelism", property(lambda self: int(self.now)))

@@ -1,4 +1,4 @@
-"""Private data stays on executors: the driver gets the released set, and no log contains keys or private words."""
+"""Private data remains on executors; the driver gets the released set, and no log contains keys or private words."""
 
 import base64
 from pathlib import Path
@@ -37,8 +37,8 @@ def test_the_driver_gets_released_words_and_noisy_numbers_only(collected, read_b
     assert all(answer in before for answer in answers if answer[0] != ["name", "level"])
 
 
-def test_noisy_measurements_cover_grams_that_nobody_holds(collected, spark):
-    """The result does not reveal the support: every rank has a noisy weight."""
+def test_noisy_measurements_include_grams_without_users(collected, spark):
+    """The result does not reveal the support, because every rank has a noisy weight."""
     from voxpop.engine.spark.histogram import SparkHistogram
     from voxpop.privacy.decisions import CellNoise
 

@@ -17,7 +17,7 @@ ROWS = {
 
 @pytest.mark.parametrize("partitions", [3, None], ids=["spread", "handed over"])
 def test_a_profile_is_the_same(spark, partitions):
-    """Joint values, words, counts and cover are equal; the types of the DataFrame determine the columns."""
+    """Joint values, words, counts and cover agree; the types of the DataFrame determine the columns."""
     local = pl.DataFrame(ROWS)
     frame = spark.createDataFrame(local.rows(), schema=local.columns)
     chosen = {"user": "who", "text": ["note"], "joint": [("city", "year")]}

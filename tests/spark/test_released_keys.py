@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from voxpop.errors import ColumnError
+from voxpop.errors import ColumnError, InputError
 from voxpop.release.table import table_of_lists
 
 BUDGET = vp.Budget(4, 1e-7)
@@ -34,6 +34,18 @@ def test_a_table_is_joined_with_released_keys(spark, sales):
     assert renamed.columns == ["place", "when"]
     with pytest.raises(ColumnError, match="place"):
         vp.exports.filter(keys, frame, ["place", "day"])
+
+
+def test_counts_and_rankings_return_to_spark(spark, sales):
+    """Their tables have the columns and rows of `to_arrow`; columns are renamed in Spark."""
+    corpus = vp.read(sales, user="customer", items=["shop", "day"])
+    keys = vp.Items(max_items_per_user=1).release(corpus, BUDGET)
+    for result in (keys.count(corpus, BUDGET), keys.top(corpus, BUDGET, k=2)):
+        frame = vp.exports.to_spark(result, spark)
+        assert frame.columns == result.to_arrow().column_names
+        assert [tuple(row) for row in frame.collect()] == result.to_polars().rows()
+        with pytest.raises(InputError, match="Rename those of counts in Spark"):
+            vp.exports.to_spark(result, spark, ["place", "when"])
 
 
 def test_words_and_grams(spark, sales):

@@ -41,7 +41,7 @@ def test_words_of_every_language_are_the_same(read_both, sentences):
 
 @pytest.mark.parametrize("partitions", [1, 4])
 def test_histograms_are_the_same_bit_by_bit(read_both, talk, partitions):
-    """Exact weights of words and of pairs are equal, above the limit and with several rows per user."""
+    """Exact weights of words and of pairs agree, above the limit and with several rows per user."""
     local, spread = read_both(talk, partitions)
     secret, levels, walk = Secret.from_seed(5), local.length_walk(), spread.length_walk()
     one, other = levels.weigh(SHARES, 3, secret, "length 1"), walk.weigh(SHARES, 3, secret, "length 1")
@@ -62,7 +62,7 @@ def test_weighted_phrases_are_the_same_in_any_number_of_partitions(read_both, ta
 
 @pytest.mark.parametrize("cell", [{"ratio": 1.2}, {"pruning": "single"}])
 def test_published_and_single_side_phrases_are_the_same(read_both, talk, cell):
-    """Candidates, budgets and unsupported phrases are equal."""
+    """Candidates, budgets and unsupported phrases agree."""
     local, spread = read_both(talk)
     ngrams = vp.papers.DPNE(max_length=4, max_phrases_per_user=3, max_spurious_share=0.3, **cell)
     assert ngrams.release(local, BUDGET, seed=1).grams.equals(ngrams.release(spread, BUDGET, seed=1).grams)
@@ -99,7 +99,7 @@ def test_descent_in_one_partition_is_that_of_the_local_engine(read_both, talk):
 
 
 def test_descent_in_several_partitions_loses_little(read_both, talk):
-    """Each partition wastes some weight on items that have enough weight elsewhere: releases differ by a few items."""
+    """Each partition wastes some weight on items that have enough elsewhere, so releases differ by a few items."""
     local, spread = read_both(talk, 6)
     union = vp.Items(max_items_per_user=4, weighting=vp.weightings.PolicyGaussian())
     one, other = (set(union.release(corpus, BUDGET, seed=6)) for corpus in (local, spread))

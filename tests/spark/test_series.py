@@ -1,4 +1,4 @@
-"""A series on Spark: the same releases on every night, and a state that is written in one step."""
+"""A series on Spark gives the same releases on every night, and its state is written in one step."""
 
 import polars as pl
 import pytest
@@ -35,7 +35,7 @@ def read(spark, where, night, tmp_path, partitions=1):
 
 
 def test_every_night_is_the_same_on_every_engine(spark, tmp_path):
-    """New items, scores, pools and budgets are equal in memory, within a limit and on Spark; night 2 has no run."""
+    """New items, scores, pools and budgets agree in memory, within a limit and on Spark; night 2 has no run."""
     found = {}
     for where in ("memory", "limited", "spark"):
         series = vp.Items(max_items_per_user=5).series(tmp_path / where, BUDGET, nights=NIGHTS, seed=5)
@@ -57,7 +57,7 @@ def test_every_night_is_the_same_on_every_engine(spark, tmp_path):
 def test_a_stopped_night_on_spark_is_completed(spark, tmp_path, monkeypatch):
     """A night in two groups stops after payments and is completed from its files for any rows.
 
-    An older state is refused.
+    An older state is rejected.
     """
     account = vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(8, 1e-5), create=True)
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=NIGHTS, ledger=account)
@@ -83,7 +83,7 @@ def test_a_stopped_night_on_spark_is_completed(spark, tmp_path, monkeypatch):
 
 
 def test_series_that_cannot_go_to_spark(spark, tmp_path):
-    """A series that began on the local engine and a series with a key are refused before the night begins."""
+    """A series that began on the local engine and a series with a key are rejected before the night begins."""
     here = vp.Items().series(tmp_path / "here", BUDGET, nights=NIGHTS)
     here.run(read(spark, "memory", 1, tmp_path))
     with pytest.raises(InputError, match="is on this machine"):

@@ -1,4 +1,4 @@
-"""Tasks of the Spark engine, run in this process: equal histograms for any placement of users, and sensitivity 1."""
+"""Tasks of the Spark engine, run in this process, give equal histograms for any placement, and sensitivity 1."""
 
 from dataclasses import replace
 from importlib import metadata
@@ -85,7 +85,7 @@ def weights_of(users, keys, places, shares, limit):
 
 
 def farthest(rng, shares, limit, place_of):
-    """Return the l2 distance by which one user moves the summed histogram of a random collection."""
+    """Return the l2 distance that one user moves the summed histogram of a random collection."""
     count = int(rng.integers(2, 9))
     words = "abcdef"
     users = [[[words[i] for i in rng.integers(0, 6, rng.integers(1, 6))] for _ in range(3)] for _ in range(count)]
@@ -99,7 +99,7 @@ def farthest(rng, shares, limit, place_of):
 
 
 def split_rows(rows):
-    """Return users, keys and places; a user whose documents are distributed becomes a user in each place."""
+    """Return users, keys and places; a user with distributed documents becomes a user in each place."""
     users, keys, places = [], [], []
     for documents, key, where in rows:
         for place in sorted({*where}):
@@ -115,7 +115,7 @@ def by_user(rng, key):
 
 
 def by_row(rng, key):
-    """Return the places of the broken variant: documents have random places, so a user is weighed in every place."""
+    """Return random places of documents, as in the broken variant, in which a user is weighed in every place."""
     return rng.integers(0, 3, 3).tolist()
 
 
@@ -222,8 +222,8 @@ def test_executors_have_the_packages_of_the_driver(monkeypatch, name):
         list(tasks.encode(unread(), wanted=wanted, versions=versions))
 
 
-def test_what_is_left_gets_smaller():
-    """Users who no longer hold anything are removed, and so are all but one of the positions between grams."""
+def test_remaining_data_gets_smaller():
+    """Users without remaining items are removed, and so are all but one of the positions between grams."""
     users = [[list("abc")], [list("xyz")], [list("aaxxxxxab")]]
     levels = PlacedLevels(states_of(users, [1, 2, 3], [0, 0, 0]))
     levels.weigh(shares_of(Weighted(), 9), 9, Secret.from_seed(1), "x")
@@ -236,7 +236,7 @@ def test_what_is_left_gets_smaller():
     assert sum(batch.nbytes for batch in levels.states[0]) < before
 
 
-def test_public_arrays_come_beside_the_first_row():
+def test_public_arrays_are_sent_with_the_first_row():
     """Public arrays are unpacked once, and pieces may have any order."""
     state = states_of([[["a"] * 600_000]], [1], [0])[0]
     state = [state[0].slice(number, 1) for number in range(state[0].num_rows)]

@@ -37,6 +37,7 @@ SEQUENCES = {
     "short contexts": vp.Sequences(max_length=6, max_gram=3, alphabet=WORDS[:5]),
     "other symbols": vp.Sequences(max_length=6, max_gram=3, alphabet=WORDS[:3], other="all others"),
     "long contexts": vp.Sequences(max_length=3, max_gram=4, alphabet=WORDS[2:5]),
+    "decided length": vp.Sequences(max_gram=3, alphabet=WORDS[:5]),
 }
 HITTERS = {"characters": vp.HeavyHitters(max_length=9), "tokens": vp.HeavyHitters(max_length=4, alphabet="tokens")}
 

@@ -90,8 +90,11 @@ def released_known(rounds, square, corpus, candidates, secret):
     return gate.known(corpus, rounds.stated(), parts, text_buffers)
 
 
-def paths_gate(limits, sequences, secret, tree="contexts"):
-    """Return the gate of a tree, opened on sequences that are laid out one after the other."""
+def paths_gate(limits, sequences, secret, tree="contexts", usual=None):
+    """Return the gate of a tree, opened on sequences that are laid out one after the other.
+
+    With a usual length, released lengths decide how long sequences are.
+    """
     from types import SimpleNamespace
 
     from voxpop.engine.local.tree_walk import MemoryTreeWalk
@@ -99,7 +102,7 @@ def paths_gate(limits, sequences, secret, tree="contexts"):
     from voxpop.privacy.gate.trees import PathsGate
     from voxpop.privacy.passes import PathsProof
 
-    rule = (LEAST_COUNTED, PER_NOISE) if tree == "contexts" else ()
+    rule = (LEAST_COUNTED, PER_NOISE, usual) if tree == "contexts" else ()
     proof = PathsProof(tree, limits.epsilon, limits.alphabet, limits.max_length, limits.max_gram, None, *rule)
     gate = PathsGate(text_of(proof), secret)
     walk = MemoryTreeWalk(np.asarray(sequences, np.int32), limits.alphabet, limits.max_length)

@@ -1,4 +1,4 @@
-"""Sentences in 69 languages: everyday texts with the letters, marks and punctuation of each."""
+"""Sentences in 69 languages, which are everyday texts with the letters, marks and punctuation of each."""
 
 SENTENCES = {
     "Afrikaans": "Dit is ’n mooi dag, en ons gaan more na die see. Kom julle saam?",

@@ -1,4 +1,4 @@
-"""Power of the audit: whether it detects a deliberately broken variant almost surely, given its true probabilities."""
+"""Power of the audit, which must detect a broken variant almost surely, given its true probabilities."""
 
 from math import exp
 
@@ -11,13 +11,13 @@ def surely_refuted(
     """Return whether the audit refutes a mechanism with these true probabilities with probability above 1 - `miss`.
 
     Args:
-        joined: probability of the event with the canary.
-        without: probability of the event without the canary.
-        trials: number of trials with the canary, and of trials without it.
-        epsilon: epsilon of the claim.
-        delta: delta of the claim.
-        error: probability of a false alarm.
-        miss: probability of a miss.
+        joined: The probability of the event with the canary.
+        without: The probability of the event without the canary.
+        trials: The number of trials with the canary, and of trials without it.
+        epsilon: The epsilon of the claim.
+        delta: The delta of the claim.
+        error: The probability of a false alarm.
+        miss: The probability of a miss.
     """
     likely = [_likely(probability, trials, miss / 4) for probability in (joined, without)]
     return all(
@@ -40,11 +40,11 @@ def surely_strays(claimed: float, real: float, trials: int, error: float = ERROR
     The probability of a miss is at most `miss`.
 
     Args:
-        claimed: probability of a hit according to the plan.
-        real: probability of a hit in the mechanism that runs.
-        trials: number of independent trials.
-        error: probability of a false alarm, two-sided.
-        miss: probability of a miss.
+        claimed: The probability of a hit according to the plan.
+        real: The probability of a hit in the mechanism that runs.
+        trials: The number of independent trials.
+        error: The probability of a false alarm, two-sided.
+        miss: The probability of a miss.
     """
     low, high = _likely(real, trials, miss / 2)
     return all(strays(hits, trials, claimed) < error for hits in (low, high)) and (

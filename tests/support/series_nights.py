@@ -18,7 +18,7 @@ def begin_night(plan, pools, secret, corpus, night):
 
 
 def weights_of(plan, pools, night):
-    """Return the weights of a night for which users have paid."""
+    """Return the weights of a night after users have paid for it."""
     proof = plan.certificate.proof
     add = partial(nights._add, night_setting(proof, night))
     return pools.weigh(night_charge(proof, night), *series._tonight(plan, night), add)

@@ -34,10 +34,10 @@ class Form(NamedTuple):
     """A form of a source.
 
     Attributes:
-        make: returns the source, from rows and a folder.
-        declared: whether the source declares types, so that it accepts only integers.
-        holds: returns whether a form can contain a value at all.
-        lists: whether it can contain lists of values.
+        make: A function that returns the source, from rows and a folder.
+        declared: Whether the source declares types, so that it accepts only integers.
+        holds: A function that returns whether a form can contain a value at all.
+        lists: Whether the form can contain lists of values.
     """
 
     make: Callable[[list[Row], Path], Any]
@@ -54,7 +54,7 @@ class Streamed:
 
 
 def table(rows: list[Row]) -> pa.Table:
-    """Return rows as a table whose schema declares 64-bit integers."""
+    """Return rows as a table with a schema that declares 64-bit integers."""
     columns = zip(*rows, strict=True) if rows else ((), (), ())
     return pa.table({name: pa.array(list(each), pa.int64()) for name, each in zip(NAMES, columns, strict=True)})
 
@@ -93,7 +93,7 @@ def csv_gz(rows: list[Row], folder: Path) -> Path:
 
 
 def tsv(rows: list[Row], folder: Path) -> Path:
-    """Write tab-separated values, whose rows end with CR LF."""
+    """Write tab-separated values, with rows that end with CR LF."""
     quoted = [["" if each is None else '"' + str(each).replace('"', '""') + '"' for each in row] for row in rows]
     (folder / "rows.tsv").write_bytes("\r\n".join(["\t".join(row) for row in [NAMES, *quoted]]).encode())
     return folder / "rows.tsv"
@@ -118,7 +118,7 @@ def feather(rows: list[Row], folder: Path) -> Path:
 
 
 def folders(rows: list[Row], folder: Path) -> Path:
-    """Write CSV in folders whose names contain the values of a column, as Hive, Spark and Dask do."""
+    """Write CSV in folders with names that contain the values of a column, as Hive, Spark and Dask do."""
     root = folder / f"hive {len(list(folder.iterdir()))}"
     for who, what, at in rows:
         name = "__HIVE_DEFAULT_PARTITION__" if what is None else quote(what, safe="")
@@ -155,7 +155,7 @@ def structured(rows: list[Row], kind: str) -> Any:
 
 
 def connection(rows: list[Row], _: Path) -> sqlite3.Connection:
-    """Return a database whose values have Python's own types; decimals are stored as marked strings."""
+    """Return a database with values of Python's own types; decimals are stored as marked strings."""
     opened = sqlite3.connect(":memory:")
     opened.execute("create table rows (who, what, at)")
     marked = [tuple(f"d{each}" if isinstance(each, Decimal) else each for each in row) for row in rows]
@@ -187,10 +187,10 @@ Part = tuple[list[Row], tuple[pa.DataType, pa.DataType, pa.DataType], bool]
 
 
 def typed_table(part: Part) -> pa.Table:
-    """Return rows as a table with a schema of its own.
+    """Return rows as a table with a separate schema.
 
     Raises:
-        pa.ArrowException, TypeError, ValueError: if a value is not of its type.
+        pa.ArrowException, TypeError, ValueError: If a value is not of its type.
     """
     rows, kinds, coded = part
     columns = [pa.array([row[place] for row in rows], kind) for place, kind in enumerate(kinds)]
@@ -206,7 +206,7 @@ def with_null(column: pa.Array) -> pa.Array:
 
 
 def part_files(parts: list[Part], folder: Path, ending: str) -> list[Path]:
-    """Write each part into a file of its own."""
+    """Write each part into a separate file."""
     files = [folder / f"{number}{ending}" for number, _ in enumerate(parts)]
     for file, part in zip(files, parts, strict=True):
         if ending == ".parquet":
@@ -246,9 +246,9 @@ SEVERAL: dict[str, dict[str, Callable[[list[Part], Path], Any]]] = {
         "streams": lambda parts, _: iter([typed_table(each).to_reader() for each in parts]),
     },
 }
-"""Sources of several tables, each with a schema of its own, by the name of the source in the registry."""
+"""Sources of several tables, each with a separate schema, by the name of the source in the registry."""
 UNDECLARED = ("CSV and Arrow", "glob of CSV", "pandas tables", "lists")
-"""Those in which some values have no declared type, so that equal spellings are equal values."""
+"""Sources in which some values have no declared type, so that the same spelling means the same value."""
 
 
 def in_json(value: Any) -> bool:
@@ -339,8 +339,8 @@ def seen_by_others(engine: Any, owners: set[int]) -> dict[str, Any]:
     """Return the schema of the items, and the documents of all users except some.
 
     Args:
-        engine: the private data.
-        owners: keys of the omitted users.
+        engine: The private data.
+        owners: The keys of the omitted users.
     """
     words = engine.vocabulary.to_pylist()
     spans = pairwise(engine.user_start.tolist())
@@ -355,7 +355,7 @@ def seen_by_others(engine: Any, owners: set[int]) -> dict[str, Any]:
 
 
 def outcome(read: Callable[..., Any], source: Any, columns: dict[str, Any]) -> Any:
-    """Return the engine of a source, or None if the source is refused."""
+    """Return the engine of a source, or None if the source is rejected."""
     try:
         return read(source, **{"user": "who", **columns})
     except (ColumnError, InputError, SourceError):
@@ -367,14 +367,14 @@ def check_one_user(
 ) -> None:
     """Check that the rows of one user do not affect the data of other users, at any position in the source.
 
-    A value of an unsuitable type may raise an error: nothing is released in that case.
+    A value of an unsuitable type may raise an error, because nothing is released in that case.
 
     Args:
-        read: `read_engine`, or a variant with further options.
-        make: returns a source of rows.
-        rows: the rows of all other users.
-        own: the rows of one user, whom no other row names.
-        columns: the columns to read.
+        read: The function `read_engine`, or a variant with further options.
+        make: A function that returns a source of rows.
+        rows: The rows of all other users.
+        own: The rows of one user, whom no other row names.
+        columns: The columns to read.
     """
     alone = outcome(read, make(rows), columns)
     if alone is None:
@@ -389,7 +389,7 @@ def check_one_user(
 
 
 def check_same(alone: Any, engine: Any, owners: set[int]) -> None:
-    """Check that all users of `alone` have the same data in `engine`, unless that is refused."""
+    """Check that all users of `alone` have the same data in `engine`, unless the source is rejected."""
     if engine is None:
         return
     mine, theirs = seen_by_others(alone, owners), seen_by_others(engine, owners)

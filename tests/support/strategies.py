@@ -12,7 +12,7 @@ def bounded_users(universe: int = 8, users: int = 8, limit: int = 6) -> st.Searc
 
 
 def as_arrays(users: list[list[int]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return bounded sets in the layout of the kernels: items and starts."""
+    """Return bounded sets in the layout of the kernels, as items and starts."""
     items = np.array([item for user in users for item in user], np.int32)
     return items, np.cumsum([0, *(len(user) for user in users)])
 

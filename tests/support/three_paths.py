@@ -1,4 +1,4 @@
-"""The three ways to weigh users: in memory, within a memory limit, and in Spark tasks that run in this process."""
+"""Three ways to weigh users, in memory, within a memory limit, and in Spark tasks that run in this process."""
 
 from itertools import chain
 from pathlib import Path
@@ -20,7 +20,7 @@ BITS = 40
 
 
 class FewBits:
-    """Draws whose hashes agree in all but a few bits. Real hashes do so once in many millions of users."""
+    """Draws with hashes that agree in all but a few bits. Real hashes do so once in many millions of users."""
 
     def __init__(self, hashes):
         self.hashes = hashes
@@ -37,7 +37,7 @@ def tiny(room):
 
 
 def users_of(keys, sizes):
-    """Return a corpus in which the user at position p holds the word of p, repeated according to its size."""
+    """Return a corpus in which the user at position p has the word of p, repeated according to its size."""
     words = [f"w{place:03}" for place in range(len(keys))]
     return corpus_of([[[word] * size] for word, size in zip(words, sizes, strict=True)], keys)
 
@@ -47,7 +47,7 @@ def in_memory(corpus, secret):
 
 
 def within_limit(corpus, secret):
-    """Sort on disk with a sorter that holds few records; each user arrives in blocks of a few positions."""
+    """Sort on disk with a sorter for few records; each user arrives in blocks of a few positions."""
     users = corpus.tokens, corpus.user_start, corpus.user_key
     return places_of(*in_weighing_order(*users, tiny(1 << 12), secret, ALL_LENGTHS), corpus)
 

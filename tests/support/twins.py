@@ -11,5 +11,5 @@ def passed_off(plan, **changes):
 
 
 def with_rounds(plan, **changes):
-    """Return a plan whose adaptive rounds have changed values, as if these had been checked against its budget."""
+    """Return a plan with changed values in its adaptive rounds, as if these had been checked against its budget."""
     return passed_off(plan, passes=(replace(plan.passes[0], **changes),))

@@ -1,4 +1,4 @@
-"""Fixtures: small corpora for releases."""
+"""Fixtures that return small corpora for releases."""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""Tests of adaptive rounds, the default: guarantees, refused plans and released items."""
+"""Tests of adaptive rounds, the default, with guarantees, rejected plans and released items."""
 
 from dataclasses import replace
 
@@ -75,7 +75,7 @@ def test_caps_off_the_lattice_are_refused(plan, budget):
 
 @pytest.mark.parametrize(("limit", "used"), [(1, (1, 100)), (300, (300, 300))])
 def test_limit_and_pool_are_public_constants(budget, limit, used):
-    """This holds if the caller gives a limit; for the other case see test_limit.py."""
+    """This is the case if the caller gives a limit; otherwise, see test_limit.py."""
     plan = vp.Items(max_items_per_user=limit).plan(budget)
     assert (plan.last.limit, plan.last.pool) == used
     assert (plan.to_dict()["max_items_per_user"], plan.to_dict()["pool"]) == used
@@ -101,7 +101,7 @@ def test_a_delta_too_small_is_refused():
 
 @pytest.mark.jit
 def test_it_releases_more_than_every_classic_mechanism(crowd, budget, plan):
-    """On the same crowd and budget it releases more items, and only items that users hold."""
+    """With the same crowd and budget, adaptive rounds release more items, and only items with users."""
     adaptive = plan.release(crowd, seed=1)
     classic = [
         vp.Items(20, weighting=vp.weightings.PolicyGaussian()),
@@ -142,14 +142,14 @@ def test_the_same_secret_gives_the_same_release_in_any_order(budget, plan):
 
 
 def crowd_and_stranger(novel):
-    """Return 40 users who share 10 items, and one user with items that no other user holds."""
+    """Return 40 users who share 10 items, and one user with items without other users."""
     rows = [(f"u{user}", f"shared {item}") for user in range(40) for item in range(10)]
     rows += [("stranger", f"own {item}") for item in range(novel)]
     return read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
 
 
 def novel_runs(plan, novel, runs):
-    """Return the number of releases that contain an item of the stranger."""
+    """Return the number of releases that contain an item of only one user."""
     corpus = crowd_and_stranger(novel)
     return sum(any(gram.startswith("own") for gram in plan.release(corpus, seed=seed)) for seed in range(runs))
 
@@ -166,7 +166,7 @@ def charged_for_novel_items(plan):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("novel", "limit"), [(1, 15), (15, 15), (40, 1), (40, 3)])
-def test_a_stranger_is_as_safe_as_the_plan_says(novel, limit):
+def test_items_of_one_user_are_released_as_rarely_as_charged(novel, limit):
     """The real release contains items of a single user no more often than was charged (false alarm 1e-9)."""
     plan = vp.Items(max_items_per_user=limit).plan(WIDE)
     most = binom.isf(FALSE_ALARM, LOST_RUNS, charged_for_novel_items(plan))
@@ -176,7 +176,7 @@ def test_a_stranger_is_as_safe_as_the_plan_says(novel, limit):
 @pytest.mark.slow
 @pytest.mark.parametrize(("novel", "limit"), [(15, 15), (40, 3)])
 def test_lower_thresholds_are_caught(novel, limit):
-    """With thresholds two standard deviations lower, the stranger is released too often (false alarm 1e-9)."""
+    """With thresholds two standard deviations lower, items of one user are released too often (false alarm 1e-9)."""
     plan = vp.Items(max_items_per_user=limit).plan(WIDE)
     lower = tuple(threshold - 2.0 for threshold in plan.last.score.thresholds)
     broken = with_rounds(plan, score=replace(plan.last.score, thresholds=lower))
@@ -203,7 +203,7 @@ def mus(plan):
 
 @pytest.mark.parametrize("rounds", [2, 7, 20])
 def test_any_number_of_rounds_runs_the_course(budget, rounds):
-    """Shares of the budget add up, drop thresholds rise, thresholds fall; the plan keeps its budget."""
+    """Shares of the budget add up, drop thresholds increase, thresholds decrease; the plan keeps its budget."""
     schedule = schedule_of(rounds)
     assert sum(share**2 for share in schedule.shares) == pytest.approx(sum(share**2 for share in SHARES))
     assert list(schedule.drop_thresholds) == sorted(schedule.drop_thresholds)

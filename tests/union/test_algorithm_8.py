@@ -1,4 +1,4 @@
-"""Tests that DPSU's Algorithm 8 is not private as claimed: the counterexamples, and the refusal."""
+"""DPSU's Algorithm 8 is not private as claimed, by the counterexamples, and is rejected."""
 
 import pytest
 
@@ -17,12 +17,12 @@ def two_user_distance(cutoff: float) -> float:
 
 @pytest.mark.parametrize("cutoff", [3.0, 10.0, 1000.0])
 def test_two_users_move_algorithm_8_by_more_than_one(cutoff):
-    """The l2 distance is 1.0463... for every cutoff, although the paper's Proposition 5.1 states at most 1."""
+    """The l2 distance is 1.0463... for every cutoff, although it is at most 1 by the paper's Proposition 5.1."""
     assert two_user_distance(cutoff) == pytest.approx(1.0463112700, abs=1e-9)
 
 
 def many_users(fresh: int) -> list[list[int]]:
-    """Return later users who each hold item 100 and `fresh` of the items 1 to 99 that no other later user holds."""
+    """Return later users, each with item 100 and `fresh` of the items 1 to 99 that no other later user has."""
     return [[100, *range(first, first + fresh)] for first in range(1, 100 - fresh + 1, fresh)]
 
 
@@ -53,7 +53,7 @@ def test_l2_descent_stays_within_one_on_the_same_users(cutoff):
 
 
 def test_l1_descent_with_gaussian_noise_is_refused_by_name():
-    """No public object has both; the internal one refuses, and the error names the algorithm and the reason."""
+    """No public object has both; the internal one rejects, and the error names the algorithm and the reason."""
     with pytest.raises(TypeError, match="noise"):
         vp.weightings.PolicyLaplace(noise="gaussian")
     with pytest.raises(vp.errors.UnsoundError) as refusal:
@@ -65,6 +65,6 @@ def test_l1_descent_with_gaussian_noise_is_refused_by_name():
 
 
 def test_l2_descent_with_laplace_noise_is_refused_by_name():
-    """The proof of l2-descent is for the l2 norm, and the error states this."""
+    """The proof of l2-descent is for the l2 norm, as the error explains."""
     with pytest.raises(vp.errors.UnsoundError, match="l1"):
         CalibratedRule(vp.weightings.PolicyGaussian(), RuleSetting(limit=4, norm=1))

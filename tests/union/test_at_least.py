@@ -1,4 +1,4 @@
-"""Tests of items of few users: simulations of the worst case, and broken variants that must be detected."""
+"""Tests of items of few users, with simulations of the worst case, and broken variants that must be detected."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def planned(union, budget, users, beta):
 
 @pytest.fixture(scope="module")
 def few():
-    """Return 3,000 items, each of five users without other items: the largest weight that five users can give."""
+    """Return 3,000 items of five users each, without other items, so that five users give the largest weight."""
     users = np.arange(ITEMS * (FEW - 1))
     return read_engine(pl.DataFrame({"who": users, "what": users % ITEMS}), user="who", items="what")
 
@@ -57,7 +57,7 @@ def test_items_of_few_users_are_as_rare_as_promised(few, name):
 
 @pytest.mark.jit
 @pytest.mark.parametrize("name", UNIONS)
-def test_without_the_promise_they_come_out(few, name):
+def test_items_of_few_users_are_released_without_the_promise(few, name):
     """The same count detects the broken variant that does not raise thresholds (false alarm 1e-9)."""
     released = len(UNIONS[name].plan(GENEROUS).release(few, seed=1))
     assert released > binom.isf(FALSE_ALARM, ITEMS, BETA)
@@ -143,7 +143,10 @@ def test_optimal_selection_never_names_an_item_of_few():
 )
 @settings(max_examples=40, deadline=None)
 def test_the_crude_bound_is_above_the_other(mus, threshold, floor, pool):
-    """So it may replace the other bound. The grid is fine for every round, so that its error is below 5 percent."""
+    """The crude bound may therefore replace the other bound.
+
+    The grid is fine for every round, so its error is below 5 percent.
+    """
     count, fineness = len(mus), min(1 / 80, min(mus) / max(mus) / 8)
     rounds = CumulativeScore(tuple(mus), tuple(mus), (threshold,) * count, (floor,) * (count - 1), margin=0.01)
     assert any_release(rounds, pool) >= novel_release(rounds, whole_caps(count, pool), fineness) / 1.05
@@ -162,7 +165,7 @@ def test_what_cannot_be_promised_is_refused(wrong):
         vp.Items(min_users=wrong)
 
 
-def test_the_plan_says_what_it_costs(capsys):
+def test_the_plan_shows_the_cost_of_the_promise(capsys):
     """Users needed with and without the promise are in the text, in JSON and on the command line."""
     plan = vp.Items(max_items_per_user=10, weighting=vp.weightings.PolicyGaussian(), min_users=40).plan(
         vp.Budget(1, 1e-7)

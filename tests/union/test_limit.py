@@ -1,4 +1,4 @@
-"""Tests of the private choice of the limit: its caps, its rule, and its histogram on every engine."""
+"""Tests of the private choice of the limit, with its caps, its rule, and its histogram on every engine."""
 
 from dataclasses import replace
 from math import hypot, sqrt
@@ -96,7 +96,7 @@ def test_the_plan_states_the_cost_of_choice_and_rounds(budget):
 @pytest.mark.jit
 @pytest.mark.usefixtures("fixed_secrets")
 def test_a_ledger_is_charged_the_same_for_every_choice(tmp_path):
-    """The charge follows from the caps, not from the entry that ran; else the account would depend on the data."""
+    """The charge follows from the caps, not from the executed entry; otherwise, the account would depend on data."""
     account = vp.Ledger(tmp_path / "team.ledger").open("people", vp.Budget(9, 1e-3), create=True)
     crowds = [2] * 2000, [600] * 200
     releases = [vp.Items().release(holders(each), BUDGETS[0], ledger=account) for each in crowds]
@@ -107,7 +107,7 @@ def test_a_ledger_is_charged_the_same_for_every_choice(tmp_path):
 
 @pytest.mark.jit
 def test_the_plan_of_a_release_chooses_again():
-    """The plan of a release contains the choice and the rounds that it selected; another release of it chooses anew."""
+    """The plan of a release contains the choice and its selected rounds; another release of it chooses again."""
     plan = vp.Items().plan(BUDGETS[0])
     first = plan.release(holders([600] * 200), seed=1).plan
     again = first.release(holders([2] * 2000), seed=1).plan
@@ -119,7 +119,7 @@ def test_the_plan_of_a_release_chooses_again():
 
 @pytest.mark.jit
 def test_menus_that_forget_a_part_exceed_the_budget():
-    """Broken variants: rounds with all of mu^2 in addition to the histogram, and a histogram with little noise."""
+    """The broken variants have rounds with all of mu^2 and a histogram as well, or a histogram with little noise."""
     budget = BUDGETS[0]
     menu = menu_of(budget)
     assert total_delta(replace(menu, square=menu.square / (1 - SHARE_OF_CHOICE)), budget) > budget.delta * 1.005
@@ -128,7 +128,7 @@ def test_menus_that_forget_a_part_exceed_the_budget():
 
 @pytest.mark.jit
 def test_an_entry_beyond_the_caps_does_not_run():
-    """Broken variants whose entries would cost more than the menu are refused."""
+    """Broken variants with entries that would cost more than the menu are rejected."""
     menu = menu_of(BUDGETS[1])
     for lower in (replace(menu, novel=menu.novel / 2), replace(menu, square=menu.square / 2)):
         with pytest.raises(InternalError, match="caps"):
@@ -137,7 +137,7 @@ def test_an_entry_beyond_the_caps_does_not_run():
 
 @pytest.mark.jit
 def test_the_worst_entry_is_at_one_end():
-    """Before the choice, the plan states the users that the worst limit needs."""
+    """Before the choice, the plan contains the users that the worst limit needs."""
     menu = menu_of(BUDGETS[1])
     for items in (1, 100, 1000, 30_000):
         every = [users_needed_by(menu.entry(limit), BUDGETS[0], 0.5, items) for limit in LIMITS[::2]]
@@ -183,7 +183,7 @@ def test_a_menu_with_a_limit_that_cannot_run_is_refused_before_a_charge(tmp_path
 @pytest.mark.jit
 @pytest.mark.parametrize("sets", [1, 10])
 def test_at_the_smallest_epsilon_of_a_menu_every_limit_runs(sets):
-    """The check of the largest limit is enough: just above the epsilon that it refuses, all limits have rounds."""
+    """The check of the largest limit suffices, since just above its smallest epsilon, all limits have rounds."""
     refused, fits = 1e-5, 1e-1
     while fits / refused > 1.0001:
         middle = (refused * fits) ** 0.5
@@ -212,7 +212,7 @@ def test_each_data_set_chooses_its_own_limit():
 
 
 def scores(menu: Menu, counts: Int64s) -> list[float]:
-    """Return the scores of all limits in floating point, as docs/privacy/limit.md states them."""
+    """Return the scores of all limits in floating point, as in docs/privacy/limit.md."""
     kept = np.where(counts < np.array(CERTAIN_SIGMAS_OF_CLASSES) * menu.sigma, 0, counts).astype(float)
     kept[4] += max(1, round(menu.sigma))
     return [float(np.sum(kept * np.minimum(TYPICAL_OF_CLASSES, limit) ** 0.7) / limit**0.05) for limit in LIMITS]
@@ -259,7 +259,7 @@ def moved(sizes: list[int], gone: int) -> int:
 
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=30), st.integers(0, 29))
 def test_a_user_moves_one_class_by_one(sizes, gone):
-    """This is the sensitivity search: the class of a user is a function of the user's items."""
+    """This is the sensitivity search, in which the class of a user is a function of the user's items."""
     assert moved(sizes, gone % len(sizes)) == 1
 
 

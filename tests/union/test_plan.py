@@ -1,4 +1,4 @@
-"""Tests of plans: the numbers that run, computed without data."""
+"""Tests of plans, with their numbers, which are computed without data."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_extreme_parameters_plan_or_refuse(limit, epsilon, delta):
     assert np.isfinite([plan.sigma, plan.threshold]).all()
 
 
-def test_holders_of_an_item_follow_from_threshold_and_share():
+def test_users_needed_follow_from_threshold_and_share():
     """A user of n items gives 1/sqrt(n) each, so ten items each need about sqrt(10) times the users."""
     plan = vp.Items(max_items_per_user=100, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
     assert plan.users_needed(0.5, per_user=1) == int(np.ceil(plan.threshold))
@@ -56,7 +56,7 @@ def test_holders_of_an_item_follow_from_threshold_and_share():
     assert plan.users_needed(0.5, per_user=10_000) > 50 * plan.users_needed(0.5, per_user=100)
 
 
-def test_holders_is_never_where_the_cutoff_is_too_low():
+def test_no_number_of_users_suffices_below_the_threshold():
     """With alpha 0 weights stop at the threshold, so even a million users give a probability of at most 0.5."""
     plan = vp.Items(weighting=vp.weightings.PolicyGaussian(alpha=0)).plan(PAPER)
     assert plan.users_needed(0.9) is None
@@ -64,7 +64,7 @@ def test_holders_is_never_where_the_cutoff_is_too_low():
 
 
 def test_limit_one_plans_the_optimal_selection():
-    """One item per user needs no noise: the optimal mechanism is selected, and it needs fewer users."""
+    """One item per user needs no noise, so the optimal mechanism is selected, and it needs fewer users."""
     optimal = vp.Items(max_items_per_user=1, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
     published = vp.papers.PolicyGaussian(delta_0=1).plan(PAPER)
     assert optimal.last.noise == "optimal"
@@ -82,7 +82,7 @@ def test_the_plan_reads_as_text():
     "mechanism", [vp.Items(), vp.Items(weighting=vp.weightings.PolicyGaussian()), vp.NGrams(2), vp.HeavyHitters()]
 )
 @pytest.mark.parametrize("budget", ["4", 4, None, (4, 1e-7)])
-def test_what_is_no_budget_is_explained(mechanism, budget):
+def test_values_that_are_not_budgets_are_explained(mechanism, budget):
     """Every mechanism, including adaptive rounds, raises the error before it plans anything."""
     with pytest.raises(InputError, match="Budget"):
         mechanism.plan(budget)

@@ -26,7 +26,7 @@ PROTOTYPE = [
 
 @pytest.fixture(scope="module")
 def posts(data_dir) -> vp.Corpus:
-    """Return the posts; each post is a user."""
+    """Return the posts, in which each post is a user."""
     return vp.read(data_dir / "reddit_posts.parquet", user="user", text="text")
 
 

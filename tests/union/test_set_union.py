@@ -70,7 +70,7 @@ def test_an_empty_release_is_a_release(budget):
     corpus = vp.read(pl.DataFrame({"who": [1, 2, 3], "what": ["x", "x", "y"]}), user="who", items="what")
     release = vp.Items().release(corpus, budget)
     assert len(release) == 0
-    assert release.to_polars().columns == ["gram", "length", "what"]
+    assert release.to_polars().columns == ["what"]
 
 
 def test_users_without_items_are_allowed(budget):

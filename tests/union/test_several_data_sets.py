@@ -1,4 +1,4 @@
-"""Tests of several data sets about the same users: one budget, one guarantee, one entry of a ledger."""
+"""Several data sets about the same users share one budget, one guarantee and one entry of a ledger."""
 
 import numpy as np
 import polars as pl
@@ -35,7 +35,7 @@ def test_all_data_sets_together_keep_the_budget(plan, budget):
     assert 0.9 * budget.delta < noise + novel < plan.delta <= budget.delta
 
 
-def test_rounds_of_a_single_data_set_are_too_dear_for_several(union, budget):
+def test_rounds_of_a_single_data_set_cost_too_much_for_several(union, budget):
     """In this broken variant each data set uses the numbers of a single one, which exceed the budget."""
     alone = union.plan(budget)
     assert total_delta(alone.passes[0], budget, data_sets=1) <= budget.delta
@@ -65,7 +65,7 @@ def test_each_is_released_under_its_name(crowd, union, budget, tmp_path):
 
 
 @pytest.mark.jit
-def test_more_comes_out_than_with_half_the_budget_each(crowd, union, budget):
+def test_more_items_are_released_than_with_half_the_budget_each(crowd, union, budget):
     """The data sets share the squares of mu, not epsilon."""
     together = union.release_each({"one": crowd, "two": crowd}, budget, seed=1)
     half = union.release(crowd, vp.Budget(budget.epsilon / 2, budget.delta / 2), seed=1)
@@ -94,7 +94,7 @@ def test_a_promise_holds_in_each(budget):
 
 
 def test_the_plan_says_how_they_share(plan):
-    """The plan states this in text and in numbers."""
+    """The plan contains the shared budget in text and in numbers."""
     assert "for words, tags, places together: noise in each is 1.73 times" in str(plan)
     assert plan.to_dict()["data_sets"] == list(NAMES)
 
@@ -126,15 +126,15 @@ LOST_RUNS, FALSE_ALARM = 100, 1e-9
 
 
 def crowd_and_stranger(novel):
-    """Return 40 users who share 10 items, and one user with items that no other user holds."""
+    """Return 40 users who share 10 items, and one user with items without other users."""
     rows = [(f"u{user}", f"shared {item}") for user in range(40) for item in range(10)]
     rows += [("stranger", f"own {item}") for item in range(novel)]
     return read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
 
 
 @pytest.mark.slow
-def test_a_stranger_in_both_is_as_safe_as_the_plan_says():
-    """Items of the stranger are released in either data set no more often than was charged for both.
+def test_items_of_one_user_in_both_data_sets_are_released_as_rarely_as_charged():
+    """Items of one user are released in either data set no more often than was charged for both.
 
     The probability of a false alarm is 1e-9.
     """

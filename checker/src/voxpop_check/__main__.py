@@ -1,4 +1,7 @@
-"""`voxpop-check FOLDER | certificate.json | LEDGER`: prove every certificate and the totals, or every charge."""
+"""The command `voxpop-check FOLDER | certificate.json | LEDGER`.
+
+It proves every certificate of a folder or file and the totals of the releases, or every charge of a ledger.
+"""
 
 import json
 import re
@@ -18,7 +21,7 @@ FORMAT = "voxpop certificate"
 UNREADABLE = (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, sqlite3.Error)
 LEDGER = b"SQLite format 3\0"
 RULE = (int.from_bytes(b"vxpl", "big"), 3)
-"""What the head of a ledger states: its program, and the version of the rule of docs/privacy/composition.md."""
+"""The header of a ledger. It contains the program, and the version of the rule in docs/privacy/composition.md."""
 SEED = "NOT PRIVATE: made with a seed; otherwise "
 SAID = r"\(([^(),]+), ([^(),]+)\)"
 STATED = re.compile(f"(?:{SEED})?{SAID}-DP, one user added or removed; if all budgets were fixed in advance: {SAID}")
@@ -26,7 +29,7 @@ STATING = {"guarantee", "certificate", "total"}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the terms, what they come from, and the verdict; return the exit code."""
+    """Print the terms of delta, their sources and the verdict, and return the exit code."""
     paths = [Path(each) for each in (sys.argv[1:] if arguments is None else arguments)]
     if not paths or any(str(path).startswith("-") for path in paths):
         print(USAGE)
@@ -35,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def of_path(path: Path) -> int:
-    """Prove what is in a folder or a file."""
+    """Prove the records of a folder or a file, and return the exit code."""
     try:
         ledger = path.is_file() and path.open("rb").read(len(LEDGER)) == LEDGER
         files = sorted(path.glob("*.json")) if path.is_dir() else [path]
@@ -81,7 +84,7 @@ def _of_files(files: list[Path]) -> str:
 
 
 def _account(holder: dict[str, Any]) -> tuple[Any, ...] | None:
-    """Return the account that a record names, with its budget, or None."""
+    """Return the account that a record names and its budget, or None if the record names no account."""
     entry = holder.get("metadata", {}).get("ledger")
     if not entry:
         return None
@@ -89,7 +92,7 @@ def _account(holder: dict[str, Any]) -> tuple[Any, ...] | None:
 
 
 def _covered(holders: list[dict[str, Any]], releases: list[totals.Release]) -> None:
-    """Require that the budget of each account covers its releases: no ledger admits others."""
+    """Require that the budget of each account covers its releases, because a ledger admits no release beyond it."""
     charged: dict[tuple[Any, ...], list[totals.Release]] = {}
     for holder, each in zip(holders, releases, strict=True):
         if account := _account(holder):
@@ -103,7 +106,7 @@ def _covered(holders: list[dict[str, Any]], releases: list[totals.Release]) -> N
 
 
 def _stated(holders: list[dict[str, Any]], releases: list[totals.Release]) -> Iterator[str]:
-    """Yield a verdict on every total that a record states: of its release and what the record adds."""
+    """Yield a verdict on every total in a record, which covers a release and the addition of this record."""
     alone = [each for each, holder in zip(releases, holders, strict=True) if "total" not in holder]
     first = [holder for holder in holders if "total" not in holder]
     for each, holder in zip(releases, holders, strict=True):
@@ -111,7 +114,7 @@ def _stated(holders: list[dict[str, Any]], releases: list[totals.Release]) -> It
             said = STATED.fullmatch(holder["total"])
             require(len(alone) == 1 and said is not None, "a total is not one of a release and an addition")
             pair, (epsilon, delta, fixed, same) = [*alone, each], said.groups() if said else ("",) * 4
-            # A ledger's budget, which `voxpop-check LEDGER` proves, stands for all that was charged to it.
+            # The budget of a ledger, which `voxpop-check LEDGER` proves, covers all releases that were charged to it.
             entries = [_account(each) for each in (*first, holder)]
             accounts = {each for each in entries if each}
             outside = [each for each, entry in zip(pair, entries, strict=True) if not entry]
@@ -124,7 +127,7 @@ def _stated(holders: list[dict[str, Any]], releases: list[totals.Release]) -> It
 
 
 def _of_ledger(path: Path) -> str:
-    """Prove that every entry of every data set was admitted by the rule, from its stated guarantee and spend."""
+    """Prove that the rule admits every entry of every data set with its recorded guarantee and spend."""
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
         head = tuple(database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
         require(head == RULE, "this is no ledger of this version of the rule")
@@ -149,7 +152,7 @@ def _parsed(text: str) -> Any:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; readers differ in which of two equal names counts."""
+    """Return an object with distinct names, because readers of JSON treat a repeated name differently."""
     require(len({name for name, _ in pairs}) == len(pairs), "a name occurs twice in an object")
     return dict(pairs)
 
@@ -159,7 +162,7 @@ def _no_number(name: str) -> float:
 
 
 def certificates(record: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield every certificate of a record with the object that contains it; not those within another one."""
+    """Yield every certificate of a record with the object that contains it, except certificates inside another one."""
     if isinstance(record, dict) and record.get("format") == FORMAT:
         yield record, record
     elif isinstance(record, dict):
@@ -182,7 +185,7 @@ def show(result: Result) -> None:
 
 
 def together(releases: list[totals.Release]) -> str:
-    """Print both totals of all certificates together: docs/privacy/composition.md, claim 1."""
+    """Print both totals of all certificates, by claim 1 of docs/privacy/composition.md, and return the verdict."""
     epsilon, delta = map(float, totals.sums(releases))
     least = totals.least_epsilon(releases)
     verdict = PROVED if totals.holds(least, releases) else NOT_PROVED

@@ -1,6 +1,7 @@
-"""Ball arithmetic: every number is an interval that contains the exact value, so that every comparison is a proof.
+"""Ball arithmetic.
 
-`a <= b` is true only if it holds for all values in both balls. Phi, delta_G: docs/privacy/set-union.md.
+Every number is an interval (ball) that contains the exact value, so every comparison is a proof: `a <= b` is true only
+if it is true for all values in both balls. docs/privacy/set-union.md defines Phi and delta_G.
 """
 
 from collections.abc import Iterable
@@ -14,11 +15,11 @@ ROOT_2_PI = (2 * arb.pi()).sqrt()
 
 
 class CertificateError(Exception):
-    """The certificate does not have the form, or does not meet a condition, of the proof that it names."""
+    """A certificate lacks the form that its proof requires, or violates a condition of this proof."""
 
 
 def require(condition: bool, what: str) -> None:
-    """Refuse the certificate unless a condition of the proof holds."""
+    """Raise an error if a condition of the proof is not met."""
     if not condition:
         raise CertificateError(what)
 
@@ -34,7 +35,7 @@ def down(x: arb) -> arb:
 
 
 def largest(numbers: Iterable[arb]) -> arb:
-    """Return a number that none of some balls exceeds, rounded up."""
+    """Return an upper bound of all values in the balls, rounded up."""
     top = None
     for each in numbers:
         require(each.is_finite(), "a number is not finite")
@@ -44,7 +45,7 @@ def largest(numbers: Iterable[arb]) -> arb:
 
 
 def root(x: arb) -> arb:
-    """Return the square root of a number that is not negative, also if its ball reaches below 0."""
+    """Return the square root of a non-negative number, even if its ball extends below 0."""
     return up(x).sqrt() if not x >= 0 else x.sqrt()
 
 
@@ -59,7 +60,7 @@ def normal(x: arb) -> arb:
 
 
 def gauss(epsilon: arb, mu: arb) -> arb:
-    """Return an upper bound of delta_G(epsilon; mu), which rises with mu and falls with epsilon."""
+    """Return an upper bound of delta_G(epsilon; mu), which increases in mu and decreases in epsilon."""
     mu, epsilon = up(mu).max(arb(2) ** -40), down(epsilon)
     return up(normal(mu / 2 - epsilon / mu) - epsilon.exp() * normal(-mu / 2 - epsilon / mu))
 
@@ -70,15 +71,15 @@ def any_of(p: arb, t: int) -> arb:
 
 
 def odds(epsilon: arb) -> arb:
-    """Return 1 + e^epsilon: what one unit of total variation costs in delta (docs/privacy/README.md)."""
+    """Return 1 + e^epsilon, the cost in delta of one unit of total variation (docs/privacy/README.md)."""
     return 1 + epsilon.exp()
 
 
 def numerical(epsilon: arb) -> arb:
-    """Return the cost of one pass: 2^31 decisions of 128 bits (docs/privacy/randomness.md)."""
+    """Return the cost in delta of one pass with 2^31 decisions of 128 bits (docs/privacy/randomness.md)."""
     return odds(epsilon) * arb(2) ** (31 - 128)
 
 
 def walk(epsilon: arb, passes: int) -> arb:
-    """Return the cost of several passes: 2^-74 each (docs/privacy/README.md)."""
+    """Return the cost in delta of several passes, each with a total variation of 2^-74 (docs/privacy/README.md)."""
     return odds(epsilon) * arb(2) ** -74 * passes

@@ -1,4 +1,4 @@
-"""By how much one user moves the weights, and how items of this user only are weighed (docs/privacy/set-union.md)."""
+"""The influence of one user on the weights, and the weights of items of this user only (docs/privacy/set-union.md)."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -8,16 +8,16 @@ from flint import arb
 from .balls import ONE, any_of, largest, normal, require, up
 
 USERS = 2**33
-"""The public bound on the number of users: each of two runs errs by the rounding of one step at every user."""
+"""The public bound on the number of users. Each of two runs has the rounding error of one step per user."""
 STEP = arb(2) ** -50
-"""8 * 2^-53: what conversion, square, sum, root and quotient of one step add up to, for a step of length 1."""
+"""8 * 2^-53, the rounding error of a step of length 1: the sum over conversion, square, sum, root and quotient."""
 EVEN = {"count", "weighted"}
 SEQUENTIAL = {"policy-gaussian", "capped"}
 
 
 @dataclass(frozen=True)
 class Bounded:
-    """A weighting with its numbers: the sensitivity S, and the weights [least, most(t)] of t novel items."""
+    """A weighting with its parameters, the sensitivity S, and the weights [least, most(t)] of t novel items."""
 
     name: str
     p: int
@@ -27,24 +27,24 @@ class Bounded:
     least: arb
 
     def share(self, n: int) -> arb:
-        """Return n^(-1/p): an even share of 1 among n items."""
+        """Return n^(-1/p), the even share of 1 among n items."""
         return ONE / n if self.p == 1 else ONE / arb(n).sqrt()
 
     def most(self, t: int) -> arb:
-        """Return the largest weight of each of t novel items: their norm is at most S, and they weigh the same."""
+        """Return the largest weight of each of t novel items, which have equal weights and a norm of at most S."""
         if self.name == "count":
-            # Under "count" the weight of every item is the same: an even share of the limit, rounded down.
+            # "count" gives every item the same weight, an even share of the limit, rounded down.
             return (self.share(self.limit) / self.unit).floor() * self.unit
         return self.sensitivity * self.share(t)
 
 
 def bounded(b: SimpleNamespace, least_cap: arb | None = None) -> Bounded:
-    """Return the sensitivity of a weighting; `least_cap` is that of an adaptive round, below 1, or None."""
+    """Return a weighting with its sensitivity. `least_cap` is the smallest cap (below 1) of an adaptive round."""
     p, limit, unit = b.norm, b.limit, arb(2) ** -b.bits
     require(p in (1, 2) and limit >= 1 and 0 <= b.bits <= 62 and b.bound in (1, 4), "a bounding is out of range")
     require((b.error is None and b.least is None) or b.name == "custom", "only a custom weighting states its error")
     require(b.name in EVEN | {"custom"} or p == (1 if b.name == "policy-laplace" else 2), "the norm is not the rule's")
-    # The largest step of all goes to items at 0: for that the cutoff is at least 1.
+    # The cutoff must be at least 1, so that items of weight 0 receive the largest step.
     fits = b.cutoff == 0 if b.name in EVEN else 2**b.bits <= b.cutoff <= 2**62
     require(fits, "a cutoff is out of range")
     share = ONE / limit if p == 1 else ONE / arb(limit).sqrt()
@@ -71,11 +71,11 @@ def reach(first: SimpleNamespace, rule: Bounded, w: arb) -> arb:
     gap = (first.threshold * rule.unit - w) / first.scale
     if first.noise == "gaussian":
         return normal(-gap)
-    # Laplace noise: both sides of its peak.
+    # Laplace noise, on either side of its peak.
     return (-gap).exp() / 2 if gap >= 0 else ONE - gap.exp() / 2 if gap < 0 else ONE
 
 
 def first_novel(first: SimpleNamespace, rule: Bounded) -> arb:
-    """Return the largest probability that a pass releases a novel item: the weight of each is then the largest."""
+    """Return the largest probability that a pass releases a novel item, which has the largest possible weight."""
     require(first.scale > 0, "a scale is not above 0")
     return largest(any_of(up(reach(first, rule, rule.most(t))), t) for t in range(1, rule.limit + 1))

@@ -1,4 +1,4 @@
-"""A series of nights (docs/privacy/series.md): delta = Phi(Phi^-1(W p0) + M^(1/2)) + delta_G(epsilon; M^(1/2))."""
+"""A series of nights with delta = Phi(Phi^-1(W p0) + M^(1/2)) + delta_G(epsilon; M^(1/2)) (docs/privacy/series.md)."""
 
 from types import SimpleNamespace
 
@@ -10,11 +10,11 @@ from .bounding import bounded
 PARTS = 2**40
 CELLS = 4000
 LOWEST = -12
-"""Scores below that many standard deviations are counted as if they reached the threshold."""
+"""In standard deviations. Scores below are counted as if they reached the threshold."""
 
 
 def nights(numbers: SimpleNamespace, epsilon: arb, _: arb) -> list[tuple[str, arb, str]]:
-    """Return the terms of delta with what they come from."""
+    """Return the terms of delta with their sources."""
     n, count = numbers, len(numbers.costs)
     lists = (n.sigmas, n.cutoffs, n.factors, n.thresholds)
     require(count >= 1 and all(len(each) == count for each in lists), "not every night has its numbers")
@@ -33,7 +33,7 @@ def nights(numbers: SimpleNamespace, epsilon: arb, _: arb) -> list[tuple[str, ar
 
 
 def square_of(n: SimpleNamespace) -> arb:
-    """Return M: a user who pays c parts of the price moves the weights by S (c / price)^(1/2), on every night."""
+    """Return M. On every night, a user who is charged c parts of the price moves the weights by S (c / price)^(1/2)."""
     squares = [n.square]
     for cost, sigma, cutoff in zip(n.costs, n.sigmas, n.cutoffs, strict=True):
         night = SimpleNamespace(
@@ -44,14 +44,14 @@ def square_of(n: SimpleNamespace) -> arb:
 
 
 def ever(n: SimpleNamespace) -> arb:
-    """Return p0: the probability that noise alone reaches a threshold on any night.
+    """Return p0, the probability that pure noise reaches a threshold on any night.
 
     The first night above a threshold is night 1 or follows a night below it. Given the score x of the night before, the
-    probability to reach the threshold rises with x, and below it is convex: on a cell it is at most the straight line
-    between its values at both ends, and at most that at the upper end.
+    probability of reaching the threshold increases in x, and it is convex for x below the threshold. Therefore, on a
+    cell it is at most the straight line between its values at both ends, and at most its value at the upper end.
     """
     steps = [f * s * arb(2) ** n.bits / n.cell for f, s in zip(n.factors, n.sigmas, strict=True)]
-    # Readings are rounded to cells: a score is within half the factors so far of the exact one.
+    # Readings are rounded to cells, so a score differs from the exact one by at most half the factors so far.
     tops, factors = [], 0
     for threshold, factor in zip(n.thresholds, n.factors, strict=True):
         factors += factor
@@ -65,7 +65,8 @@ def ever(n: SimpleNamespace) -> arb:
         for k in range(CELLS):
             mass, rise = below[k + 1] - below[k], (reached[k + 1] - reached[k]) / (ends[k + 1] - ends[k])
             if spread * ends[k + 1] <= top:
-                # The mean of a line over the cell: the first moment of the normal is the difference of its density.
+                # The mean of a line over the cell, because the first moment of the normal distribution is the
+                # difference of its density.
                 total += reached[k] * mass + rise * (dense[k] - dense[k + 1] - ends[k] * mass)
             else:
                 total += up(mass) * reached[k + 1]

@@ -84,6 +84,7 @@ def paths(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
     # Only lengths are a reason to count fewer steps, and only contexts have them.
     ruled = least is not None and numbers.per_noise is not None and numbers.tree == "contexts" and 0 < least <= 1
     require(ruled or least is numbers.per_noise is None, "the rule for the number of steps is out of range")
+    require(numbers.usual is None or (ruled and 1 <= numbers.usual <= numbers.max_length), "no length would be usual")
     require(found is not None or numbers.alphabet is not None, "the alphabet is neither given nor found")
     spent = numbers.epsilon + (Fraction(0) if found is None else exact(found.claim.epsilon))
     require(spent <= exact(epsilon), "the parts of epsilon exceed it")

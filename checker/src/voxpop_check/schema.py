@@ -39,7 +39,7 @@ PROOFS: dict[str, dict[str, Any]] = {
     "paths": {
         **{"tree": TREES, "finding?": "certificate"},
         **_all(Fraction, "epsilon least? per_noise?"),
-        **_all(int, "alphabet? max_length max_gram"),
+        **_all(int, "alphabet? max_length max_gram usual?"),
     },
     "nights": {**_all(int, "pool bits cell"), "square": arb, "sigmas": [arb], **_all([int], NIGHTS)},
 }

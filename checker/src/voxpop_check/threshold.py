@@ -1,11 +1,12 @@
-"""One pass over unknown items with a threshold: classic weightings and DPNE (docs/privacy/set-union.md).
+"""One pass over unknown items with a threshold, by classic weightings and DPNE (docs/privacy/set-union.md).
 
-Gaussian noise has the joint bound over all (t, w), t novel items of weight w each. With d the probability
-1 - Phi((threshold - w) / sigma)^t and m^2 = (S^2 - t w^2) / sigma^2 + M, delta is at most the larger of
+Gaussian noise has the joint bound over all (t, w), where a user has t novel items of weight w each. Let d be the
+probability 1 - Phi((threshold - w) / sigma)^t, and let m^2 = (S^2 - t w^2) / sigma^2 + M. Then delta is at most the
+larger of
 
     d + (1 - d) delta_G(epsilon - ln(1 - d); m)    and    delta_G(epsilon + ln(1 - d); m).
 
-Both rise with d and m, so a cell of cases is covered by its largest d and its largest m.
+Both increase in d and m, so the largest d and the largest m of a cell cover all of its cases.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,12 +19,12 @@ from .bounding import Bounded, bounded, reach
 from .rounds import passes_of, remaining
 
 FINEST = 14
-"""Halvings after which a cell is not divided further: it then counts with its bound."""
+"""The number of halvings of a cell. A cell is not divided further, and it counts with its bound."""
 Case = Callable[[arb, arb], arb]
 
 
 def threshold(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str, arb, str]]:
-    """Return the terms of delta with what they come from."""
+    """Return the terms of delta with their sources."""
     first, rest = numbers.first, remaining(numbers.later)
     require(first.bounding.name != "capped" and first.bounding.bound == 1, "caps belong to adaptive rounds")
     require(first.bounding.norm == (2 if first.noise == "gaussian" else 1), "the norm does not fit the noise")
@@ -41,10 +42,10 @@ def threshold(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[
 
 
 def cases(first: SimpleNamespace, rule: Bounded, rest: arb, epsilon: arb, allowed: arb) -> Iterator[arb]:
-    """Yield bounds that together cover every case, as fine as is needed for them to be allowed."""
+    """Yield bounds that together cover every case, and divide the cases until each bound is allowed."""
 
     def cost(few: int, many: int, light: arb, heavy: arb, shared: arb) -> arb:
-        """Bound all cases of few to many items of light to heavy weight whose other items have a square of `shared`."""
+        """Bound all cases of few to many items of light to heavy weight, if the square of other items is `shared`."""
         d = any_of(up(reach(first, rule, heavy)), many)
         if not d < 1:
             return ONE
@@ -76,7 +77,7 @@ def cases(first: SimpleNamespace, rule: Bounded, rest: arb, epsilon: arb, allowe
 
 
 def divided(low: int, high: int, bound: Callable[[int, int], arb], allowed: arb, spread: bool = False) -> Iterator[arb]:
-    """Yield bounds of parts of [low, high]: a part is halved until its bound is allowed, or it is one case."""
+    """Yield bounds of parts of [low, high], and halve each part until its bound is allowed or it is one case."""
     parts = [(low, high)]
     while parts:
         a, b = parts.pop()

@@ -1,7 +1,8 @@
-"""Several releases together (docs/privacy/composition.md): totals of folders by claim 1, ledgers by claim 2.
+"""Totals of several releases (docs/privacy/composition.md), of folders by claim 1 and of ledgers by claim 2.
 
-A release with novel and mu is dominated by a revealing outcome of h = novel / (2 Phi(-mu / 2)) and a Gaussian of mu,
-any other release by a revealing outcome of its delta and randomised response of its epsilon. Then delta is
+A release with novel and mu is dominated by a revealing outcome of probability h = novel / (2 Phi(-mu / 2)) and a
+Gaussian of mu. Any other release is dominated by a revealing outcome with its delta as probability and by randomised
+response with its epsilon. Then delta is
 
     D + (1 - D) E[delta_G(epsilon - L; mu)],    D = 1 - prod(1 - h),    L the sum of losses of randomised responses.
 """
@@ -22,16 +23,16 @@ from .schema import ball, exact
 
 MOST_LOSSES = 4096
 MOST_ENTRIES = 1024
-"""The slack of that many releases is left out of the caps on noise."""
+"""The maximum number of entries. The caps on noise exclude the slack of as many releases."""
 PASSES = 58
-"""Most passes of one release: what its finite arithmetic costs at another epsilon than its own."""
+"""The maximum number of passes per release. It bounds the cost of finite arithmetic at an epsilon of other releases."""
 LOOSE = 4
-"""A release whose novel and mu give more than that many times its delta is also tried by epsilon and delta."""
+"""If novel and mu give more than this multiple of delta, the release is also tried with its epsilon and delta."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """The guarantee of a release, as JSON has it, and novel and mu if it has them."""
+    """The guarantee of a release as in JSON, with novel and mu if the release has them."""
 
     epsilon: float
     delta: float
@@ -52,17 +53,17 @@ class Release:
 
     @property
     def plain(self) -> "Release":
-        """Return the release by its epsilon and delta alone."""
+        """Return the release with its epsilon and delta only."""
         return Release(self.epsilon, self.delta)
 
 
 def written(number: float) -> Fraction:
-    """Return the decimal that is written for a double."""
+    """Return the decimal representation of a double as an exact fraction."""
     return Fraction(repr(float(number)))
 
 
 def release_of(frame: SimpleNamespace, terms: Sequence[tuple[str, arb, str]], claim: dict[str, float]) -> Release:
-    """Return a release with the novel and mu of its certificate, whose terms of delta are given."""
+    """Return a release with novel and mu from its certificate and the terms of delta."""
     numbers, term = frame.numbers, {name: bound for name, bound, _ in terms}
     novel, square = term.get("novel", arb(0)) + term.get("slack", arb(0)), None
     if frame.proof == "adaptive rounds" and not numbers.data_sets:
@@ -76,7 +77,7 @@ def release_of(frame: SimpleNamespace, terms: Sequence[tuple[str, arb, str]], cl
     elif frame.proof == "nights":
         square = nights.square_of(numbers)
     elif frame.proof == "picks":
-        # docs/privacy/top.md, "Other releases": k picks of half the rate, and twice what rounding adds.
+        # docs/privacy/top.md, "Other releases": k picks of half the rate, and twice the mu of the rounding.
         k = max(1, numbers.picks)
         square = (arb(k).sqrt() * dominating(numbers.rate / 2) + 2 * dominating(public.rounded(numbers))) ** 2
     pair = () if square is None else (up(novel), up(square.sqrt()))
@@ -84,12 +85,12 @@ def release_of(frame: SimpleNamespace, terms: Sequence[tuple[str, arb, str]], cl
 
 
 def dominating(epsilon: arb) -> arb:
-    """Return the mu of the Gaussian mechanism that dominates randomised response: 2 Phi^-1(e^eps / (1 + e^eps))."""
+    """Return 2 Phi^-1(e^eps / (1 + e^eps)), the mu of the Gaussian mechanism that dominates randomised response."""
     return up(2 * ROOT_2 * (2 / (1 + epsilon.exp())).erfcinv())
 
 
 def composed(epsilon: arb, releases: Sequence[Release]) -> arb:
-    """Return the best of three bounds: by every novel and mu, by those that are not loose, or by none."""
+    """Return the smallest of three bounds on delta, with all pairs of novel and mu, the tight pairs, or no pair."""
     tight = [each.plain if _loose(each) else each for each in releases]
     return min((_composed(epsilon, some) for some in (releases, tight, [each.plain for each in releases])), key=float)
 
@@ -111,7 +112,7 @@ def _composed(epsilon: arb, releases: Sequence[Release]) -> arb:
 
 
 def losses(epsilons: Sequence[float]) -> dict[Fraction, arb]:
-    """Return the values of L with their probabilities; more than 4,096 are rounded up to a grid."""
+    """Return the values of L with their probabilities. More than 4,096 values are rounded up to a grid."""
     found, whole = {Fraction(0): ONE}, Fraction(0)
     for epsilon in map(Fraction, sorted(epsilons)):
         whole += epsilon
@@ -130,19 +131,19 @@ def losses(epsilons: Sequence[float]) -> dict[Fraction, arb]:
 
 
 def sums(releases: Sequence[Release]) -> tuple[Fraction, Fraction]:
-    """Return the sums of epsilons and deltas as they are written: a total whatever was chosen after which result."""
+    """Return the sums of epsilons and deltas as written, a total even if budgets depend on earlier results."""
     pairs = [(written(each.epsilon), written(each.delta)) for each in releases]
     return sum((epsilon for epsilon, _ in pairs), Fraction(0)), sum((delta for _, delta in pairs), Fraction(0))
 
 
 def holds(epsilon: float, releases: Sequence[Release], stated: float = 0.0) -> bool:
-    """Return whether the sum of deltas, or a delta that is stated, is proved at an epsilon of fixed budgets."""
+    """Return whether the sum of deltas, or a stated delta, is proved at this epsilon for fixed budgets."""
     whole, delta = sums(releases)
     return written(epsilon) >= whole or bool(composed(arb(epsilon), releases) <= ball(max(delta, written(stated))))
 
 
 def least_epsilon(releases: Sequence[Release]) -> float:
-    """Return nearly the least epsilon of six digits for which the sum of deltas is proved."""
+    """Return approximately the smallest epsilon, with six digits, that proves the sum of deltas."""
     low, high = 0.0, (whole := float(sums(releases)[0]))
     while high - low > 1e-7 * high:
         middle = (low + high) / 2
@@ -151,16 +152,16 @@ def least_epsilon(releases: Sequence[Release]) -> float:
 
 
 class Account:
-    """The sums of the releases that a data set was charged for, and the caps on them: claim 2."""
+    """The sums of the releases that were charged to a data set, and the caps on these sums (claim 2)."""
 
     def __init__(self, epsilon: float, delta: float) -> None:
-        """Take a budget."""
+        """Start with an empty account of a budget."""
         self.epsilon, self.delta, self.count = written(epsilon), written(delta), 0
         self.plain, self.mixed, self.chance, self.trade = Fraction(0), Fraction(0), Fraction(0), Fraction(0)
         self.square, self.dominated = arb(0), arb(0)
 
     def admits(self, each: Release, times: int) -> str:
-        """Charge equal releases; return by which part of the rule they are admitted, or ""."""
+        """Charge equal releases, and return the name of the part of the rule that admits them, or an empty string."""
         epsilon, delta, first = written(each.epsilon), written(each.delta), self.count == 0
         self.count += times
         self.plain += times * epsilon
@@ -182,7 +183,7 @@ class Account:
         return self._corner()
 
     def _corner(self) -> str:
-        """Return the first corner that has room for everything, or ""."""
+        """Return the first corner that has room for all releases, or an empty string."""
         epsilon = ball(self.epsilon)
         if self.chance > self.delta / 2:
             return ""
@@ -196,7 +197,7 @@ class Account:
 
 
 def charged(guarantee: Any) -> Release:
-    """Return the release that a ledger was charged for: its guarantee with the spend that it states."""
+    """Return the release of a ledger entry, with the guarantee and spend of the entry."""
     spend = guarantee.get("spend")
     numbers = [guarantee["epsilon"], guarantee["delta"]]
     require(guarantee["neighbours"] == "one user added or removed", "a release has other neighbours")
@@ -210,7 +211,7 @@ def charged(guarantee: Any) -> Release:
 
 
 def replay(budget: tuple[float, float], entries: Sequence[dict[str, Any]]) -> dict[str, int]:
-    """Return how many entries each part of the rule admits, in their order; "" for those that none does."""
+    """Return the number of entries that each part of the rule admits, in their order; "" counts those not admitted."""
     account = Account(*budget)
     parts: dict[str, int] = {}
     left: dict[int, tuple[int, Any]] = {}
@@ -219,7 +220,8 @@ def replay(budget: tuple[float, float], entries: Sequence[dict[str, Any]]) -> di
         require(whole and each["number"] == place and each["times"] >= 1, "an entry is missing or out of range")
         stated = each["mechanism"], each["guarantee"]
         if each["reserve"]:
-            # Paid in advance: an earlier reserve of this mechanism and guarantee, as often as it was charged.
+            # An earlier reserve with this mechanism and guarantee paid for the release, once for each time it was
+            # charged.
             paid = left.get(each["reserve"], (0, None))
             part = "drawn" if paid[0] > 0 and paid[1] == stated and each["times"] == 1 else ""
             left[each["reserve"]] = (paid[0] - 1, paid[1])

@@ -28,12 +28,10 @@ def check(certificate: Any, passes: Any) -> str:
     numbers, proof = frame.numbers, frame.proof
     listed = isinstance(passes, list) and all(isinstance(each, dict) and "pass" in each for each in passes)
     require(listed, "no transcript")
-    names = [each["pass"] for each in passes]
-    later = getattr(numbers, "later", None)
+    names, later = [each["pass"] for each in passes], getattr(numbers, "later", None)
     if proof == "adaptive rounds":
         require(not passes or numbers.rounds is not None, "rounds ran that the certificate does not contain")
-        per_set = rounds_of(numbers)
-        sets = max(1, len(numbers.data_sets))
+        per_set, sets = rounds_of(numbers), max(1, len(numbers.data_sets))
         whole, rest = names[: len(per_set) * sets], passes[len(per_set) * sets :]
         require(whole == (per_set * sets)[: len(whole)], "rounds ran that the certificate does not contain")
         require(not rest or later is not None, "a pass ran that the certificate does not contain")
@@ -64,8 +62,8 @@ def check(certificate: Any, passes: Any) -> str:
     elif proof == "paths":
         paths_of(numbers, passes)
     else:
-        allowed = {"picks": ["picks"], "optimal selection": ["selection"]}[proof]
-        require(names in ([], allowed), "a pass ran that the certificate does not contain")
+        allowed = [], [{"picks": "picks", "optimal selection": "selection"}[proof]]
+        require(names in allowed, "a pass ran that the certificate does not contain")
     return f"{len(passes)} passes, each of them in the certificate"
 
 
@@ -79,8 +77,7 @@ def rounds_of(numbers: Any) -> list[str]:
 
 def follow(later: Any, passes: list[dict[str, Any]]) -> None:
     """Require that the later releases are paid for: S / sigma against the price of a user, or against what is left."""
-    left = None if later is None else later.square
-    votes = 0
+    left, votes = None if later is None else later.square, 0
     for each in passes:
         if later.charged == "parts":
             known = {"counts": later.counting > 0, "cover": later.cover is not None, ROUND: later.joining > 0}
@@ -115,24 +112,21 @@ def follow(later: Any, passes: list[dict[str, Any]]) -> None:
 def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
     """Require that shares add up to at most 1 on every path: each begins where one of the level before ends."""
     statistics = [each for each in passes if "part" in each]
-    names = [each["pass"] for each in passes]
+    names, spent = [each["pass"] for each in passes], Fraction(0)
     known = ["lengths", "variety"][: len(statistics)]
     require(len(passes) - len(known) <= numbers.max_gram, "more levels ran than the certificate contains")
     require(names == known + ["level"] * (len(passes) - len(known)), "a pass ran that the certificate does not contain")
     require(not statistics or numbers.tree == "contexts", "statistics ran before a tree of grams")
-    spent = Fraction(0)
+    longest, steps = steps_of(numbers, statistics[0]) if statistics and numbers.least else (numbers.max_length,) * 2
     for each in statistics:
         part, sensitivity, bins = Fraction(each["part"]), each.get("sensitivity"), each.get("bins")
         # One class of length; of distinct symbols as many as there are, or as many as a sequence has; two numbers of
         # symbols are among the first ones.
-        symbols = numbers.alphabet or statistics[0].get("symbols") or numbers.max_length
-        most = FIRST_SYMBOLS if bins == 2 else symbols
-        least = 1 if each["pass"] == "lengths" else min(most, numbers.max_length)
+        most = FIRST_SYMBOLS if bins == 2 else numbers.alphabet or statistics[0].get("symbols") or longest
+        least = 1 if each["pass"] == "lengths" else min(most, longest)
         require(each["pass"] == "lengths" or bins in (1, 2), "another statistic ran")
         require(0 < part <= 1 and type(sensitivity) is int and sensitivity >= least, "a statistic ran with less noise")
         spent += (1 - spent) * part
-    ruled = statistics and numbers.least is not None
-    steps = steps_of(numbers, statistics[0]) if ruled else numbers.max_length
     ends = {spent}
     for each in passes[len(statistics) :]:
         # Noise has the rate epsilon s / sensitivity, and a user has as many steps as are counted.
@@ -143,20 +137,23 @@ def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
         ends = {before + own for before, own in shares}
 
 
-def steps_of(numbers: Any, lengths: dict[str, Any]) -> int:
-    """Require that the counted steps follow from released lengths by the rule of the certificate; return their number.
+def steps_of(numbers: Any, lengths: dict[str, Any]) -> tuple[int, int]:
+    """Require that length and counted steps follow from released lengths by the rules of the certificate; return both.
 
-    Of the numbers that count enough steps, it has the least price, in doubles: `per_noise` times the root of the noise,
-    plus the share of the steps left out.
+    Of the numbers that count enough steps, the counted one has the least price, in doubles: `per_noise` times the root
+    of the noise, plus the share of the steps left out.
     """
-    first: Any = lengths.get("first")
-    released: Any = lengths.get("released")
     longest, symbols = numbers.max_length, lengths.get("symbols") or 0
+    first, released = lengths.get("first"), lengths.get("released")
     require(isinstance(first, list) and isinstance(released, list), "released lengths are missing")
     require({type(each) for each in [symbols, *first, *released]} == {int}, "released lengths are no whole numbers")
     rising = first[:1] == [1] and first == sorted(set(first)) and first[-1] <= longest
     require(rising and len(first) == len(released), "the classes of length are not in order")
     require(symbols == (numbers.alphabet or symbols) and symbols > 0, "the alphabet is another one")
+    if numbers.usual is not None:
+        released = classes_of(numbers.usual, first, released, numbers.epsilon * Fraction(lengths["part"]))
+        longest, first = first[len(released) - 1], first[: len(released)]
+        require(lengths.get("longest") == longest, "the length of sequences does not follow from the released lengths")
     # Twice the mean number of steps of each class: half of shortest and longest, and the end unless it is cut.
     means = [*(low + high + 1 for low, high in pairwise(first)), 2 * longest]
     counted = [sum(n * min(mean, 2 * k) for n, mean in zip(released, means, strict=True)) for k in range(longest + 1)]
@@ -168,4 +165,17 @@ def steps_of(numbers: Any, lengths: dict[str, Any]) -> int:
 
     best = min(enough, key=price, default=longest)
     require(lengths.get("steps") == best, "the number of counted steps does not follow from the released lengths")
-    return best
+    return longest, best
+
+
+def classes_of(usual: int, first: list[int], released: list[int], rate: Fraction) -> list[int]:
+    """Return the numbers of sequences by class up to that of the longest that are drawn.
+
+    Classes behind the last of at least 4 noise scales are empty. The longest are in one of these or in the next, and
+    not longer than usual unless a fifth of the sequences is.
+    """
+    common = sum(each <= usual for each in first)
+    kept = max((place + 1 for place, each in enumerate(released) if each * rate >= 4), default=common)
+    tails = [sum(released[place:kept]) for place in range(min(kept + 1, len(first)))]
+    last = max(place for place, tail in enumerate(tails) if place < common or 5 * tail >= tails[0])
+    return [*released[:last], released[last] if last == kept else tails[last]]

@@ -1,7 +1,7 @@
-"""Heavy hitters: sampled votes and a threshold, without noise (docs/privacy/heavy-hitters.md).
+"""Heavy hitters by sampled votes and a threshold, without noise (docs/privacy/heavy-hitters.md).
 
 A prefix grows with probability p = pi(k) without the user and q = pi(k + 1) with the user. F_i(c) is the largest value
-of (mass with) - c (mass without) over the events of rounds i to L; delta is F_1(e^epsilon), in both directions.
+of (mass with) - c (mass without) over the events of rounds i to L. Then delta is F_1(e^epsilon), in both directions.
 """
 
 from math import floor, nextafter
@@ -12,28 +12,29 @@ from flint import arb, ctx
 from .balls import ONE, down, largest, require, up
 
 LOW = -9.0
-"""ln c of the first node: left of it F counts as 1."""
+"""The value of ln c at the first node. To the left of this node, F is bounded by 1."""
 GRIDS = ((20, 0.6), (40, 0.3), (120, 0.2))
-"""Nodes in one unit of ln c, and how wide stretches of numbers of users are in ln q - ln(1 - p); a claim that the first
-does not prove gets the next."""
+"""Nodes per unit of ln c, and the width of a range of numbers of users in ln q - ln(1 - p). If one grid does not prove
+the claim, the next one is tried."""
 
 
 def votes(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str, arb, str]]:
-    """Return the terms of delta with what they come from."""
+    """Return the terms of delta with their sources."""
     n = numbers
     require(0 < n.rate < 1 and 0 <= n.again <= 1 and 0 <= n.further <= 1, "a chance is out of range")
     require(n.theta >= 1 and n.rounds >= 1, "the numbers of votes or rounds are out of range")
-    # Without any delta no number of users can be ignored, and the numbers of users have no end.
+    # With delta 0, no number of users could be ignored, and the numbers of users are unbounded.
     require(bool(delta > 0), "votes have a delta above 0")
-    # Numbers of users at which a prefix hardly ever grows, or hardly ever does not, cost 2 of that in each round.
+    # If a prefix almost never or almost always grows with k users, ignoring such k costs twice this per round.
     ignored = delta / 10**6 / n.rounds
     precision, ctx.prec = ctx.prec, 64
     try:
         points = pairs(n, ignored)
-        # One word: 1 - q >= (1 - s)(1 - p), so the other direction costs nothing from epsilon = -ln(1 - s) on.
+        # With one word per user, 1 - q >= (1 - s)(1 - p). Therefore the other direction costs nothing if
+        # epsilon >= -ln(1 - s).
         free = n.words == "one" and epsilon >= -(-n.rate).log1p()
         for steps, wide in GRIDS:
-            # With several votes no line is known to be concave, and every point is a corner.
+            # With several votes per user, no line is known to be concave, so every point is a corner.
             corners = [point[1:] for point in points] if n.again > 0 else hull(points, n, wide)
             worst = recursion(corners, n, epsilon, steps)
             if not free:
@@ -50,8 +51,8 @@ def votes(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str,
 
 
 def pairs(n: SimpleNamespace, ignored: arb) -> list[tuple[int, arb, arb, arb, arb]]:
-    """Return (k, p, q, 1 - p, 1 - q) for all numbers k of users that may decide a round."""
-    # Tails are products of theta doubles at most, and whole numbers of 2^-128.
+    """Return (k, p, q, 1 - p, 1 - q) for all numbers k of users that do not determine the result of a round."""
+    # Tails are products of at most theta doubles, and multiples of 2^-128.
     exact = [n.rate] + [n.rate * n.again * n.further**x for x in range(n.theta - 1)]
     tails = [ONE] + [x * (1 + arb(0, n.theta * 2.0**-52)) + arb(0, 2.0**-128) if x > 0 else arb(0) for x in exact]
     law = [
@@ -60,7 +61,7 @@ def pairs(n: SimpleNamespace, ignored: arb) -> list[tuple[int, arb, arb, arb, ar
     k, grown, waiting = 0, arb(0), [ONE] + [arb(0)] * (n.theta - 1)
     points: list[tuple[int, arb, arb, arb, arb]] = []
     while True:
-        # All terms are positive, for the probability to grow and for that to wait.
+        # All terms of the probabilities of growing and of waiting are positive, so nothing cancels.
         more = grown + sum((w * tails[n.theta - held] for held, w in enumerate(waiting)), arb(0))
         ahead = [arb(0)] * n.theta
         for held, w in enumerate(waiting):
@@ -76,10 +77,11 @@ def pairs(n: SimpleNamespace, ignored: arb) -> list[tuple[int, arb, arb, arb, ar
 
 
 def hull(points: list[tuple[int, arb, arb, arb, arb]], n: SimpleNamespace, wide: float) -> list[tuple[arb, ...]]:
-    """Return fewer corners for one vote per user: the points lie on a concave line.
+    """Return fewer corners for one vote per user, because the points then lie on a concave line.
 
-    Its slope from k to k + 1, (1 - s)(k + 1) / (k + 2 - theta), falls in k, so a stretch of points lies in the triangle
-    of its ends and the crossing of the lines that touch there. The maximised expression is convex: corners are enough.
+    The slope from k to k + 1 is (1 - s)(k + 1) / (k + 2 - theta), which decreases in k. Therefore a range of points is
+    inside the triangle of its two ends and the intersection of the tangents at these ends. The maximised expression is
+    convex, so it suffices to evaluate it at the corners.
     """
     corners, a = [points[0][1:]], 0
     while a < len(points) - 1:
@@ -101,7 +103,10 @@ def hull(points: list[tuple[int, arb, arb, arb, arb]], n: SimpleNamespace, wide:
 
 
 def recursion(corners: list[tuple[arb, ...]], n: SimpleNamespace, epsilon: arb, steps: int) -> arb:
-    """Return F_1(e^epsilon). F falls, is convex and F(0) = 1: straight lines between nodes are above it."""
+    """Return F_1(e^epsilon).
+
+    F is decreasing and convex with F(0) = 1, so straight lines between nodes are upper bounds.
+    """
     g = ONE / steps
     top = float(epsilon.upper()) + (0.0 if n.words == "one" else 2.0)
     first = floor(LOW * steps)
@@ -130,7 +135,7 @@ def recursion(corners: list[tuple[arb, ...]], n: SimpleNamespace, epsilon: arb, 
 
 
 def shift(p: arb, q: arb, g: arb) -> tuple[int, arb, arb]:
-    """Return ln(p / q) in nodes, rounded down, as a whole number and the weights of the upper and the lower node."""
+    """Return ln(p / q) in nodes, rounded down, as an integer with the weights of the upper and the lower node."""
     if not (p > 0 and q > 0):
         return -(10**9), arb(0), ONE
     move = nextafter(float(down((p / q).log() / g)), float("-inf"))
@@ -140,7 +145,7 @@ def shift(p: arb, q: arb, g: arb) -> tuple[int, arb, arb]:
 
 
 def at(values: list[arb], j: int, w: arb, stay: arb) -> arb:
-    """Return F between two nodes; left of all it is at most 1, right of all at most its value at the last."""
+    """Return F between two nodes. It is at most 1 left of all nodes, and at most its last value right of them."""
     if j < 0:
         return ONE
     return values[-1] if j >= len(values) - 1 else values[j] * stay + values[j + 1] * w

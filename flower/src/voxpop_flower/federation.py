@@ -1,4 +1,4 @@
-"""A federation over any transport: nodes that send sums of votes, their encoding, and the round of the server."""
+"""Federation over any transport, with the sums of votes that nodes send, their encoding, and the server's round."""
 
 import hashlib
 import json
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Secret
 
 
-# The vector of a round. Trie and alphabet are public, so the children of all living prefixes have the same places in a
-# vector on every node, which secure aggregation needs.
+# The vector of a round. The trie and the alphabet are public, so the children of all living prefixes have the same
+# places in the vector of every node, as secure aggregation requires.
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -31,12 +31,12 @@ def public_symbols(alphabet: str, declared: str | None) -> tuple[Symbol, ...]:
     """Return the symbols of an alphabet, in order.
 
     Args:
-        alphabet: see `HeavyHitters`.
-        declared: for characters the letters, one after the other, small English ones if None; for tokens the phrases'
-            words with spaces between.
+        alphabet: The alphabet of `HeavyHitters`.
+        declared: The letters of an alphabet of characters without separators, or None for the lowercase English
+            letters. For tokens, the words of phrases, separated by spaces.
 
     Raises:
-        InputError: for tokens without a list, and for a symbol that comes twice.
+        InputError: If the alphabet is tokens without a list, or a symbol occurs twice.
     """
     if alphabet == "bytes":
         return tuple(range(256))
@@ -53,29 +53,33 @@ def public_symbols(alphabet: str, declared: str | None) -> tuple[Symbol, ...]:
 
 
 class Domain:
-    """The prefixes that a round may grow, each with its place: computed, and never all in memory."""
+    """The prefixes that a round may grow, with their places in a vector.
+
+    The places are computed on request, so the prefixes are never all in memory.
+    """
 
     def __init__(self, trie: Trie, rules: Rules, symbols: tuple[Symbol, ...]):
         """Number the children of every living prefix.
 
         Args:
-            trie: state before the round.
-            rules: the public rules.
-            symbols: the public alphabet.
+            trie: The trie before the round.
+            rules: The public rules.
+            symbols: The public alphabet.
 
         Raises:
-            InputError: if there would be more than `MOST_SUMS` places.
+            InputError: If there would be more than `MOST_SUMS` places.
         """
         known, after = rules.size(trie.rounds), rules.size(trie.rounds + 1)
         self._known, self._symbols = known, symbols
         self._digit = {symbol: digit for digit, symbol in enumerate(symbols)}
-        # An order that all nodes share, or their sums would be added up in different places.
+        # All nodes must use the same order; otherwise votes for different prefixes would be added.
         self._live = sorted(trie.live, key=lambda each: tuple(map(str, each.symbols)))
         self._rank = {prefix.symbols: rank for rank, prefix in enumerate(self._live)}
-        # Of each living prefix: words that end within the round, by length, and then prefixes of its full length.
+        # The children of a living prefix: first the words that end within the round, by length, and then the prefixes
+        # of full length.
         self._start: dict[tuple[int, bool], int] = {}
         self._each = 0
-        # a^(size - known) of each length: all ways in which a prefix of `known` symbols goes on to `size`.
+        # A prefix of `known` symbols has a^(size - known) continuations of `size` symbols.
         for size in range(max(known, 1), min(after, rules.longest) + 1):
             self._start[size, size < after] = self._each
             self._each += len(symbols) ** (size - known)
@@ -92,28 +96,28 @@ class Domain:
 
     @property
     def digest(self) -> bytes:
-        """A hash of everything that determines the places, to compare the places of two parties."""
+        """The hash of all values that determine the places, for comparison between two parties."""
         told = (self._known, sorted(self._start.items()), self._symbols, [prefix.symbols for prefix in self._live])
         return hashlib.sha256(repr(told).encode()).digest()
 
     def place_of(self, prefix: Prefix) -> int | None:
-        """Return the place of a prefix, from 0; None where it cannot be voted for."""
+        """Return the place of a prefix, from 0, or None if users cannot vote for this prefix."""
         start = self._start.get((len(prefix.symbols), prefix.ended))
         rank = self._rank.get(prefix.symbols[: self._known])
         digits = [self._digit.get(symbol) for symbol in prefix.symbols[self._known :]]
         if start is None or rank is None or None in digits:
             return None
         number = 0
-        # The continuation of the living prefix is a number whose digits are symbols, the first the most significant.
+        # The symbols of the continuation are the digits of a number, the most significant digit first.
         for digit in digits:
             number = number * len(self._symbols) + int(digit or 0)
-        # (living prefix, kind of continuation, continuation) as one number.
+        # One number encodes the living prefix, the kind of continuation and the continuation.
         return rank * self._each + start + number
 
     def prefix_at(self, place: int) -> Prefix:
-        """Return the prefix at a place: the inverse of `place_of`."""
+        """Return the prefix at a place, as the inverse of `place_of`."""
         rank, rest = divmod(place, self._each)
-        # The last kind of prefix that starts at or before it: starts rise in this order.
+        # The last kind of prefix that starts at or before this place. The starts increase in the order of the kinds.
         size, ended = max((kind for kind in self._start if self._start[kind] <= rest), key=self._start.__getitem__)
         number, digits = rest - self._start[size, ended], []
         for _ in range(size - self._known):
@@ -122,8 +126,8 @@ class Domain:
         return Prefix((*self._live[rank].symbols, *reversed(digits)), ended)
 
     def vector(self, votes: Mapping[Prefix, int]) -> Sums:
-        """Return the sums of a node's votes as a vector; votes outside the public alphabet are left out."""
-        # (places,), added up modulo 2^32.
+        """Return the sums of a node's votes as a vector, without votes outside the public alphabet."""
+        # Shape (places,). Sums are modulo 2^32.
         sums = np.zeros(len(self), np.uint32)
         for prefix, count in votes.items():
             place = self.place_of(prefix)
@@ -132,18 +136,18 @@ class Domain:
         return sums
 
     def votes(self, sums: Sums) -> Counter[Prefix]:
-        """Return the sums of all nodes, by prefix."""
+        """Return the sums of votes by prefix, from the vector of all nodes together."""
         return Counter({self.prefix_at(int(place)): int(sums[place]) for place in np.flatnonzero(sums)})
 
 
-# Trie and sums of votes as text. Everything received is validated as untrusted input.
+# The text form of tries and sums of votes. All received text is untrusted input, so it is validated.
 
 MOST_BYTES = 1 << 28
 MOST_VOTES = 1 << 40
 
 
 def write_trie(trie: Trie) -> str:
-    """Return a trie as text, the same for equal tries."""
+    """Return a trie as text. Equal tries have equal texts."""
     return _text([sorted(map(_plain, level), key=json.dumps) for level in trie.levels])
 
 
@@ -151,7 +155,7 @@ def read_trie(text: str) -> Trie:
     """Return the trie that `write_trie` wrote.
 
     Raises:
-        InputError: for anything else.
+        InputError: If the text is not a trie.
     """
     levels = _list(_parsed(text))
     return Trie(tuple(frozenset(_prefix(each) for each in _list(level)) for level in levels))
@@ -163,21 +167,21 @@ def write_votes(votes: Mapping[Prefix, int]) -> str:
 
 
 def read_votes(text: object, trie: Trie, rules: Rules) -> Counter[Prefix]:
-    """Return sums of votes, every one of which could have been cast after this trie.
+    """Return sums of votes, after checking that users could cast each of these votes in the round after this trie.
 
     Args:
-        text: the text received.
-        trie: as it was before the round.
-        rules: the public rules.
+        text: The received text.
+        trie: The trie before the round.
+        rules: The public rules.
 
     Raises:
-        InputError: if any entry is no vote; no entry is then counted.
+        InputError: If any entry is not a vote. In this case no entry is counted.
     """
     votes: Counter[Prefix] = Counter()
     for entry in _list(_parsed(text)):
         *rest, count = _list(entry) or [None]
         prefix = _prefix(rest)
-        # True is an int to Python, and no number of votes.
+        # In Python, True is an int, but it is not a number of votes.
         whole = type(count) is int and 0 < count <= MOST_VOTES
         if not whole or prefix in votes or not protocol.is_valid(prefix, trie, rules):
             raise InputError("sums of votes must be positive whole numbers of distinct prefixes that extend the trie.")
@@ -218,17 +222,17 @@ def _parsed(text: object) -> object:
         raise InputError("the text must be JSON.") from None
 
 
-# A node draws the votes of its users and sends only sums of votes.
+# A node draws the votes of its users and sends only their sums.
 
 
 def node_votes(corpus: "LocalCorpus", trie: Trie, rules: Rules, secret: "Secret") -> Counter[Prefix]:
-    """Return the votes of a node's users in the next round, by prefix: those of each user go to one.
+    """Return the votes of a node's users in the next round, by prefix. All votes of a user are for the same prefix.
 
     Args:
-        corpus: the data of the node's users; it stays here.
-        trie: state before the round.
-        rules: the public rules.
-        secret: determines coins and choices of words.
+        corpus: The data of the node's users, which do not leave the node.
+        trie: The trie before the round.
+        rules: The public rules.
+        secret: The key that determines coins and choices of words.
     """
     spelling = protocol.spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
@@ -238,16 +242,17 @@ def node_votes(corpus: "LocalCorpus", trie: Trie, rules: Rules, secret: "Secret"
 def next_trie(
     trie: Trie, asked: Iterable[int], answers: Iterable[tuple[int, object]], rules: Rules
 ) -> tuple[Trie, list[str]]:
-    """Return the trie after a round, and one line for each node whose votes are missing from it.
+    """Return the trie after a round, and one line for each node without counted votes.
 
-    A node that is lost, late or sends a malformed answer counts as a set of users who were not sampled: the round
-    continues without it, and the guarantee holds. A second answer of a node is not counted.
+    A node that is lost, late or sends a malformed answer is equivalent to a set of users who were not sampled.
+    Therefore the round continues without this node, and the guarantee remains valid. A second answer of a node is not
+    counted.
 
     Args:
-        trie: state before the round.
-        asked: numbers of the queried nodes.
-        answers: number of the node and its answer.
-        rules: the public rules.
+        trie: The trie before the round.
+        asked: The numbers of the queried nodes.
+        answers: Pairs of the number of a node and its answer.
+        rules: The public rules.
     """
     waiting = dict.fromkeys(asked, "did not answer in time")
     total: Counter[Prefix] = Counter()
@@ -259,7 +264,7 @@ def next_trie(
             continue
         try:
             total.update(read_votes(text, trie, rules))
-            # From here on a second answer counts as a stranger's.
+            # From now on, a second answer is ignored like the answer of an unknown node.
             del waiting[node]
         except InputError as error:
             waiting[node] = f"sent what is no vote: {error}"

@@ -1,9 +1,9 @@
-"""The folder of a run on a node: everything that the proof takes as fixed for the run.
+"""The folder of a run on a node, which contains all values that the proof assumes to be fixed for the run.
 
-The folder contains the word of each user, the terms of the run, its ballot, the trie so far, and the last stage that
-was answered. It is written at the first round that the node answers. Later rounds read nothing else. Only one process
-of a node uses it at a time (`NodeSettings.locked`), and each file is replaced in one step, so a process that is killed
-leaves the old or the new one.
+These are the word of each user, the terms of the run, its ballot, the trie so far, and the last stage that the node
+answered. The node writes the folder in the first round that it answers, and later rounds read nothing else. Only one
+process of a node uses the folder at a time (`NodeSettings.locked`). Each file is replaced in one step, so a process
+that is killed leaves either the old or the new file.
 """
 
 import json
@@ -24,7 +24,7 @@ from voxpop_flower.federation import read_trie, write_trie
 
 STATE, ELECTORATE = "run.json", "electorate"
 STAGES = ("votes", "keys", "shares", "masked", "unmasking")
-"""The stages of a round in their order: open sums have the first, secure sums the four others."""
+"""The stages of a round in their order. Open sums use only the first stage, and secure sums use the other four."""
 MOST_ROUNDS = 1 << 32
 HOUR = 3600.0
 
@@ -38,7 +38,7 @@ class Kept:
 
         Args:
             runs: The folder of all runs of the node.
-            run_id: The number that Flower gave the run.
+            run_id: The number of the run in Flower.
         """
         self.path = runs / str(int(run_id))
 
@@ -63,10 +63,10 @@ class Kept:
         """Compare the terms of a message with those of the first one.
 
         Raises:
-            InputError: They differ.
+            InputError: The terms differ.
         """
         state = self._read()
-        # As JSON, because the terms were written as such.
+        # Compare after a round trip through JSON, because the stored terms were written as JSON.
         same = json.loads(json.dumps(terms)) == state["terms"] and exclude in (None, state["exclude"])
         if not same:
             raise InputError("the terms of the run are not those of its first round. Start a new run.")
@@ -90,10 +90,10 @@ class Kept:
         self._write({**state, "said": now})
 
     def require_votes(self, ballot: list[float], trie: Trie, rules: Rules) -> None:
-        """Compare ballot and trie with those of earlier rounds: the ballot is the same, and the trie extends the other.
+        """Check that the ballot equals the ballot of earlier rounds, and that the trie extends the earlier trie.
 
         Raises:
-            InputError: They contradict an earlier round.
+            InputError: The ballot or the trie contradicts an earlier round.
         """
         state = self._read()
         if state["ballot"] not in (None, ballot):
@@ -108,13 +108,15 @@ class Kept:
         self._write({**state, "ballot": ballot, "trie": write_trie(trie)})
 
     def electorate(self, read: Callable[[], LocalCorpus]) -> LocalCorpus:
-        """Return the users of the run with their words: read once, and from the folder ever after.
+        """Return the users of the run with their words.
+
+        The table is read once, and later calls read the folder.
 
         Args:
-            read: Returns the users with the words that their votes are for.
+            read: A function that returns the users with the words they vote for.
 
         Raises:
-            InputError: The words were lost or damaged. The node then answers no further round of the run.
+            InputError: The words were lost or damaged. In this case the node answers no further round of the run.
         """
         state, folder = self._read(), self.path / ELECTORATE
         if not state["electorate"]:
@@ -127,7 +129,7 @@ class Kept:
         return corpus
 
     def delete_words(self) -> None:
-        """Delete the words only, and record that every round was answered. What remains is public."""
+        """Delete the words only, and record that every round was answered. The remaining content is public."""
         shutil.rmtree(self.path / ELECTORATE, ignore_errors=True)
         self._write({**self._read(), "said": [MOST_ROUNDS, 0]})
 
@@ -152,11 +154,11 @@ class Kept:
 
 
 def delete_old(runs: Path, keep_hours: float) -> None:
-    """Delete the folders of runs that started too long ago, damaged ones by the time of their last change.
+    """Delete the folders of runs that started too long ago. For damaged folders, the time of the last change counts.
 
     Args:
         runs: The folder of all runs of the node.
-        keep_hours: The hours that a folder may exist.
+        keep_hours: The maximum age of a folder in hours.
     """
     for entry in os.scandir(runs):
         try:
@@ -172,7 +174,7 @@ def _checksum(state: Mapping[str, Any]) -> str:
 
 
 def _digest(folder: Path) -> str:
-    """Return a digest of the names and contents of the files of a folder; "" if there is none."""
+    """Return a digest of the names and contents of the files of a folder, or "" if the folder does not exist."""
     whole = sha256()
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         whole.update(f"{path.name} {path.stat().st_size}\n".encode())

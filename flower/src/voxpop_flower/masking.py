@@ -1,9 +1,10 @@
-"""Secure aggregation of vectors of counts, which reveals only their total; needs the distribution `voxpop-flower`.
+"""Secure aggregation of vectors of counts, which reveals only their total. Needs the distribution `voxpop-flower`.
 
 The protocol is that of Bonawitz et al., "Practical Secure Aggregation for Privacy-Preserving Machine Learning" (CCS
-2017), with a complete graph of nodes. Agreement, encryption and masks come from `cryptography`, shares from Flower's
-Shamir. Flower's own SecAgg+ serves its old workflows only, adds floats rounded at random, and makes its masks from 32
-bits (`pseudo_rand_gen`), which a server can try out; so SecAgg+ is not used.
+2017), with a complete graph of nodes. The library `cryptography` provides key agreement, encryption and masks, and
+Flower provides Shamir's secret sharing. SecAgg+ of Flower is not used, because it supports only the old workflows of
+Flower, adds randomly rounded floats, and derives its masks from 32 bits (`pseudo_rand_gen`), which a server can search
+exhaustively.
 """
 
 import hashlib
@@ -24,7 +25,7 @@ from flwr.common.secure_aggregation.crypto.shamir import combine_shares, create_
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Uint32s
 
-# Keys, encryption between nodes, and masks: X25519, HKDF, AES-GCM and AES-CTR.
+# Keys, encryption between nodes, and masks use X25519, HKDF, AES-GCM and AES-CTR.
 
 Sums = Uint32s
 KEY = 32
@@ -32,23 +33,28 @@ _NONCE = 12
 
 
 def new_secret() -> bytes:
-    """Return a secret key, or the seed of a mask: 32 bytes of the operating system."""
+    """Return 32 random bytes from the operating system, for a secret key or the seed of a mask."""
     return os.urandom(KEY)
 
 
 def public_of(secret: bytes) -> bytes:
-    """Return the public key that goes with a secret one."""
+    """Return the public key of a secret key."""
     return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
 
 
 def agreed(secret: bytes, public: bytes, purpose: str) -> bytes:
-    """Return the key that two nodes agree on for a purpose, from one's secret key and the other's public one.
+    """Return the key that two nodes agree on for a purpose.
+
+    Args:
+        secret: The secret key of one node.
+        public: The public key of the other node.
+        purpose: The purpose of the key. Different purposes have different keys.
 
     Raises:
-        InputError: if the public key is invalid.
+        InputError: If the public key is invalid.
     """
     try:
-        # Diffie and Hellman over Curve25519: only these two nodes get the same 32 bytes.
+        # Diffie-Hellman over Curve25519, so only these two nodes can compute the 32 bytes.
         shared = X25519PrivateKey.from_private_bytes(secret).exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError:
         raise InputError("the value received as a public key is not one. Start a new run.") from None
@@ -59,11 +65,11 @@ def mask(seed: bytes, purpose: str, length: int) -> Sums:
     """Return a vector of 32-bit numbers that is pseudorandom without the seed.
 
     Args:
-        seed: 32 bytes.
-        purpose: different purposes have different masks.
-        length: number of entries.
+        seed: The seed of 32 bytes.
+        purpose: The purpose of the mask. Different purposes have different masks.
+        length: The number of entries.
     """
-    # Counter mode from 0: the key is used for this one stream, so no nonce repeats.
+    # The counter starts at 0. The key encrypts only this stream, so no nonce repeats.
     stream = Cipher(algorithms.AES(_derived(seed, purpose)), modes.CTR(bytes(16))).encryptor()
     return np.frombuffer(stream.update(bytes(4 * length)), np.dtype("<u4")).astype(np.uint32)
 
@@ -72,20 +78,20 @@ def sealed(key: bytes, text: bytes, context: str) -> bytes:
     """Return a text encrypted and bound to a context.
 
     Args:
-        key: 32 bytes.
-        text: to be kept secret.
-        context: public; it must be the same when it is opened.
+        key: The key of 32 bytes.
+        text: The secret text.
+        context: The public context, which `opened` must receive unchanged.
     """
-    # 96 random bits: a key seals one letter each way, so a collision is out of reach.
+    # A nonce has 96 random bits. A key encrypts one letter in each direction, so a collision is negligible.
     nonce = os.urandom(_NONCE)
     return nonce + AESGCM(key).encrypt(nonce, text, context.encode())
 
 
 def opened(key: bytes, cipher: bytes, context: str) -> bytes:
-    """Return the text of `sealed`.
+    """Return the text that `sealed` encrypted.
 
     Raises:
-        InputError: if it was made with another key or context, or changed.
+        InputError: If the key or the context differs, or the ciphertext was changed.
     """
     try:
         return AESGCM(key).decrypt(cipher[:_NONCE], cipher[_NONCE:], context.encode())
@@ -94,7 +100,7 @@ def opened(key: bytes, cipher: bytes, context: str) -> bytes:
 
 
 def committed(seed: bytes) -> bytes:
-    """Return a digest that shows later that a seed was not changed, and nothing about it."""
+    """Return a digest that commits to a seed without revealing the seed."""
     return hashlib.sha256(b"voxpop mask" + seed).digest()
 
 
@@ -102,19 +108,19 @@ def _derived(secret: bytes, purpose: str) -> bytes:
     return HKDF(hashes.SHA256(), KEY, salt=None, info=purpose.encode()).derive(secret)
 
 
-# A node in the four stages of a round: keys, shares, masked sums, and the shares that unmask the total. A node never
-# reveals both shares of another node: it reveals the share of the mask if the sums arrived, and of the key otherwise.
-# With only one of them the sums stay masked.
+# A node in the four stages of a round, which exchange keys, shares, masked sums, and the shares that unmask the total.
+# A node never reveals both shares of another node. If the sums of that node arrived, it reveals the share of the mask,
+# and otherwise the share of the key. One kind of share does not suffice to unmask the sums of a node.
 
 LEAST_NODES = 3
 
 
 def least_of(nodes: int) -> int:
-    """Return the number of nodes that must stay until the end: more than two thirds.
+    """Return the number of nodes that must remain until the end, which is more than two thirds.
 
-    Fewer cannot unmask anything, so a server that colludes with up to a third of the nodes learns only the total.
+    Fewer nodes cannot unmask anything, so a server that colludes with up to a third of the nodes learns only the total.
     """
-    # t with 2 t - n > n / 3: no server with a third of the nodes gets both kinds of shares of one
+    # This t satisfies 2 t - n > n / 3, so a server with a third of the nodes cannot get both kinds of shares of a node
     # (docs/privacy/heavy-hitters.md, "Secure aggregation").
     return 2 * nodes // 3 + 1
 
@@ -125,12 +131,12 @@ class Member:
     """The secret state of a node between stages.
 
     Attributes:
-        session: names the run and the round; keys and masks of another session differ.
-        number: of the node.
-        secrets: the key of its masks, the key of its letters, and the seed of its mask.
-        peers: two public keys of each node, its own included.
-        letters: messages of the others: two shares each, encrypted.
-        said: the last stage that was answered; each is answered once.
+        session: The name of the run and the round. Keys and masks differ between sessions.
+        number: The number of the node.
+        secrets: The key of its masks, the key of its letters, and the seed of its mask.
+        peers: Two public keys of each node, including this node.
+        letters: Encrypted messages of the other nodes, with two shares each.
+        said: The last answered stage. Each stage is answered once.
     """
 
     session: str
@@ -141,18 +147,18 @@ class Member:
     said: int = 0
 
     def keys(self) -> tuple[bytes, bytes, bytes]:
-        """Return stage 1: two public keys, and the commitment of the node to its mask."""
+        """Return the answer of stage 1, two public keys and the commitment of the node to its mask."""
         self._once(1)
         return public_of(self.secrets[0]), public_of(self.secrets[1]), committed(self.secrets[2])
 
     def shares(self, peers: Mapping[int, tuple[bytes, bytes]]) -> dict[int, bytes]:
-        """Return stage 2: for each other node a letter with a share of this node's key and one of its mask.
+        """Return the answer of stage 2, a letter to each other node with a share of this node's key and of its mask.
 
         Args:
-            peers: two public keys of each node that takes part.
+            peers: Two public keys of each node that takes part.
 
         Raises:
-            InputError: if there are too few, or this node's keys are not among them as it sent them.
+            InputError: If there are too few nodes, or the keys of this node are missing or changed.
         """
         self._once(2)
         own = (public_of(self.secrets[0]), public_of(self.secrets[1]))
@@ -162,12 +168,12 @@ class Member:
             )
         self.peers = dict(sorted(peers.items()))
         least = least_of(len(peers))
-        # Shamir's sharing: any `least` of them give the secret back.
+        # By Shamir's secret sharing, any `least` shares determine the secret.
         of_key = create_shares(self.secrets[0], least, len(peers))
         of_mask = create_shares(self.secrets[2], least, len(peers))
         letters = {}
         for other, first, second in zip(self.peers, of_key, of_mask, strict=True):
-            # The two shares, the first with its length before it.
+            # Two shares, where the first one is preceded by its length.
             text = len(first).to_bytes(4, "big") + first + second
             if other == self.number:
                 self.letters[other] = text
@@ -176,19 +182,19 @@ class Member:
         return letters
 
     def masked(self, letters: Mapping[int, bytes], sums: Sums) -> Sums:
-        """Return stage 3: the sums under a mask of this node's own and one with each other node.
+        """Return the answer of stage 3, the sums plus this node's own mask and one mask per other node.
 
         Args:
-            letters: messages of the others to this node; nodes without one are left out.
-            sums: the counts of this node.
+            letters: Messages of other nodes to this node. Nodes without a message are excluded.
+            sums: The counts of this node.
 
         Raises:
-            InputError: if too few sent one.
+            InputError: If too few nodes sent a message.
         """
         self._once(3)
         self.letters |= {other: letters[other] for other in letters if other in self.peers and other != self.number}
         self._enough(len(self.letters))
-        # Modulo 2^32, so a masked vector is uniform for any sums.
+        # The sums are modulo 2^32, so the masked vector is uniform for any sums.
         total: Sums = sums + mask(self.secrets[2], f"own/{self.session}", len(sums))
         for other in self.letters:
             if other != self.number:
@@ -197,20 +203,22 @@ class Member:
         return total
 
     def unmasking(self, came: list[int]) -> dict[int, bytes]:
-        """Return stage 4: the share of the mask of each node whose sums arrived, and of the key of each other node.
+        """Return the answer of stage 4, one share of each other node.
+
+        This is the share of the mask if the sums of the node arrived, and the share of the key otherwise.
 
         Args:
-            came: nodes whose sums arrived.
+            came: The nodes that sent their sums.
 
         Raises:
-            InputError: if they are too few, or strangers.
+            InputError: If there are too few nodes, or unknown ones.
         """
-        # A second answer to this stage could name another set, and give the other share.
+        # A second answer to this stage could refer to another set of nodes, and reveal the other share.
         self._once(4)
         if len(set(came)) < len(came) or not set(came) <= set(self.letters):
             raise InputError("the server named nodes that did not take part. Start a new run.")
         self._enough(len(came))
-        # True picks the second share, of the mask; False the first, of the key. Never both.
+        # The index True selects the second share (of the mask), and False the first share (of the key), but never both.
         return {other: self._read(other)[other in came] for other in self.letters}
 
     def _read(self, other: int) -> tuple[bytes, bytes]:
@@ -244,30 +252,30 @@ class Member:
 
 
 def pair_mask(secret: bytes, public: bytes, number: int, other: int, session: str, length: int) -> Sums:
-    """Return the mask that a node adds for another; the other adds its opposite.
+    """Return the mask that a node adds for another node, which adds the negative of this mask.
 
     Args:
-        secret: the key of the node's masks.
-        public: the other's.
-        number: of the node.
-        other: number of the other.
-        session: of run and round.
-        length: of the vector.
+        secret: The secret key of the node's masks.
+        public: The public key of the other node.
+        number: The number of the node.
+        other: The number of the other node.
+        session: The name of the run and the round.
+        length: The length of the vector.
     """
-    # Both derive one mask; the lower number adds it, the higher its opposite.
+    # Both nodes derive the same mask. The node with the lower number adds it, and the other node subtracts it.
     low, high = sorted((number, other))
     drawn = mask(agreed(secret, public, f"masks/{session}/{low}/{high}"), f"pair/{session}", length)
     return drawn if number < other else np.uint32(0) - drawn
 
 
-# The server in the four stages of a round: it relays keys and letters, adds masked sums, and unmasks the total. It
-# receives public keys, encrypted letters, masked vectors and one share of one secret of each node: of the mask if the
-# sums of the node arrived, and of its key otherwise. It stops if too few nodes remain.
+# The server in the four stages of a round. It relays keys and letters, adds masked sums, and unmasks the total. It
+# receives public keys, encrypted letters, masked vectors, and shares of one secret per node, which is the mask if the
+# sums of the node arrived, and the key otherwise. It stops if too few nodes remain.
 
 Read = TypeVar("Read")
 Answers = Mapping[int, dict[str, Any]]
 Ask = Callable[[str, Answers], Answers]
-"""Map a stage and the message to each node to the answers of the nodes."""
+"""A function from a stage and the message to each node to the answers of the nodes."""
 
 
 @final
@@ -275,17 +283,17 @@ class Collector:
     """One round of secure aggregation.
 
     Attributes:
-        complaints: one line for each node that is missing from the total.
+        complaints: One line for each node that is missing from the total.
     """
 
     def __init__(self, session: str, length: int, ask: Ask, domain: bytes = b""):
         """Prepare a round.
 
         Args:
-            session: names run and round, and its part.
-            length: of the vectors.
-            ask: the transport.
-            domain: digest of the meaning of the places of a vector; a node must send the same.
+            session: The name of the run and the round, and of the part of the round.
+            length: The length of the vectors.
+            ask: The transport.
+            domain: The digest of the meaning of the places of a vector. A node must send the same digest.
         """
         self.session, self.length, self.ask, self.domain = session, length, ask, domain
         self.complaints: list[str] = []
@@ -294,17 +302,18 @@ class Collector:
         self.least = LEAST_NODES
 
     def total(self, nodes: list[int]) -> Sums:
-        """Return the sum of the vectors of the nodes that stay until the end.
+        """Return the sum of the vectors of the nodes that remain until the end.
 
         Args:
-            nodes: the nodes of the round.
+            nodes: The nodes of the round.
 
         Raises:
-            InputError: if too few stay, or their answers are inconsistent. Then nothing is released.
+            InputError: If too few nodes remain, or their answers are inconsistent. In this case nothing is released.
         """
         self.keys = self._stage("keys", {node: {} for node in nodes}, _public_keys, least_of(len(nodes)))
         self.least = least_of(len(self.keys))
-        # Each stage goes on with those who answered the one before, and stops below `least`.
+        # Each stage continues with the nodes that answered the previous stage, and stops if there are fewer than
+        # `least`.
         told: dict[str, Any] = {
             "nodes": list(self.keys),
             "masks": [mask_key for mask_key, _, _ in self.keys.values()],
@@ -323,18 +332,19 @@ class Collector:
 
         came: dict[str, Any] = {"nodes": list(self.masked)}
         shares = self._stage("unmasking", dict.fromkeys(self.masked, came), shares_of)
-        # Modulo 2^32: pair masks of nodes that came cancel here.
+        # The sums are modulo 2^32. Pair masks cancel here for nodes that both sent their sums.
         total: Sums = np.zeros(self.length, np.uint32)
         for vector in self.masked.values():
             total = total + vector
         for node in sorted(letters):
             secret = self._secret(node, [each[node] for each in shares.values()])
             if node in self.masked:
-                # Of a node that came only its own mask is known; its key is not, so nothing but the total is unmasked.
+                # If the sums of a node arrived, the server gets its own mask but not its key, so it unmasks only the
+                # total.
                 total = total - mask(secret, f"own/{self.session}", self.length)
             else:
                 for other in self.masked:
-                    # The lost node would have added the opposite of what `other` added for it.
+                    # The lost node would have added the negative of the mask that `other` added for it.
                     lost = pair_mask(secret, self.keys[other][0], node, other, self.session, self.length)
                     total = total + lost
         return total
@@ -345,19 +355,19 @@ class Collector:
 
     def _vector(self, _: int, answer: Mapping[str, Any]) -> Sums | None:
         vector = answer.get("sums")
-        # Places that mean something else at that node would be added up as if they meant the same.
+        # Without this check, places with different meanings at different nodes would be added.
         same = answer.get("domain", b"") == self.domain
         if not same or not isinstance(vector, bytes) or len(vector) != 4 * self.length:
             return None
         return np.frombuffer(vector, np.dtype("<u4")).astype(np.uint32)
 
     def _secret(self, node: int, shares: list[bytes]) -> bytes:
-        """Return a node's key or seed from its shares, checked against its first message."""
+        """Return a node's key or seed from its shares, after a check against the first message of the node."""
         try:
-            # Shamir: any `least` shares give the secret, fewer reveal nothing.
+            # Any `least` shares determine the secret, and fewer shares reveal nothing (Shamir).
             secret: bytes = combine_shares(shares[: self.least])
             came = node in self.masked
-            # A wrong share would unmask to noise, and noise above theta would be released.
+            # With a wrong share, the unmasked total would be noise, and noise above theta would be released.
             right = (committed(secret) == self.keys[node][2]) if came else (public_of(secret) == self.keys[node][0])
         except (ValueError, IndexError):
             right = False
@@ -371,7 +381,7 @@ class Collector:
     def _stage(
         self, stage: str, told: Answers, read: Callable[[int, Mapping[str, Any]], Read | None], least: int = 0
     ) -> dict[int, Read]:
-        """Return what each node answered in a stage, and add a complaint for every node without an accepted answer."""
+        """Return the answers of the nodes in a stage, and add a complaint for every node without an accepted answer."""
         answers, kept = self.ask(stage, told), {}
         for node, answer in sorted(answers.items()):
             found = read(node, answer)
@@ -403,6 +413,6 @@ def _by_node(answer: Mapping[str, Any], name: str) -> dict[int, bytes]:
 
 
 def _texts(answer: Mapping[str, Any], name: str) -> list[bytes]:
-    """Return a list of bytes that a node sent, or nothing where it sent something else."""
+    """Return the list of bytes that a node sent, or an empty list if it sent another value."""
     sent = answer.get(name)
     return list(sent) if isinstance(sent, list | tuple) and all(isinstance(each, bytes) for each in sent) else []

@@ -1,12 +1,12 @@
-"""Heavy hitters over Flower: the app of a node.
+"""The app of a node for heavy hitters over Flower.
 
-A node fixes its users and their words at the first round of a run, checks every message against its own configuration
-and against the first round, draws the votes of its users, and answers each stage once. Whatever fails, the answer is an
-empty record; the reason is written to the log of the node only.
+In the first round of a run, a node fixes its users and their words. It checks every message against its own
+configuration and against the first round, draws the votes of its users, and answers each stage once. If anything fails,
+the answer is an empty record, and only the log of the node contains the reason.
 
 The node config defines the table (`source`, `user`, one of `text`, `tokens`, `items`, `sequence`, and optionally
-`tokenizer`) and the bounds: `state`, `total-epsilon`, `total-delta`, and optionally `max-epsilon`, `max-delta`,
-`secure`, `allow-seed` and `keep-hours`.
+`tokenizer`) and the bounds (`state`, `total-epsilon`, `total-delta`, and optionally `max-epsilon`, `max-delta`,
+`secure`, `allow-seed` and `keep-hours`).
 """
 
 import json
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 FIRST, LAST, OVER = ("votes", "keys"), ("votes", "unmasking"), "over"
 """The first and the last stage of a round, and the message that ends a run."""
 MEMBER = "voxpop-secret"
-"""The record of a round's secrets in Flower's context, which remains on the node."""
+"""The record of a round's secrets in the context of Flower, which does not leave the node."""
 Load = Callable[[Context], "Corpus"]
 Configure = Callable[[Context], Mapping[str, Any]]
 
@@ -50,13 +50,13 @@ def client_of(load: Load | None = None, config: Configure | None = None) -> Clie
     """Return the app of a node.
 
     Args:
-        load: Returns the data of the node's users, as `voxpop.read` does. It is called once in a run, at the first
-            round that the node answers. By default the app reads the table that the node config names.
-        config: Returns values of the node config that are computed in code, such as for Flower's simulation engine.
-            They replace the values of the node config.
+        load: A function that returns the data of the node's users, as `voxpop.read` does. The app calls it once per
+            run, in the first round that the node answers. By default, the app reads the table in the node config.
+        config: A function that returns values computed in code, for example for the simulation engine of Flower. These
+            values replace the values of the node config.
 
     Returns:
-        The app, for `clientapp` of pyproject.toml.
+        The app for the entry `clientapp` of pyproject.toml.
     """
     app = ClientApp()
 
@@ -73,13 +73,13 @@ client = client_of()
 def answer_of(
     message: Message, context: Context, load: Load | None = None, config: Configure | None = None
 ) -> dict[str, Any]:
-    """Return the answer of a node to a message of the server, or an empty one for every failure.
+    """Return the answer of a node to a message of the server, or an empty answer after any failure.
 
     Args:
         message: The message.
-        context: Flower's context on the node.
-        load: See `client_of`.
-        config: See `client_of`.
+        context: The context of Flower on the node.
+        load: The function of `client_of` that returns the data.
+        config: The function of `client_of` that returns values of the node config.
     """
     own: NodeSettings | None = None
     told: dict[str, Any] = {"run": str(context.run_id)}
@@ -92,8 +92,8 @@ def answer_of(
         own.log(**told, **ran)
         return answer
     except (Exception, SystemExit) as error:
-        # Its text may quote a path or a row, so it remains in the log of the node. The secrets of the round remain too,
-        # because a repeated message is refused, and must not end the round.
+        # The text of the error may quote a path or a row, so it is only written to the log of the node. The secrets of
+        # the round are kept, because a repeated message raises an error too and must not end the round.
         _report(own, error, told)
         return {}
 
@@ -113,7 +113,7 @@ def _report(own: NodeSettings | None, error: BaseException, told: Mapping[str, A
 def _answered(
     own: NodeSettings, told: Mapping[str, Any], context: Context, load: Load | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the answer to a message, and a line for the log."""
+    """Return the answer to a message and the fields of a log line."""
     delete_old(own.runs(), own.keep_hours)
     run, stage = Kept(own.runs(), context.run_id), str(told["stage"])
     if stage == OVER:
@@ -154,14 +154,15 @@ def _admit(own: NodeSettings, run: Kept, settings: Settings, exclude: PublicList
     """Charge a new run to the ledger of the node, and create its folder.
 
     Raises:
-        BudgetError: Too little is left of the total.
-        InputError: The node took part in the run before, and its folder was deleted.
+        BudgetError: The remaining budget of the node is too small.
+        InputError: The node already took part in the run, and the folder of the run was deleted.
     """
     account, label = own.account(), _label(run)
     if account.entry(label) is not None:
         raise InputError("the folder of this run was lost, or deleted after its time. Start a new run.")
     if settings.seed is None:
-        # Before the folder: after a crash between the two steps, the run is charged and never answered.
+        # Charge before the folder is created, so that after a crash between the two steps, the run is charged and never
+        # answered.
         account.charge(Guarantee(settings.budget.epsilon, settings.budget.delta), "heavy hitters", label)
     run.start(settings.terms(), exclude.fingerprint)
 
@@ -173,7 +174,7 @@ def _end(own: NodeSettings, run: Kept) -> None:
     account = own.account()
     entry = account.entry(_label(run))
     if entry is None:
-        # A run with a seed, which no ledger lists: the record of its answers remains until its time is over.
+        # A run with a seed is not in the ledger, so the record of its answers is kept until its time is over.
         run.delete_words()
         return
     run.delete()
@@ -203,7 +204,7 @@ def _table(given: Mapping[str, str]) -> LocalCorpus:
 
 
 def _asked(run: Kept, told: Mapping[str, Any], settings: Settings) -> tuple[Trie, HittersPlan, LocalCorpus]:
-    """Return trie, plan and users of a round, after checking that the votes are within the budget of the run.
+    """Return the trie, the plan and the users of the next vote, after checking it against the budget of the run.
 
     Raises:
         BudgetError: The votes exceed the budget.
@@ -212,9 +213,9 @@ def _asked(run: Kept, told: Mapping[str, Any], settings: Settings) -> tuple[Trie
     trie, ballot = read_trie(str(told["trie"])), [float(each) for each in told["ballot"]]
     if trie.rounds != int(told["number"]):
         raise InputError("the trie is not the one with which the round began. Start a new run.")
-    # The node's own accountant: no claim of the server is trusted.
+    # The node computes the privacy loss itself, because it does not trust claims of the server.
     plan = certified_plan(settings.mechanism, settings.mechanism.rules(ballot_of(ballot)), settings.budget)
-    # One ballot and one trie for all rounds: two of them, each within the budget, would exceed it together.
+    # All rounds use one ballot and one trie, because two of them, each within the budget, would exceed it together.
     run.require_votes(ballot, trie, plan.rules)
     return trie, plan, run.electorate(_lost)
 
@@ -242,7 +243,7 @@ def _masked(run: Kept, stage: str, told: Mapping[str, Any], settings: Settings, 
             answer = _by_node("letters", member.shares(dict(zip(nodes, keys, strict=True))))
         else:
             answer = _by_node("shares", member.unmasking(nodes))
-    # The secrets of a round are dropped with its last stage.
+    # The last stage of a round deletes its secrets.
     context.state.pop(MEMBER, None)
     if stage != "unmasking":
         context.state[MEMBER] = ConfigRecord({"fields": repr(astuple(member))})
@@ -254,10 +255,10 @@ def _by_node(name: str, answers: Mapping[int, bytes]) -> dict[str, Any]:
 
 
 def recall(context: Context, session: str) -> Member:
-    """Return the member of the stage before: its fields are literals of Python.
+    """Return the member of the previous stage, which is stored with its fields as Python literals.
 
     Raises:
-        InputError: There is none in this round.
+        InputError: This round has no stored member.
     """
     kept = context.state.get(MEMBER)
     member = Member(*literal_eval(str(kept["fields"]))) if isinstance(kept, ConfigRecord) else None

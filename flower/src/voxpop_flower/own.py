@@ -1,4 +1,7 @@
-"""The configuration of a node, which its operator writes: table, bounds, ledger and log. No server can change it."""
+"""The configuration of a node with its table, bounds, ledger and log.
+
+The operator of the node writes it, and no server can change it.
+"""
 
 import json
 import os
@@ -35,10 +38,10 @@ class NodeSettings:
         table: The source, its columns, and the tokenizer, by name.
         state: The folder of the node's ledger, log and runs.
         total: The budget of all runs together.
-        most: The largest budget of one run.
-        secure: Whether the node sends masked sums only.
+        most: The maximum budget per run.
+        secure: Whether the node sends only masked sums.
         allow_seed: Whether the node votes in runs with a seed, which are not private.
-        keep_hours: The hours after which the folder of a run is deleted.
+        keep_hours: The maximum age of the folder of a run in hours. Older folders are deleted.
     """
 
     table: Mapping[str, str]
@@ -78,10 +81,10 @@ class NodeSettings:
         return NodeSettings(table, state, total, Budget(*most), flags["secure"], flags["allow-seed"], keep_hours)
 
     def check(self, settings: Settings) -> None:
-        """Raise an error for a run that this node does not take part in. The reason does not depend on any data.
+        """Check that this node takes part in a run. The reason for an error does not depend on any data.
 
         Raises:
-            BudgetError: The run exceeds the largest budget of one run.
+            BudgetError: The run exceeds the maximum budget per run.
             InputError: The run has a seed, or its sums are not masked.
         """
         for name in ("epsilon", "delta"):
@@ -129,7 +132,7 @@ class NodeSettings:
         """Return the folder of the runs, which only its owner can read.
 
         Raises:
-            InputError: Others can read the folder.
+            InputError: Other users of the machine can read the folder.
         """
         folder = self.state / RUNS
         folder.mkdir(mode=0o700, exist_ok=True)

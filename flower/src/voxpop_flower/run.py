@@ -16,7 +16,7 @@ from voxpop_flower.masking import LEAST_NODES
 FIELDS = {"max-length": "max_length", "alphabet": "alphabet", "unit": "unit"}
 NO_SEED = -1
 PATIENCE = 300.0
-"""Seconds for everything that a busy machine must do within a stage of a round."""
+"""Seconds that a busy machine may need for one stage of a round."""
 
 
 @final
@@ -29,10 +29,10 @@ class Settings:
         budget: The budget of the run.
         seed: The seed of a run that is NOT private, or None.
         nodes: The number of nodes to wait for before the first round.
-        patience: The seconds to wait for them, and for the answers of a round or a stage of it.
-        output: The folder to which the server saves the release.
-        secure: Whether sums are added in secret, so that the server receives only their total.
-        symbols: The public alphabet of secure sums.
+        patience: The maximum seconds to wait for the nodes, and for the answers of a round or of one of its stages.
+        output: The output folder of the release on the server.
+        secure: Whether secure aggregation adds the sums, so that the server receives only their total.
+        symbols: The public alphabet of secure aggregation.
         exclude: The server's file of public words that users do not vote for, or "".
         ledger: The server's ledger, or "".
         dataset: The data set in that ledger.
@@ -56,7 +56,7 @@ class Settings:
         return self.mechanism.plan(self.budget)
 
     def terms(self) -> dict[str, Any]:
-        """Return everything that determines the votes of a run: a node requires the same terms in every round."""
+        """Return all values that determine the votes of a run. A node requires the same terms in every round."""
         return {
             "mechanism": self.mechanism.to_dict(),
             "epsilon": self.budget.epsilon,

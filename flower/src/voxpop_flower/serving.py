@@ -1,7 +1,7 @@
-"""Heavy hitters over Flower: the app of the server.
+"""The app of the server for heavy hitters over Flower.
 
 The server plans, charges its ledger, waits for nodes, queries them round by round, grows the trie from sums of votes,
-and saves the release. At the end it tells the nodes to delete the folder of the run.
+and saves the release. At the end it requests that the nodes delete the folder of the run.
 """
 
 import json
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from voxpop.ledger.runs import LedgerRun
 
 PAUSE = 0.5
-"""Seconds between looks for nodes."""
+"""Seconds between searches for nodes."""
 FAREWELL = 15.0
 """Seconds to wait until the nodes have deleted the folder of the run."""
 
@@ -87,7 +87,7 @@ def _release(grid: Grid, plan: HittersPlan, settings: Settings, run: int) -> Rel
     trie = Trie()
     _, guarantee = plan.begin(settings.seed)
     one_round = secure_round if settings.secure else _open_round
-    # A function of the public trie, so the number of rounds reveals nothing more.
+    # The number of rounds is a function of the public trie, so it reveals nothing more.
     while not is_over(trie, plan.rules):
         trie, complaints = one_round(grid, trie, settings, run)
         for complaint in complaints:
@@ -98,7 +98,7 @@ def _release(grid: Grid, plan: HittersPlan, settings: Settings, run: int) -> Rel
 
 
 def _in_one_line(record: LogRecord) -> bool:
-    """Replace the traceback with which Flower logs an error of voxpop by its message."""
+    """Replace the traceback of a voxpop error in Flower's log by the message of the error."""
     error = record.exc_info[1] if record.exc_info else None
     if isinstance(error, VoxpopError):
         record.msg, record.args, record.exc_info = "voxpop: %s", (" ".join(str(error).split()),), None
@@ -106,7 +106,7 @@ def _in_one_line(record: LogRecord) -> bool:
 
 
 def _open_round(grid: Grid, trie: Trie, settings: Settings, run: int) -> tuple[Trie, list[str]]:
-    """Request the sums of every node and add them up; the server sees the sums of each node."""
+    """Request the sums of every node and add them. The server receives the sums of each node."""
     nodes = sorted(grid.get_node_ids())
     told = {**_question(trie, settings), **_first(settings), "number": trie.rounds}
     answers = _asked(grid, "votes", dict.fromkeys(nodes, told), trie.rounds, settings)
@@ -115,7 +115,10 @@ def _open_round(grid: Grid, trie: Trie, settings: Settings, run: int) -> tuple[T
 
 
 def secure_round(grid: Grid, trie: Trie, settings: Settings, run: int) -> tuple[Trie, list[str]]:
-    """Add sums in secret: the server sees their total only, or nothing if too few nodes remain."""
+    """Add sums by secure aggregation, so that the server receives only their total.
+
+    If too few nodes remain, the server receives nothing.
+    """
     of_stage = {"masked": _question(trie, settings), "keys": _first(settings)}
 
     def ask(stage: str, told: Mapping[int, dict[str, Any]]) -> dict[int, dict[str, Any]]:
@@ -135,12 +138,12 @@ def secure_round(grid: Grid, trie: Trie, settings: Settings, run: int) -> tuple[
 
 
 def _question(trie: Trie, settings: Settings) -> dict[str, Any]:
-    """Return the input of a node's vote: the public trie and the ballot."""
+    """Return the input of a node's vote, which is the public trie and the ballot."""
     return {"trie": write_trie(trie), "ballot": numbers_of(settings.plan.rules.ballot)}
 
 
 def _first(settings: Settings) -> dict[str, Any]:
-    """Return the input of the first stage of a round: a node that answers for the first time fixes its users' words."""
+    """Return the input of a round's first stage. A new node fixes the words of its users in this stage."""
     words = json.dumps(settings.mechanism.excluded.words)
     return {"exclude": words, "ballot": numbers_of(settings.plan.rules.ballot)}
 
@@ -150,8 +153,8 @@ def _asked(
 ) -> dict[int, dict[str, Any]]:
     """Query nodes, and return the first answer of each node that answers in time without an error.
 
-    A message expires with the server's patience. Numbers of nodes are sent as text, because they do not fit the
-    numbers of a message.
+    A message expires after the patience of the server. Numbers of nodes are sent as text, because they exceed the range
+    of integers in a message.
     """
     messages = []
     for node, content in told.items():
@@ -162,14 +165,14 @@ def _asked(
     for reply in grid.send_and_receive(messages, timeout=settings.patience):
         node = reply.metadata.src_node_id
         record = None if reply.has_error() else reply.content.get("votes")
-        # The first answer counts: a second one does not replace it, and a refusal replaces none.
+        # Only the first answer counts, so a second answer or an error does not replace it.
         if node in told and not answers.get(node):
             answers[node] = _numbered(dict(record)) if isinstance(record, ConfigRecord) and record else {}
     return answers
 
 
 def _numbered(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer with numbers of nodes as numbers, or nothing where they are not."""
+    """Return an answer with the numbers of nodes as integers, or an empty answer if they are not integers."""
     try:
         return {**answer, "nodes": [int(node) for node in answer.get("nodes", ())]}
     except (TypeError, ValueError):
@@ -177,7 +180,7 @@ def _numbered(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _end(grid: Grid, nodes: list[int]) -> None:
-    """Tell the nodes that the run is over. A node that does not hear it deletes its folder after its own time."""
+    """Notify the nodes that the run is over. A node without this message deletes its folder after `keep-hours`."""
     record = RecordDict({"round": ConfigRecord({"stage": "over"})})
     messages = [Message(record, node, "query", ttl=FAREWELL + 1, group_id="over") for node in nodes]
     try:

@@ -1,4 +1,4 @@
-"""`python -m voxpop.cli` is the command line."""
+"""Run the command line as `python -m voxpop.cli`."""
 
 from voxpop.cli import console
 

@@ -10,12 +10,12 @@ from cyclopts import App, Parameter
 
 from voxpop.cli import options as given
 from voxpop.cli import releasing
+from voxpop.cli.blocking import block
 from voxpop.cli.demo import demo
 from voxpop.cli.jobs import command_for, sign
 from voxpop.cli.ledger import app as ledger
 from voxpop.cli.saved import (
     ask,
-    block,
     complete,
     count,
     explain,

@@ -1,6 +1,6 @@
-"""`voxpop demo`: private phrases of the docstrings and comments of Python's standard library.
+"""The command `voxpop demo`, which releases phrases of docstrings and comments in Python's standard library.
 
-Every machine has this text. Each module counts as a user.
+Every machine has this text. Each module counts as one user.
 """
 
 import os
@@ -44,7 +44,7 @@ def demo(
 ) -> None:
     """Release phrases of Python's standard library, and complete some of them.
 
-    The data are docstrings and comments. Each module is one user.
+    The text consists of docstrings and comments. Each module counts as one user.
     """
     import voxpop as vp
 
@@ -70,7 +70,7 @@ def demo(
 
 
 def longest(release: "Release") -> list[str]:
-    """Return the longest released phrases, none of which is a part of another, longest first."""
+    """Return the longest released phrases in descending order of length, without phrases that are part of another."""
     chosen: list[str] = []
     for gram in sorted(words_first(release.each_gram()), key=len, reverse=True):
         text = printable(gram)
@@ -90,8 +90,8 @@ def beginnings(release: "Release") -> list[tuple[str, ...]]:
 
 _SKIPPED = frozenset({"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__"})
 
-# Comments and strings in the order of the source, so that neither is found inside the other. Scanning is twenty times
-# faster than parsing, and goes on where a file has syntax this Python does not know.
+# Match comments and strings in one scan, so that neither is found inside the other. Scanning is twenty times faster
+# than parsing, and it works for files with syntax that this version of Python does not support.
 _COMMENT_OR_STRING = re.compile(
     r"""
     \#[^\n]*
@@ -105,19 +105,19 @@ _COMMENT_OR_STRING = re.compile(
 
 
 def standard_library(folder: Path | None = None) -> "pa.Table":
-    """Return the docstrings and comments of Python's standard library, one row for each.
+    """Return the docstrings and comments of Python's standard library, with one row for each.
 
-    A module plays the part of a user. Tests and installed packages are left out. The text differs a little between
-    versions of Python.
+    Each module is one user. Tests and installed packages are excluded. The text differs slightly between versions of
+    Python.
 
     Args:
-        folder: another folder of Python sources to read instead.
+        folder: A folder of Python sources to read instead of the standard library.
 
     Returns:
         A pyarrow table with the columns `module` and `text`.
 
     Raises:
-        SourceError: if this Python has no sources of its library.
+        SourceError: If this Python installation has no sources of the library.
 
     Example:
         >>> standard_library().column_names
@@ -137,7 +137,7 @@ def standard_library(folder: Path | None = None) -> "pa.Table":
 
 
 def _modules(root: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the dotted name and the file of every module, always in the same order."""
+    """Yield the dotted name and the file of every module in a fixed order."""
     for folder, subfolders, files in os.walk(root):
         subfolders[:] = sorted(set(subfolders) - _SKIPPED)
         for path in sorted(Path(folder, name) for name in files if name.endswith(".py")):
@@ -163,7 +163,7 @@ def _source_texts(source: str) -> Iterator[str]:
 
 
 def _is_docstring(source: str, start: int) -> bool:
-    """Check whether only white space and comments lie between this string and the start of a body."""
+    """Return whether only white space and comments are between this string and the start of a body."""
     line = source.rfind("\n", 0, start) + 1
     if source[line:start].strip(" \trRuU"):
         return False

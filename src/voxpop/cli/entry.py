@@ -24,7 +24,7 @@ from voxpop.errors import (
 )
 from voxpop.files.progress import EVENT_LOG, EventLog, note, noted
 
-# 141: the reader of the output closed it.
+# 141 (128 + SIGPIPE): the reader closed the output.
 DONE, FAULT, WRONG_CALL, EXHAUSTED, UNSAVED, UNREADABLE, NO_MEMORY, STOPPED, CLOSED = 0, 1, 2, 3, 4, 5, 6, 130, 141
 CAUSES = {
     FAULT: "fault",
@@ -36,15 +36,21 @@ CAUSES = {
     STOPPED: "stopped",
 }
 """The causes of exit codes, in errors as JSON."""
+ONCE = "A series is charged once, when it begins: call `voxpop series init DIR"
 HINTS = {
-    "option: --dry-run": "Write the options to a job file, and check it with `voxpop run JOB --dry-run`.",
-    "option: --config": "Write the options to a job file, and start it with `voxpop run JOB`.",
-    "option: --ledger": "A series is charged once, when it begins: call `voxpop series init DIR --ledger FILE`.",
-    'command "series"': "Call `voxpop series plan`.",
+    ("", "option: --dry-run"): "Write the options to a job file, and check it with `voxpop run JOB --dry-run`.",
+    ("", "option: --config"): "Write the options to a job file, and start it with `voxpop run JOB`.",
+    ("plan", 'command "series"'): "Call `voxpop series plan`.",
+    ("ledger", 'command "open"'): "Call `voxpop ledger init`.",
+    **{("series", f"option: --{name}"): f"{ONCE} --ledger FILE --dataset NAME`." for name in ("ledger", "dataset")},
+    **{("series", f"option: --{name}"): f"{ONCE} --epsilon E --delta D`." for name in ("epsilon", "delta")},
+    ("series", "option: --nights"): f"{ONCE} --nights N`.",
+    ("series", "option: --run-id"): "A night that is repeated returns its result again. Number nights with --night.",
 }
-"""The next step after options and commands that are missing on purpose, by the parser's message after "Unknown"."""
+"""Next steps for options and commands that are missing on purpose. Keys are the command ("" for all commands) and the
+text after "Unknown" in the parser's message."""
 GLOBAL = {"--errors": ("text", "json"), "--log": None}
-"""Options of every command, and their values; None for any."""
+"""Options that every command has, with their permitted values. None permits any value."""
 OMITTED = "(omitted: messages of libraries may quote data)"
 OUT_OF_MEMORY = "Not enough memory. Set a limit, such as --memory 2GiB: the rest goes to work files."
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -60,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    # The parser takes a single hyphen for an option.
+    # The parser would treat a single hyphen as an option.
     given = ["/dev/stdin" if each == "-" else each for each in (sys.argv[1:] if arguments is None else arguments)]
     options: dict[str, str] = {}
     EVENT_LOG.set(EventLog())
@@ -78,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def console() -> NoReturn:
     """Run the command line as a process and exit without tearing modules down, which would take half a second."""
-    for name in BLAS_THREADS:  # before numpy is imported: idle threads cost a second
+    for name in BLAS_THREADS:  # must be set before numpy is imported, because idle threads cost a second
         os.environ.setdefault(name, "1")
     warnings.formatwarning = lambda message, *_, **__: f"voxpop: {shown(str(message))}\n"
     code = main()
@@ -89,7 +95,7 @@ def console() -> NoReturn:
 
 
 def _without_globals(given: list[str], options: dict[str, str]) -> list[str]:
-    """Move the options of every command from the arguments to `options`, and return the other arguments.
+    """Move the options that every command has from the arguments to `options`, and return the remaining arguments.
 
     Raises:
         InputError: An option has no value, or a wrong one.
@@ -142,8 +148,10 @@ def _explain(error: Exception, options: Mapping[str, str]) -> int:
     if isinstance(error, CycloptsError):
         command = " ".join(("voxpop", *(error.command_chain or ())))
         text = str(error).rstrip()
-        for each, hint in HINTS.items():
-            if text.startswith((f"Unknown {each}.", f"Unknown {each}?")):
+        for (group, each), hint in HINTS.items():
+            if group in ("", *(error.command_chain or ())) and text.startswith(
+                (f"Unknown {each}.", f"Unknown {each}?")
+            ):
                 text = f"Unknown {each}. {hint}"
         if isinstance(error, UnusedCliTokensError):
             first = next(iter(error.unused_tokens or ()), "")

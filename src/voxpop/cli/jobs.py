@@ -1,6 +1,7 @@
-"""`voxpop run`: a job file contains one command with its options, so that it can be reviewed and signed once.
+"""The command `voxpop run` for job files.
 
-The keys of a job file are the options of the commands: this file has no list of them.
+A job file contains one command with its options, so that it can be reviewed and signed once. The keys of a job file are
+derived from the options of the commands, so this module has no list of keys.
 """
 
 import json
@@ -26,16 +27,16 @@ from voxpop.errors import InputError, on_one_line
 from voxpop.release.registry import MECHANISMS
 
 COMMANDS = tuple(each.command for each in MECHANISMS)
-"""The commands that a job may run: those that read a table and spend a budget."""
+"""The commands that a job may run, which are the commands that read a table and spend a budget."""
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FIXED_SECTIONS = ("mechanism", "budget", "table")
 """Sections without environment variables, because a signature must cover them, except the address of a database."""
 TOP = ("Arguments", "Parameters")
-"""Groups of the command line that are no sections: their keys are at the top of the file."""
+"""Groups of the command line that are not sections, so their keys are at the top of the file."""
 
 
 def schema_of(app: App, command: str) -> dict[str, dict[str, Any]]:
-    """Return the arguments of a command by section and key; the section "" is the top of the file.
+    """Return the arguments of a command by section and key. The section "" is the top of the file.
 
     Args:
         app: The command line.
@@ -56,9 +57,9 @@ class Job:
 
     Attributes:
         path: The file.
-        content: Its keys and values, before environment variables are filled in.
-        command: The command that it runs.
-        schema: See `schema_of`.
+        content: The keys and values of the file, before environment variables are replaced.
+        command: The command of the job.
+        schema: The arguments of the command, as returned by `schema_of`.
     """
 
     def __init__(self, app: App, path: Path, overrides: list[str]) -> None:
@@ -73,7 +74,7 @@ class Job:
 
     @property
     def digest(self) -> str:
-        """The digest of the content: it does not depend on the order of keys, comments or environment variables."""
+        """The digest of the content, which does not depend on comments, environment variables or the order of keys."""
         text = json.dumps(self.content, sort_keys=True, default=str)
         return f"sha256:{sha256(text.encode()).hexdigest()}"
 
@@ -81,7 +82,7 @@ class Job:
         """Return the job as arguments of the command line, with environment variables filled in.
 
         Args:
-            names: The arguments that another command takes; others are left out.
+            names: The arguments of another command, or None. Arguments that this command lacks are omitted.
 
         Raises:
             InputError: A key is unknown, or an environment variable is missing or not permitted.
@@ -163,7 +164,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _override(content: dict[str, Any], text: str) -> None:
-    """Set a key, such as table.user=author. The value is one of TOML, or a string without quotes."""
+    """Set a key, such as table.user=author. The value is a TOML value, or a string without quotes."""
     key, equals, value = text.partition("=")
     *sections, last = key.strip().split(".")
     if not equals or not last or len(sections) > 1:
@@ -205,7 +206,7 @@ def command_for(app: App) -> Callable[..., Any]:
         new: Annotated[bool, Parameter(help="Ask for the settings, and write a new job file.")] = False,
         json: given.Json = False,
     ) -> Any:
-        """Run a job file: one command with its options, which is reviewed and signed once.
+        """Run a job file, which contains one command with its options and is reviewed and signed once.
 
         Example: `voxpop run words.toml --dry-run`
         """
@@ -240,7 +241,7 @@ def sign(
         Path | None, Parameter(name=["--output", "-o"], help="File of the signature; PATH.sig by default.")
     ] = None,
 ) -> None:
-    """Sign a release or a job with an SSH key, by `ssh-keygen -Y sign`. A folder is verified first.
+    """Sign a release or a job with an SSH key by `ssh-keygen -Y sign`. The files of a folder are verified first.
 
     Example: `voxpop sign words --key ~/.ssh/id_ed25519`
     """
@@ -252,7 +253,7 @@ def sign(
 
 
 def show_dry(job: Job, *, as_json: bool) -> None:
-    """Check everything about a job that needs no rows, and print the results."""
+    """Run all checks of a job that need no rows, and print the results."""
     from voxpop.ledger.runs import check_output, free_space
 
     _, bound, _ = job.app.parse_args([job.command, *job.arguments()], exit_on_error=False, print_error=False)
@@ -301,7 +302,10 @@ def show_dry(job: Job, *, as_json: bool) -> None:
 
 
 def _columns(source: list[str] | None, call: given.Call, command: str) -> list[str]:
-    """Return the columns of a source, once the columns of the job are found among them; none if only rows show them."""
+    """Return the columns of a source, after checking that it has the columns of the job.
+
+    If only the rows of the source determine its columns, the list is empty.
+    """
     from voxpop.engine.read import schema_before_reading
 
     found = releasing.opened_source(call.table.source(source), call.run)
@@ -312,7 +316,7 @@ def _columns(source: list[str] | None, call: given.Call, command: str) -> list[s
 
 
 def _planned_job(job: Job) -> tuple[Any, str]:
-    """Return the plan of a job, and its text, by `voxpop plan`."""
+    """Return the plan of a job and its text, as `voxpop plan` computes them."""
     names = {each.name for each in job.app["plan"][job.command].assemble_argument_collection()} - {"--json"}
     arguments = ["plan", job.command, *job.arguments(dict.fromkeys(names))]
     with redirect_stdout(StringIO()) as text:
@@ -321,12 +325,12 @@ def _planned_job(job: Job) -> tuple[Any, str]:
 
 
 def _used(account: Any) -> dict[str, float]:
-    """Return the used part of the budget, for each way to add up."""
+    """Return the used part of the budget for each method of composition."""
     return {way: max(caps.values()) for way, caps in account.used().items()} if account.entries else {}
 
 
 def _room(account: Any, state: str) -> str:
-    """Return the state of an account and of a run in words."""
+    """Return a description of the state of an account and of a run."""
     used = _used(account)
     spent = f"{min(used.values()):.1%} used" if used else "unused"
     runs = {
@@ -353,11 +357,11 @@ QUESTIONS = (
     ("", "output", "Folder to save to", "released"),
     ("ledger", "ledger", "Ledger to charge (empty for none)", ""),
 )
-"""Section, key, text and default of each question of `voxpop run --new`."""
+"""The section, key, text and default of each question of `voxpop run --new`."""
 
 
 def write_new(app: App, path: Path) -> None:
-    """Ask for the settings of a job, and write its file."""
+    """Prompt for the settings of a job, and write the job file."""
     from voxpop.files.folder import write_file
 
     if path.exists():
@@ -381,7 +385,7 @@ def write_new(app: App, path: Path) -> None:
 
 
 def _asked(text: str, default: str | None) -> str:
-    """Return the answer to a question, or its default."""
+    """Prompt for a value, and return the answer or the default."""
     sys.stderr.write(f"{text}{f' [{default}]' if default else ''}: ")
     sys.stderr.flush()
     line = sys.stdin.readline()
@@ -392,7 +396,7 @@ def _asked(text: str, default: str | None) -> str:
 
 
 def _hint(content: dict[str, Any]) -> str:
-    """Return the columns of the source, if it has some to show."""
+    """Return a line with the columns of the source, if they can be listed."""
     found = columns_of([content["source"]])
     return f" ({found})" if found else ""
 
@@ -406,7 +410,7 @@ def _is_number(text: str) -> bool:
 
 
 def _toml(content: dict[str, Any]) -> str:
-    """Return strings, numbers and sections of them as TOML, whose strings are those of JSON."""
+    """Return strings, numbers and sections of them as TOML. Strings have the same syntax in JSON and TOML."""
     top = [f"{key} = {json.dumps(value)}" for key, value in content.items() if not isinstance(value, dict)]
     lines = ["# Run with `voxpop run FILE`; every option of the command can be a key of its section.", *top]
     for name, section in content.items():

@@ -1,4 +1,4 @@
-"""`voxpop ledger`: create data sets with a budget, and show the spent budget."""
+"""The commands of `voxpop ledger`, which create data sets with a budget and show the spent budget."""
 
 from math import inf, isfinite
 from pathlib import Path
@@ -28,7 +28,8 @@ def init(
 ) -> None:
     """Create a data set with the budget of all its releases together, and the file if it does not exist.
 
-    An existing data set is refused. A file that existed and is missing is refused too: restore its newest copy.
+    The command fails if the data set exists already. It also fails if the file existed before and is missing. In this
+    case, restore its newest copy.
 
     Example: `voxpop ledger init team.ledger --dataset posts --epsilon 8 --delta 1e-6`
     """
@@ -89,8 +90,8 @@ def reserve(
 ) -> None:
     """Charge a number of equal releases in advance, with the default settings of their command.
 
-    Later releases of this kind with the same epsilon and delta are paid from the reserve. As the first entry of a data
-    set, more equal releases fit than one after the other.
+    The reserve pays for later releases of this kind with the same epsilon and delta. If it is the first entry of a data
+    set, more equal releases fit in a reserve than in individual charges.
 
     Example: `voxpop ledger reserve team.ledger --dataset posts --for items --times 52 --epsilon 0.5 --delta 1e-8`
     """
@@ -110,12 +111,12 @@ def reserve(
 def _usual(command: str) -> Any:
     """Return the mechanism of a command with its default settings."""
     (place,) = (each.config for each in MECHANISMS if each.command == command)
-    # Every alphabet has the same guarantee.
+    # The guarantee does not depend on the alphabet.
     return load_object(place)(**({"alphabet": ["a"]} if command == "sequences" else {}))
 
 
 def _described(account: "LedgerAccount", command: str | None, delta: float) -> dict[str, Any]:
-    """Return an account for JSON. A used part is None if its cap is 0 and something was charged to it."""
+    """Return an account for JSON. A used part is None if its cap is 0 and a release was charged to it."""
     budget, total = account.budget, account.spent
     return {
         "dataset": account.name,

@@ -1,6 +1,6 @@
-"""The steps that every releasing command runs, in the one order in which a wrong call spends nothing.
+"""The steps of every command that releases a result, ordered so that an invalid call spends no budget.
 
-Results are printed as text for people or as JSON for machines; both are functions of the results only.
+Results are printed as text for people or as JSON for machines. Both are functions of the results only.
 """
 
 import json
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def stage(name: str) -> Iterator[None]:
-    """Print the duration of a stage on a terminal, and nothing elsewhere."""
+    """Print the duration of a stage if the output is a terminal."""
     begun = perf_counter()
     yield
     if sys.stderr.isatty():
@@ -54,17 +54,17 @@ def released_addition(
     """Check the output and the ledger, plan, read, release and save.
 
     Args:
-        kind: the kind of result.
-        folder: the folder to save to, or None if the result is only printed.
-        planned: returns the plan.
-        read: returns the data.
-        charge: the ledger that is charged before the release runs.
-        save: writes a result to a new folder.
-        overwrite: whether to replace another result in the folder.
-        reported: whether the report names the data set, so that it may be named without a ledger.
+        kind: The kind of result.
+        folder: The output folder, or None if the result is only printed.
+        planned: A function that returns the plan.
+        read: A function that returns the data.
+        charge: The ledger that is charged before the release runs.
+        save: A function that writes a result to a new folder.
+        overwrite: Whether to replace another result in the folder.
+        reported: Whether the report names the data set, so that the call may name a data set without a ledger.
 
     Returns:
-        The result; of a run that is finished already, the saved result.
+        The result. If the run has already finished, this is the saved result.
     """
     from voxpop.ledger.runs import LedgerRun, check_output, keep, publish
 
@@ -103,19 +103,19 @@ def released_addition(
 
 
 class Noted:
-    """A run whose charge, end and kept folder become events."""
+    """A run of a ledger that also notes its charge, end and kept folder as events."""
 
     def __init__(self, run: "LedgerRun") -> None:
         self.run = run
 
     def charge(self, guarantee: Guarantee, mechanism: str) -> "Entry":
-        """Charge the release; see `LedgerRun.charge`."""
+        """Charge the release by `LedgerRun.charge`."""
         entry = self.run.charge(guarantee, mechanism)
         note("charged", entry=str(entry), attempt=entry.attempt)
         return entry
 
     def finish(self, entry: "Entry", result: Any) -> None:
-        """Finish the run; see `LedgerRun.finish`."""
+        """Finish the run by `LedgerRun.finish`."""
         note("released")
         try:
             self.run.finish(entry, result)
@@ -150,7 +150,7 @@ def released_to(
     save: Callable[[Any, Path], None] = lambda made, folder: made.save(folder),
     read: Callable[[], Any] | None = None,
 ) -> Any:
-    """Check the call, plan, read, release and save with metadata; return the result."""
+    """Check the call, plan, read, release, save with metadata, and return the result."""
     metadata = result.metadata(call.charge.dataset)
 
     def described(made: Any, folder: Path) -> None:
@@ -162,7 +162,7 @@ def released_to(
 
 
 def reader(source: list[str] | None, table: TableArguments, run: RunArguments) -> Callable[[], Any]:
-    """Return a function that reads the table; the options are checked at once."""
+    """Check the options, and return a function that reads the table."""
     run.check()
     columns = table.columns(source)
     reading = table.reading
@@ -178,7 +178,7 @@ def reader(source: list[str] | None, table: TableArguments, run: RunArguments) -
 
 
 def read_options(run: RunArguments) -> Any:
-    """Return how reading runs."""
+    """Return the options for reading."""
     import voxpop as vp
 
     return vp.ReadOptions(
@@ -191,7 +191,7 @@ def read_options(run: RunArguments) -> Any:
 
 
 def opened_source(source: Any, run: RunArguments) -> Any:
-    """Return the source for `voxpop.read`: the paths or the query, or the rows of paths on Spark."""
+    """Return the source for `voxpop.read`, which is the paths or the query, or a Spark table of the rows of paths."""
     if run.engine == "local":
         return _without_hidden(source) if isinstance(source, list) else source
     if not isinstance(source, list):
@@ -206,7 +206,7 @@ def opened_source(source: Any, run: RunArguments) -> Any:
 
 
 def _without_hidden(source: list[str]) -> list[str]:
-    """Return the paths of a pattern that the shell expanded without hidden and temporary names; see `vp.read`."""
+    """Return the paths without hidden and temporary names, which `vp.read` skips but a shell may include."""
     seen = [path for path in source if not is_hidden(Path(path).name)]
     if not seen or len(seen) == len(source):
         return source
@@ -215,10 +215,10 @@ def _without_hidden(source: list[str]) -> list[str]:
 
 
 def account_of(charge: ChargeArguments, *, reported: bool) -> "LedgerAccount | None":
-    """Return the account of a call, or None.
+    """Return the account of a call, or None without a ledger.
 
     Raises:
-        InputError: if only one of ledger and data set is given, or a seed as well.
+        InputError: If only one of ledger and data set is given, or both are given with a seed.
     """
     if charge.ledger is None and charge.run_id is not None:
         raise InputError("--run-id names an entry of a ledger: add --ledger FILE and --dataset NAME.")
@@ -242,7 +242,7 @@ WIDTH = 96
 
 
 def say(*texts: Any) -> None:
-    """Print each text on a separate line, with escapes for everything that a terminal might obey."""
+    """Print each text on a separate line, with escapes for control characters of terminals."""
     print(*(shown(str(text)) for text in texts), sep="\n")
 
 
@@ -271,7 +271,7 @@ def print_plan(plan: Any, *, as_json: bool) -> Any:
 
 
 def listed_items(release: "Release") -> str:
-    """Return the number of grams and a sample, or the number of users that a release would have needed."""
+    """Return the number of grams and a sample, or the number of users needed if nothing was released."""
     if not len(release):
         return f"{count_text(release)}\n{nothing_released(release.plan)}"
     grams = indented(fill(", ".join(sample(release)), WIDTH, break_long_words=False, break_on_hyphens=False))
@@ -279,12 +279,12 @@ def listed_items(release: "Release") -> str:
 
 
 def place(folder: Path) -> str:
-    """Return where a result was saved."""
+    """Return a line with the folder of a saved result."""
     return f"\nSaved to {folder}. The report is report.html in this folder."
 
 
 def saved(folder: Path, result: "AnyResult", total: "Total | None" = None) -> str:
-    """Return where a result was saved, with its job and ledger entry, and its total if it is given or was charged."""
+    """Return lines with the folder of a result, its job, its ledger entry, and its total if it is given or charged."""
     about = result.metadata
     total = result.total if total is None and about.ledger is not None else total
     stated = "" if total is None else total_text(total)
@@ -313,7 +313,7 @@ def guarantee_record(guarantee: Guarantee) -> dict[str, Any]:
 
 
 def count_text(release: "Release") -> str:
-    """Return the number of grams, and their greatest length if not all have length 1."""
+    """Return the number of grams, and their maximum length if not all have length 1."""
     number = len(release)
     longest = release.grams["length"][number - 1].as_py() if number else 1
     if longest == 1:
@@ -327,7 +327,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def sample(release: "Release") -> list[str]:
-    """Return up to 20 grams, evenly spaced in canonical order; grams that begin with a letter first."""
+    """Return up to 20 grams, evenly spaced in canonical order, starting with grams that begin with a letter."""
     words = [gram for gram in release.each_gram() if gram[0][:1].isalpha()]
     chosen = words_first(release.each_gram()) if len(words) < SAMPLE else words
     number = len(chosen)
@@ -336,9 +336,9 @@ def sample(release: "Release") -> list[str]:
 
 
 def nothing_released(plan: Any) -> str:
-    """Return the number of users that an item would have needed: a function of the plan only."""
+    """Return the number of users that an item would have needed, which depends only on the plan."""
     nothing = "No item was held by enough users. The budget is spent nevertheless."
-    if not hasattr(plan, "budget"):  # the stored plan of a run that was finished before
+    if not hasattr(plan, "budget"):  # the stored plan of a finished run
         return nothing
     needed = "\n".join(filter(None, (_needed_at(plan, times) for times in (1, 2, 4))))
     return (
@@ -361,7 +361,7 @@ def _needed_at(plan: Any, times: int) -> str:
 
 
 def total_text(total: "Total") -> str:
-    """Return the totals of results about the same users."""
+    """Return a text with the totals of results about the same users."""
     covers = "\n  the budget of the ledger, for everything that is charged to it," if total.charged else ""
     texts = [
         f"\nAll results together, if from the same users: {total.adaptive},{covers}",

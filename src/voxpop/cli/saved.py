@@ -1,4 +1,4 @@
-"""Commands on a saved release or model: show, complete, export, count, top and ask."""
+"""The commands show, complete, export, count, top and ask, which use a saved release or model."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stdout
@@ -66,7 +66,7 @@ def show(folder: given.ResultFolder, /, *, first: given.First = 20, json: given.
 
 
 def _additions(folder: Path) -> dict[ResultKind, Any]:
-    """Return the counts and the ranking that are saved to the folder of a release, by kind."""
+    """Return the counts and the ranking in the folder of a release, by kind."""
     return {kind: kind.load(folder) for kind in BESIDE if kind.is_in(folder)}
 
 
@@ -106,7 +106,7 @@ def complete(
     first: given.First = 10,
     json: given.Json = False,
 ) -> None:
-    """Show how released phrases continue a text, longest context first, ranked by counts if some are saved with them.
+    """Show how released phrases continue a text, longest context first. Saved counts, if any, set the rank.
 
     Example: `voxpop complete phrases "thank you for"`
     """
@@ -141,7 +141,7 @@ def explain(
     run: given.RunOptions = given.RunArguments(),
     json: given.Json = False,
 ) -> None:
-    """Explain why an item was released, or may be missing. Uses only the saved release and its plan.
+    """Explain why an item was released, or why it may be missing. Only the saved release and its plan are used.
 
     Example: `voxpop explain words Apt-Get`
     """
@@ -164,33 +164,8 @@ def explain(
 
 
 def _its_count(tally: Any, found: Any) -> dict[str, int]:
-    """Return the released count of an explained item, or nothing if none was released."""
+    """Return the released count of an explained item, or an empty dictionary if the item has no count."""
     return {} if tally is None or not found.released else {"count": tally.of_gram(found.tokens)}
-
-
-def block(
-    folder: given.ResultFolder,
-    /,
-    *,
-    output: given.Output,
-    words: Annotated[
-        Path | None,
-        Parameter(name="--list", help="UTF-8 file with one public word per line, such as names of persons."),
-    ] = None,
-    mentions: Annotated[bool, Parameter(help='Also remove words that contain "@".')] = False,
-    overwrite: given.Overwrite = False,
-) -> None:
-    """Save a release without the items that contain public words, such as names of persons. Costs no budget.
-
-    Example: `voxpop block words --list names.txt --mentions -o clean`
-    """
-    if words is None and not mentions:
-        raise InputError("There is nothing to remove: add --list FILE, --mentions or both.")
-    release = RELEASE.load(folder)
-    clean = release.without(words or (), mentions=mentions)
-    clean.save(output, overwrite=overwrite)
-    gone = len(release) - len(clean)
-    releasing.say(f"Removed {releasing.plural(gone, 'gram')} of {len(release):,}.", releasing.saved(output, clean))
 
 
 def resume(kept: given.ResultFolder, /, *, output: given.Output, overwrite: given.Overwrite = False) -> None:
@@ -211,11 +186,11 @@ Identity = Annotated[str | None, Parameter(help="The identity that must have sig
 
 
 def signed_by(path: Path, signature: Path | None, signers: Path | None, identity: str | None) -> str | None:
-    """Check a signature if one is given, and return who signed.
+    """Check a signature if one is given, and return the identity that signed.
 
     Raises:
-        InputError: Only some of the options are given.
-        ReleaseError: The signature is not one of the identity for these contents.
+        InputError: If only some of the options are given.
+        ReleaseError: If the identity did not sign these contents.
     """
     from voxpop.release.verifying import check_signature
 
@@ -275,10 +250,10 @@ def verify(
 
 
 def _checked(folder: Path) -> str | None:
-    """Return the verdict of `voxpop-check` on the certificates of a folder; None if it is not installed.
+    """Return the verdict of `voxpop-check` on the certificates of a folder, or None if the checker is not installed.
 
     Raises:
-        ReleaseError: The verdict is not that they are proved.
+        ReleaseError: If the certificates are not proved.
     """
     try:
         check = import_module("voxpop_check.__main__").main
@@ -288,7 +263,7 @@ def _checked(folder: Path) -> str | None:
     with redirect_stdout(said):
         code = check([str(folder)])
     if code != 0:
-        # The terms and the reason; numbers of the certificate only.
+        # The terms and the reason contain only numbers of the certificate.
         raise ReleaseError(
             f"{folder}: voxpop-check does not prove the certificates. Do not use this release.\n{said.getvalue()}"
         )
@@ -335,7 +310,7 @@ def count(
     json: given.Json = False,
     call: given.CallOptions = given.Call(),
 ) -> None:
-    """Count, with noise, the users that hold each gram of a saved release.
+    """Count, with noise, the users of each gram of a saved release.
 
     Counts need a budget in addition to that of the release.
 
@@ -359,7 +334,7 @@ def top(
     json: given.Json = False,
     call: given.CallOptions = given.Call(),
 ) -> None:
-    """Release, with noise, the grams of a saved release that most users hold, in order.
+    """Release, with noise, the most frequent grams of a saved release, in descending order of users.
 
     The order needs a budget in addition to that of the release.
 
@@ -379,7 +354,7 @@ def show_count_plan(
     spend: given.SpendOptions = given.SpendArguments(),
     json: given.Json = False,
 ) -> Any:
-    """Show the plan of `voxpop count`: its guarantee and its noise. Reads the saved release only."""
+    """Show the guarantee and the noise of `voxpop count`. Only the saved release is read."""
     return releasing.print_plan(_planned_addition(CountsMechanism(counted_in_full), folder, spend)(), as_json=json)
 
 
@@ -391,7 +366,7 @@ def show_top_plan(
     spend: given.SpendOptions = given.SpendArguments(),
     json: given.Json = False,
 ) -> Any:
-    """Show the plan of `voxpop top`: its guarantee and its noise. Reads the saved release only."""
+    """Show the guarantee and the noise of `voxpop top`. Only the saved release is read."""
     return releasing.print_plan(_planned_addition(TopMechanism(k), folder, spend)(), as_json=json)
 
 
@@ -458,7 +433,7 @@ def _add(
     *,
     overwrite: bool,
 ) -> Any:
-    """Release an addition to the release in `folder`, and save it there if `kept` is this folder."""
+    """Release counts or a ranking of the release in `folder`, and save them there if `kept` is this folder."""
     from voxpop.ledger.runs import save_new
 
     read, beside = releasing.reader(source, call.table, call.run), partial(save_new, folder=folder, overwrite=overwrite)
@@ -479,7 +454,7 @@ def _counted(tally: Any, first: int) -> dict[str, Any]:
 def _print_added(
     addition: Any, folder: Path | None, content: dict[str, Any], lines: list[str], *, as_json: bool
 ) -> None:
-    """Print an addition as lines of text or as one JSON object, with its guarantee together with the release."""
+    """Print counts or a ranking as text or as one JSON object, with the guarantee of both releases together."""
     if as_json:
         content |= {
             **releasing.guarantee_record(addition.guarantee),

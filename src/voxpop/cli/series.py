@@ -47,7 +47,7 @@ def plan(
     spend: given.SpendOptions = given.SpendArguments(),
     json: given.Json = False,
 ) -> Any:
-    """Show the plan of a series: its guarantee, its noise and the users that an item needs. Reads no data.
+    """Show the guarantee and the noise of a series, and the number of users that an item needs. No data is read.
 
     Example: `voxpop series plan --nights 365 --epsilon 3 --delta 1e-6`
     """
@@ -107,7 +107,7 @@ def run(
     key_file: KeyFile = None,
     json: given.Json = False,
 ) -> None:
-    """Add the rows of a night, and print the items that are released since the last one.
+    """Add the rows of a night, and print the items that were released since the previous night.
 
     Example: `voxpop series run state 2026-11-25.parquet --user author --text body --night 30 -o words`
     """
@@ -136,9 +136,14 @@ def show(folder: _SeriesFolder, /, *, key_file: KeyFile = None, json: given.Json
     series = _opened_series(folder, key_file)
     plan, counts, guarantee = series.plan, series.counts, series.guarantee
     if json:
-        released = series.released
-        rows = zip(released["gram"].to_pylist(), released["night"].to_pylist(), strict=True)
-        items: list[Any] = [{"item": gram, "night": night} for gram, night in rows]
+        from voxpop.reading.arrow import joined
+        from voxpop.reading.keys import spelled
+
+        *columns, nights = (joined(each) for each in series.released.columns)
+        texts = zip(*(spelled(each, "item").to_pylist() for each in columns), strict=True)
+        items: list[Any] = [
+            {"item": list(item), "night": night} for item, night in zip(texts, nights.to_pylist(), strict=True)
+        ]
         stated = {"guarantee": guarantee.to_dict(), "total": series.release.total.to_dict()}
         print_json({**stated, "nights": plan.nights, "counts": counts, "items": items})
         return
@@ -156,10 +161,10 @@ def delete(
     *,
     key_file: KeyFile = None,
 ) -> None:
-    """Delete the rows of a user from the state. Names and noisy scores of items stay until the series ends.
+    """Delete the rows of a user from the state. Names and noisy scores of items remain until the series ends.
 
-    The id may be a whole number or a string. Dates and other types have their printed form, such as 2026-11-22;
-    several columns of users are joined by bars. Write -- before an id that begins with a hyphen.
+    The id may be a whole number or a string. Write dates and other types in their printed form, such as 2026-11-22, and
+    join the values of several columns of users with bars. Write -- before an id that begins with a hyphen.
 
     Example: `voxpop series delete state 4711`
     """
@@ -182,7 +187,7 @@ def _say_total(series: "Series") -> None:
 
 
 def _ids(text: str) -> list[int | str]:
-    """Return the ids that a text may mean: a string, and a whole number in its usual spelling."""
+    """Return the ids that a text may represent. These are the string and, if spelled as usual, the whole number."""
     whole = re.fullmatch("0|-?[1-9][0-9]{0,19}", text) and -(2**63) <= int(text) < 2**64
     return [text, int(text)] if whole else [text]
 

@@ -9,10 +9,11 @@ QUERY, DATABASE_FILES = re.compile(r"\s*(select|with)\s", re.IGNORECASE), (".db"
 
 
 def check_path(path: str) -> None:
-    """Refuse a query or a database that was given as a file.
+    """Raise an error if a file argument is a query or a database.
 
     Raises:
-        InputError: with the options for it; the address may contain a password and is not shown.
+        InputError: If it is one. The message contains the right options but not the address, which may contain a
+            password.
     """
     from voxpop.reading.databases import DATABASE
 
@@ -28,7 +29,7 @@ def check_path(path: str) -> None:
 
 
 def is_event_log(source: Any, *, cases: bool) -> bool:
-    """Return whether the columns of an event log have standard names, so that `voxpop.read` finds them."""
+    """Return whether an event log has columns with standard names, so that `voxpop.read` finds them."""
     from voxpop.engine.read import schema_before_reading
     from voxpop.reading.event_logs import standard_columns
 
@@ -45,7 +46,7 @@ def missing_column(message: str, source: Any) -> InputError:
 
 
 def columns_of(source: Any) -> str:
-    """Return a sentence that lists the columns of a source, or an empty string if it has none to list."""
+    """Return a sentence that lists the columns of a source, or an empty string if they cannot be listed."""
     from voxpop.reading.sources import open_source
     from voxpop.reading.types import Column
     from voxpop.reading.wanted import Request

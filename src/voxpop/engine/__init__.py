@@ -1,1 +1,1 @@
-"""Engines hold the private data and answer mechanisms through one contract: in memory, in files or on Spark."""
+"""Engines store the private data and answer mechanisms through one contract: in memory, in files or on Spark."""

@@ -1,6 +1,6 @@
-"""The private data that users of voxpop hold.
+"""The private data that callers pass to mechanisms.
 
-`CandidateArrays` states which candidates of a length may be voted for. It is public.
+`CandidateArrays` describes which candidates of a length may receive votes. It is public.
 """
 
 from dataclasses import dataclass
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from voxpop.engine.local.exact import Summary
 
 LARGEST_LIST = 10_000
-"""The most tokens that a summary lists."""
+"""Maximum number of tokens that a summary lists."""
 
 
 @final
 class Corpus:
     """Private data, as `voxpop.read` and `voxpop.load_corpus` return it, for `release` of any mechanism.
 
-    It shows nothing of the data: neither tokens nor users, nor their number. Only `summary` does, for the owner of the
-    data.
+    A corpus shows nothing of the data: neither tokens nor users, nor their number. Only `summary` does, for the owner
+    of the data.
     """
 
     __slots__ = ("_engine",)
@@ -44,11 +44,12 @@ class Corpus:
         """Save to a folder, so that texts are tokenized once; `voxpop.load_corpus` maps the folder into memory.
 
         Args:
-            folder: made or replaced. Only its owner may read it, because it contains private data.
+            folder: The folder, which is created or replaced. Only its owner may read it, because it contains private
+                data.
 
         Raises:
-            SourceError: if the folder cannot be written, or contains something else.
-            InputError: if the data is on a Spark cluster.
+            SourceError: If the folder cannot be written, or contains other files.
+            InputError: If the data is on a Spark cluster.
         """
         save: Any = getattr(self._engine, "save", None)
         if save is None:
@@ -61,8 +62,8 @@ class Corpus:
         Do not publish the figures, and do not choose a budget or a mechanism's settings by them.
 
         Args:
-            exact: Whether numbers are exact; by default they are rounded to two digits, and small ones are not shown.
-            frequent: The number of tokens to list: those that most users have. By default no token is shown.
+            exact: Whether numbers are exact. By default they are rounded to two digits, and small ones are not shown.
+            frequent: The number of tokens to list, in decreasing order of users. By default no token is shown.
 
         Returns:
             The kind of data, the tokenizer, and the numbers of users, texts, tokens and tokens per user.
@@ -105,15 +106,15 @@ class Corpus:
 
 
 class CandidateArrays(Protocol):
-    """Which pairs of kept grams may be voted for: public."""
+    """The rule that decides which pairs of kept grams may receive votes. It is public."""
 
     @property
     def need(self) -> Int64s:
-        """By left gram, the least estimate of a partner; a pair is a candidate exactly where it is reached."""
+        """The smallest estimate that makes a partner a candidate, for each left gram."""
 
     @property
     def estimates(self) -> Int64s:
-        """By partner: a kept gram of the same length, or where `single` a kept token."""
+        """The estimate of each partner, which is a kept gram of the same length or (if `single`) a kept token."""
 
     @property
     def single(self) -> bool:
@@ -122,19 +123,19 @@ class CandidateArrays(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subset:
-    """The pairs that a rule allows and some further ones, or all that it does not allow.
+    """The pairs that a rule allows, together with some further pairs; or all pairs that it does not allow.
 
     Attributes:
-        rule: which pairs of kept grams it allows.
-        further: int64, rising, names of pairs that belong to it as well; None for those that the rule does not allow.
+        rule: The rule that allows pairs of kept grams.
+        further: int64, names of additional pairs in increasing order; None for the pairs that the rule does not allow.
     """
 
     rule: CandidateArrays
     further: Int64s | None
 
     def holds(self, names: Int64s) -> Bools:
-        """Return which candidates belong to it, by their names."""
+        """Return which of these candidates belong to the subset."""
         table = table_of(np.empty(0, np.int64) if self.further is None else self.further)
         mine = belongs(names, self.rule.need, self.rule.estimates, table).view(np.bool_)
-        # Without further names the rule does not allow them.
+        # If there are no further names, the subset consists of the pairs that the rule rejects.
         return ~mine if self.further is None else mine

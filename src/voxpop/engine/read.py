@@ -1,4 +1,4 @@
-"""Read a table of users and their contents, or only its schema, by the engine that the table requires."""
+"""Read a table of users and their contents, or only its schema, with the engine that the table requires."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -40,45 +40,45 @@ def read(
 ) -> Corpus:
     """Read a table with a column of users and a column of their contents.
 
-    Rows of one user may come in any order and from any number of files.
+    Rows of one user may be in any order and in any number of files.
 
     Args:
-        source: a path, folder or glob of Parquet, Arrow, CSV, TSV, JSON, XES or text files, an address of one (s3://,
+        source: A path, folder or glob of Parquet, Arrow, CSV, TSV, JSON, XES or text files, an address of one (s3://,
             https://), an open file, or a list of paths; a polars, pandas or pyarrow table, or any object with Arrow's
             interfaces; an iterator of tables; rows with field names, such as dictionaries and dataclasses; a dictionary
-            of columns; a cursor; `vp.SQL(query, connection)`; or a Spark DataFrame, which stays on its cluster
-            (docs/guides/spark.md). docs/guides/reading.md has all sources.
-        user: name of the column that identifies the user of a row, or a list of several columns; `user.id` is the
-            field `id` of the column `user`. A row without a user
-            is refused, or left out with `vp.ReadOptions(missing_users="drop")`. Without contents, the source is an
-            event log (XES, OCEL or a table): columns with the standard names of activities and times are read, and
-            without `user` that of cases, so that each case is protected as one user.
-        text: name of a column of texts, which `tokenizer` splits into tokens; null is an empty text.
-        tokens: name of a column of lists of tokens, in order.
-        items: name of a column of unordered items, one in each row or a list; nulls are left out. A list of columns
-            makes one item of their values. Releases return items with the types of these columns.
-        sequence: name of a column of lists in which order matters. With `order`, a column of single events.
-        order: name of a column of times. Each row is then an event, and a user's events in this order are the user's
-            sequence. Events of the same time are in the order of their bytes; null events are left out.
-        session_gap: the longest pause within a sequence, such as "30min", or a number if `order` is a column of
+            of columns; a cursor; `vp.SQL(query, connection)`; or a Spark DataFrame, which remains on its cluster
+            (docs/guides/spark.md). docs/guides/reading.md lists all sources.
+        user: The name of the column that identifies the user of a row, or a list of several columns; `user.id` is the
+            field `id` of the column `user`. A row without a user raises an error, or is skipped with
+            `vp.ReadOptions(missing_users="drop")`. If no column of contents is given, the source is an event log (XES,
+            OCEL or a table). In this case, the columns with the standard names of activities and times are read.
+            Without `user`, the column of cases is read too, so that each case is protected as one user.
+        text: The name of a column of texts, which `tokenizer` splits into tokens; null is an empty text.
+        tokens: The name of a column of lists of tokens, in order.
+        items: The name of a column of unordered items, one item or a list in each row; nulls are skipped. A list of
+            columns combines their values into one item. Releases return items with the types of these columns.
+        sequence: The name of a column of lists in which order matters. With `order`, a column of single events.
+        order: The name of a column of times. Each row is then an event, and a user's events in this order are the
+            user's sequence. Events of the same time are in the order of their bytes; null events are skipped.
+        session_gap: The longest pause within a sequence, such as "30min", or a number if `order` is a column of
             numbers. A longer pause starts a new sequence.
         tokenizer: "words" (the words of Unicode in lower case, without addresses; docs/guides/reading.md),
             "whitespace", "characters", a compiled regular expression, a callable from a list of texts to a list of
             lists of strings, or `vp.Tokenizer` with further options.
-        types: types of columns that the source does not declare, such as {"price": "decimal(12, 2)", "at":
-            "timestamp"}. Undeclared values are read as strings, and times as integers or ISO timestamps, whatever the
-            other rows hold (docs/guides/types.md).
-        csv: how CSV files are written, such as `vp.CSV(delimiter=";")`; by default it is detected.
-        options: how reading runs, such as `vp.ReadOptions(memory="2GiB")`.
+        types: The types of columns that the source does not declare, such as {"price": "decimal(12, 2)", "at":
+            "timestamp"}. Undeclared values are read as strings, and times as integers or ISO timestamps, regardless
+            of the values in other rows (docs/guides/types.md).
+        csv: The dialect of CSV files, such as `vp.CSV(delimiter=";")`; by default it is detected.
+        options: Options for reading, such as `vp.ReadOptions(memory="2GiB")`.
 
     Returns:
         The private data, for `release` of any mechanism.
 
     Raises:
-        InputError: if not exactly one of text, tokens, items and sequence is given, or arguments do not fit the source.
-        SourceError: if the source is missing or broken, a row has no user, or a value does not fit its type. A table
-            without rows is no error.
-        ColumnError: if a column is missing or of a type that does not fit.
+        InputError: If not exactly one of text, tokens, items and sequence is given, or arguments do not fit the source.
+        SourceError: If the source is missing or broken, a row has no user, or a value does not fit its type. A table
+            without rows is not an error.
+        ColumnError: If a column is missing or its type does not fit.
 
     Example:
         >>> import polars as pl
@@ -116,14 +116,14 @@ def event_columns(
     """Return the columns of users, activities and times of an event log, by their standard names.
 
     Args:
-        source: see `read`.
-        user: the caller's; None for cases.
-        csv: see `read`.
-        types: see `read`.
-        progress: whether messages are shown.
+        source: The source, as in `read`.
+        user: The user column that the caller named; None for the column of cases.
+        csv: The dialect of CSV files, as in `read`.
+        types: The types of columns, as in `read`.
+        progress: Whether messages are shown.
 
     Raises:
-        InputError: where the source has no schema, or its columns do not have these names.
+        InputError: If the source has no schema, or its columns do not have these names.
     """
     schema = schema_before_reading(source, _checked("csv", csv, CSV), types)
     if schema is None:
@@ -132,7 +132,7 @@ def event_columns(
             "only in a source with a schema, such as a file or a table."
         )
     found = standard_columns(schema, cases=user is None)
-    # These names are standard, so they are no data. The message also shows that no column of texts was named.
+    # These standard names reveal no data. The message also shows that no column of texts was named.
     message = f'Read as an event log: sequence="{found["sequence"]}", order="{found["order"]}".'
     if user is None:
         user = found["user"]
@@ -145,7 +145,7 @@ def event_columns(
 
 
 def read_wanted(source: Any, wanted: Wanted, options: ReadOptions | None, csv: CSV | None) -> Corpus:
-    """Read the wanted columns of a source by the engine that it requires; see `read`."""
+    """Read the given columns of a source with the engine that it requires; see `read`."""
     how, dialect = _checked("options", options, ReadOptions), _checked("csv", csv, CSV)
     if not is_spark(source):
         if how.partitions is not None:
@@ -180,8 +180,8 @@ def declared_schema(
     """Return the type of each column, in order; see `schema_before_reading`.
 
     Raises:
-        InputError: if the source has no schema before it is read.
-        ColumnError: if one of the names is no column, or files have different columns.
+        InputError: If the source has no schema before it is read.
+        ColumnError: If one of the names is not a column, or files have different columns.
     """
     found = schema_before_reading(source, csv, types, named)
     if found is None:
@@ -198,13 +198,13 @@ def schema_before_reading(
     """Return the type of each column, in order; None if only the rows of the source show its columns.
 
     Args:
-        source: files of Parquet, Arrow or CSV, a table in memory, or a Spark DataFrame.
-        csv: how CSV files are written.
-        types: types that the source does not declare.
-        named: names that must be columns. The first row of CSV may be data if it does not contain them.
+        source: Files of Parquet, Arrow or CSV, a table in memory, or a Spark DataFrame.
+        csv: The dialect of CSV files.
+        types: The types that the source does not declare.
+        named: Names that must be columns. If the first row of CSV does not contain them, it may be data.
 
     Raises:
-        ColumnError: if one of the names is no column, or files have different columns.
+        ColumnError: If one of the names is not a column, or files have different columns.
     """
     dialect = csv or CSV()
     with withheld():
@@ -212,7 +212,7 @@ def schema_before_reading(
     if found is None:
         return None
     is_csv = any(dialect.given or is_csv_file(file) for file in local_files(source, other=dialect.given))
-    # A field of a struct, such as user.id, is found when it is read.
+    # A field of a struct, such as user.id, is looked up later, during reading.
     whole = [name for name in named if name in found or name.partition(".")[0] not in found]
     check_columns(whole, list(found), "the table", declared=not is_csv, hint=FIRST_ROW if is_csv else "")
     return {**found, **{name: type_named(kind) for name, kind in declared_types(types, found).items()}}

@@ -1,7 +1,7 @@
-"""Releases in the forms that other software reads: tables, SQL, files and objects of other libraries.
+"""Exports of releases as tables, SQL, files and objects of other libraries.
 
-A release is public, so everything that is made from it costs no budget. Functions that need a library import it when
-they are called.
+A release is public, so the exports cost no budget. Functions that need an optional library import it when they are
+called.
 """
 
 from voxpop.exports.files import EXPORTS, Export, write

@@ -1,4 +1,4 @@
-"""Files that other software reads: the registry of formats, and `write`."""
+"""The registry of the file formats that other software reads, and `write`."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ import pyarrow as pa
 from voxpop.errors import InputError
 from voxpop.exports.libraries import entity_patterns, joined_grams, to_subword_tokenizer, to_tokenizer
 from voxpop.exports.records import checklist, registry_record
-from voxpop.exports.sql import released_items, to_sql
+from voxpop.exports.sql import to_sql
 from voxpop.files.folder import write_file
 from voxpop.privacy.budget import check_choice
 from voxpop.reading.choices import Format, Subwords, TextTokenizer
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from voxpop.release.result import Result
 
 SIGNS = r"[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]"
-"""The first characters of formulas: ASCII, full-width and small forms."""
+"""The ASCII, full-width and small forms of the first characters of formulas."""
 _SKIPPED = r"[\s\"\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
-"""Characters that a spreadsheet may remove or not show before it: spaces, quotes and characters without a width."""
+"""Characters before the sign that a spreadsheet may remove or hide, which are spaces, quotes and zero-width
+characters."""
 FORMULA = re.compile(rf"(?:'|{_SKIPPED})*{SIGNS}|'*[\t\r\n]")
 INNER = re.compile(rf"([;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029])({_SKIPPED})('*{SIGNS})")
 CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f-\x9f\u2028\u2029]")
@@ -39,10 +40,10 @@ CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def as_text(release: "Release", _: Any = None) -> bytes:
-    """Return one gram per line, tokens with a space between them.
+    """Return one gram per line, with spaces between tokens.
 
     Raises:
-        InputError: where a token contains a line break or another control character, or two grams give the same line.
+        InputError: If a token contains a line break or another control character, or two grams give the same line.
     """
     lines = joined_grams(release, "a text file")
     if any(map(CONTROL.search, lines)):
@@ -54,7 +55,7 @@ def as_text(release: "Release", _: Any = None) -> bytes:
 
 
 def as_json(release: "Release", _: Any = None) -> bytes:
-    """Return one object: the grams as lists of tokens, the guarantee and the plan."""
+    """Return one object with the grams as lists of tokens, the guarantee and the plan."""
     content = {
         "statement": str(release.guarantee),
         "guarantee": release.guarantee.to_dict(),
@@ -65,20 +66,19 @@ def as_json(release: "Release", _: Any = None) -> bytes:
 
 
 def as_csv(release: "Release | Profile", _: Any = None) -> bytes:
-    """Return the columns gram (tokens with a space between them) and length, then those of keys, with a header.
+    """Return the columns of `Release.to_arrow` with a header; tokens of a gram have spaces between them.
 
-    Of a profile, return the columns column, value and, with counts, users, low and high; joint values are joined by
+    A profile has the columns column and value and, if there are counts, users, low and high. Joint values are joined by
     bars. Spreadsheets run strings that begin like a formula, so such strings get an apostrophe in front; see `guarded`.
-    Strings are quoted, so that spreadsheets that also split at semicolons or tabs find the same cells.
+    Strings are quoted, so spreadsheets that also split at semicolons or tabs find the same cells.
     """
     if isinstance(release, Profile):
         columns: dict[str, list[Any]] = release.to_arrow().to_pydict()
-    else:
+    elif release.keys is None:
         columns = {"gram": joined_grams(release, "a CSV file"), "length": release.grams["length"].to_pylist()}
-        keys = release.keys
-        if keys is not None and keys.columns:
-            table = keys.table(released_items(release))
-            columns |= {name: _cells(table[name]) for name in keys.names}
+    else:
+        table = release.to_arrow()
+        columns = {name: _cells(table[name]) for name in table.column_names}
     sink = io.StringIO(newline="")
     rows = csv.writer(sink, lineterminator="\r\n", quoting=csv.QUOTE_NONNUMERIC)
     rows.writerow([guarded_cell(name) for name in columns])
@@ -88,10 +88,10 @@ def as_csv(release: "Release | Profile", _: Any = None) -> bytes:
 
 
 def guarded_cell(cell: str) -> str:
-    """Return a string that no spreadsheet takes for a formula.
+    """Return a string that no spreadsheet interprets as a formula.
 
     A string that begins with `=`, `+`, `-`, `@`, their full-width forms, a tab or a line break gets an apostrophe in
-    front, also if spaces, quotes or invisible characters precede the sign. Spreadsheets of many countries split rows at
+    front, even if spaces, quotes or invisible characters precede the sign. Spreadsheets of many countries split rows at
     semicolons, and some at tabs, so a sign after one of these or after a line break gets an apostrophe too. A string
     that would then read the same gets one as well. Therefore `unguarded` returns the original string.
 
@@ -115,7 +115,7 @@ def unguarded(cell: str) -> str:
 
 
 def _cells(column: Any) -> list[Any]:
-    """Return the cells of a column: numbers unchanged, all other values as strings."""
+    """Return the cells of a column. Numbers are unchanged, and all other values become strings."""
     plain = pa.chunked_array(column.chunks, column.type).combine_chunks()
     return list(plain.to_pylist() if pa.types.is_integer(plain.type) else spelled(plain, "key").to_pylist())
 
@@ -136,12 +136,12 @@ def as_parquet(release: "Release", _: Any = None) -> bytes:
 
 
 def as_frequencies(tally: "Counts", _: Any = None) -> bytes:
-    """Return one gram per line with its noisy number of users, the largest first, and a tab between them.
+    """Return one gram per line, followed by a tab and its noisy number of users, in descending order of users.
 
     Spelling correctors such as SymSpell read it. Numbers below 1 become 1.
 
     Raises:
-        InputError: where a token contains a line break or another control character, or two grams give the same line.
+        InputError: If a token contains a line break or another control character, or two grams give the same line.
     """
     as_text(tally.grams)  # checks the tokens
     return "".join(f"{' '.join(gram)}\t{max(1, users)}\n" for gram, users in tally.each_gram()).encode()
@@ -151,7 +151,7 @@ class Options(NamedTuple):
     """The options of formats.
 
     Attributes:
-        tokenizer: how texts are tokenized, for "tokenizer".
+        tokenizer: the tokenizer of texts, for "tokenizer".
         dialect: the dialect of "sql".
         size: the maximum number of subwords of "bpe", "wordpiece" and "unigram".
     """

@@ -1,8 +1,8 @@
-"""Objects of scikit-learn and spaCy that count or find released grams; each function needs its library.
+"""Objects of scikit-learn, spaCy and Hugging Face that count or find released grams. Each function needs its library.
 
-Hugging Face tokenizers have released words as their tokens, or subwords trained on noisy counts. The training text of
-subwords is public: each released word about as often as users hold it. The tokenizer therefore has
-the guarantee of the words and the counts together.
+The tokens of a Hugging Face tokenizer are released words, or subwords that are trained on noisy counts. The training
+text of subwords is public, because it contains each released word about as often as its noisy number of users. The
+tokenizer therefore has the guarantee of the words and the counts together.
 """
 
 import re
@@ -43,15 +43,15 @@ def to_count_vectorizer(
     """Return a scikit-learn vectorizer that counts the released grams and needs no fitting.
 
     Args:
-        release: a release of items or grams.
-        tokenizer: the tokenizer that `voxpop.read` was given, or None where documents are lists of tokens.
-        options: further arguments of `CountVectorizer`, such as `binary=True`.
+        release: A release of items or grams.
+        tokenizer: The tokenizer that was passed to `voxpop.read`, or None if documents are lists of tokens.
+        options: Further arguments of `CountVectorizer`, such as `binary=True`.
 
     Returns:
         A vectorizer with one column for each gram, in canonical order.
 
     Raises:
-        InputError: If two grams are the same once their tokens are joined by spaces, or scikit-learn is not installed.
+        InputError: If two grams are identical after joining tokens with spaces, or scikit-learn is not installed.
     """
     text = required("sklearn.feature_extraction.text", "scikit-learn")
     grams = joined_grams(release, "a CountVectorizer")
@@ -76,25 +76,25 @@ def to_phrase_matcher(
     """Return a spaCy matcher that finds the released grams.
 
     Args:
-        release: a release of items or grams.
-        nlp: the pipeline that makes the documents. It tokenizes the patterns too.
-        label: the name of the matches.
-        attribute: the attribute of tokens that is compared: "LOWER" for lower case, "ORTH" for exact spelling.
+        release: A release of items or grams.
+        nlp: The pipeline that creates the documents. It also tokenizes the patterns.
+        label: The name of the matches.
+        attribute: The attribute of tokens to compare, such as "LOWER" for lower case or "ORTH" for exact spelling.
     """
     matcher = required("spacy.matcher", "spacy").PhraseMatcher(nlp.vocab, attr=attribute)
-    # The pipeline tokenizes patterns and documents alike, so that "don't" becomes the same tokens in both.
+    # The pipeline tokenizes patterns in the same way as documents, so that "don't" becomes the same tokens in both.
     matcher.add(label, list(nlp.tokenizer.pipe(gram for gram in _gram_texts(release) if gram.strip())))
     return matcher
 
 
 def entity_patterns(release: "Release", label: str = "released") -> Iterator[dict[str, str]]:
-    """Yield the patterns of a spaCy entity ruler: one object for each gram."""
+    """Yield the patterns of a spaCy entity ruler, one object for each gram."""
     for text in _gram_texts(release):
         yield {"label": label, "pattern": text}
 
 
 def _gram_texts(release: "Release") -> list[str]:
-    """Return the grams as texts, those with an apostrophe also with the slanted one."""
+    """Return the grams as texts. Grams with an apostrophe are also returned with a typographic apostrophe."""
     texts = joined_grams(release, "a spaCy pattern")
     slanted = [text.replace("'", SLANTED) for text in texts if "'" in text]
     return texts + slanted if release.token_source == "words" else texts
@@ -104,11 +104,11 @@ def joined_grams(release: "Release", where: str) -> list[str]:
     """Return every gram as one string, in canonical order, with a space between its tokens.
 
     Args:
-        release: the released phrases.
-        where: the purpose of the strings, in words.
+        release: The released phrases.
+        where: The purpose of the strings, for the error message.
 
     Raises:
-        InputError: where two grams give the same string, such as ("new york",) and ("new", "york").
+        InputError: If two grams have the same string, such as ("new york",) and ("new", "york").
     """
     strings = [" ".join(gram) for gram in release.each_gram()]
     if len(set(strings)) < len(strings):
@@ -132,29 +132,29 @@ def required(module: str, package: str) -> Any:
 
 
 MOST_REPEATED = 1 << 20
-"""Approximate most words in the training text: merges follow from ratios, and longer texts only take longer."""
+"""The approximate maximum number of words in the training text. Merges depend on ratios, so more words do not help."""
 _LARGEST = 1 << 20
 FINAL_SIGMA = r"(?<=\p{L})Σ(?![\p{L}])"
 _LEAST = 512
-"""Above the 256 bytes that a byte-level vocabulary begins with."""
+"""The minimum vocabulary size, which is above the 256 bytes at the start of a byte-level vocabulary."""
 VISIBLE = [letter for letter in string.printable if not letter.isspace()]
 IN_NORMAL_FORM = ("words", "characters")
 GramCounts = Iterable[tuple[tuple[str, ...], int]]
-"""Grams, each with a noisy number of users."""
+"""Grams with their noisy numbers of users."""
 
 
 def to_tokenizer(release: "Release", tokenizer: TextTokenizer | None = "words", unknown: str = "[UNK]") -> "Tokenizer":
-    """Return a Hugging Face tokenizer whose vocabulary is the released single tokens.
+    """Return a Hugging Face tokenizer with the released single tokens as its vocabulary.
 
     Args:
-        release: a release of words.
-        tokenizer: how texts are tokenized: "words", "whitespace", "characters", a compiled regular expression that Rust
-            reads too, or None where texts come as lists (`encode(tokens, is_pretokenized=True)`).
-        unknown: the token for every other word, with id 0.
+        release: A release of words.
+        tokenizer: The tokenizer of texts: "words", "whitespace", "characters", a compiled regular expression that Rust
+            supports too, or None if texts are lists of tokens (`encode(tokens, is_pretokenized=True)`).
+        unknown: The token for every other word, with id 0.
 
     Raises:
-        InputError: If `unknown` is a released token, the tokenizer cannot be part of a file, a dictionary cut some of
-            the words, or the library tokenizers is not installed.
+        InputError: If `unknown` is a released token, the tokenizer cannot be saved to a file, a dictionary segmented
+            some of the words, or the library tokenizers is not installed.
     """
     tokenizers = required("tokenizers", "tokenizers")
     tokens = [gram[0] for gram in release.each_gram() if len(gram) == 1]
@@ -178,7 +178,7 @@ def to_tokenizer(release: "Release", tokenizer: TextTokenizer | None = "words", 
 
 
 def _steps(tokenizer: Any) -> tuple[Any, Any]:
-    """Return the normalizer and the pre-tokenizer, as components of the library, so that the result can be saved."""
+    """Return the normalizer and the pre-tokenizer as components of the library, so that the result can be saved."""
     from tokenizers import Regex, normalizers, pre_tokenizers
 
     split = pre_tokenizers.Split
@@ -205,15 +205,15 @@ def to_subword_tokenizer(
 ) -> "Tokenizer":
     """Train a Hugging Face tokenizer of subwords on the released words and their noisy counts.
 
-    The tokenizer depends on nothing else, has the guarantee `tally.total` and costs no budget. It folds texts to
-    NFC and lower case where the tokenizer of the release did.
+    The tokenizer depends on nothing else, so it has the guarantee `tally.total` and costs no budget. It folds texts to
+    NFC and lower case if the tokenizer of the release did.
 
     Args:
-        tally: the counts of a release of words.
-        model: "bpe" (merged bytes: encodes every text without loss), "wordpiece" (as in BERT) or "unigram" (as in
+        tally: The counts of a release of words.
+        model: "bpe" (merges bytes and encodes every text without loss), "wordpiece" (as in BERT) or "unigram" (as in
             SentencePiece).
-        size: the maximum number of subwords, at least 512.
-        unknown: the token for letters that occur in no released word; "bpe" has none.
+        size: The maximum number of subwords, which must be at least 512.
+        unknown: The token for letters that occur in no released word. The model "bpe" does not use it.
 
     Raises:
         InputError: If the model has another name, `unknown` is a released word, or the library is not installed.
@@ -229,7 +229,8 @@ def to_subword_tokenizer(
         result.normalizer = tokenizers.normalizers.Sequence(_folding(tally.grams.token_source, addresses=True))
     result.train_from_iterator(_text(tally.each_gram()), trainer)
     if model == "bpe":
-        # A word at the start of a text has the same subwords as after a space; the decoder removes that space again.
+        # Prepend a space, so that a word at the start of a text has the same subwords as after a space. The decoder
+        # removes this space.
         prepend, decoders = tokenizers.normalizers.Prepend(" "), tokenizers.decoders
         before = [] if result.normalizer is None else [result.normalizer]
         result.normalizer = tokenizers.normalizers.Sequence([*before, prepend])
@@ -241,14 +242,14 @@ def _folding(reading: str, *, addresses: bool = False) -> list[Any]:
     """Return the normalizers that fold texts as a tokenizer of `voxpop.read` does.
 
     Args:
-        reading: the name of the tokenizer.
-        addresses: whether addresses remain.
+        reading: The name of the tokenizer.
+        addresses: Whether addresses remain.
     """
     from tokenizers import Regex, normalizers
 
     replace = normalizers.Replace
     visible = [replace(Regex(ANY_IGNORED), ""), replace(Regex(USELESS_JOINER), "")]
-    # Python lowers a capital sigma at the end of a word to its final form; the library's own step does not.
+    # Python lowercases a capital sigma at the end of a word to the final form, but the library does not.
     sigma = replace(Regex(FINAL_SIGMA), "ς")
     lower = [normalizers.NFC(), sigma, normalizers.Lowercase(), replace(Regex(DOTTED_I), "i"), normalizers.NFC()]
     without = [replace(Regex(URL), " ")] if reading == "words" and not addresses else []
@@ -257,7 +258,7 @@ def _folding(reading: str, *, addresses: bool = False) -> list[Any]:
 
 
 def _text(counts: GramCounts) -> Iterator[str]:
-    """Yield each released word as often as its noisy count, at least once; large counts are scaled down."""
+    """Yield each released word as often as its noisy count, but at least once. Large counts are scaled down."""
     words = [(gram[0], max(1, users)) for gram, users in counts if len(gram) == 1]
     scale = min(1.0, MOST_REPEATED / max(1, sum(users for _, users in words)))
     for word, users in words:
@@ -270,13 +271,13 @@ def _untrained(model: Subwords, size: int, unknown: str) -> tuple[Any, Any]:
 
     shared: dict[str, Any] = {"vocab_size": size, "show_progress": False}
     letters: dict[str, Any] = {"special_tokens": [unknown], "initial_alphabet": VISIBLE}
-    if model == "bpe":  # merges bytes: every text can be encoded without loss, so nothing is unknown
+    if model == "bpe":  # merges bytes, so every text is encoded without loss and no token is unknown
         parts = models.BPE(), pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
         trainer = trainers.BpeTrainer(**shared, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
     elif model == "wordpiece":  # merges letters within words, as BERT does
         parts = models.WordPiece(unk_token=unknown), pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
         trainer = trainers.WordPieceTrainer(**shared, **letters)
-    else:  # keeps the likeliest pieces of words, as SentencePiece does
+    else:  # keeps the most likely pieces of words, as SentencePiece does
         parts = models.Unigram(), pre_tokenizers.Metaspace(), decoders.Metaspace()
         trainer = trainers.UnigramTrainer(**shared, **letters, unk_token=unknown)
     result = Tokenizer(parts[0])

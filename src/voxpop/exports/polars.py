@@ -1,4 +1,7 @@
-"""A namespace of polars tables: after `import voxpop.exports.polars`, `frame.voxpop.read(user=..., text=...)`."""
+"""A namespace of polars tables, for example for `frame.voxpop.read(user=..., text=...)`.
+
+Importing this module registers the namespace.
+"""
 
 from typing import Any, final
 
@@ -30,13 +33,13 @@ class Voxpop:
         self._table = table
 
     def read(self, **arguments: Any) -> Corpus:
-        """Return the table as private data; see `voxpop.read`."""
+        """Return the table as private data, as `voxpop.read` does."""
         return vp.read(self._table, **arguments)
 
     def filter(self, release: Release, columns: Columns = None) -> Any:
-        """Keep the rows whose key was released; see `voxpop.exports.filter`."""
+        """Keep the rows with a released key, as `voxpop.exports.filter` does."""
         return vp.exports.filter(release, self._table, columns)
 
     def with_other(self, release: Release, columns: Columns = None, other: Any = "other") -> Any:
-        """Give all rows whose key was not released one common key; see `voxpop.exports.with_other`."""
+        """Replace all keys that were not released by one common key, as `voxpop.exports.with_other` does."""
         return vp.exports.with_other(release, self._table, columns, other)

@@ -1,6 +1,6 @@
-"""Documents for the person who signs a release: a record for a public registry, and a checklist.
+"""A record for a public registry and a checklist, for the person who signs a release.
 
-Both are texts in the same folder, filled in from a result and from the operator's statements.
+Both are generated from templates in this folder with the facts of a result and the operator's statements.
 """
 
 import datetime
@@ -31,14 +31,14 @@ def registry_record(result: "Result") -> str:
     the file there as `deployments/NAME.yaml`.
 
     Args:
-        result: any result with a guarantee. State the data set, the purpose and the operator with `with_metadata`.
+        result: Any result with a guarantee. Add the data set, the purpose and the operator by `with_metadata`.
 
     Raises:
         InputError: If the result is not private.
     """
     spent = result.total.adaptive
     delta = spent.delta
-    # Strings of JSON are strings of YAML. Numbers of YAML 1.1 need a point.
+    # A JSON string is also a YAML string, but a number in YAML 1.1 needs a decimal point.
     number = re.sub(r"^(\d+)e", r"\1.0e", repr(delta))
     texts = {
         name: json.dumps(printable([text]), ensure_ascii=False) + (CONFIRM if text == NOT_STATED else "")
@@ -51,10 +51,10 @@ def registry_record(result: "Result") -> str:
 def checklist(result: "Result") -> str:
     """Return a checklist on the topics of NIST SP 800-226, as Markdown.
 
-    Each topic has the facts that follow from the result, and the conditions that only the operator can confirm.
+    Each topic lists the facts that follow from the result, and the conditions that only the operator can confirm.
 
     Args:
-        result: any result with a guarantee.
+        result: Any result with a guarantee.
 
     Raises:
         InputError: If the result is not private.
@@ -63,7 +63,7 @@ def checklist(result: "Result") -> str:
 
 
 def markdown(text: str) -> str:
-    r"""Return a text that Markdown shows unchanged, in one line: no markup, link or HTML begins in it.
+    r"""Return a text on one line that Markdown shows unchanged, without markup, links or HTML.
 
     Example:
         >>> print(markdown("a_b <c> [d](e)"))

@@ -1,4 +1,7 @@
-"""A scikit-learn transformer with a private vocabulary: `from voxpop.exports.sklearn import PrivateVocabulary`."""
+"""A scikit-learn transformer with a private vocabulary.
+
+Import it by `from voxpop.exports.sklearn import PrivateVocabulary`.
+"""
 
 import os
 import warnings
@@ -21,26 +24,26 @@ from voxpop.reading.choices import TextTokenizer
 class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Count the words and phrases of documents that many users share.
 
-    `fit` releases the vocabulary with user-level differential privacy. The counts that `transform` returns are as
-    private as its documents, and so is a model that is trained on them.
+    `fit` releases the vocabulary with user-level differential privacy. The counts that `transform` returns have no
+    guarantee and are as sensitive as its documents, and so is a model that is trained on them.
 
     Args:
-        epsilon: epsilon of the release.
-        delta: delta of the release.
-        max_length: number of tokens of the longest phrases.
-        tokenizer: as for `voxpop.read`.
-        min_users: number of users below which a word is released with a probability of at most 1e-6; only if
-            `max_length` is 1.
-        ledger: the account to charge for every fit; see `voxpop.Ledger`.
-        seed: makes the release reproducible and NOT private; for tests.
+        epsilon: The epsilon of the release.
+        delta: The delta of the release.
+        max_length: The maximum number of tokens per phrase.
+        tokenizer: The tokenizer of `voxpop.read`.
+        min_users: The number of users below which a word is released with a probability of at most 1e-6, or None. Use
+            it only if `max_length` is 1.
+        ledger: The account to charge for every fit, as returned by `voxpop.Ledger`.
+        seed: A seed that makes the release reproducible and NOT private, for tests.
 
     Warns:
-        UserWarning: If copies of one estimator released vocabularies before, as in a model selection. Each fit is a
-            release about the same users, and their budgets add up. Fit one vocabulary first, and select the model on
+        UserWarning: If copies of one estimator have already released vocabularies, as in a model selection. Each fit is
+            a release about the same users, so their budgets add up. Fit one vocabulary first, and select the model on
             its counts.
 
     Attributes:
-        release_: the `voxpop.Release`, with the guarantee.
+        release_: The `voxpop.Release` with its guarantee.
     """
 
     def __init__(
@@ -75,9 +78,9 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Release the vocabulary of documents.
 
         Args:
-            X: texts.
-            y: ignored.
-            users: the user of each text, who is protected with all texts.
+            X: The texts.
+            y: Ignored.
+            users: The user of each text. The guarantee protects each user with all their texts.
 
         Raises:
             InputError: If `users` is missing, or `min_users` is given for phrases.
@@ -130,7 +133,7 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(joined_grams(self.release_, "a vocabulary"), object)
 
     def __sklearn_tags__(self) -> Any:
-        """Return that the input is texts, and that noise differs from run to run."""
+        """Return tags which declare that the input is texts, and that results are random."""
         tags = super().__sklearn_tags__()
         tags.input_tags.string, tags.input_tags.two_d_array = True, False
         tags.non_deterministic = True

@@ -1,11 +1,11 @@
-"""Release keys as SQL in any dialect; sqlglot quotes names and values.
+"""Release keys as SQL in any dialect. The library sqlglot quotes names and values.
 
 Keys contain text that users wrote, which might attempt an injection. Every statement is therefore parsed again in its
-dialect before it is returned, and must contain the same keys and columns.
+dialect before it is returned, and it must contain the same keys and columns.
 
-A statement may become a model of dbt, which renders it as a Jinja template first: text between {{ and }} would run as
-a program, and line breaks would be changed. Strings with such text are therefore concatenated from parts, so that a
-statement contains no beginning of a Jinja expression and rendering it changes nothing.
+A statement may become a model of dbt, which first renders it as a Jinja template. Rendering would run text between {{
+and }} as a program, and would change line breaks. Strings with such text are therefore concatenated from parts, so that
+a statement contains no beginning of a Jinja expression and rendering does not change it.
 """
 
 import re
@@ -28,10 +28,10 @@ Columns = str | Sequence[str] | None
 
 
 def key_names(release: Release, columns: Columns) -> list[str]:
-    """Return the columns that hold keys.
+    """Return the names of the key columns.
 
     Raises:
-        InputError: where neither the call nor the release names them, or there are too few or too many.
+        InputError: If neither the call nor the release names the columns, or their number is wrong.
     """
     ours = [] if release.keys is None else release.keys.names
     names = [columns] if isinstance(columns, str) else list(columns or ours)
@@ -46,7 +46,7 @@ def key_names(release: Release, columns: Columns) -> list[str]:
 
 
 def key_types(release: Release) -> list[pa.DataType]:
-    """Return the type of each column of a key; strings for words."""
+    """Return the type of each column of a key. Words have the type string."""
     columns = release.keys.columns if release.keys is not None else ()
     return [each.type for each in columns] or [pa.string()]
 
@@ -67,14 +67,14 @@ TYPES = {
 
 
 def to_sql(release: Release, dialect: str = "duckdb", form: Form = "where", columns: Columns = None) -> str:
-    """Return SQL that keeps the rows whose key was released; needs sqlglot (`pip install sqlglot`).
+    """Return SQL that keeps the rows with a released key. Needs sqlglot (`pip install sqlglot`).
 
     Args:
-        release: a release of items.
-        dialect: "duckdb", "postgres", "bigquery", "snowflake", "sqlite", "spark" or another one that sqlglot writes.
-        form: "where" for a condition of a WHERE, "select" for a query that returns the keys as a table, to join with or
-            to save as a model of dbt.
-        columns: as for `filter`.
+        release: A release of items.
+        dialect: "duckdb", "postgres", "bigquery", "snowflake", "sqlite", "spark" or another dialect of sqlglot.
+        form: "where" for the condition of a WHERE clause, or "select" for a query that returns the keys as a table, for
+            a join or a model of dbt.
+        columns: The key columns, as in `filter`.
 
     Raises:
         InputError: If the release contains grams, the dialect is unknown, or a key does not fit the dialect.
@@ -105,7 +105,7 @@ def to_sql(release: Release, dialect: str = "duckdb", form: Form = "where", colu
 
 
 TEMPLATE = re.compile(r"\{[{%#]|\r")
-"""The parts of a statement that Jinja changes: the beginnings of its expressions, and carriage returns."""
+"""The parts of a statement that Jinja changes, which are the beginnings of its expressions and carriage returns."""
 RETURN = "13"
 """The code of a carriage return."""
 
@@ -127,7 +127,7 @@ def _string(text: str) -> Any:
 
 
 def _value(text: str, kind: pa.DataType) -> Any:
-    """Return a literal of SQL."""
+    """Return an SQL literal."""
     from sqlglot import exp
 
     name = family(kind)
@@ -154,7 +154,7 @@ def _where(names: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequence[
 
 
 def _select(names: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequence[pa.DataType]) -> Any:
-    """Return a query that gives the keys as a table."""
+    """Return a query that returns the keys as a table."""
     from sqlglot import exp
 
     identifiers = [exp.to_identifier(name, quoted=True) for name in names]
@@ -177,7 +177,7 @@ def _type(kind: pa.DataType) -> str:
 
 
 def _tokens(text: str, kind: pa.DataType) -> list[str]:
-    """Return the tokens of a value for a parser; truth values are SQL keywords, and signs are separate tokens."""
+    """Return the tokens of a value in a parser. Booleans are SQL keywords, and signs are separate tokens."""
     name = family(kind)
     if name == "strings":
         return [RETURN if part == "\r" else part for part in _parts(text) if part]
@@ -185,7 +185,7 @@ def _tokens(text: str, kind: pa.DataType) -> list[str]:
 
 
 def _check_round_trip(text: str, dialect: str, values: Sequence[str], names: Sequence[str]) -> None:
-    """Read the SQL as its dialect does, and find the same keys and columns in it."""
+    """Parse the SQL in its dialect, and check that it contains the same keys and columns."""
     import sqlglot
     from sqlglot.tokens import TokenType
 

@@ -1,12 +1,12 @@
-"""Rows of a table by released keys: keep them, or put all other rows into one group.
+"""Keep the rows of a table with released keys, or put all other rows into one group.
 
-A table of polars, pandas or pyarrow stays one of its kind. Keys are compared as `voxpop.reading.keys` spells them,
-lists are compared as grams, and null is never released. `to_sql` makes a condition for databases, and Spark joins with
-the released keys.
+A polars, pandas or pyarrow table keeps its kind. Keys are compared in the spelling of `voxpop.reading.keys`, lists are
+compared as grams, and null is never released. For databases, `to_sql` writes a condition. Spark joins with the released
+keys.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,17 +22,20 @@ from voxpop.reading.sources import is_spark
 from voxpop.reading.types import Column, array_of_objects
 from voxpop.release.release import Release
 
+if TYPE_CHECKING:
+    from voxpop.release.counts import Addition
+
 
 def filter(release: Release, table: Any, columns: Columns = None) -> Any:
-    """Keep the rows whose key was released.
+    """Keep the rows that have a released key.
 
     The selection of rows reveals nothing beyond the release. Statistics of the remaining groups need a separate budget.
 
     Args:
         release: a release of items or grams.
-        table: a polars table (also lazy), a pandas or pyarrow table, or a Spark DataFrame, which is joined there.
-        columns: the columns of the keys, by default those that the items came from. For words name a column of
-            strings, for grams a column of lists.
+        table: a polars table (also lazy), a pandas or pyarrow table, or a Spark DataFrame, which Spark joins.
+        columns: the columns of the keys. The default is the columns of the release. For words, name a column of
+            strings; for grams, a column of lists.
 
     Returns:
         A table of the same kind, with its rows in their order.
@@ -58,14 +61,14 @@ def filter(release: Release, table: Any, columns: Columns = None) -> Any:
 
 
 def with_other(release: Release, table: Any, columns: Columns = None, other: Any = "other") -> Any:
-    """Give all rows whose key was not released one common key.
+    """Give one common key to all rows without a released key.
 
     Args:
         release: a release of items.
-        table: as for `filter`.
-        columns: as for `filter`, without lists.
-        other: the common key, of the type of the columns: "other" fits strings, None fits all types; a tuple gives one
-            value for each column. Rows without a key get it too.
+        table: a table, as for `filter`.
+        columns: the columns of the keys, as for `filter`, without lists.
+        other: the common key, of the type of the columns. "other" fits strings, and None fits all types. A tuple gives
+            one value for each column. Rows with a null key get the common key too.
 
     Returns:
         A table of the same kind with all rows.
@@ -79,32 +82,33 @@ def with_other(release: Release, table: Any, columns: Columns = None, other: Any
     return _SWAPS[library](table, _MASKS[library](release, table, names), names, others)
 
 
-def to_spark(release: Release, session: Any, columns: Columns = None) -> Any:
-    """Return the released keys as a Spark DataFrame, for joins.
+def to_spark(release: "Release | Addition", session: Any, columns: Columns = None) -> Any:
+    """Return the released keys, or the table of counts or of a ranking, as a Spark DataFrame for joins.
 
-    A left semi join with it keeps the rows whose key was released: `table.join(keys, "shop", "left_semi")`, which is
-    what `filter` does.
+    A left semi join, `table.join(keys, "shop", "left_semi")`, keeps the rows with a released key, as `filter` does.
 
     Args:
-        release: a release of items or grams.
+        release: a release of items or grams, or its counts or its ranking.
         session: the Spark session.
-        columns: names of the columns, by default those that the items came from, "word" for words, and "gram" for
-            grams, a column of lists.
+        columns: names of the columns. The default is the columns of the release, "word" for words, and "gram", a column
+            of lists, for grams.
 
     Returns:
-        A DataFrame with the key columns only.
+        A DataFrame that contains only the key columns, or for counts and rankings the columns of `to_arrow`.
     """
+    table = release.to_arrow()
+    if not isinstance(release, Release):
+        if columns is not None:
+            raise InputError("`columns` names the columns of a release. Rename those of counts in Spark.")
+        return session.createDataFrame(table)
     if release.keys is None:
-        table = pa.table({columns if isinstance(columns, str) else "gram": release.grams["gram"]})
-    elif not release.keys.columns:
-        table = pa.table({columns if isinstance(columns, str) else "word": released_items(release).cast(pa.string())})
-    else:
-        table = release.keys.table(released_items(release)).rename_columns(key_names(release, columns))
-    return session.createDataFrame(table)
+        table = table.select(["gram"])
+    names = key_names(release, columns or table.column_names)
+    return session.createDataFrame(table.rename_columns(names))
 
 
 def _filtered_on_spark(release: Release, table: Any, columns: Columns) -> Any:
-    """Keep the rows of a Spark DataFrame whose key was released; null is never equal to a key."""
+    """Keep the rows of a Spark DataFrame that have a released key. Null is never equal to a key."""
     names = key_names(release, columns)
     check_columns(names, list(table.columns), "the table")
     named: Columns = names[0] if len(names) == 1 else names
@@ -130,18 +134,18 @@ def _library_of(table: Any) -> str:
 
 
 def released_rows(release: Release, keys: Sequence[Any], names: Sequence[str]) -> Any:
-    """Return for each key whether it was released.
+    """Return, for each key, whether it was released.
 
     Args:
         release: the released keys.
         keys: pyarrow arrays, one for each column of a key.
-        names: of the columns, for messages.
+        names: the names of the columns, for messages.
 
     Returns:
-        pyarrow array of truth values; null is not released.
+        A pyarrow array of booleans, which is false for null.
 
     Raises:
-        ColumnError: for keys of another type.
+        ColumnError: If the keys have another type.
     """
     plain = [joined(each) for each in keys]
     kind = plain[0].type
@@ -159,7 +163,7 @@ def released_rows(release: Release, keys: Sequence[Any], names: Sequence[str]) -
 
 
 def check_type(kind: Any, wanted: Any, name: str) -> None:
-    """Refuse to compare values that are spelled alike and are not the same; strings may stand for any type."""
+    """Raise an error if different values could have the same spelling. Strings may represent any type."""
     kind = value_type(kind)
     if pa.types.is_null(kind):
         return
@@ -196,7 +200,7 @@ def _polars_mask(release: Release, table: Any, names: list[str]) -> Any:
 
     def released(keys: pl.Series) -> pl.Series:
         columns = [keys.struct.field(name).to_arrow() for name in names]
-        # A lazy table passes no rows to determine the type.
+        # A lazy table has no rows from which the type could be determined.
         return pl.Series(values=released_rows(release, columns, names) if len(keys) else [], dtype=pl.Boolean)
 
     return pl.struct(names).map_batches(released, return_dtype=pl.Boolean)
@@ -207,16 +211,16 @@ _MASKS = {"pyarrow": _arrow_mask, "pandas": _pandas_mask, "polars": _polars_mask
 
 def _from_pandas(keys: Any, column: str) -> Any:
     if keys.dtype.kind == "f" and bool((keys.isna() | (keys == keys.round())).all()):
-        keys = keys.astype("Int64")  # pandas makes whole numbers with gaps floating
+        keys = keys.astype("Int64")  # pandas stores whole numbers with gaps as floats
     if keys.dtype == object:
-        # Objects declare no type: they are spelled as `voxpop.read` spells them.
+        # Objects declare no type, so they get the spelling of `voxpop.read`.
         lists = any(isinstance(each, list | tuple | np.ndarray) for each in keys)
         return array_of_objects(keys, Column(column, lists=lists), "the table", 0)
     return pa.array(keys, from_pandas=True)
 
 
 def _others(release: Release, names: Sequence[str], other: Any) -> list[Any]:
-    """Return the keys in each column; refuse a key that was itself released."""
+    """Return the common key of each column. Raise an error if the key was itself released."""
     others = list(other) if isinstance(other, tuple) else [other] * len(names)
     if len(others) != len(names):
         raise InputError(f"`other` must be one value or {len(names)} of them, one for each column.")
@@ -265,7 +269,7 @@ _SWAPS = {"pyarrow": _in_arrow, "pandas": _in_pandas, "polars": _in_polars}
 
 
 def _check_fits(other: Any, kind: pa.DataType, name: str) -> None:
-    """Refuse keys that a column cannot hold."""
+    """Raise an error if a column cannot contain the key."""
     kind = value_type(kind)
     try:
         pa.scalar(other, kind)

@@ -1,8 +1,8 @@
-"""Put a whole folder in place, so that a crash at any moment leaves the old one or the new one.
+"""Replace a whole folder, so that a crash at any moment leaves either the old or the new folder.
 
-The files are written and synced in a folder next to the target, `.NAME.voxpop-new-*`, which then takes the target's
-place in one step. Where the system cannot exchange two folders, the old one is temporarily renamed to
-`.NAME.voxpop-old`; readers look there too, and the next write puts things right.
+The files are written and synced in a folder `.NAME.voxpop-new-*` next to the target, which then replaces the target in
+one step. If the system cannot exchange two folders, the old one is temporarily renamed to `.NAME.voxpop-old`. Readers
+also search there, and the next write completes the replacement.
 """
 
 import ctypes
@@ -29,10 +29,10 @@ UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
 
 
 def read_whole(path: Path) -> bytes:
-    """Return the content of a regular file. A pipe, a device or a folder in its place is refused: it might never end.
+    """Return the content of a regular file. A pipe or a device raises an error, because reading it might never end.
 
     Raises:
-        OSError: It is no regular file, or cannot be read.
+        OSError: The path is not a regular file, or the file cannot be read.
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(descriptor, "rb") as file:
@@ -42,10 +42,11 @@ def read_whole(path: Path) -> bytes:
 
 
 def parsed_json(content: bytes) -> Any:
-    """Return the value of JSON that may have been forged.
+    """Return the value of untrusted JSON.
 
     Raises:
-        ValueError: It is no JSON, is nested too deeply, repeats a name, or has a number that is not finite or too long.
+        ValueError: The content is not JSON, is nested too deeply, repeats a name, or has a number that is infinite, NaN
+            or too long.
     """
     try:
         return json.loads(content, object_pairs_hook=_distinct, parse_constant=_refuse, parse_float=_finite)
@@ -75,9 +76,9 @@ def write_file(path: str | PathLike[str], make: Callable[[], bytes], *, overwrit
     """Write one file, completely or not at all.
 
     Args:
-        path: the file.
-        make: returns its content; it is not called where the file may not be written.
-        overwrite: whether to replace an existing file.
+        path: The path of the file.
+        make: A function that returns the content. It is not called if the file must not be written.
+        overwrite: Whether to replace an existing file.
 
     Raises:
         ReleaseError: If the file exists or cannot be written.
@@ -109,13 +110,13 @@ def replace_folder(target: Path, files: Mapping[str, bytes], *, replace: bool = 
     """Make `target` a folder of exactly these files, in one step.
 
     Args:
-        target: absolute path of a folder that is absent, empty or may be replaced.
-        files: contents by file name.
-        replace: whether a folder with files in it is replaced.
+        target: The absolute path of a folder that is absent, empty or may be replaced.
+        files: The contents by file name.
+        replace: Whether to replace a folder that contains files.
 
     Raises:
-        FileExistsError: if it is not, and there is one.
-        OSError: if anything fails; the target is then as it was.
+        FileExistsError: If the folder contains files and `replace` is False.
+        OSError: If any step fails. In this case the target is unchanged.
     """
     replace_folder_by(target, lambda fresh: _write(fresh, files), replace=replace)
 
@@ -124,13 +125,13 @@ def replace_folder_by(target: Path, write: Callable[[Path], None], *, replace: b
     """Make `target` a folder that a function writes, in one step.
 
     Args:
-        target: absolute path of a folder that is absent, empty or may be replaced.
-        write: makes the folder it is given, writes its files and syncs them.
-        replace: whether a folder with files in it is replaced.
+        target: The absolute path of a folder that is absent, empty or may be replaced.
+        write: A function that creates the given folder, writes its files and syncs them.
+        replace: Whether to replace a folder that contains files.
 
     Raises:
-        FileExistsError: if it is not, and there is one.
-        OSError: if anything fails; the target is then as it was.
+        FileExistsError: If the folder contains files and `replace` is False.
+        OSError: If any step fails. In this case the target is unchanged.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     _restore_displaced(target)
@@ -140,7 +141,7 @@ def replace_folder_by(target: Path, write: Callable[[Path], None], *, replace: b
             write(fresh)
             if not replace:
                 with suppress(OSError):
-                    os.rmdir(target)  # which only an empty folder lets happen
+                    os.rmdir(target)  # fails unless the folder is empty
                 if not _take_free_name(fresh, target):
                     raise FileExistsError(errno.EEXIST, "it holds files", str(target))
             elif _take_free_name(fresh, target) or exchange(fresh, target):
@@ -148,12 +149,12 @@ def replace_folder_by(target: Path, write: Callable[[Path], None], *, replace: b
             else:
                 _put_by_turns(fresh, target)
         finally:
-            # After an exchange this is the old folder, after a failure the unfinished one.
+            # After an exchange, this is the old folder. After a failure, it is the unfinished one.
             shutil.rmtree(fresh, ignore_errors=True)
 
 
 def folder_to_read(target: Path) -> Path:
-    """Return where the contents of `target` are, also after a crash in the middle of a replacement."""
+    """Return the folder with the contents of `target`, even after a crash in the middle of a replacement."""
     displaced = _displaced(target)
     return displaced if not target.exists() and displaced.exists() else target
 
@@ -164,7 +165,7 @@ def _displaced(target: Path) -> Path:
 
 
 def fresh_prefix(name: str) -> str:
-    """Return how the names of unfinished folders begin; the next write removes leftovers of crashes."""
+    """Return the prefix of the names of unfinished folders. The next write removes leftovers of crashes."""
     return f".{name}.voxpop-new-"
 
 
@@ -186,12 +187,12 @@ def _take_free_name(fresh: Path, target: Path) -> bool:
     except OSError:
         if not target.exists():
             raise
-        return False  # another writer took the name in between
+        return False  # another writer took the name in the meantime
     return True
 
 
 def _put_by_turns(fresh: Path, target: Path) -> None:
-    """Replace in two steps, where one is not to be had; `folder_to_read` and the next write handle the gap."""
+    """Replace in two steps if one is not possible. `folder_to_read` and the next write handle a crash in between."""
     displaced = _displaced(target)
     os.rename(target, displaced)
     try:
@@ -215,15 +216,15 @@ def _restore_displaced(target: Path) -> None:
 
 @contextmanager
 def _cleared(target: Path) -> Iterator[None]:
-    """Remove leftovers of crashed writers, unless another process is writing here; mark the folder as in use."""
+    """Remove leftovers of crashed writers unless another process is writing here, and mark the folder as in use."""
     try:
         import fcntl
-    except ImportError:  # Windows: leftovers stay, and do no harm
+    except ImportError:  # Windows, where leftovers remain and are harmless
         yield
         return
     descriptor = os.open(target.parent, os.O_RDONLY)
     try:
-        # Never wait: a shell may hold a lock on this folder while it runs this process.
+        # Do not wait, because a shell may have a lock on this folder while it runs this process.
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for entry in os.scandir(target.parent):
@@ -237,12 +238,12 @@ def _cleared(target: Path) -> Iterator[None]:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace a private file in one step, so that a crash leaves the old or the new one; call `sync` afterwards.
+    """Replace a private file in one step, so that a crash leaves the old or the new one. Call `sync` afterwards.
 
-    The caller excludes other writers: new files that a killed one left are removed.
+    The caller must exclude other writers, because new files are removed as leftovers of a killed writer.
 
     Raises:
-        OSError: if it cannot be written; it is unchanged.
+        OSError: If the file cannot be written. In this case the file is unchanged.
     """
     prefix = fresh_prefix(path.name)
     fresh = path.with_name(f"{prefix}{uuid.uuid4().hex}")
@@ -260,7 +261,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Make the names in a folder, or the content of a file, outlive a power cut."""
+    """Sync the names in a folder, or the content of a file, so that they survive a power failure."""
     if os.name == "nt":  # folders cannot be opened there
         return
     descriptor = os.open(path, os.O_RDONLY)
@@ -271,17 +272,17 @@ def sync(path: Path) -> None:
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Let two folders of one file system change places, so that each name always names one of them.
+    """Exchange two folders of one file system in one step, so that each name exists at any time.
 
     Args:
-        first: an existing path.
-        second: another one.
+        first: The path of an existing folder.
+        second: The path of another existing folder.
 
     Returns:
-        True if they did, False if this system or file system cannot do it.
+        True if they were exchanged, False if this system or file system does not support it.
 
     Raises:
-        OSError: if it can, and failed.
+        OSError: If the system supports the exchange, and it failed.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -298,7 +299,7 @@ def exchange(first: Path, second: Path) -> bool:
 
 
 def entries_of(given: object) -> list[Any]:
-    """Return the entries of a public list; the caller checks their types.
+    """Return the entries of a public list. The caller checks their types.
 
     Args:
         given: An iterable, or the path of a text file with one entry per line. Spaces at the ends of lines and empty

@@ -1,8 +1,9 @@
-"""Progress of long stages: a bar of rich on a terminal, a line of IPython in a notebook, lines elsewhere if requested.
+"""Progress of long stages, and the events of a command.
 
-`EventLog` are the steps of a command, for its log and its exit code.
+Progress is a bar of rich on a terminal, a line of IPython in a notebook, and lines elsewhere if requested. It is shown
+to the operator and never part of a release. However, saved notebooks contain it, so counts are rounded.
 
-Progress is shown to the operator and never part of a release. Saved notebooks keep it, so counts are rounded.
+An `EventLog` contains the steps of a command, for its log and its exit code.
 """
 
 import json
@@ -22,7 +23,7 @@ _Thing = TypeVar("_Thing")
 _PATIENCE = 0.5
 """Seconds before a bar is shown."""
 FEW = 100
-"""Smaller counts are not shown."""
+"""The smallest count that is shown."""
 
 
 def track(
@@ -34,15 +35,15 @@ def track(
     *,
     exact: bool = False,
 ) -> Iterator[_Thing]:
-    """Yield things, showing the number of processed rows.
+    """Yield things, and show the number of processed rows.
 
     Args:
-        things: the objects to process.
-        stage: the name of the work.
-        size_of: the number of rows in a thing.
-        shown: whether to show; None means on a terminal or in a notebook.
-        unit: name of a row.
-        exact: whether counts are exact; by default they are rounded.
+        things: The objects to process.
+        stage: The name of the work.
+        size_of: A function that returns the number of rows in a thing.
+        shown: Whether to show progress, or None to show it on a terminal or in a notebook.
+        unit: The plural noun for rows.
+        exact: Whether counts are exact. By default they are rounded.
 
     Yields:
         The things.
@@ -56,7 +57,7 @@ def track(
         for thing in things:
             yield thing
             done += size_of(thing)
-            # Only rows are private; the numbers of rounds and lengths are public.
+            # Only the number of rows is private. The numbers of rounds and lengths are public.
             text = f"{stage}: {rounded(done, exact=exact or unit != 'rows')} {unit}"
             if not (terminal or notebook):
                 sys.stderr.write(f"{text}\n")
@@ -72,7 +73,7 @@ def tell(message: str, shown: bool | None) -> None:
 
 
 def rounded(count: int, *, exact: bool = False) -> str:
-    """Return a private count for a message: of two digits, and none below 100, unless `exact`.
+    """Return a private count for a message, rounded to two digits and not below 100, unless `exact` is True.
 
     Example:
         >>> rounded(7), rounded(12_345), rounded(12_345, exact=True)
@@ -98,7 +99,9 @@ def exactly(exact: bool) -> Iterator[None]:
 
 
 def row_called(number: int) -> str:
-    """Return how a message names a row: the number of rows above it is a private count, and is rounded like others.
+    """Return the description of a row for a message.
+
+    The number of rows above it is a private count, so it is rounded like other counts.
 
     Example:
         >>> row_called(12_345)
@@ -139,7 +142,7 @@ def _in_notebook() -> bool:
 
 
 class EventLog:
-    """The steps of one command: charged, read, saved and others. None contains data or numbers of rows.
+    """The steps of one command, such as charged, read and saved. Events contain no data and no numbers of rows.
 
     Attributes:
         facts: The facts of each event by its name.
@@ -149,7 +152,7 @@ class EventLog:
         """Begin without events.
 
         Args:
-            log: A file to which each event is appended as one line of JSON.
+            log: The file for events, one line of JSON each, or None.
 
         Raises:
             InputError: The file cannot be written.
@@ -172,15 +175,15 @@ class EventLog:
 
 
 EVENT_LOG: ContextVar[EventLog | None] = ContextVar("events", default=None)
-"""The events of the command that runs; None outside of commands."""
+"""The events of the running command, or None outside of commands."""
 
 
 def note(event: str, **facts: Any) -> None:
-    """Add an event to those of the command that runs."""
+    """Add an event to those of the running command."""
     if (events := EVENT_LOG.get()) is not None:
         events.note(event, **facts)
 
 
 def noted() -> dict[str, dict[str, Any]]:
-    """Return the facts of the events of the command that runs, by their names."""
+    """Return the facts of the events of the running command, by the names of the events."""
     return {} if (events := EVENT_LOG.get()) is None else events.facts

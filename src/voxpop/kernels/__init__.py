@@ -1,1 +1,1 @@
-"""Kernels: functions from arrays to arrays, compiled by numba. From voxpop they import only `arrays`."""
+"""Kernels: functions from arrays to arrays, compiled by numba. The only module they import from voxpop is `arrays`."""

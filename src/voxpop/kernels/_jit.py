@@ -1,14 +1,14 @@
-"""The only import of numba: one decorator, so that caching and threading are decided in one place.
+"""The only import of numba, with one decorator, so that caching and threading are decided in one place.
 
 `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python, `NUMBA_BOUNDSCHECK=1` checks every index, and
-`VOXPOP_JIT_CACHE=0` keeps compiled kernels out of `__pycache__` (use it where workers share a read-only install).
-Machine code that is kept goes stale with any file of this folder: numba itself looks at the kernel's own file only, and
-so would miss an edit of a kernel that it calls.
+`VOXPOP_JIT_CACHE=0` keeps compiled kernels out of `__pycache__` (use it if workers share a read-only installation).
+Cached machine code becomes stale if any file of this folder changes. Numba itself checks only the kernel's own file, so
+it would miss an edit of a kernel that this kernel calls.
 
-Any number of processes may read and write the kept machine code, because its files never change. The cache of numba
-replaces an index before the file that the index names, and two writers may give two signatures the same file. Here
-there is no index: the name of a file states its content (a kernel and the types of its arguments; the name of the
-folder states sources, compiler and processor), and a file gets its name when it is complete.
+Any number of processes may read and write the cached machine code, because its files never change. Numba's own cache
+replaces an index before the file that the index names, and two writers may give two signatures the same file. This
+cache has no index. Instead, the name of a file identifies its content: the file name contains a kernel and the types of
+its arguments, and the folder name contains sources, compiler and processor. A file gets its name when it is complete.
 """
 
 import os
@@ -33,23 +33,23 @@ from voxpop.kernels._kept import digest_of_sources, folders, is_ours, is_tempora
 _rebuild: Callable[..., Any] = CompileResult._rebuild
 _dumps: Callable[..., bytes] = dumps
 DIGEST = 16
-"""Bytes of the digest that a file begins with."""
+"""Number of bytes of the digest at the beginning of a file."""
 
 
 class OverloadFiles(NullCache):
     """The cache of one kernel. Its methods for numba are `load_overload` and `save_overload`."""
 
     def __init__(self, kernel: Callable[..., Any], folder: str) -> None:
-        """Keep the code of a kernel in a folder to which no other user can write, since code is loaded from it."""
+        """Cache the code of a kernel in a folder that no other user can write to, because code is loaded from it."""
         self._name = f"{kernel.__module__.rpartition('.')[2]}.{kernel.__qualname__}"
         self._folder = Path(folder)
 
     def path_of(self, types: Any) -> Path:
-        """Return where the code for arguments of these types is."""
+        """Return the path of the code for arguments of these types."""
         return self._folder / f"{self._name}-{blake2b(str(types).encode(), digest_size=12).hexdigest()}"
 
     def load_overload(self, types: Any, target: Any) -> Any:
-        """Return compiled code, or None where it is not there or damaged: then it is compiled."""
+        """Return compiled code; None for a missing or damaged file, which makes numba compile again."""
         with suppress(Exception):
             content = self.path_of(types).read_bytes()
             if _digest(content[DIGEST:]) == content[:DIGEST]:
@@ -58,7 +58,7 @@ class OverloadFiles(NullCache):
         return None
 
     def save_overload(self, types: Any, code: Any) -> None:
-        """Write code aside, then give the file its name; where that cannot be, the next process compiles again."""
+        """Write code to a temporary file and rename it. If this fails, the next process compiles again."""
         with suppress(Exception):
             if code.library.has_dynamic_globals or code.lifted:
                 return
@@ -67,7 +67,7 @@ class OverloadFiles(NullCache):
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file under another name, then give it its own; where that cannot be, leave nothing."""
+    """Write a file under a temporary name, then rename it. If this fails, remove the temporary file."""
     with NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", delete=False) as unfinished:
         aside = Path(unfinished.name)
         try:
@@ -82,7 +82,7 @@ def _digest(content: bytes) -> bytes:
     return blake2b(content, digest_size=DIGEST).digest()
 
 
-# A fork waits until no thread compiles: the child would wait for ever for the lock of such a thread.
+# A fork waits until no thread compiles, because the child would wait for the lock of such a thread forever.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=global_compiler_lock.acquire,
@@ -95,9 +95,9 @@ _FOLDER: list[str] = []
 
 
 def jit(kernel: Kernel) -> Kernel:
-    """Compile `kernel` on first use, without the GIL, without fast-math."""
+    """Compile `kernel` on first use, without the GIL and without fast-math."""
     compiled: Any = numba.njit(nogil=True, error_model="numpy")(kernel)
-    if hasattr(compiled, "enable_caching"):  # else kernels run as plain Python
+    if hasattr(compiled, "enable_caching"):  # otherwise kernels run as plain Python
         if os.environ.get("VOXPOP_JIT_CACHE", "1") != "0":
             _keep_while_sources_last(compiled, kernel)
         elif _FOLDER:
@@ -106,8 +106,8 @@ def jit(kernel: Kernel) -> Kernel:
 
 
 def _keep_while_sources_last(compiled: Any, kernel: Callable[..., Any]) -> None:
-    """Keep machine code in files whose stamp is all of this folder; without a place for them, in a folder of voxpop."""
-    with suppress(RuntimeError, OSError):  # numba finds no folder: a read-only installation without a home
+    """Cache machine code until a file of this folder changes, in numba's folder or otherwise in a folder of voxpop."""
+    with suppress(RuntimeError, OSError):  # numba finds no folder in a read-only installation without a home
         if _has_home() or os.environ.get("NUMBA_CACHE_DIR"):
             compiled.enable_caching()
     index: Any = getattr(compiled._cache, "_cache_file", None)
@@ -120,12 +120,12 @@ def _keep_while_sources_last(compiled: Any, kernel: Callable[..., Any]) -> None:
 
 
 def _has_home() -> bool:
-    """Return whether numba would not take the folder `~` of the working directory for the home of this user."""
+    """Return whether this user has a home. Without one, numba would use the folder `~` of the working directory."""
     return bool(os.environ.get("XDG_CACHE_HOME")) or os.path.expanduser("~") != "~"
 
 
 def _is_trusted(path: Path) -> bool:
-    """Check that no other user can write to a cache, which may be in a home that is shared, such as /tmp."""
+    """Check that no other user can write to a cache, because it may be in a shared home such as /tmp."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     inside = path.parent == Path(__file__).parent or (chosen and path.is_relative_to(os.path.abspath(chosen)))
     return bool(inside) or (is_ours(path) and is_ours(path.parent))
@@ -133,7 +133,7 @@ def _is_trusted(path: Path) -> bool:
 
 @cache
 def _own_folder() -> str | None:
-    """Return the folder for the code of all kernels, None if there is no safe one; print a line if it is temporary."""
+    """Return a safe folder for the code of all kernels; None without one. Print a line for a temporary folder."""
     folder = next(map(str, folders()), None)
     if folder is None or is_temporary(folder):
         place = "by every process again" if folder is None else f"in {folder}"
@@ -145,18 +145,18 @@ def _own_folder() -> str | None:
 
 
 class _Forgiving:
-    """A cache of numba whose files may be damaged or on a full disk: then kernels are compiled again."""
+    """A cache of numba that tolerates damaged files and a full disk by compiling kernels again."""
 
     def __init__(self, cache: Any) -> None:
         self._cache = cache
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_cache":  # while it is copied
+        if name == "_cache":  # while the object is copied
             raise AttributeError(name)
         return getattr(self._cache, name)
 
     def load_overload(self, types: Any, target: Any) -> Any:
-        """Return compiled code, or None if it is not there or damaged."""
+        """Return compiled code; None for a missing or damaged file."""
         with suppress(Exception):
             return self._cache.load_overload(types, target)
         return None
@@ -168,5 +168,5 @@ class _Forgiving:
 
 
 def keep_overloads_in(folder: str | None) -> None:
-    """Keep the machine code of kernels that are imported from now on in files that are written once; None for none."""
+    """Cache the code of kernels that are imported from now on in write-once files. None disables the cache."""
     _FOLDER[:] = [] if folder is None else [folder]

@@ -1,6 +1,6 @@
-"""Folders for compiled kernels that only this user can write to, since machine code is loaded from them.
+"""Folders for compiled kernels that only this user can write to, because machine code is loaded from them.
 
-This module does not import numba: workers of Spark choose a folder before numba is imported.
+This module does not import numba, because workers of Spark choose a folder before numba is imported.
 """
 
 import os
@@ -19,10 +19,10 @@ TEMPORARY = "voxpop-{}"
 
 
 def folders() -> Iterator[Path]:
-    """Yield folders of this user, the best first. Their names are a digest of all that machine code depends on."""
+    """Yield folders of this user, the best first. Their name is a digest of everything that machine code depends on."""
     name, caches = f"kernels-{_digest()}", os.environ.get("XDG_CACHE_HOME")
     homes: tuple[Callable[[], Path], ...] = (
-        lambda: (Path(caches) if caches else Path.home() / ".cache") / "voxpop",  # there is not always a home
+        lambda: (Path(caches) if caches else Path.home() / ".cache") / "voxpop",  # a home does not always exist
         lambda: Path(tempfile.gettempdir()) / TEMPORARY.format(os.geteuid()),
     )
     for home in homes:
@@ -50,7 +50,7 @@ def is_ours(folder: Path) -> bool:
 
 @cache
 def digest_of_sources() -> str:
-    """Return a digest of all kernel files: their bytes, since times and sizes may be the same after an upgrade."""
+    """Return a digest of the bytes of all kernel files, because times and sizes may be the same after an upgrade."""
     digest = blake2b(digest_size=16)
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())

@@ -1,4 +1,4 @@
-"""Names for types of arrays. A docstring's int64 means `Int64s`."""
+"""Names for types of arrays. The int64 in a docstring means `Int64s`."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,10 @@ Uint64s = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 
 Texts = tuple[Bytes, Int64s]
-"""The bytes of strings, one after the other, and where each begins (one more)."""
+"""The concatenated bytes of strings, and where each string begins (one entry more than strings)."""
 
 ONE_CAP = 2**30
-"""Caps are whole multiples of 2^-30: the squares of those that fit into 1 add up exactly in 64 bits."""
+"""Unit of caps, which are multiples of 2^-30, so that 64 bits add up their squares exactly if the sum is at most 1."""
 
 RELEASED, DROPPED, UNDECIDED = 0, 1, 255
-"""States of an item in adaptive rounds. Undecided: 2 to 255, by the weight that it can use; see `ScoreStep`."""
+"""States of an item in adaptive rounds. Undecided items have 2 to 255, by the weight they can use; see `ScoreStep`."""

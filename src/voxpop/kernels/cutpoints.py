@@ -1,9 +1,9 @@
-"""Kernels for the cutpoints that bands of candidates take when each spurious gram has a price.
+"""Kernels for the cutpoints of bands of candidates if each spurious gram has a price.
 
-A band's value at cutpoint i and price c is reached_i - c e p_i: the released grams, less the price of candidates
-without users. Their estimated number is e = (below + 1) / (1 - p_r), where `below` counts those that do not reach
-cutpoint r (Storey 2002). It takes the lowest of its best cutpoints, or none where all values are
-negative, which is written as the number of cutpoints.
+A band's value at cutpoint i and price c is reached_i - c e p_i, which is the number of released grams minus the price
+of candidates without users. Their estimated number is e = (below + 1) / (1 - p_r), where `below` counts the candidates
+that do not reach cutpoint r (Storey 2002). The band takes the lowest of its best cutpoints. If all values are negative,
+it takes no cutpoint, which is written as the number of cutpoints.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from voxpop.kernels.proved import proved
 def _best(reached: Int64s, empty: float, chances: Floats, charge: float) -> int:
     """Return the cutpoint that a band takes at a price."""
     best, most = chances.size, 0.0
-    # From the strictest down, so that of equal ones the lowest stays.
+    # Start at the strictest cutpoint, so that the lowest of several best cutpoints is returned.
     for cutpoint in range(chances.size - 1, -1, -1):
         value = reached[cutpoint] - charge * empty * chances[cutpoint]
         if value >= most:
@@ -29,12 +29,12 @@ def _best(reached: Int64s, empty: float, chances: Floats, charge: float) -> int:
 
 @jit
 def _loosest(reached: Int64s, empty: float, chances: Floats, charge: float) -> int:
-    """Return the lowest level at which one more candidate would be selected; the number of cutpoints for none.
+    """Return the lowest level for which one more candidate would be selected, or the number of cutpoints.
 
-    At level l it adds one to the counts of cutpoints 0 to l, so it is selected if the best value up to l, plus one,
-    is at least that of every stricter cutpoint, and of none.
+    At level l the candidate adds one to the counts of cutpoints 0 to l. Therefore it is selected if the best value up
+    to l, plus one, is at least the value of every stricter cutpoint and at least 0.
     """
-    # The lowest cutpoint whose value, plus one, is at least all values behind it; met from behind.
+    # The lowest cutpoint with a value, plus one, of at least all stricter values. The loop starts at the strictest.
     loosest, beyond = chances.size, 0.0
     for cutpoint in range(chances.size - 1, -1, -1):
         value = reached[cutpoint] - charge * empty * chances[cutpoint]
@@ -51,7 +51,7 @@ def _at_price(reached: Int64s, below: int, each: float, chances: Floats, charge:
     loosest = _loosest(reached, each * below, chances, charge)
     released, spurious = 0.0, each * below * chances[loosest] if loosest < chances.size else 0.0
     if taken < chances.size:
-        # At least as if the cutpoint were given: a small count below r contains little information.
+        # At least the number for a fixed cutpoint, because a small count below r contains little information.
         released, spurious = float(reached[taken]), max(spurious, each * (below + 1) * chances[taken])
     return taken, released, spurious
 
@@ -61,11 +61,11 @@ def at_prices(reached: Int64s, below: Int64s, each: float, chances: Floats, pric
     """Return the cutpoints and released grams of bands at each price, and the spurious grams that they may add.
 
     Args:
-        reached: (bands, cutpoints), candidates that reach each; falling.
-        below: (bands), candidates that do not reach cutpoint r.
-        each: 1 / (1 - p_r), the number of empty candidates for each counted one.
-        chances: (cutpoints), the probability that a candidate without users reaches each; falling.
-        prices: (prices), in released grams for each spurious one; rising.
+        reached: (bands, cutpoints), the number of candidates that reach each cutpoint, in decreasing order.
+        below: (bands), the number of candidates that do not reach cutpoint r.
+        each: 1 / (1 - p_r), the number of empty candidates per counted one.
+        chances: (cutpoints), the probability that a candidate without users reaches each cutpoint, in decreasing order.
+        prices: (prices), in released grams per spurious gram, in increasing order.
 
     Returns:
         Cutpoints int64, released float64 and spurious float64, all (bands, prices).
@@ -93,13 +93,13 @@ def _goes_out(
     released: Floats,
     spurious: Floats,
 ) -> bool:
-    """Return whether a candidate that is now at `level` is selected when the price is chosen anew.
+    """Return whether a candidate that is now at `level` is selected if the price is chosen again.
 
-    Only its band differs, so totals are those of before with this band's part exchanged.
+    Only the candidate's band changes, so the new totals are the old ones with this band's part replaced.
     """
     for at in range(prices.size):
         others = excess[at] - spurious[at] + share * released[at]
-        # At best the band has no spurious grams and releases all: if even that fails, no more work is needed.
+        # In the best case the band releases all its grams without spurious ones. If this fails, skip further work.
         if others - share * changed[0] > 0.0:
             continue
         taken, out, more = _at_price(changed, below, each, chances, prices[at])
@@ -125,34 +125,34 @@ def charges(
 
     Proof: "so its level has the distribution of noise without weight"
 
-    That is its chance if it had no holder and its noise were drawn again: every level that it may get is tried, and
-    everything chosen anew, the lowest price at which `excess` is at most 0, then the cutpoints at that price
-    (docs/privacy/ngrams.md, "Spurious grams").
+    This is the probability for a candidate without users if its noise is drawn again. The function tries every level
+    that the candidate may get. For each level, everything is chosen again: first the lowest price with `excess` at most
+    0, then the cutpoints at that price (docs/privacy/ngrams.md, "Spurious grams").
 
     Args:
-        reached: (bands, cutpoints), as in `at_prices`.
-        sizes: (bands), candidates.
-        reference: r.
-        chances: as in `at_prices`.
-        prices: as in `at_prices`.
-        share: spurious grams allowed for each gram released.
-        excess: (prices), of all bands: spurious grams less those allowed.
-        released: (bands, prices), each band's part.
-        spurious: (bands, prices), the same.
+        reached: (bands, cutpoints), the same array as in `at_prices`.
+        sizes: (bands), the number of candidates.
+        reference: The cutpoint r.
+        chances: The same array as in `at_prices`.
+        prices: The same array as in `at_prices`.
+        share: The number of spurious grams allowed per released gram.
+        excess: (prices), the spurious grams of all bands minus the allowed ones.
+        released: (bands, prices), each band's released grams.
+        spurious: (bands, prices), each band's spurious grams.
 
     Returns:
-        float64 (bands).
+        float64 (bands), the charged spurious grams.
     """
     charged, each = np.zeros(sizes.size), 1.0 / (1.0 - chances[reference])
     changed = np.empty(chances.size, np.int64)
     for band in range(sizes.size):
         below = sizes[band] - reached[band, reference]
-        # Those that reach nothing, and of those at each level below cutpoint r.
+        # Candidates that reach no cutpoint, and then those at each level below cutpoint r.
         for now in range(-1, reference):
             alike = (sizes[band] if now < 0 else reached[band, now]) - reached[band, now + 1]
             if alike == 0:
                 continue
-            # Without one of them; then with it at one level after another.
+            # Remove one of these candidates, then add it back at one level after another.
             changed[:] = reached[band]
             changed[: now + 1] -= 1
             chance = 0.0
@@ -162,7 +162,7 @@ def charges(
                 if _goes_out(
                     changed, left, level, each, chances, prices, share, excess, released[band], spurious[band]
                 ):
-                    # An empty candidate reaches this cutpoint and not the next.
+                    # The probability that an empty candidate reaches this cutpoint and not the next one.
                     chance += chances[level] - (chances[level + 1] if level + 1 < chances.size else 0.0)
             charged[band] += each * alike * chance
     return charged

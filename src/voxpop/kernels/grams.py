@@ -1,7 +1,7 @@
 """The kernel of the paper's gram tree (CAC12) that takes grams as sequences.
 
-Grams are numbered shortest first. `prefix[g]` and `suffix[g]` are the numbers of g without its last and without its
-first symbol, -1 if there is none (or for single symbols).
+Grams are numbered in increasing length. `prefix[g]` and `suffix[g]` are the numbers of g without its last and without
+its first symbol; they are -1 for missing grams and for single symbols.
 """
 
 import numpy as np
@@ -12,23 +12,23 @@ from voxpop.kernels.arrays import Bools, Int32s, Int64s
 
 @jit
 def take_sequences(prefix: Int32s, suffix: Int32s, counts: Int64s, lengths: Int32s, closed: Bools) -> Bools:
-    """Take grams as sequences, longest first, and subtract their parts from the counts.
+    """Take grams as sequences in decreasing length, and subtract their parts from the counts.
 
-    A gram that occurs m times is taken m times if every shorter gram in it is left at least m times for each of its
-    occurrences in it; otherwise not at all.
+    A gram that occurs m times is taken m times if every shorter gram in it has at least m occurrences left for each of
+    its places in the gram. Otherwise it is not taken.
 
     Args:
-        prefix: int32 by gram.
-        suffix: int32 by gram.
+        prefix: int32 by gram, the gram without its last symbol.
+        suffix: int32 by gram, the gram without its first symbol.
         counts: int64 by gram, changed to the remaining counts.
-        lengths: int32 by gram, never falling.
-        closed: whether the gram ends in the end mark; such grams are no sequences.
+        lengths: int32 by gram, in increasing order.
+        closed: Whether the gram ends in the end mark. Such grams are not sequences.
 
     Returns:
-        The grams that were taken; their counts are the numbers of occurrences.
+        The grams that were taken, which occur as often as their counts indicate.
     """
     taken = np.zeros(prefix.size, np.bool_)
-    # A gram of L symbols has L (L + 1) / 2 parts, itself among them.
+    # A gram of L symbols has L (L + 1) / 2 parts, including itself.
     parts = np.empty(lengths.max() * (lengths.max() + 1) // 2 if lengths.size else 0, np.int32)
     for gram in range(prefix.size - 1, -1, -1):
         many = counts[gram]
@@ -39,7 +39,8 @@ def take_sequences(prefix: Int32s, suffix: Int32s, counts: Int64s, lengths: Int3
         begin = 0
         complete = True
         for _ in range(lengths[gram] - 1):
-            # The grams of this length in it: the prefix of the first longer one, and the suffix of each.
+            # The parts of this length: the prefix of the first part that is one longer, and the suffixes of all of
+            # these.
             above = size
             parts[size] = prefix[parts[begin]]
             size += 1
@@ -55,10 +56,10 @@ def take_sequences(prefix: Int32s, suffix: Int32s, counts: Int64s, lengths: Int3
             continue
         lacking = False
         for place in range(1, size):
-            # `many` for each occurrence: a part that comes twice in the gram is taken twice.
+            # A part that occurs twice in the gram is subtracted twice.
             counts[parts[place]] -= many
             lacking = lacking or counts[parts[place]] < 0
-        # All or nothing: restore the counts that were taken.
+        # Restore the counts of all parts if one of them was too small.
         if lacking:
             for place in range(1, size):
                 counts[parts[place]] += many

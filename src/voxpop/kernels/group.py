@@ -1,4 +1,4 @@
-"""Kernels that lay documents out user by user and give ids their final names."""
+"""Kernels that arrange documents by user and give ids their final names."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from voxpop.kernels.arrays import Bytes, Int32s, Int64s
 
 @jit
 def rename(ids: Int32s, names: Int32s, target: Int32s) -> None:
-    """Write `names[id]` for every id, and keep negative ids; `target` may be `ids` itself."""
+    """Write `names[id]` for every id, and keep negative ids. `target` may be `ids` itself."""
     for position in range(ids.size):
         old = ids[position]
         target[position] = names[old] if old >= 0 else old
@@ -16,15 +16,15 @@ def rename(ids: Int32s, names: Int32s, target: Int32s) -> None:
 
 @jit
 def sizes_by_user(codes: Int32s, ends: Int64s, user_start: Int64s) -> None:
-    """Write where each user's tokens start, from the owner of each document and where documents end.
+    """Write where each user's tokens start, computed from the user and the end of each document.
 
     Args:
-        codes: int32 (documents), the user of each.
+        codes: int32 (documents), the user of each document.
         ends: int64 (documents + 1), `ends[d]` to `ends[d + 1]` are the tokens of document d.
-        user_start: int64 (users + 1), zeros; written.
+        user_start: int64 (users + 1), zeros, which are overwritten.
     """
     for document in range(codes.size):
-        # Sizes first, shifted by one; the running sum below turns them into beginnings.
+        # Store sizes first, shifted by one. The running sum below converts them to starts.
         user_start[codes[document] + 1] += ends[document + 1] - ends[document]
     for user in range(1, user_start.size):
         user_start[user] += user_start[user - 1]
@@ -32,12 +32,12 @@ def sizes_by_user(codes: Int32s, ends: Int64s, user_start: Int64s) -> None:
 
 @jit
 def group_items(items: Int32s, codes: Int32s, user_start: Int64s) -> Int32s:
-    """Return the items user by user, in their order, without those below 0.
+    """Return the items grouped by user, in their order, without negative items.
 
     Args:
         items: int32 (rows), an item or -1.
-        codes: int32 (rows), the user of each.
-        user_start: int64 (users + 1), zeros; written: where each user's items start.
+        codes: int32 (rows), the user of each row.
+        user_start: int64 (users + 1), zeros, which are overwritten by the start of each user's items.
     """
     grouped = True
     for row in range(items.size):
@@ -48,7 +48,7 @@ def group_items(items: Int32s, codes: Int32s, user_start: Int64s) -> Int32s:
     if grouped:
         return items
     target = np.empty(user_start[-1], np.int32)
-    # (users,), the next free place of each.
+    # (users,), the next free place of each user.
     free = user_start[:-1].copy()
     for row in range(items.size):
         if items[row] >= 0:
@@ -59,8 +59,8 @@ def group_items(items: Int32s, codes: Int32s, user_start: Int64s) -> Int32s:
 
 @jit
 def gather_documents(tokens: Int32s, codes: Int32s, ends: Int64s, user_start: Int64s, target: Int32s) -> None:
-    """Copy documents user by user, in their order, into `target`."""
-    # (users,), the next free place of each.
+    """Copy documents into `target`, grouped by user, in their order."""
+    # (users,), the next free place of each user.
     free = user_start[:-1].copy()
     for document in range(codes.size):
         user = codes[document]
@@ -73,7 +73,7 @@ def gather_documents(tokens: Int32s, codes: Int32s, ends: Int64s, user_start: In
 
 @jit
 def lay_documents(codes: Int32s, list_start: Int64s, target: Int32s, ends: Int64s) -> None:
-    """Write each list of codes, those below 0 left out, followed by -1, and where it ends."""
+    """Write the nonnegative codes of each list, followed by -1, and where each list ends."""
     out = 0
     for document in range(list_start.size - 1):
         for position in range(list_start[document], list_start[document + 1]):
@@ -95,7 +95,7 @@ def mark_used(ids: Int32s, used: Bytes) -> None:
 
 @jit
 def gather_slices(source: Int32s, starts: Int64s, order: Int64s, target: Int32s) -> None:
-    """Copy the slices `source[starts[j]:starts[j + 1]]` in the order given, one behind the other, into `target`."""
+    """Copy the slices `source[starts[j]:starts[j + 1]]` into `target`, concatenated in the given order."""
     place = 0
     for number in range(order.size):
         for position in range(starts[order[number]], starts[order[number] + 1]):

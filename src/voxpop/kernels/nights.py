@@ -9,11 +9,11 @@ from voxpop.kernels.proved import proved
 
 @jit
 def sort_items(tokens: Int32s, starts: Int64s) -> None:
-    """Sort the items of each user, in place: their order must not depend on the engine that read the rows.
+    """Sort the items of each user in place, because their order must not depend on the engine that read the rows.
 
     Args:
-        tokens: int32, the items of one user after the other.
-        starts: int64 (users + 1).
+        tokens: int32, the items of all users, concatenated.
+        starts: int64 (users + 1), where each user's items begin.
     """
     for user in range(starts.size - 1):
         if starts[user + 1] - starts[user] > 1:
@@ -24,18 +24,18 @@ def sort_items(tokens: Int32s, starts: Int64s) -> None:
 def fresh_items(
     tokens: Int32s, starts: Int64s, places: Int64s, items: Int32s, pool_starts: Int64s, decided: Bytes
 ) -> tuple[Int32s, Int64s]:
-    """Return the distinct items of tonight's users that are neither in their pool nor released.
+    """Return the distinct items of the night's users that are neither in their pool nor released.
 
     Args:
-        tokens: int32, tonight's items of one user after the other; below 0 for none.
-        starts: int64 (tonight's users + 1).
-        places: int64 (tonight's users), the place of each in the pools, or -1 for a new user.
-        items: int32, the pools of all users.
-        pool_starts: int64 (users + 1).
-        decided: uint8 (items), nonzero for items that are released.
+        tokens: int32, the night's items of all its users, concatenated; negative for no item.
+        starts: int64 (users of the night + 1), where each user's items begin.
+        places: int64 (users of the night), the position of each user in the pools, or -1 for a new user.
+        items: int32, the pools of all users, concatenated.
+        pool_starts: int64 (users + 1), where each pool begins.
+        decided: uint8 (items), nonzero for released items.
 
     Returns:
-        The items and where those of each user begin.
+        The items, and where those of each user begin.
     """
     found = np.empty(tokens.size, np.int32)
     ends = np.zeros(starts.size, np.int64)
@@ -60,16 +60,16 @@ def fresh_items(
 def joined_pools(
     old: Int64s, fresh: Int64s, pools: tuple[Int32s, Int64s, Int32s], added: tuple[Int32s, Int64s], night: int
 ) -> tuple[Int32s, Int64s, Int32s]:
-    """Return the pools of all users with tonight's items behind the earlier ones.
+    """Return the pools of all users, with this night's items after the earlier ones.
 
     Proof: "x has at most W novel items, because its pool never has room again"
 
     Args:
-        old: int64 (users), the place of each user in the earlier pools, or -1.
-        fresh: int64 (users), the place in tonight's users, or -1.
-        pools: items, starts, and the night on which each item joined.
-        added: tonight's items and starts.
-        night: its number.
+        old: int64 (users), the position of each user in the earlier pools, or -1.
+        fresh: int64 (users), the position among this night's users, or -1.
+        pools: The items, starts, and the night on which each item joined.
+        added: This night's items and starts.
+        night: The number of this night.
     """
     items, starts, nights = pools
     more, more_starts = added
@@ -94,14 +94,14 @@ def joined_pools(
 
 @jit
 def active_items(items: Int32s, starts: Int64s, nights: Int32s, states: Bytes, since: int) -> tuple[Int32s, Int64s]:
-    """Return the items of each user that get weight: active ones, and resting ones that joined the pool lately.
+    """Return the items of each user that get weight, which are active items and resting ones that joined recently.
 
     Args:
-        items: int32, the pools of all users.
-        starts: int64 (users + 1).
+        items: int32, the pools of all users, concatenated.
+        starts: int64 (users + 1), where each pool begins.
         nights: int32, the night on which each item joined the user's pool.
         states: uint8 (items), 0 for released items, 1 for resting ones, 2 for active ones.
-        since: the first night whose items get weight although they rest.
+        since: The first night that gives weight to its resting items.
     """
     found = np.empty(items.size, np.int32)
     ends = np.zeros(starts.size, np.int64)

@@ -1,8 +1,9 @@
-"""A table that gives distinct keys their numbers, by first appearance.
+"""A table that numbers distinct keys by first appearance.
 
-It is two arrays: `keys`, int64 by number, and `slots`, int32, a power of two of them and at least twice as many as
-keys: the number of the key that lives there, or -1. A key lives in the slot that its hash names, or in the first free
-one behind it (linear probing; the hash is Fibonacci's, the upper half of the key times 2^64 over the golden ratio).
+The table consists of two arrays. `keys` is int64 by number. `slots` is int32, and its size is a power of two and at
+least twice the number of keys; a slot contains the number of a key, or -1. A key is stored in the slot given by its
+hash, or in the next free slot after it (linear probing). The hash is Fibonacci's, the upper half of the key times 2^64
+over the golden ratio.
 """
 
 from typing import Any
@@ -19,9 +20,9 @@ FIRST_SLOTS = 1 << 12
 
 @jit
 def slot_of(key: Any, keys: Int64s, slots: Int32s) -> Any:
-    """Return the slot that holds a key, or the empty one where it belongs."""
+    """Return the slot that contains a key, or the empty slot for it."""
     mask = slots.size - 1
-    # Bits 32 and up of the product: each depends on all lower bits of the key.
+    # Bits 32 and up of the product, because each of these depends on all lower bits of the key.
     slot = np.int64((np.uint64(key) * _SPREAD) >> _HIGH) & mask
     while slots[slot] >= 0 and keys[slots[slot]] != key:
         slot = (slot + 1) & mask
@@ -30,7 +31,7 @@ def slot_of(key: Any, keys: Int64s, slots: Int32s) -> Any:
 
 @jit
 def slots_for(keys: Int64s, found: int, size: int) -> Int32s:
-    """Return a table of `size` slots that holds the first `found` keys."""
+    """Return a table of `size` slots that contains the first `found` keys."""
     slots = np.full(size, -1, np.int32)
     for number in range(found):
         slots[slot_of(keys[number], keys, slots)] = number
@@ -39,7 +40,7 @@ def slots_for(keys: Int64s, found: int, size: int) -> Int32s:
 
 @jit
 def stretched(values: Int64s, size: int) -> Int64s:
-    """Return `size` values: these, and zeros behind them."""
+    """Return these values, followed by zeros, `size` in total."""
     grown = np.zeros(size, np.int64)
     grown[: values.size] = values
     return grown
@@ -47,26 +48,26 @@ def stretched(values: Int64s, size: int) -> Int64s:
 
 @jit
 def roomier(keys: Int64s, counts: Int64s) -> tuple[Int64s, Int64s, Int32s]:
-    """Return a full table with room for four times as many keys and their counts, or the first one."""
-    # Twice as many slots as keys: at most half are taken, so runs of full ones stay short.
+    """Return a copy of a full table with room for four times as many keys and counts, or the first table."""
+    # Twice as many slots as keys. At most half of them are full, so runs of full slots remain short.
     size = max(FIRST_SLOTS // 2, 4 * keys.size)
     return stretched(keys, size), stretched(counts, size), slots_for(keys, keys.size, 2 * size)
 
 
 @jit
 def count_pairs(symbols: Int32s, nodes: Int32s, ahead: int, width: int, numbers: Int32s) -> tuple[Int64s, Int64s]:
-    """Count (node, symbol `ahead` places later) over all positions with a node.
+    """Count (node, symbol `ahead` positions later) over all positions with a node.
 
     Args:
-        symbols: int32.
-        nodes: int32 by position, or -1.
-        ahead: distance from the position to the symbol; 0 for the symbol at the position.
-        width: number of symbols and the end mark.
-        numbers: int32, written: by position with a node the number of its pair. `nodes` itself may be given, for each
-            is read before it is written; or an empty array, where numbers are not wanted.
+        symbols: int32, the symbol at each position.
+        nodes: int32 by position, a node or -1.
+        ahead: The distance from the position to the symbol; 0 for the symbol at the position.
+        width: The number of symbols, including the end mark.
+        numbers: int32, overwritten by the number of each position's pair. `nodes` itself may be passed, because each
+            entry is read before it is written. An empty array disables this output.
 
     Returns:
-        keys (node * width + symbol), by first appearance, and counts.
+        The keys (node * width + symbol), by first appearance, and their counts.
     """
     keys, counts, slots = roomier(np.empty(0, np.int64), np.empty(0, np.int64))
     found = 0
@@ -75,7 +76,7 @@ def count_pairs(symbols: Int32s, nodes: Int32s, ahead: int, width: int, numbers:
             continue
         if found == keys.size:
             keys, counts, slots = roomier(keys, counts)
-        # The pair as one number.
+        # The pair as a single number.
         key = np.int64(nodes[position]) * width + symbols[position + ahead]
         slot = slot_of(key, keys, slots)
         if slots[slot] < 0:

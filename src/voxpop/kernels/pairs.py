@@ -1,7 +1,8 @@
-"""Kernels that number the grams of one length from those of the length before.
+"""Kernels that number the grams of one length from those of the previous length.
 
-A gram of length k+1 is a pair: the gram of length k that starts where it starts, and a partner that ends where it ends.
-Ids are written in place, so nothing grows but the list of distinct pairs.
+A gram of length k+1 is a pair of the gram of length k at the same start and a partner with the same end. Ids are
+written
+in place, so the list of distinct pairs is the only array that grows.
 """
 
 from typing import Any
@@ -17,23 +18,23 @@ _HIGH = np.uint64(64)
 _LOW_HALF = 2**32 - 1
 FIRST_SLOTS_BITS = 12
 PAIRS_AT_ONCE = 64
-"""Names that are looked up together."""
+"""Number of names that are looked up together."""
 _PairTable = tuple[Int64s, Uint32s]
-"""Names by number, and slots, a power of two, at least twice as many: a number + 1, or 0 where the slot is empty."""
+"""Names by number, and slots. The slots are a power of two, at least twice the names; each is a number + 1, or 0."""
 
 
 @jit
 def _first_slot(name: Any, shift: np.uint64) -> Any:
-    """Return the slot where the search for a name begins."""
+    """Return the slot at which the search for a name begins."""
     mixed = np.uint64(name) * _SPREAD
-    # Both halves of a name are to move the slot: upper bits come down here, and a second product spreads them.
+    # Both halves of a name must influence the slot, so this shifts upper bits down, and a second product spreads them.
     mixed ^= mixed >> np.uint64(29)
     return np.int64((mixed * _SPREAD) >> shift)
 
 
 @jit
 def _number_slot(name: Any, first: Any, names: Int64s, table: Uint32s) -> Any:
-    """Return the slot that holds a name's number, or the empty one where it belongs; a slot is a number + 1."""
+    """Return the slot that contains a name's number, or the empty slot for it. A slot is a number + 1."""
     slot = first
     while table[slot] != 0 and names[np.int64(table[slot]) - 1] != name:
         slot = (slot + 1) & (table.size - 1)
@@ -51,7 +52,7 @@ def _shift_of(table: Uint32s) -> np.uint64:
 
 @jit
 def _numbers_of(names: Int64s, count: int, size: int) -> Uint32s:
-    """Return a table of `size` slots, a power of two, that holds the numbers of the first `count` names."""
+    """Return a table of `size` slots, a power of two, that contains the numbers of the first `count` names."""
     table = np.zeros(size, np.uint32)
     shift = _shift_of(table)
     for number in range(count):
@@ -61,7 +62,7 @@ def _numbers_of(names: Int64s, count: int, size: int) -> Uint32s:
 
 @jit
 def _slots_for(count: int) -> int:
-    """Return the number of slots for `count` names: at most half of them are taken."""
+    """Return the number of slots for `count` names, of which at most half are full."""
     size = 1 << FIRST_SLOTS_BITS
     while size < 2 * count:
         size *= 2
@@ -70,14 +71,14 @@ def _slots_for(count: int) -> int:
 
 @jit
 def _number_of(name: Any, table: _PairTable, shift: np.uint64) -> Any:
-    """Return the number of a name, -1 where the table does not hold it."""
+    """Return the number of a name, or -1 for a name that is not in the table."""
     names, slots = table
     return np.int64(slots[_number_slot(name, _first_slot(name, shift), names, slots)]) - 1
 
 
 @jit
 def table_of(names: Int64s) -> _PairTable:
-    """Return a table that finds distinct names, at least 0, by their places."""
+    """Return a table that maps distinct nonnegative names to their positions."""
     return names, _numbers_of(names, names.size, _slots_for(names.size))
 
 
@@ -94,22 +95,22 @@ def number_more_pairs(
     table: Uint32s,
     most: int,
 ) -> tuple[Int64s, int, Uint32s]:
-    """Go on numbering pairs as `number_pairs` does, after those that were met before.
+    """Continue the numbering of `number_pairs` after pairs of earlier ranges.
 
     Args:
-        ids: see `number_pairs`.
-        partners: see there.
-        offset: see there.
-        span: first position, end, and the end of the range in which partners lie.
-        need: see there.
-        estimates: see there.
-        names: int64, the names so far, with room for 2^k of them; the first `count` count.
-        count: int.
-        table: uint32 (2^(k+1)), finds them: 4 bytes a slot, for there may be hundreds of millions of names.
-        most: int, the number of names at which the table stops growing.
+        ids: The same array as in `number_pairs`.
+        partners: The same array as in `number_pairs`.
+        offset: The same number as in `number_pairs`.
+        span: The first position, the end, and the end of the range of partners.
+        need: The same array as in `number_pairs`.
+        estimates: The same array as in `number_pairs`.
+        names: int64, room for 2^k names, of which the first `count` are valid.
+        count: The number of valid names.
+        table: uint32 (2^(k+1)), finds the names. It has 4 bytes per slot, because there may be hundreds of millions.
+        most: The maximum number of names in the table.
 
     Returns:
-        names, their count, or -1 where the table would have had to grow beyond `most`, and the table.
+        The names, their count (-1 if the table would have had to grow beyond `most`), and the table.
     """
     position, end, stop = span
     shift = _shift_of(table)
@@ -121,10 +122,11 @@ def number_more_pairs(
             if count >= most:
                 return names, -1, table
             longer = np.empty(2 * names.size, np.int64)
-            for number in range(count):  # assigning a slice takes seconds to compile
+            for number in range(count):  # numba takes seconds to compile the assignment of a slice
                 longer[number] = names[number]
             names = longer
-            # The old table is given back before there is a new one: both would be the most memory of a release.
+            # Free the old table before allocating the new one, because both together would set the peak memory of a
+            # release.
             table = np.empty(0, np.uint32)
             table = _numbers_of(names, count, 2 * names.size)
             shift -= np.uint64(1)
@@ -135,11 +137,11 @@ def number_more_pairs(
 @jit
 @proved("ngrams.md#proof")
 def _is_candidate(left: Any, right: Any, need: Int64s, estimates: Int64s) -> bool:
-    """Return whether a pair is a candidate: the only test of membership (docs/privacy/ngrams.md, "One predicate").
+    """Return whether a pair is a candidate, by the only test of membership (docs/privacy/ngrams.md, "One predicate").
 
     Proof: "The test at each position, the count and the list all compare with that array"
     """
-    # In whole numbers: here, in the count and in the list.
+    # Integers, here as in the count and in the list.
     return bool(estimates[right] >= need[left])
 
 
@@ -154,7 +156,7 @@ def _gather_pairs(
     places: Int64s,
     block: Int64s,
 ) -> Any:
-    """Write the positions and names of the next pairs, and -1 where a gram begins none.
+    """Write the positions and names of the next pairs, and -1 at positions that begin no pair.
 
     Returns:
         The first position that was not read, and the number of pairs written.
@@ -164,12 +166,12 @@ def _gather_pairs(
     while position < end and held < block.size:
         left = ids[position]
         if left >= 0:
-            # In place: position p + offset is read before it is written, for offset >= 1 and positions rise.
+            # In place, which is possible because position p + offset is read before it is written (offset >= 1).
             right = partners[position + offset] if position + offset < stop else np.int32(-1)
             if right < 0 or not _is_candidate(left, right, need, estimates):
                 ids[position] = -1
             else:
-                # left * 2^32 + partner, below 2^63 as ranks are below 2^31.
+                # left * 2^32 + partner, which is below 2^63 because ranks are below 2^31.
                 places[held], block[held] = position, (np.int64(left) << 32) | np.int64(right)
                 held += 1
         position += 1
@@ -188,14 +190,15 @@ def _number_block(
     table: Uint32s,
     shift: np.uint64,
 ) -> Any:
-    """Write the numbers of the names of a block to their places, as long as there is room for new ones.
+    """Write the numbers of a block's names to their positions, as long as there is room for new names.
 
-    In a large table each look-up is two walks to memory, to a number and to its name. So the first slots of all names
-    are read beforehand, and then the names there. No look-up waits for an earlier one, nor for a branch that depends on
-    its result, so several look-ups run at a time.
+    In a large table each lookup reads memory twice, for a number and for its name. Therefore the kernel first reads the
+    first slots of all names in the block, and then the names of these numbers. No lookup depends on an earlier lookup
+    or
+    on a branch after it, so several lookups run at the same time.
 
     Returns:
-        The first name of the block for which there is no room, or `held` if all have room, and the number of names.
+        The first name of the block without room (or `held` if all names have room), and the number of names.
     """
     slots, seen, met = (
         np.empty(PAIRS_AT_ONCE, np.int64),
@@ -206,7 +209,7 @@ def _number_block(
         slots[place] = _first_slot(block[place], shift)
         seen[place] = table[slots[place]]
     for place in range(first, held):
-        # Of an empty slot it is any name, and not looked at.
+        # For an empty slot this is an arbitrary name, which is ignored.
         met[place] = names[max(seen[place] - 1, 0)]
     for place in range(first, held):
         name, number = block[place], seen[place] - 1
@@ -230,22 +233,22 @@ def number_pairs(
 ) -> tuple[Int64s, int]:
     """Replace the gram at each position by the number of the pair (gram, partner) that starts there, or -1.
 
-    The pair of `a` and `b` is a candidate exactly where `estimates[b] >= need[a]`. Pairs are numbered by first
+    The pair of `a` and `b` is a candidate if and only if `estimates[b] >= need[a]`. Pairs are numbered by first
     appearance within the range.
 
     Args:
-        ids: int32, the gram that starts at each position, -1 for none; changed in place from `begin` to `end`.
-        partners: int32, the partner that starts at each position; it may be `ids` itself.
-        offset: int, at least 1: the partner of position p starts at p + offset.
-        begin: int, first position of the range, the start of a user.
-        end: int, end of the range, the end of a user.
-        need: int64, by left gram.
-        estimates: int64, by partner.
-        most: int, a power of two and at most 2^31, the most names that 32-bit numbers can distinguish.
+        ids: int32, the gram that starts at each position, or -1. Changed in place from `begin` to `end`.
+        partners: int32, the partner that starts at each position. It may be `ids` itself.
+        offset: The distance of the partner, at least 1. The partner of position p starts at p + offset.
+        begin: The first position of the range, which is the start of a user.
+        end: The end of the range, which is the end of a user.
+        need: int64 by left gram, the smallest estimate of a partner.
+        estimates: int64 by partner.
+        most: The maximum number of names, a power of two and at most 2^31, so that 32-bit numbers distinguish them.
 
     Returns:
-        names (int64): `a * 2^32 + b` of every pair, by number; and the number of names that count, or -1 if there are
-        more than `most`.
+        int64, `a * 2^32 + b` of every pair, by number; and the number of valid names, or -1 if there are more than
+        `most`.
     """
     names = np.empty(1 << (FIRST_SLOTS_BITS - 1), np.int64)
     table = np.zeros(1 << FIRST_SLOTS_BITS, np.uint32)
@@ -257,13 +260,13 @@ def number_pairs(
 
 @jit
 def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> Int64s:
-    """Number the names of one more part after the `count` names there are, those already there left out.
+    """Number the names of one more part after the first `count` names, except for names that already have numbers.
 
     Args:
-        parts: int64, the names of the part, distinct.
-        names: int64, the names so far, distinct; the first `count` count.
-        count: int.
-        renamed: int32 (parts), written: the number of each name of the part.
+        parts: int64, the distinct names of the part.
+        names: int64, the distinct names so far, of which the first `count` are valid.
+        count: The number of valid names.
+        renamed: int32 (parts), overwritten by the number of each name of the part.
 
     Returns:
         All names.
@@ -273,7 +276,7 @@ def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> In
         merged[number] = names[number]
     table = _numbers_of(merged, count, _slots_for(merged.size))
     shift = _shift_of(table)
-    # Names that are there already keep their numbers; the others get the next ones, in their order.
+    # Existing names keep their numbers. New names get the next numbers, in their order.
     for number in range(parts.size):
         slot = _number_slot(parts[number], _first_slot(parts[number], shift), merged, table)
         if table[slot] == 0:
@@ -286,7 +289,7 @@ def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> In
 
 @jit
 def find_names(wanted: Int64s, table: _PairTable) -> Int32s:
-    """Return the number of each name, -1 where the table does not hold it."""
+    """Return the number of each name, or -1 for a name that is not in the table."""
     shift = _shift_of(table[1])
     found = np.empty(wanted.size, np.int32)
     for place in range(wanted.size):
@@ -296,11 +299,11 @@ def find_names(wanted: Int64s, table: _PairTable) -> Int32s:
 
 @jit
 def mark_met(names: Int64s, table: _PairTable, met: Bytes) -> None:
-    """Write 1 at the number of each name that the table holds, and nothing else: parts may come side by side.
+    """Write 1 at the number of each name in the table. Nothing else is written, so parts may run in parallel.
 
     Args:
-        names: int64, at least 0.
-        table: of `table_of`.
+        names: int64, nonnegative names.
+        table: The table from `table_of`.
         met: uint8, by number in the table; changed in place.
     """
     shift = _shift_of(table[1])
@@ -312,13 +315,13 @@ def mark_met(names: Int64s, table: _PairTable, met: Bytes) -> None:
 
 @jit
 def belongs(names: Int64s, need: Int64s, estimates: Int64s, further: _PairTable) -> Bytes:
-    """Return 1 for each pair that is allowed, as in `number_pairs`, or that a table holds; else 0.
+    """Return 1 for each pair that is allowed, as in `number_pairs`, or that a table contains; otherwise 0.
 
     Args:
         names: int64, `left * 2^32 + partner`.
-        need: int64, by left gram.
-        estimates: int64, by partner.
-        further: of `table_of`.
+        need: int64 by left gram.
+        estimates: int64 by partner.
+        further: The table of further pairs, from `table_of`.
     """
     shift = _shift_of(further[1])
     found = np.empty(names.size, np.uint8)
@@ -331,21 +334,22 @@ def belongs(names: Int64s, need: Int64s, estimates: Int64s, further: _PairTable)
 
 @jit
 def rename_in_runs(ids: Int32s, user_start: Int64s, first: int, stop: int, renamed: Int32s, starts: Int64s) -> int:
-    """Write `renamed[id]` for every id of some users, in place and closer together.
+    """Write `renamed[id]` for every id of some users, in place, and close gaps.
 
-    Of several adjacent places without an id the first is kept; before a user's first id none is kept. So adjacent ids
-    in the result were adjacent before.
+    A run of positions without an id is reduced to its first position, or removed before a user's first id. Therefore
+    ids
+    that are adjacent in the result were adjacent before.
 
     Args:
-        ids: int32, by position; those of the users are overwritten, from where the first of them begins.
+        ids: int32 by position. The result overwrites it from the start of the first of these users.
         user_start: int64 (users + 1), where each user's positions begin.
-        first: int, the first of the users.
-        stop: int, behind the last of them.
-        renamed: int32, by id; below 0 for those that are forgotten.
-        starts: int64, written from `first` to before `stop`: where each user begins now.
+        first: The first of the users.
+        stop: The end of the users (exclusive).
+        renamed: int32 by id, the new id; negative for removed ids.
+        starts: int64, overwritten from `first` to before `stop` by the new start of each user.
 
     Returns:
-        Where the last of them ends now.
+        The new end of the last of these users.
     """
     end = user_start[first]
     for user in range(first, stop):
@@ -354,7 +358,7 @@ def rename_in_runs(ids: Int32s, user_start: Int64s, first: int, stop: int, renam
         for position in range(user_start[user], user_start[user + 1]):
             old = ids[position]
             new = renamed[old] if old >= 0 else np.int32(-1)
-            # `end` is never behind `position`, so overwritten values have been read.
+            # `end` never exceeds `position`, so overwritten values have already been read.
             ids[end] = new
             end += held or new >= 0
             held = new >= 0
@@ -363,6 +367,6 @@ def rename_in_runs(ids: Int32s, user_start: Int64s, first: int, stop: int, renam
 
 @jit
 def move_down(ids: Int32s, begin: int, end: int, target: int) -> None:
-    """Write the ids of a range to `target` and behind it, which is at or before its beginning."""
+    """Move the ids of a range to `target`, which is at or before the start of the range."""
     for position in range(begin, end):
         ids[target + position - begin] = ids[position]

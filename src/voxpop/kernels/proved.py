@@ -1,4 +1,4 @@
-"""The mark of functions that proofs use. A test compares their code with the stamps of the pages."""
+"""The decorator for functions that proofs use. A test compares their code with the stamps of the pages."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -7,9 +7,9 @@ Code = TypeVar("Code")
 
 
 def proved(section: str) -> Callable[[Code], Code]:
-    """Mark a function whose docstring quotes, after "Proof:", the sentence that a proof needs.
+    """Mark a function. Its docstring quotes, after "Proof:", the sentence that a proof needs.
 
     Args:
-        section: page of docs/privacy and section, such as "adaptive.md#novel-items".
+        section: The page of docs/privacy and the section, such as "adaptive.md#novel-items".
     """
     return lambda code: code

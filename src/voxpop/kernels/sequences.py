@@ -1,10 +1,11 @@
-"""Kernels that cut one sequence per user, count its grams and contexts, and draw from the probabilities that result.
+"""Kernels that cut one sequence per user, count its grams and contexts, and draw sequences from the probabilities.
 
-Symbols are 0 to end - 1, and `end` behind each sequence. `nodes` holds, for each position, the node whose gram starts
-there, or -1. Sequences lie one behind the other: as no node's gram holds `end`, a gram never runs into the next one.
+Symbols are 0 to end - 1, and each sequence is followed by `end`. For each position, `nodes` contains the node of the
+gram that starts there, or -1. Sequences are concatenated. A gram never extends into the next sequence, because no
+node's gram contains `end`.
 
-A step is a position of a symbol or of an end mark; its context of length d is the d symbols before it. The positions
-before the first symbol of a sequence are written `end` too.
+A step is a position of a symbol or of an end mark. Its context of length d is the d symbols before it. The positions
+before the first symbol of a sequence are also denoted by `end`.
 """
 
 from typing import Any
@@ -22,13 +23,13 @@ FIT_ROUNDS = 6
 
 @jit
 def count_documents(tokens: Int32s, user_start: Int64s, names: Int32s, documents: Int64s) -> None:
-    """Count each user's documents that hold at least one symbol.
+    """Count each user's documents that contain at least one symbol.
 
     Args:
-        tokens: int32, -1 after each document.
-        user_start: int64 (users + 1).
-        names: int32 by token, its symbol, or -1.
-        documents: int64 (users), written.
+        tokens: int32, the tokens, with -1 after each document.
+        user_start: int64 (users + 1), where each user's tokens begin.
+        names: int32 by token, the symbol of the token, or -1.
+        documents: int64 (users), overwritten by the counts.
     """
     for user in range(documents.size):
         count = 0
@@ -36,7 +37,7 @@ def count_documents(tokens: Int32s, user_start: Int64s, names: Int32s, documents
         for position in range(user_start[user], user_start[user + 1]):
             token = tokens[position]
             if token < 0:
-                # -1 ends a document; it counts where a symbol was seen since the last one.
+                # -1 ends a document, which counts if it had a symbol.
                 count += held
                 held = False
             elif names[token] >= 0:
@@ -48,19 +49,19 @@ def count_documents(tokens: Int32s, user_start: Int64s, names: Int32s, documents
 def cut_sequences(
     tokens: Int32s, user_start: Int64s, names: Int32s, chosen: Int64s, most: int, end: int, symbols: Int32s
 ) -> int:
-    """Write the first `most` symbols of each user's one sequence, and `end` behind them.
+    """Write the first `most` symbols of each user's one sequence, followed by `end`.
 
     Args:
-        tokens: int32, -1 after each document.
-        user_start: int64 (users + 1).
-        names: int32 by token, its symbol, or -1; tokens without one are left out first.
-        chosen: int64 (users), which of the documents that hold a symbol is the sequence; -1 joins them all.
-        most: most symbols of one user.
-        end: the end mark.
-        symbols: int32, written; room for (most + 1) times the users, or for all tokens and users.
+        tokens: int32, the tokens, with -1 after each document.
+        user_start: int64 (users + 1), where each user's tokens begin.
+        names: int32 by token, the symbol of the token, or -1 for tokens that are removed first.
+        chosen: int64 (users), the index of the sequence among the documents with a symbol; -1 joins all documents.
+        most: The maximum number of symbols per user.
+        end: The end mark.
+        symbols: int32, overwritten; it has room for (most + 1) times the users, or for all tokens and users.
 
     Returns:
-        The number of symbols written; users without symbols leave nothing.
+        The number of symbols written. Nothing is written for users without symbols.
     """
     size = 0
     for user in range(chosen.size):
@@ -72,7 +73,7 @@ def cut_sequences(
             if token < 0:
                 document += held
                 held = False
-                # Behind the chosen document nothing is read.
+                # Nothing after the chosen document is read.
                 if chosen[user] >= 0 and document > chosen[user]:
                     break
             elif names[token] >= 0:
@@ -95,21 +96,21 @@ def count_children(symbols: Int32s, nodes: Int32s, depth: int, width: int) -> tu
     """Count (node, next symbol) over all positions with a node, and number the pairs by first appearance.
 
     Args:
-        symbols: int32.
-        nodes: int32, the node whose gram starts at each position, or -1; overwritten with the number of the pair.
-        depth: length of the nodes' grams.
-        width: number of symbols and the end mark.
+        symbols: int32, the symbol at each position.
+        nodes: int32, the node of the gram that starts at each position, or -1. Overwritten with the number of the pair.
+        depth: The length of the nodes' grams.
+        width: The number of symbols, including the end mark.
 
     Returns:
-        keys (node * width + symbol) and counts, by pair.
+        The keys (node * width + symbol) and counts, by pair.
     """
-    # `nodes` is also the output: the number of the pair replaces the node.
+    # `nodes` is also the output, because the number of the pair replaces the node.
     return count_pairs(symbols, nodes, depth, width, nodes)
 
 
 @jit
 def enter_children(nodes: Int32s, child: Int32s) -> None:
-    """Replace the number of each pair by its node, or -1 where it has none."""
+    """Replace the number of each pair by its node, or by -1 for a pair without a node."""
     for position in range(nodes.size):
         if nodes[position] >= 0:
             nodes[position] = child[nodes[position]]
@@ -117,19 +118,22 @@ def enter_children(nodes: Int32s, child: Int32s) -> None:
 
 @jit
 def open_steps(symbols: Int32s, end: int, most: int, nodes: Int32s) -> None:
-    """Put every step under the root, node 0, but no end mark behind `most` symbols: so a sequence has `most` at most.
+    """Assign the root, node 0, to every step except end marks after `most` symbols.
+
+    Therefore a sequence has at most `most` steps.
 
     Args:
         symbols: int32, each sequence with its end mark.
-        end: the end mark.
-        most: most symbols of a sequence.
-        nodes: int32 by position, written.
+        end: The end mark.
+        most: The maximum number of symbols of a sequence.
+        nodes: int32 by position, overwritten.
     """
     length = 0
     for position in range(symbols.size):
         if symbols[position] == end:
-            # A sequence of `most` symbols has no step for its end: a user has at most `most` steps, the bound for which
-            # the noise is scaled (docs/privacy/sequences.md, "Contexts").
+            # A sequence of `most` symbols has no step for its end. So a user has at most `most` steps, which is the
+            # bound that
+            # determines the noise scale (docs/privacy/sequences.md, "Contexts").
             nodes[position] = 0 if length < most else -1
             length = 0
         else:
@@ -142,12 +146,12 @@ def count_following(symbols: Int32s, nodes: Int32s, width: int) -> tuple[Int64s,
     """Count (node, symbol) over all steps with a node.
 
     Args:
-        symbols: int32.
-        nodes: int32 by position, or -1.
-        width: number of symbols and the end mark.
+        symbols: int32, the symbol at each position.
+        nodes: int32 by position, a node or -1.
+        width: The number of symbols, including the end mark.
 
     Returns:
-        keys (node * width + symbol), by first appearance, and counts.
+        The keys (node * width + symbol), by first appearance, and their counts.
     """
     return count_pairs(symbols, nodes, 0, width, np.empty(0, np.int32))
 
@@ -156,19 +160,19 @@ def count_following(symbols: Int32s, nodes: Int32s, width: int) -> tuple[Int64s,
 def lengthen_contexts(
     symbols: Int32s, nodes: Int32s, depth: int, width: int, keys: Int64s, longer: Int32s, others: Int32s
 ) -> None:
-    """Move each step to the node of its context with one symbol more before it.
+    """Move each step to the node of its context extended by the preceding symbol.
 
     Args:
-        symbols: int32.
-        nodes: int32 by position, of contexts of this depth, or -1; overwritten.
-        depth: length of those contexts.
-        width: number of symbols and the end mark.
-        keys: node * width + the symbol before, distinct.
-        longer: int32 by key, the node that they lead to.
-        others: int32 by node, where a step goes whose symbol before has no key; -1 for nowhere.
+        symbols: int32, the symbol at each position.
+        nodes: int32 by position, nodes of contexts of length `depth`, or -1. Overwritten.
+        depth: The length of those contexts.
+        width: The number of symbols, including the end mark.
+        keys: Distinct keys, node * width + the preceding symbol.
+        longer: int32 by key, the node of the extended context.
+        others: int32 by node, the new node of steps without a key, or -1.
     """
     size = 16
-    # A power of two, at most half full.
+    # The size is a power of two, and at most half of the slots are full.
     while size < 2 * keys.size:
         size *= 2
     slots = slots_for(keys, keys.size, size)
@@ -176,7 +180,9 @@ def lengthen_contexts(
         node = nodes[position]
         if node < 0:
             continue
-        # The symbol right before a context of length `depth`. Another sequence's end mark there means: nothing before.
+        # The symbol just before a context of length `depth`. An end mark there belongs to another sequence, so the
+        # context
+        # is a beginning.
         place = position - 1 - depth
         before = symbols[place] if place >= 0 else width - 1
         slot = slot_of(np.int64(node) * width + before, keys, slots)
@@ -185,7 +191,7 @@ def lengthen_contexts(
 
 @jit
 def _node_of(history: Int32s, first: int, stop: int, begun: bool, width: int, child: Int32s, others: Int32s) -> Any:
-    """Return the node of the longest context that `history[first:stop]` ends in; `begun` if it is a whole beginning."""
+    """Return the node of the longest context at the end of `history[first:stop]`. `begun` marks a whole beginning."""
     node = 0
     place = stop
     while True:
@@ -197,11 +203,11 @@ def _node_of(history: Int32s, first: int, stop: int, begun: bool, width: int, ch
         else:
             return node
         longer = child[node * width + before]
-        # Without a separate node: the node "others" counts it, or else the context itself.
+        # If there is no separate node, the symbol belongs to the node "others" or, without that, to the context itself.
         if longer < 0:
             return others[node] if others[node] >= 0 else node
         node = longer
-        # The beginning is reached; nothing lies before it.
+        # This is the beginning of the sequence.
         if before == width - 1:
             return node
 
@@ -211,11 +217,11 @@ def nodes_of(rows: Int32s, lengths: Int64s, begun: Bools, width: int, tree: tupl
     """Return the node of each history.
 
     Args:
-        rows: int32 (histories, most), symbols, the latest last, counted from the left.
-        lengths: int64 by history.
-        begun: by history, whether it is all that a sequence has so far.
-        width: number of symbols and the end mark.
-        tree: child (int32 by node * width + symbol before, -1 for none) and others (int32 by node).
+        rows: int32 (histories, most), symbols from the left, with the latest last.
+        lengths: int64 by history, the number of symbols.
+        begun: Whether each history is a whole beginning of a sequence.
+        width: The number of symbols, including the end mark.
+        tree: `child` (int32 by node * width + preceding symbol, or -1) and `others` (int32 by node).
 
     Returns:
         int32 by history.
@@ -238,15 +244,15 @@ def _next_symbol(
     width: int,
     copies: tuple[float, float],
 ) -> int:
-    """Return the next symbol: a copy from an earlier place of the same context, or one drawn from its chances.
+    """Return the next symbol, which is copied from an earlier position or drawn from the context's distribution.
 
-    The latest place is taken with probability `repeats`, else each of the earlier places with probability 1 / (novelty
-    + places), where the latest one is left out after the empty context. If the context there is another one, a symbol
-    is drawn.
+    The latest position is chosen with probability `repeats`. Otherwise each earlier position is chosen with probability
+    1 / (novelty + positions); after the empty context, the latest position is excluded. The symbol at the chosen
+    position is copied if its context is the same. Otherwise a symbol is drawn.
     """
     novelty, repeats = copies
     row, share = rows[length], (uniform(state) - repeats) / (1.0 - repeats)
-    # Row 0 is that of the empty context.
+    # Row 0 belongs to the empty context.
     places = length - (row == 0)
     place = int(share * (novelty + places))
     if share < 0.0:
@@ -257,7 +263,7 @@ def _next_symbol(
     low, high = 0, width - 2
     while low < high:
         middle = (low + high) // 2
-        # Inversion by bisection: the first symbol whose running sum exceeds a uniform number.
+        # Inversion by bisection finds the first symbol with a running sum above a uniform number.
         if sums[row + middle] > wanted:
             high = middle
         else:
@@ -275,19 +281,21 @@ def fit_ends(
     wanted: Floats,
     factors: Floats,
 ) -> Floats:
-    """Fit the ends of sequences to wanted lengths, and return the share of sequences of each length.
+    """Fit the ends of sequences to given lengths, and return the share of sequences of each length.
 
-    No sequence ends in the simulation: its weight is the probability that it goes on. So the shares have the noise of
-    the contexts only.
+    No sequence ends in the simulation. Instead, its weight is the probability that it continues, so the shares contain
+    only the noise of the contexts.
 
     Args:
         seeds: uint64, one per sequence; overwritten.
-        width: number of symbols and the end mark.
-        sums: float64 (nodes * width), as in `draw_contexts`.
-        tree: child and others, as in `nodes_of`.
-        copies: as in `draw_contexts`.
-        wanted: float64 by length below the maximum, the share that ends of those who get there; negative for any.
-        factors: float64 by length below the maximum, of the odds of an end; written where a share is wanted.
+        width: The number of symbols, including the end mark.
+        sums: float64 (nodes * width), the same array as in `draw_contexts`.
+        tree: The arrays `child` and `others`, as in `nodes_of`.
+        copies: The same numbers as in `draw_contexts`.
+        wanted: float64 by length below the maximum, the fraction of sequences of at least this length that end;
+            negative
+            values are not fitted.
+        factors: float64 by length below the maximum, factors of the odds of an end; overwritten for fitted lengths.
 
     Returns:
         float64 (maximum length + 1).
@@ -311,7 +319,7 @@ def fit_ends(
             if turn < rounds - 1:
                 goal = min(wanted[length], 1.0 - NOBODY)
                 share = min(max(shares[length] / total, NOBODY), 1.0 - NOBODY)
-                # Newton's method would overshoot; a factor by the ratio of odds comes near in a few rounds.
+                # Newton's method would overshoot. A factor by the ratio of odds converges within a few rounds.
                 factors[length] *= goal / (1.0 - goal) * (1.0 - share) / share
         weights *= stays / np.maximum(stays + odds, NOBODY)
         for number in range(seeds.size):
@@ -336,14 +344,15 @@ def draw_contexts(
 
     Args:
         seeds: uint64, one per sequence; overwritten.
-        width: number of symbols and the end mark.
-        sums: float64 (nodes * width), running sums of the chances at each node; each node's last is 1.
-        tree: child and others, as in `nodes_of`.
-        copies: novelty, the weight of the chances against one earlier symbol of the same sequence; and the probability
-            of a copy of the latest symbol before that, below 1.
-        factors: float64 by length below the maximum, of the odds of an end there.
-        symbols_out: int32, written; room for `most` symbols per seed.
-        sizes: int64 by seed, written.
+        width: The number of symbols, including the end mark.
+        sums: float64 (nodes * width), running sums of the probabilities at each node. The last one of a node is 1.
+        tree: The arrays `child` and `others`, as in `nodes_of`.
+        copies: The novelty, which is the weight of the probabilities relative to one earlier symbol of the sequence;
+            and
+            the probability of first trying a copy of the latest symbol, below 1.
+        factors: float64 by length below the maximum, factors of the odds of an end at this length.
+        symbols_out: int32, overwritten; it has room for `most` symbols per seed.
+        sizes: int64 by seed, overwritten.
 
     Returns:
         The number of symbols written.
@@ -355,7 +364,7 @@ def draw_contexts(
         state = seeds[number : number + 1]
         begin = size
         while size - begin < factors.size:
-            # The context of the symbols drawn so far in this sequence; `begin` is where it starts.
+            # The context of the symbols drawn so far in this sequence, which starts at `begin`.
             row = np.int64(_node_of(symbols_out, begin, size, True, width, child, others)) * width
             length, stay = size - begin, sums[row + width - 2]
             if uniform(state) * (stay + (1.0 - stay) * factors[length]) >= stay:
@@ -369,23 +378,24 @@ def draw_contexts(
 
 @jit
 def count_variety(symbols: Int32s, starts: Int64s, stops: Int64s, width: int, most: int) -> Int64s:
-    """Count the distinct symbols, and those that equal the symbol before, among the first symbols of sequences.
+    """Count the distinct symbols, and the repetitions of the previous symbol, among the first symbols of sequences.
 
-    No symbol counts in both, for one that equals the symbol before it has occurred in its sequence: a sequence changes
-    both numbers together by `most` at most.
+    No symbol counts in both, because a repetition has already occurred in its sequence. Therefore a sequence changes
+    both
+    numbers together by at most `most`.
 
     Args:
-        symbols: int32.
-        starts: int64 by sequence, the place of its first symbol.
-        stops: int64 by sequence, the place behind its last symbol.
-        width: number of symbols.
-        most: number of first symbols of a sequence that are counted.
+        symbols: int32, the symbols of all sequences.
+        starts: int64 by sequence, the position of its first symbol.
+        stops: int64 by sequence, the position after its last symbol.
+        width: The number of symbols.
+        most: The number of first symbols of a sequence that are counted.
 
     Returns:
-        int64 (2), both numbers, each added up over the sequences.
+        int64 (2), the sums of both numbers over the sequences.
     """
     counts = np.zeros(2, np.int64)
-    # int64 by symbol: the last sequence that had it.
+    # int64 by symbol, the last sequence with the symbol.
     last = np.full(width, -1, np.int64)
     for sequence in range(starts.size):
         for position in range(starts[sequence], min(starts[sequence] + most, stops[sequence])):
@@ -398,33 +408,34 @@ def count_variety(symbols: Int32s, starts: Int64s, stops: Int64s, width: int, mo
 
 @jit
 def count_reaching(symbols: Int32s, starts: Int64s, steps: Int32s, within: int) -> Int64s:
-    """Count the sessions that get as far as each step of a funnel.
+    """Count the sessions that reach each step of a funnel.
 
     Args:
-        symbols: int32, one session behind the other.
-        starts: int64 (sessions + 1).
-        steps: int32, symbols in the order wanted.
-        within: most symbols from one step to the next.
+        symbols: int32, the symbols of all sessions, concatenated.
+        starts: int64 (sessions + 1), where each session begins.
+        steps: int32, the symbols of the funnel in order.
+        within: The maximum distance, in symbols, from one step to the next.
 
     Returns:
-        int64 by step: sessions in which there are places, one for each step up to this one, in order and each at most
-        `within` behind the one before.
+        int64 by step, the number of sessions with positions for all steps up to this one. The positions are in order,
+        and each is at most `within` after the previous one.
     """
     counts = np.zeros(steps.size, np.int64)
-    # int64 by step: the latest place at which a match up to it ends, -1 for none.
+    # int64 by step, the latest end of a match up to this step, or -1.
     last = np.empty(steps.size, np.int64)
     for session in range(starts.size - 1):
         last[:] = -1
         reached = 0
         for position in range(starts[session], starts[session + 1]):
-            # From the last step on, so that one place does not stand for two steps; the latest place is the best one.
+            # Start at the last step, so that one position does not match two steps. The latest position is the best
+            # one.
             for step in range(min(reached, steps.size - 1), -1, -1):
                 if symbols[position] != steps[step]:
                     continue
                 if step == 0 or (last[step - 1] >= 0 and position - last[step - 1] <= within):
                     last[step] = position
                     reached = max(reached, step + 1)
-        # A user who reaches a step has reached all earlier ones.
+        # A session that reaches a step has reached all earlier steps.
         for step in range(reached):
             counts[step] += 1
     return counts

@@ -1,7 +1,8 @@
-"""Kernels that estimate the counts behind noisy counts, bin by bin, from roughly known expected values.
+"""Kernels that estimate true counts from noisy counts, bin by bin, given approximate expected values.
 
-A count is its expected value times an unknown ratio, plus Laplace noise. The ratio's distribution is uniform within
-each of some cells, whose weights are fitted to all counts together: nonparametric empirical Bayes.
+A count is its expected value times an unknown ratio, plus Laplace noise. The distribution of the ratio is uniform
+within each of several cells. The weights of the cells are fitted to all counts together (nonparametric empirical
+Bayes).
 """
 
 from typing import Any
@@ -12,20 +13,21 @@ from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Floats, Int64s
 
 NARROW, TINY = 1e-3, 1e-300
-LEAST_WEIGHT = 1e-3  # of a cell, in counts, so that none is ruled out for good
+LEAST_WEIGHT = 1e-3  # the minimum weight of a cell, in counts, so that no cell is excluded permanently
 
 
 @jit
 def _weigh_cells(noisy: float, expected: float, scale: float, edges: Floats, like: Floats) -> None:
-    """Write the likelihood of each cell, up to one factor for all."""
-    # From the nearest of all cells: far from them, exponentials of the whole distance lose their digits.
+    """Write the likelihood of each cell, up to a common factor."""
+    # Use distances from the nearest cell: far from all cells, exponentials of the whole distance would lose their
+    # digits.
     shift = max(edges[0] * expected - noisy, noisy - edges[edges.size - 1] * expected, 0.0)
     for cell in range(edges.size - 1):
         low, high = edges[cell] * expected, edges[cell + 1] * expected
         if high - low < NARROW * scale:  # the differences below would lose all digits
             like[cell] = np.exp(-(abs(noisy - 0.5 * (low + high)) - shift) / scale)
             continue
-        # The integral of exp(-|noisy - n| / scale) over the cell, below and above the noisy count apart.
+        # The integral of exp(-|noisy - n| / scale) over the cell, split at the noisy count.
         mass = 0.0
         if low < noisy:
             near, far = noisy - min(high, noisy) - shift, noisy - low - shift
@@ -33,17 +35,17 @@ def _weigh_cells(noisy: float, expected: float, scale: float, edges: Floats, lik
         if high > noisy:
             near, far = max(low, noisy) - noisy - shift, high - noisy - shift
             mass += scale * (np.exp(-near / scale) - np.exp(-far / scale))
-        # The ratio is uniform within a cell: means over its length, but for the factor 1 / (2 scale) of all of them.
+        # The ratio is uniform within a cell, so take means over its length. The common factor 1 / (2 scale) is omitted.
         like[cell] = max(mass, 0.0) / (high - low)
 
 
 @jit
 def _smooth_cells(weights: Floats) -> Floats:
-    """Return the mean of each weight, taken twice, and its neighbours; an edge weight replaces a missing one."""
+    """Return the mean of each weight, counted twice, and its neighbours. At edges, the weight replaces a neighbour."""
     last = weights.size - 1
     smooth = np.empty_like(weights)
     for cell in range(weights.size):
-        # Weights 1, 2, 1 of 4.
+        # Weights 1/4, 2/4 and 1/4.
         smooth[cell] = (weights[max(cell - 1, 0)] + 2.0 * weights[cell] + weights[min(cell + 1, last)]) / 4.0
     return smooth
 
@@ -61,18 +63,20 @@ def fit_ratios(
 ) -> Floats:
     """Return smooth weights of cells that explain the counts well, by expectation maximisation.
 
-    The best-fitting weights overfit: they concentrate in few cells. So each round smooths the weights that it
-    has maximised (Silverman, Jones, Wilson and Nychka, "A smoothed EM approach to indirect estimation problems", 1990).
+    The best-fitting weights overfit, because they concentrate in few cells. Therefore each round smooths the weights
+    that it has maximised (Silverman, Jones, Wilson and Nychka, "A smoothed EM approach to indirect estimation
+    problems",
+    1990).
 
     Args:
-        noisy: float64 by bin.
-        expected: float64 by bin, above 0.
-        scale: float64 by bin, of the noise.
-        edges: float64 (cells + 1), of ratios.
-        weights: float64 by cell, where to begin; they sum to 1.
-        prior_bins: as many bins the first weights count like in each round.
-        rounds: number of rounds.
-        smoothings: number of smoothing steps in each round.
+        noisy: float64 by bin, the noisy counts.
+        expected: float64 by bin, positive expected values.
+        scale: float64 by bin, the noise scale.
+        edges: float64 (cells + 1), the ratios at the edges of cells.
+        weights: float64 by cell, the initial weights, with sum 1.
+        prior_bins: The number of bins that the initial weights are worth in each round.
+        rounds: The number of rounds.
+        smoothings: The number of smoothing steps in each round.
 
     Returns:
         float64 by cell.
@@ -81,7 +85,7 @@ def fit_ratios(
     table = np.empty((noisy.size, cells))
     for row in range(noisy.size):
         _weigh_cells(noisy[row], expected[row], scale[row], edges, table[row])
-        # (bins, cells): a factor by bin, which the quotient below loses again, keeps rows from vanishing.
+        # (bins, cells): a factor by bin prevents underflow of whole rows, and cancels in the quotient below.
         largest = table[row].max()
         for cell in range(cells):
             table[row, cell] = table[row, cell] / largest if largest > 0.0 else 1.0
@@ -94,24 +98,25 @@ def fit_ratios(
                 total += fitted[cell] * table[row, cell]
             if total > 0.0:
                 for cell in range(cells):
-                    # Expectation: the probability of each cell, given the count. Maximisation: its share of the sum of
-                    # these.
+                    # Expectation computes the probability of each cell, given the count. Maximisation takes each cell's
+                    # share of
+                    # the sum of these probabilities.
                     more[cell] += fitted[cell] * table[row, cell] / total
         fitted = more / more.sum()
         for _ in range(smoothings):
-            # The sum is constant: smoothing moves weight only between neighbours.
+            # The sum is constant, because smoothing moves weight only between neighbours.
             fitted = _smooth_cells(fitted)
     return fitted
 
 
 @jit
 def _within(noisy: float, low: float, high: float, scale: float, place: float) -> Any:
-    """Return the point between low and high below which lies `place` of the mass of exp(-|noisy - n| / scale)."""
+    """Return the quantile `place` between low and high of the density proportional to exp(-|noisy - n| / scale)."""
     split = min(max(noisy, low), high)
     left, right = 0.0, 0.0
     nearest = max(low - noisy, noisy - high, 0.0)
-    # The mass on either side of the noisy count, over scale; distances from the nearest point, so that it keeps its
-    # digits.
+    # The mass on both sides of the noisy count, divided by scale. Distances are relative to the nearest point, which
+    # avoids loss of digits.
     if split > low:
         left = np.exp(-(noisy - split - nearest) / scale) - np.exp(-(noisy - low - nearest) / scale)
     if split < high:
@@ -132,15 +137,15 @@ def _within(noisy: float, low: float, high: float, scale: float, place: float) -
 def count_quantiles(
     noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, stratum: Int64s, levels: Floats
 ) -> Floats:
-    """Return a quantile of the posterior of each count: the median at level 0.5, a draw at a uniform level.
+    """Return a quantile of the posterior of each count, such as the median at level 0.5 or a draw at a uniform level.
 
     Args:
-        noisy: float64 by bin.
-        expected: float64 by bin, above 0.
-        scale: float64 by bin.
-        edges: float64 (cells + 1).
-        weights: float64 (strata, cells).
-        stratum: int64 by bin, whose weights hold for it.
+        noisy: float64 by bin, the noisy counts.
+        expected: float64 by bin, positive expected values.
+        scale: float64 by bin, the noise scale.
+        edges: float64 (cells + 1), the ratios at the edges of cells.
+        weights: float64 (strata, cells), the weights of cells in each stratum.
+        stratum: int64 by bin, the stratum of the bin.
         levels: float64 by bin, in [0, 1).
 
     Returns:
@@ -155,7 +160,7 @@ def count_quantiles(
         if mass <= 0.0:
             found[row] = max(noisy[row], 0.0)
             continue
-        # The cell in which the running sum of masses passes the level, and the place within it.
+        # Find the cell that contains the level in the running sum of masses, and the point within the cell.
         wanted, chosen = levels[row] * mass, 0
         while chosen < like.size - 1 and wanted >= like[chosen]:
             wanted -= like[chosen]

@@ -1,7 +1,7 @@
-"""The number of threads to use, parallel work whose results are returned in order, and threads that a fork lost.
+"""The number of threads to use, parallel work with results in order, and threads that a fork lost.
 
-A forked process has only the thread that forked. Arrow and the C library start threads again, and voxpop starts its own
-for each call. polars does not: in a child it would wait for ever for threads of the parent.
+A forked process has only the thread that forked. Arrow and the C library start threads again, and voxpop starts new
+threads for each call. Polars does not, so in a child it would wait forever for threads of the parent.
 """
 
 import os
@@ -21,12 +21,13 @@ THREADS = int(os.environ.get("VOXPOP_THREADS", min(8, os.cpu_count() or 1)))
 
 
 def in_order(work: Callable[[_ThreadTask], _ThreadResult], tasks: Iterable[_ThreadTask]) -> Iterator[_ThreadResult]:
-    """Yield `work(task)` in the order of the tasks, a few of them worked on ahead by threads.
+    """Yield `work(task)` in the order of the tasks, while threads compute a few results in advance.
 
     The threads have the context variables of the caller.
 
-    A single task needs none: starting and ending threads takes longer than weighing the items of few users. A search of
-    small collections, which calls this a hundred thousand times, took 18 seconds and takes 6.
+    A single task runs without threads, because starting and ending threads takes longer than weighing the items of few
+    users. A search of small collections, which makes a hundred thousand calls, took 18 seconds with threads and takes
+    6.
     """
     coming = iter(tasks)
     first = list(islice(coming, 2))
@@ -44,14 +45,14 @@ def in_order(work: Callable[[_ThreadTask], _ThreadResult], tasks: Iterable[_Thre
 
 
 POLARS = ("tokio-rt", "async-exec", *(f"polars-{digit}" for digit in range(10)))
-"""How the names of the threads of polars begin that it starts with its first work."""
+"""Prefixes of the names of the threads that polars starts with its first work."""
 PROBED = 60.0
-"""Seconds in which polars must answer where it is not known whether it has lost its threads."""
+"""Seconds within which polars must answer if it is unknown whether it has lost its threads."""
 NOT_KNOWN, STARTED, LOST = 0, 1, 2
 
 
 def _has_threads() -> bool:
-    """Return whether polars has started its threads in this process; False where the system does not list threads."""
+    """Return whether polars has started its threads in this process; False on systems that do not list threads."""
     try:
         for number in os.listdir("/proc/self/task"):
             with open(f"/proc/self/task/{number}/comm", encoding="utf-8", errors="replace") as file:
@@ -63,11 +64,11 @@ def _has_threads() -> bool:
 
 
 class _Polars:
-    """Whether the threads of polars exist in this process.
+    """The state of the threads of polars in this process.
 
     Attributes:
         state: not known, started or lost.
-        doubtful: whether polars was imported before this module, so that an earlier fork may have lost its threads.
+        doubtful: Whether polars was imported before this module, so that an earlier fork may have lost its threads.
     """
 
     def __init__(self) -> None:
@@ -85,7 +86,7 @@ class _Polars:
         """Let a thread run work of polars that needs its threads."""
         import polars as pl
 
-        # Two columns that are computed, and a sort: one column that is only taken needs no threads.
+        # Two computed columns and a sort, because selecting a single column would need no threads.
         work = pl.LazyFrame({"a": [2, 1]}).select(pl.col("a") + 1, (pl.col("a") * 2).alias("b")).sort("a")
         asked = threading.Thread(target=work.collect, daemon=True)
         asked.start()
@@ -100,10 +101,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def require_polars() -> None:
-    """Check, before each use of polars, that it has not lost its threads in a fork.
+    """Check, before each use of polars, that polars has not lost its threads in a fork.
 
     Raises:
-        InputError: It has, so that it would never return.
+        InputError: If polars has lost its threads, so that it would never return.
     """
     if _polars.state == NOT_KNOWN and _polars.doubtful and not _has_threads():
         _polars.probe()
@@ -118,7 +119,7 @@ def require_polars() -> None:
 
 
 def one_ahead(items: Iterator[_ThreadResult]) -> Iterator[_ThreadResult]:
-    """Yield an iterator's values, none of them None; a thread computes the next while the caller uses the last one."""
+    """Yield an iterator's values (except None), while a thread computes the next value during the caller's work."""
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, items, None)
         while (found := coming.result()) is not None:
@@ -127,7 +128,7 @@ def one_ahead(items: Iterator[_ThreadResult]) -> Iterator[_ThreadResult]:
 
 
 def one_behind(work: Callable[[_ThreadTask], None], tasks: Iterable[_ThreadTask]) -> None:
-    """Do `work(task)` for all tasks in their order, in a thread while the next task is got by this one."""
+    """Run `work(task)` for all tasks in order, in a thread, while this thread fetches the next task."""
     with ThreadPoolExecutor(1) as thread:
         done: Future[None] | None = None
         for task in tasks:

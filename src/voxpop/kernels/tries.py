@@ -1,4 +1,4 @@
-"""Kernels that lay out the words that users may vote for, and measure the prefixes that words share."""
+"""Kernels that list the candidate words of users, and measure the prefixes that words share."""
 
 import numpy as np
 
@@ -13,17 +13,17 @@ def measure_strings(data: Bytes, starts: Int64s, characters: bool, sizes: Int32s
     """Measure sorted distinct strings, in characters or in bytes.
 
     Args:
-        data: UTF-8 of all strings, one after the other.
-        starts: int64 (strings + 1), where each begins.
-        characters: whether to count characters rather than bytes.
-        sizes: int32 (strings), written: the length of each.
-        shared: int32 (strings), written: the length of the prefix that each shares with the string before.
+        data: The concatenated UTF-8 of all strings.
+        starts: int64 (strings + 1), where each string begins.
+        characters: Whether to count characters rather than bytes.
+        sizes: int32 (strings), overwritten by the length of each string.
+        shared: int32 (strings), overwritten by the length of the prefix that each string shares with the previous one.
     """
     for word in range(starts.size - 1):
         begin, end = starts[word], starts[word + 1]
         size = 0
         for place in range(begin, end):
-            # A character is counted at its first byte.
+            # Count a character at its first byte.
             if not characters or (data[place] & 0xC0) != CONTINUES:
                 size += 1
         sizes[word] = size
@@ -38,7 +38,7 @@ def measure_strings(data: Bytes, starts: Int64s, characters: bool, sizes: Int32s
             if not characters or (data[begin + same] & 0xC0) != CONTINUES:
                 common += 1
             same += 1
-        # A character of which only the first bytes agree is not shared.
+        # If only the first bytes of a character agree, the character is not shared.
         if characters and same < most and (data[begin + same] & 0xC0) == CONTINUES:
             common -= 1
         shared[word] = common
@@ -46,14 +46,14 @@ def measure_strings(data: Bytes, starts: Int64s, characters: bool, sizes: Int32s
 
 @jit
 def hold_all(words: Int32s, user_start: Int64s, fits: Bytes, held: Int32s, held_start: Int64s) -> int:
-    """List each user's words that fit, in order, as often as the user holds them.
+    """List each user's words that fit, sorted and with repetitions.
 
     Args:
-        words: int32, user by user; negative for no word.
-        user_start: int64 (users + 1).
-        fits: uint8 (distinct words), nonzero for words that may be voted for.
+        words: int32, the words of all users, concatenated; negative for no word.
+        user_start: int64 (users + 1), where each user's words begin.
+        fits: uint8 (distinct words), nonzero for words that may receive votes.
         held: int32 (words), written from the front.
-        held_start: int64 (users + 1), written.
+        held_start: int64 (users + 1), overwritten.
 
     Returns:
         The number of words written.
@@ -67,7 +67,7 @@ def hold_all(words: Int32s, user_start: Int64s, fits: Bytes, held: Int32s, held_
                 held[end] = word
                 end += 1
         if end - held_start[user] > 1:
-            # Sorted, so that equal words lie together and numbers of words are in the order of their symbols.
+            # Sort the numbers, which are in the order of the words' symbols, so that equal words are adjacent.
             held[held_start[user] : end] = np.sort(held[held_start[user] : end])
     held_start[user_start.size - 1] = end
     return end
@@ -75,14 +75,14 @@ def hold_all(words: Int32s, user_start: Int64s, fits: Bytes, held: Int32s, held_
 
 @jit
 def keep_most_frequent(held: Int32s, held_start: Int64s) -> int:
-    """Keep of each user the word held most often, the first in order if several are; in place, from the front.
+    """Keep each user's most frequent word, or the first in order of several, in place and from the front.
 
     Args:
         held: int32, as from `hold_all`; overwritten.
         held_start: int64 (users + 1); overwritten.
 
     Returns:
-        The number of users who hold a word.
+        The number of users who have a word.
     """
     end = 0
     begin = held_start[0]
@@ -95,7 +95,7 @@ def keep_most_frequent(held: Int32s, held_start: Int64s) -> int:
             word, first = held[position], position
             while position < stop and held[position] == word:
                 position += 1
-            # Strictly more: of several that are held most often the first in order wins, on every engine alike.
+            # A strict inequality selects the first of several most frequent words, as on every engine.
             if position - first > most:
                 best, most = word, position - first
         if most > 0:

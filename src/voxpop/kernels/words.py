@@ -1,14 +1,14 @@
 """Kernels that cut UTF-8 text into words and give every distinct word an id, in one pass over the bytes.
 
-The interner is three arrays, held by `voxpop.reading.words`:
+The interner consists of three arrays in `voxpop.reading.words`:
 
-* arena: uint64, the lower-cased bytes of all words, each word filled up with zeros to whole 8 bytes;
-* word_start: int64 by id (one more), where each word begins in the arena;
-* slots: uint64, pairs for a power of two of places: the word itself where it has at most 8 bytes, else its hash; and
-  its id + 1, with the top bit set for a hash. A second number of 0 is an empty place.
+* arena: uint64, the lower-cased bytes of all words, each word padded with zeros to a multiple of 8 bytes;
+* word_start: int64 by id (one entry more), where each word begins in the arena;
+* slots: uint64, a power of two of pairs. The first number is the word itself if it has at most 8 bytes, or else its
+  hash. The second is the word's id + 1, with the top bit set for a hash, or 0 for an empty slot.
 
-So the usual word is compared byte for byte by one look at one cache line, and no hash is ever trusted. `counts[0]` is
-the number of words, `counts[1]` that of slow documents.
+Therefore a typical word is compared byte by byte with one read of one cache line, and equal hashes are never trusted.
+`counts[0]` is the number of words, and `counts[1]` is the number of slow documents.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ FULL = np.uint64(64)
 @jit
 def _mixed(value: np.uint64) -> np.uint64:
     """Spread the bits of a hash."""
-    # The finaliser of MurmurHash3: every bit of the input moves about half of the output's.
+    # The finaliser of MurmurHash3: every bit of the input changes about half of the bits of the output.
     value = (value ^ (value >> HALF)) * MIX_1
     value = (value ^ (value >> HALF)) * MIX_2
     return value ^ (value >> HALF)
@@ -67,12 +67,12 @@ def _equal(arena: Uint64s, first: int, second: int, size: int) -> bool:
 
 @jit
 def _intern(arena: Uint64s, tail: int, slots: Uint64s, word_start: Int64s, counts: Int64s) -> Whole:
-    """Return the id of the word between the end of the last word and `tail`; keep it only if it is new."""
+    """Return the id of the word between the end of the last word and `tail`, and add the word if it is new."""
     words = counts[0]
     end = word_start[words]
     size = tail - end
     hashed = _hashed(arena, end, tail)
-    # A word of up to 8 bytes is its own key, so equality is exact without a look at the arena.
+    # A word of up to 8 bytes is its own key, so equality is exact without reading the arena.
     key = arena[end] if size == 1 else hashed
     flag = NONE if size == 1 else LONG
     mask = np.uint64(slots.size // 2 - 1)
@@ -85,13 +85,13 @@ def _intern(arena: Uint64s, tail: int, slots: Uint64s, word_start: Int64s, count
             word_start[words + 1] = tail
             counts[0] = words + 1
             return words
-        # A long word whose hash equals a short word's bytes is told apart by the top bit of the entry.
+        # The top bit of the entry distinguishes a long word from a short word with bytes equal to the long word's hash.
         if slots[slot + slot] == key and entry & LONG == flag:
             found = np.int64(entry & ID) - 1
             if size == 1:
                 return found
             begin = word_start[found]
-            # Equal hashes prove nothing: the words themselves are compared.
+            # Different words can have the same hash, so compare the words themselves.
             if word_start[found + 1] - begin == size and _equal(arena, begin, end, size):
                 return found
         slot = (slot + ONE) & mask
@@ -113,7 +113,7 @@ def refill(arena: Uint64s, word_start: Int64s, words: int, slots: Uint64s) -> No
 
 @jit
 def unpack(arena: Uint64s, word_start: Int64s, words: int, data: Bytes, starts: Int64s) -> None:
-    """Write the words without their filling: their bytes, and where each begins (one more)."""
+    """Write the bytes of the words without padding, and where each word begins (one entry more)."""
     out = 0
     for word in range(words):
         for place in range(word_start[word], word_start[word + 1]):
@@ -134,7 +134,7 @@ def _decode(data: Bytes, position: Whole) -> tuple[Whole, Whole]:
         return ((first & 0x1F) << 6) | (np.int64(data[position + 1]) & 0x3F), 2
     second = np.int64(data[position + 1]) & 0x3F
     third = np.int64(data[position + 2]) & 0x3F
-    # 1110xxxx and two bytes of six bits; below, 11110xxx and three.
+    # 1110xxxx and two bytes with six bits each; below, 11110xxx and three such bytes.
     if first < 0xF0:
         return ((first & 0x0F) << 12) | (second << 6) | third, 3
     fourth = np.int64(data[position + 3]) & 0x3F
@@ -162,7 +162,7 @@ def _matches(data: Bytes, position: Whole, stop: Whole, lower: Bytes) -> bool:
         return False
     for offset in range(lower.size):
         byte = data[position + offset]
-        # A to Z: 32 away from their lower case.
+        # The lower case of A to Z is 32 higher.
         if 65 <= byte <= 90:
             byte += 32
         if byte != lower[offset]:
@@ -181,7 +181,7 @@ def _url_head(data: Bytes, position: Whole, stop: Whole, heads: tuple[Bytes, Byt
 
 @jit
 def _bracketed(data: Bytes, position: Whole, stop: Whole, table: Uint32s) -> Whole:
-    """Return the length of a pair of brackets in a URL, 0 if it is not closed, and -1 for the slow path."""
+    """Return the length of a pair of brackets in a URL, 0 for an unclosed one, and -1 for the slow path."""
     # ( and ), or [ and ].
     closing = 0x29 if data[position] == 0x28 else 0x5D
     for place in range(position + 1, stop):
@@ -199,7 +199,7 @@ def _bracketed(data: Bytes, position: Whole, stop: Whole, table: Uint32s) -> Who
 def _url_width(
     data: Bytes, position: Whole, stop: Whole, table: Uint32s, heads: tuple[Bytes, Bytes, Bytes]
 ) -> tuple[Whole, Whole]:
-    """Return the length in bytes of a URL at a position, 1 for none, -1 for the slow path; and a missing page."""
+    """Return the length in bytes of a URL at a position (1 for no URL, -1 for the slow path), and a missing page."""
     head = width = _url_head(data, position, stop, heads)
     if width == 0:
         return 1, -1
@@ -226,13 +226,13 @@ def _url_width(
 
 @jit
 def _is_between(data: Bytes, position: Whole, begin: Whole) -> bool:
-    """Return whether nothing precedes a position that can be part of a URL."""
+    """Return whether the preceding byte, if there is one, cannot be part of a URL."""
     return bool(position == begin or data[position - 1] >= 0x80 or data[position - 1] == 0x20)
 
 
 @jit
 def _last(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: np.uint64) -> np.uint64:
-    """Return the last byte of the word that is being put together, 0 where it has none."""
+    """Return the last byte of the current word, or 0 for an empty word."""
     if shift != NONE:
         return key >> (shift - EIGHT)
     return arena[tail - 1] >> (FULL - EIGHT) if tail > head else NONE
@@ -240,8 +240,8 @@ def _last(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: np.ui
 
 @jit
 def _pushed(arena: Uint64s, tail: Whole, key: np.uint64, shift: np.uint64, byte: np.uint64) -> Any:
-    """Put one more byte behind a word, and return where its eights end, the eight begun and its bits."""
-    # Eight bytes to a number, the first byte lowest.
+    """Append one byte to a word, and return the end of its complete 8-byte units, the current unit and its bits."""
+    # Eight bytes per number, with the first byte lowest.
     key |= byte << shift
     shift += EIGHT
     if shift < FULL:
@@ -252,7 +252,7 @@ def _pushed(arena: Uint64s, tail: Whole, key: np.uint64, shift: np.uint64, byte:
 
 @jit
 def _finished(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: np.uint64) -> Whole:
-    """Write the rest of a word, without an apostrophe at its end, and return where it ends."""
+    """Write the rest of a word, without an apostrophe at its end, and return where the word ends."""
     if _last(arena, head, tail, key, shift) == APOSTROPHE:
         if shift == NONE:
             tail -= 1
@@ -280,32 +280,33 @@ def cut_words(
     ids: Int32s,
     ends: Int64s,
 ) -> tuple[Whole, Whole, Whole]:
-    """Cut documents into words from document `first` on, and intern them.
+    """Cut documents into words, starting with document `first`, and intern the words.
 
     Args:
-        data: valid UTF-8 of all documents.
-        starts: int64 (documents + 1), where each begins in `data`.
-        first: the document to begin with; `ends[first]` is the position of its first id.
-        letters: uint8 by byte: the lower case of an ASCII letter or digit, 0 for all else. Documents that are words
-            and spaces have every byte but the space here.
-        table: uint32 by code point: lower case (of every apostrophe '), and its class (see
+        data: The valid UTF-8 of all documents.
+        starts: int64 (documents + 1), where each document begins in `data`.
+        first: The document to begin with. The position of its first id is `ends[first]`.
+        letters: uint8 by byte, the lower case of an ASCII letter or digit, and 0 for other bytes. For documents that
+            consist of words and spaces, every byte except the space is a letter.
+        table: uint32 by code point, the lower case (every apostrophe becomes ') and the class (see
             `voxpop.reading.words`).
-        heads: the beginnings of a URL, lower case.
-        slots: the interner's, as `word_start`, `arena` and `counts`.
-        word_start: see above.
-        arena: see above.
-        counts: see above.
-        ids: int32, written: the ids of each document, then -1; only -2 for a slow document.
-        ends: int64 (documents + 1), written: where each document's ids end.
+        heads: The beginnings of a URL in lower case.
+        slots: The slots of the interner; see the module.
+        word_start: The starts of the interner; see the module.
+        arena: The arena of the interner; see the module.
+        counts: The counts of the interner; see the module.
+        ids: int32, overwritten by the ids of each document, followed by -1. A slow document has only -2.
+        ends: int64 (documents + 1), overwritten by the end of each document's ids.
 
     Returns:
-        Why it stopped, at which document, and the code point whose page is missing.
+        The reason for stopping, the document, and the code point of a missing page.
     """
     for document in range(first, starts.size - 1):
         position, stop = starts[document], starts[document + 1]
         size = stop - position
         words = counts[0]
-        # A document of n bytes has at most n / 2 + 1 words. Two numbers a slot, so a quarter of `slots` is half full.
+        # A document of n bytes has at most n / 2 + 1 words. A slot has two numbers, so a quarter of `slots` is half
+        # full.
         if 4 * (words + size // 2 + 1) > slots.size or words + size // 2 + 1 >= word_start.size - 1:
             return GROW, document, 0
         if word_start[words] + size + 16 > arena.size:
@@ -321,7 +322,7 @@ def cut_words(
             lower = letters[byte]
             if lower != 0:
                 width = 1
-                # h or w: only then may a URL begin, "ht" or "ww" behind it.
+                # A URL can begin only with h or w, followed by "ht" or "ww".
                 if (lower == 0x68 or lower == 0x77) and position + 4 < stop:
                     second = data[position + 1] | 32
                     if (second == 0x74 or second == 0x77) and data[position + 2] | 32 == second:
@@ -338,7 +339,7 @@ def cut_words(
                 position += width
                 mark = NONE
             elif byte < 0x80:
-                # A quotation mark behind a Hebrew letter (0xD7 and one byte) may belong to the word.
+                # A quotation mark after a Hebrew letter (0xD7 and one byte) may belong to the word.
                 if byte == 0x22 and position >= starts[document] + 2 and data[position - 2] == 0xD7:
                     slow = True
                     break
@@ -349,8 +350,9 @@ def cut_words(
                 info = np.int64(table[code])
                 if not info & BUILT:
                     return MISSING_PAGE, document, code
-                # An invisible character between words is skipped, such as that behind a heart. Elsewhere, what it
-                # separates may become one word or address.
+                # An invisible character between words is skipped, such as the one after a heart. Elsewhere, the parts
+                # on both
+                # sides of such a character may become one word or address.
                 if info & IGNORED and shift == NONE and tail == head and _is_between(data, position, starts[document]):
                     position += width
                     continue
@@ -367,7 +369,7 @@ def cut_words(
                 mark = np.uint64(info & CODE_POINT)
             if mark == APOSTROPHE:
                 last = _last(arena, head, tail, key, shift)
-                if last != NONE and last != APOSTROPHE:  # kept where the word goes on
+                if last != NONE and last != APOSTROPHE:  # kept if the word continues
                     tail, key, shift = _pushed(arena, tail, key, shift, APOSTROPHE)
                     continue
             tail = _finished(arena, head, tail, key, shift)
@@ -377,7 +379,7 @@ def cut_words(
                 out += 1
                 head = tail = word_start[counts[0]]
         if slow:
-            # -2 requests the slow path; its ids written so far are overwritten by the next document.
+            # -2 requests the slow path. The next document overwrites the ids written so far.
             ids[begin] = -2
             ends[document + 1] = begin + 1
             counts[1] += 1
@@ -407,7 +409,7 @@ def hash_strings(data: Bytes, starts: Int64s) -> Uint64s:
 
 QUOTE, NEWLINE, RETURN = np.uint8(34), np.uint8(10), np.uint8(13)
 START, PLAIN, QUOTED, CLOSED, RETURNED = 0, 1, 2, 3, 4
-"""At the start of a field; in one without quotes; in one with; behind its second quote; behind a carriage return."""
+"""States: start of a field, unquoted field, quoted field, after its second quote, after a carriage return."""
 MODE, ROW, OPENED, END = 0, 1, 2, 3
 
 
@@ -416,19 +418,21 @@ def follow_quotes(data: Bytes, delimiter: Any, state: Int64s) -> Any:
     """Continue through a file, and return whether every quoted field is closed correctly.
 
     Args:
-        data: the next bytes.
-        delimiter: the byte between fields.
-        state: int64 (4): where between quotes we are, the row, the row in which the last quoted field began, and where
-            the last whole row of these bytes ends, 0 if none does; all 0 at the start of a file, and changed in place.
+        data: The next bytes.
+        delimiter: The byte between fields.
+        state: int64 (4): the state of the parser, the row, the first row of the last quoted field, and where the last
+            whole row of these bytes ends (or 0). All are 0 at the start of a file, and they are changed in place.
 
     Returns:
-        Whether all is well so far; if not, the field that began in row `state[OPENED]` goes on behind its last quote.
+        Whether there is no error so far. Otherwise, the field that began in row `state[OPENED]` continues after its
+        last
+        quote.
     """
     mode, row, end = state[MODE], state[ROW], 0
     for place in range(data.size):
         byte = data[place]
         if mode == QUOTED:
-            # Perhaps the end of the field; a second quote right behind it is one that is meant.
+            # This may be the end of the field. If a second quote follows, both represent one quote character.
             if byte == QUOTE:
                 mode = CLOSED
             continue
@@ -452,7 +456,7 @@ def follow_quotes(data: Bytes, delimiter: Any, state: Int64s) -> Any:
         elif byte == RETURN:
             mode = RETURNED
             row += 1
-        # Behind a closing quote comes a delimiter, the end of a row, or another quote; nothing else.
+        # A closing quote must be followed by a delimiter, the end of a row, or another quote.
         elif mode == CLOSED:
             return False
         else:

@@ -12,29 +12,30 @@ from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import walk_slack
 
 _PRECISION: Final = 0.01
-"""Relative precision of the epsilons."""
+"""The relative precision of the epsilons."""
 _PARTS: Final = 3
-"""The parts of delta, of which the releases get one: less than half, so that their revealing outcomes fit the cap."""
+"""The number of equal parts of delta. The releases share one part, which is less than half of delta, so that their
+revealing outcomes fit the cap."""
 SMALLEST: Final = 2.0**-7
-"""The smallest epsilon that is tried, as a part of the whole."""
+"""The smallest epsilon to try, as a fraction of the total epsilon."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The target of one release: a number of users with which an item is released, or a standard error of counts.
+    """The target of one release, either a number of users that suffices for an item or a standard error of counts.
 
     Attributes:
-        mechanism: the configuration, such as `vp.Items()`; None for counts of a release.
-        users: number of users with which an item must be released.
-        probability: with which it must be.
-        per_user: as in `plan.users_needed`.
-        length: as in `plan.users_needed`.
-        error: the largest standard error of a count, for users who hold at most `counted_in_full` released items.
-        counted_in_full: the number of released items with which a user counts in full.
+        mechanism: The configuration, such as `vp.Items()`, or None for counts of a release.
+        users: The number of users that must suffice for the release of an item.
+        probability: The probability of the release of such an item.
+        per_user: The parameter `per_user` of `plan.users_needed`.
+        length: The parameter `length` of `plan.users_needed`.
+        error: The maximum standard error of a count, if each user has at most `counted_in_full` released items.
+        counted_in_full: The maximum number of released items per user such that the user counts in full.
 
     Raises:
-        InputError: if there is not exactly one target, or it does not fit.
+        InputError: If there is not exactly one target, or it does not fit the mechanism.
 
     Example:
         >>> import voxpop as vp
@@ -61,7 +62,7 @@ class Target:
     def is_met(self, budget: Budget) -> bool:
         """Return whether a release with this budget reaches the target."""
         if self.error is not None:
-            # Rounding to whole users is about uniform on a length of 1.
+            # The error of rounding to whole users is approximately uniform on an interval of length 1.
             return hypot(self._sigma(budget), sqrt(1 / 12)) <= self.error
         plan = self.mechanism.plan(budget)
         given = {"length": self.length, "per_user": self.per_user}
@@ -86,20 +87,20 @@ class Target:
 def split_budget(budget: Budget, targets: Mapping[str, Target]) -> dict[str, Budget]:
     """Split a budget over several releases about the same users, so that each reaches its target.
 
-    Each release gets an even part of a third of delta, and the least epsilon that reaches its target; the rest of the
-    budget raises all epsilons by the same factor. A ledger with this budget admits all releases, in any order, even if
-    some are only made after others were seen. Aims and budgets must not be computed from the data.
+    Each release gets an equal part of a third of delta, and the smallest epsilon that reaches its target. The rest of
+    the budget raises all epsilons by the same factor. A ledger with this budget admits all releases in any order, even
+    if later releases depend on earlier results. However, targets and budgets must not be computed from the data.
 
     Args:
-        budget: of all releases together.
-        targets: the target of each release, by name.
+        budget: The budget of all releases together.
+        targets: The target of each release, by name.
 
     Returns:
         The budget of each release, by name.
 
     Raises:
-        InputError: if there is no target.
-        BudgetError: if the whole budget cannot reach the targets; it names the epsilon that would.
+        InputError: If there is no target.
+        BudgetError: If the whole budget cannot reach the targets. The message contains a sufficient epsilon.
 
     Example:
         >>> import voxpop as vp
@@ -141,7 +142,7 @@ def split_budget(budget: Budget, targets: Mapping[str, Target]) -> dict[str, Bud
 
 
 def _needed_epsilon(budget: Budget, guarantees: Sequence[Guarantee]) -> float:
-    """Return about the least epsilon of a ledger with this delta that has room for releases."""
+    """Return approximately the smallest epsilon of a ledger with this delta that has room for all releases."""
     low, high = budget.epsilon, sum(each.epsilon for each in guarantees)
     while high / low > 1 + _PRECISION:
         middle = sqrt(low * high)
@@ -150,7 +151,7 @@ def _needed_epsilon(budget: Budget, guarantees: Sequence[Guarantee]) -> float:
 
 
 def _least_epsilon(name: str, target: Target, most: float, delta: float) -> float:
-    """Return the least epsilon that reaches a target, by bisection of its logarithm."""
+    """Return the smallest epsilon that reaches a target, by bisection of its logarithm."""
 
     def enough(epsilon: float) -> bool:
         try:

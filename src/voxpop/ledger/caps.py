@@ -1,19 +1,19 @@
-"""The caps of a ledger: which further releases the budget of a data set allows.
+"""The caps of a ledger, which determine the further releases that the budget of a data set allows.
 
-A further release may run if sums that are capped on every path allow it. If one release is read before the next is
-chosen, the numbers of the next depend on the outcome of the last. Composed curves are then no bound, but sums
-with caps fixed in advance are.
+A further release may run if certain sums remain within caps that are fixed in advance. These caps are needed because
+the parameters of a release may depend on the results of earlier ones. In this case composed curves are not a bound, but
+sums with caps are.
 
 The probabilities of revealing outcomes add up under one cap. The rest of every release is dominated by randomised
-response or by a Gaussian mechanism, and adds up in each of three corners. A release may run as long as one corner has
-room for it and for all earlier releases:
+response or by a Gaussian mechanism, and adds up in each of three corners. A release may run if one corner has room for
+it and for all earlier releases:
 
-* plain: epsilons add up, and so do the deltas that Gaussian noise has at the epsilons of its releases;
-* gaussian: squares of mu add up, and a release without a `Spend` has the mu that dominates its epsilon;
-* mixed: half of epsilon is for releases without a `Spend`, and squares of mu add up for the others.
+* plain: epsilons add up, and so do the deltas of Gaussian noise at the epsilons of its releases;
+* gaussian: squares of mu add up, and a release without an `Expense` has the mu that dominates its epsilon;
+* mixed: half of epsilon is for releases without an `Expense`, and squares of mu add up for releases with one.
 
-A first release, or a reserve of equal releases, that fits the budget as a whole may always run, because nothing was
-seen before it was chosen. The proof is in docs/privacy/composition.md.
+A first release, or a reserve of equal releases, may always run if it fits the budget as a whole, because no result can
+have influenced it. The proof is in docs/privacy/composition.md.
 """
 
 import math
@@ -32,22 +32,22 @@ from voxpop.privacy.numerics import MOST_PASSES, walk_slack
 
 MOST_ENTRIES: Final = 1024
 CHANCES, TRADE, NOISE = Fraction(1, 2), Fraction(1, 3), Fraction(1, 12)
-"""Parts of delta: for revealing outcomes, for Gaussian noise in the plain corner, and for noise in each other corner.
+"""Parts of delta for revealing outcomes, for Gaussian noise in the plain corner, and for noise in each other corner.
 
-Any parts that add up to one are sound if they are fixed. With these parts the corners contain all that three
+Any parts that add up to one are sound if they are fixed. With these parts, the corners admit all releases that three
 accounts with a third of delta each would admit."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Corner:
-    """One way to add up releases without their revealing outcomes, with fixed caps.
+    """One method to add up releases except their revealing outcomes, with fixed caps.
 
     Attributes:
         name: "plain", "gaussian" or "mixed".
         epsilon: The cap on the sum of epsilons.
-        trade: The cap on the sum of deltas of Gaussian noise; 0 outside of the plain corner.
-        square: The cap on the sum of mu^2; 0 in the plain corner.
+        trade: The cap on the sum of deltas of Gaussian noise, which is 0 outside the plain corner.
+        square: The cap on the sum of mu^2, which is 0 in the plain corner.
     """
 
     name: str
@@ -56,15 +56,15 @@ class Corner:
     square: Fraction
 
     def sums(self, guarantees: Sequence[Guarantee]) -> dict[str, Fraction]:
-        """Return the sums that releases reach, by the names of the caps.
+        """Return the sums over releases, by the names of the caps.
 
         Args:
             guarantees: The guarantees of all releases, in any order.
         """
         epsilon, trade, square = Fraction(0), Fraction(0), Fraction(0)
         for each in guarantees:
-            # The representation of a release in a corner follows from the release and the corner only. A choice
-            # between representations that depends on other releases would not be covered by the proof.
+            # The representation of a release in a corner depends only on the release and the corner. The proof does not
+            # cover a choice between representations that depends on other releases.
             if self.name == "plain":
                 epsilon += as_written(each.epsilon)
                 trade += _trade(each)
@@ -85,7 +85,7 @@ class Corner:
 @final
 @dataclass(frozen=True, slots=True)
 class AccountLimits:
-    """All caps of a data set's budget.
+    """All caps for the budget of a data set.
 
     Attributes:
         chance: The cap on the sum of probabilities of revealing outcomes, in every corner.
@@ -97,7 +97,7 @@ class AccountLimits:
 
     @staticmethod
     def of(budget: Budget) -> "AccountLimits":
-        """Return the caps of a budget; only the plain corner if delta is 0."""
+        """Return the caps of a budget, with only the plain corner if delta is 0."""
         epsilon, delta = as_written(budget.epsilon), as_written(budget.delta)
         if delta == 0:
             return AccountLimits(delta, (Corner("plain", epsilon, delta, Fraction(0)),))
@@ -109,7 +109,7 @@ class AccountLimits:
         return AccountLimits(delta * CHANCES, tuple(corners))
 
     def used(self, guarantees: Sequence[Guarantee]) -> dict[str, dict[str, float]]:
-        """Return the used part of each cap, by corner; a part above 1 exceeds the cap.
+        """Return the used part of each cap, by corner. A part above 1 exceeds the cap.
 
         Args:
             guarantees: The guarantees of all releases, in any order.
@@ -140,13 +140,13 @@ def as_written(number: float) -> Fraction:
 
 @proved("composition.md#claim-2-budgets-chosen-after-results")
 def may_run(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times: int = 1) -> bool:
-    """Return whether a release, or a number of equal releases, may run after others.
+    """Return whether a release, or a number of equal releases, may run after earlier releases.
 
     Proof: "Every h_i bounds the probability of a revealing outcome given any past, so P(H) <= C."
 
     Args:
         budget: The limit on the total cost of all releases to one user.
-        before: The guarantees that are already charged.
+        before: The guarantees of all earlier releases.
         now: The guarantee of the release.
         times: The number of equal releases that are charged in advance.
     """
@@ -156,19 +156,19 @@ def may_run(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times: 
         return AccountLimits.of(budget).hold([*before, *[now] * times])
     if times == 1:
         return now.epsilon <= budget.epsilon and now.delta <= budget.delta
-    # Fixed before any result: composed exactly, or within the corners.
+    # No result can have influenced a first release, so it is composed exactly, or within the corners.
     every = [now] * times
     return composed_delta(budget.epsilon, every) <= budget.delta or AccountLimits.of(budget).hold(every)
 
 
 def shortage(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times: int = 1) -> str:
-    """Return which sum a release exceeds: spent, left and requested.
+    """Return a sentence on the sum that a release exceeds, with the parts that are spent, left and requested.
 
     Args:
         budget: The budget of the data set.
-        before: The releases that were charged, fewer than `MOST_ENTRIES`.
-        now: A release for which `may_run` is False.
-        times: The number of equal releases that are requested.
+        before: The guarantees of the charged releases, fewer than `MOST_ENTRIES`.
+        now: The guarantee of a release that `may_run` rejects.
+        times: The number of requested equal releases.
     """
     every = [now] * times
     if not before:
@@ -183,12 +183,12 @@ def shortage(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times:
     caps = AccountLimits.of(budget)
     if not caps.hold(before):
         return "the first charge was admitted because no result was known, and leaves no room for another release"
-    # The corner that comes closest to room for the release, and the cap that it exceeds most.
+    # Select the corner that the release exceeds by the smallest factor, and the cap that it exceeds most.
     parts = caps.used([*before, *every])
     corner = min(caps.corners, key=lambda each: max(parts[each.name].values()))
     name = max(parts[corner.name], key=parts[corner.name].__getitem__)
     cap = caps.chance if name == "chance" else corner.caps[name]
-    # Noise is shown as parts of its cap, because mu^2 means nothing to most readers.
+    # Show noise as a fraction of its cap, because few readers know the meaning of mu^2.
     unit = cap if cap and name in ("trade", "square") else Fraction(1)
 
     def shown(guarantees: Sequence[Guarantee]) -> Fraction:
@@ -201,7 +201,7 @@ def shortage(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times:
 
 
 def apart(one: Fraction, other: Fraction) -> tuple[str, str]:
-    """Return two numbers with as many digits as show that they differ."""
+    """Return two numbers as text, with enough digits to distinguish them."""
     for digits in (4, 8, 12, 17):
         shown = f"{float(one):.{digits}g}", f"{float(other):.{digits}g}"
         if one == other or shown[0] != shown[1]:
@@ -217,7 +217,7 @@ def _chances(guarantees: Sequence[Guarantee]) -> Fraction:
 
 
 def _trade(guarantee: Guarantee) -> Fraction:
-    """Return the delta of the Gaussian noise of a release at its epsilon; at most the delta of the release."""
+    """Return the delta of the Gaussian noise of a release at its epsilon, but at most the delta of the release."""
     if guarantee.spend is None:
         return Fraction(0)
     noise = _gaussian_delta(guarantee.epsilon, guarantee.spend.mu) + walk_slack(guarantee.epsilon, MOST_PASSES)
@@ -233,7 +233,7 @@ def _gaussian_delta(epsilon: float, mu: float) -> float:
 
 @lru_cache(maxsize=64)
 def _largest_square(epsilon: float, delta: float) -> Fraction:
-    """Return the largest mu^2 at which noise stays within delta, rounded down."""
+    """Return the largest mu^2, rounded down, such that the noise costs at most delta."""
     room = max(0.0, delta * (1 - 1e-12))
     low, high = 0.0, 1e3 if room else 0.0
     for _ in range(200):

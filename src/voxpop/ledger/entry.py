@@ -1,4 +1,4 @@
-"""The entries of an account: releases that were charged, and reserves that pay for later ones."""
+"""The entries of an account, which are charged releases and reserves that pay for later releases."""
 
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from voxpop.privacy.guarantee import Guarantee
 
 _NEIGHBOURS = Guarantee(1, 0).neighbours
 FIT = 0.25
-"""A spend must account for at least this part of the stated delta. Those of all plans account for 0.6 or more."""
+"""The minimum part of the stated delta that a spend must explain. The spends of all plans explain at least 0.6."""
 LONGEST_LABEL = 200
 SHARED = ("dataset", "budget", "ledger")
 
@@ -25,21 +25,21 @@ class Entry:
 
     Attributes:
         dataset: The name of the data set.
-        number: From 1 on, in the order of charging.
+        number: The number of the entry, from 1 in the order of charging.
         mechanism: The kind of release, in a few words.
         label: The label of the run, or "".
         guarantee: The guarantee that was charged.
         charged: The time, in UTC.
-        state: "charged", "finished", "failed" or "reserved". A failed release stays charged: its output may have been
-            seen. A run that is only charged may be repeated under its label without a second charge.
+        state: "charged", "finished", "failed" or "reserved". A failed release remains charged, because its output may
+            have been seen. A run in the state "charged" may be repeated under its label without a second charge.
         attempt: The number of starts of the run. Only the last attempt can finish.
-        release: The identifier of the release, once it is finished; of a saved model the digest of its files, as
-            `voxpop verify` prints it.
-        kept: The folder in which the result was kept until it was saved, or "".
-        times: The number of equal releases that the entry pays for; more than one only in a reserve.
+        release: The identifier of the finished release, or the digest of the files of a saved model, as `voxpop verify`
+            prints it.
+        kept: The folder with the result until it was saved, or "".
+        times: The number of equal releases that the entry pays for, which is more than one only in a reserve.
         reserve: The number of the reserve that paid for this release, or 0 if the entry itself was charged.
         budget: The budget of the data set.
-        ledger: The random name of the account, wherever the file lies.
+        ledger: The random name of the account, which does not depend on the location of the file.
     """
 
     dataset: str
@@ -62,17 +62,17 @@ class Entry:
 
     @property
     def admission(self) -> Admission:
-        """The part of the entry that a result states."""
+        """The part of the entry that is recorded in a result."""
         return Admission(self.dataset, self.number, self.label, self.budget, self.ledger)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry without the fields that all entries of its data set share, ready for JSON."""
+        """Return the entry as a dictionary for JSON, without the fields that all entries of its data set share."""
         values = {name: getattr(self, name) for name in self.__slots__ if name not in SHARED}
         return {**values, "guarantee": self.guarantee.to_dict()}
 
     @staticmethod
     def from_dict(values: Mapping[str, Any], dataset: str, budget: Budget, ledger: str) -> "Entry":
-        """Return the entry that `to_dict` described."""
+        """Return the entry from the dictionary of `to_dict`."""
         guarantee = Guarantee.from_dict(values["guarantee"])
         entry = Entry(**{**values, "guarantee": guarantee, "dataset": dataset, "budget": budget, "ledger": ledger})
         numbers = (entry.number, entry.attempt, entry.times, entry.reserve)
@@ -83,34 +83,38 @@ class Entry:
 
 
 def paid_by(entries: Sequence[Entry]) -> list[Guarantee]:
-    """Return the guarantees that count: each of a reserve as often as it pays, none that a reserve paid for."""
+    """Return the charged guarantees.
+
+    The guarantee of a reserve occurs once for each release that it pays for. Releases that a reserve paid for are
+    excluded.
+    """
     return [each.guarantee for each in entries for _ in range(0 if each.reserve else each.times)]
 
 
 def pays(entry: Entry, guarantee: Guarantee) -> bool:
-    """Return whether an entry is a reserve of releases with this guarantee, its spend included."""
+    """Return whether an entry is a reserve of releases with this guarantee, including its spend."""
     return entry.state == "reserved" and entry.guarantee.to_dict() == guarantee.to_dict()
 
 
 def remaining_of(entries: Sequence[Entry], reserve: Entry) -> int:
-    """Return the number of releases that an entry still pays for: 0 if it is no reserve."""
+    """Return the number of releases that an entry still pays for, which is 0 if it is not a reserve."""
     if reserve.state != "reserved":
         return 0
     return reserve.times - sum(each.reserve == reserve.number for each in entries)
 
 
 def labelled(entries: Sequence[Entry], label: str) -> Entry | None:
-    """Return the entry with a label, or None."""
+    """Return the entry with a label, or None if there is no such entry."""
     return next((each for each in entries if label and each.label == label), None)
 
 
 def is_text(string: str) -> bool:
-    """Return whether a string can be written as UTF-8: it has no surrogates."""
+    """Return whether a string has no surrogates, so that it can be written as UTF-8."""
     return not any("\ud800" <= each <= "\udfff" for each in string)
 
 
 def paying(entries: Sequence[Entry], guarantee: Guarantee, mechanism: str) -> Entry | None:
-    """Return the reserve that pays for a release, or None."""
+    """Return the reserve that pays for a release, or None if there is no such reserve."""
     for each in entries:
         if each.mechanism == mechanism and pays(each, guarantee) and remaining_of(entries, each):
             return each
@@ -118,7 +122,7 @@ def paying(entries: Sequence[Entry], guarantee: Guarantee, mechanism: str) -> En
 
 
 def spelled_name(name: str) -> str:
-    """Return the stored form of a name: NFC, white space at the ends removed and collapsed elsewhere."""
+    """Return the stored form of a name, in NFC with white space removed at the ends and collapsed elsewhere."""
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"the name of a data set must be a string that is not empty, got {name!r}.")
     spelled = " ".join(unicodedata.normalize("NFC", name).split())
@@ -128,7 +132,7 @@ def spelled_name(name: str) -> str:
 
 
 def same_names(names: "Mapping[str, Any] | Sequence[str]", name: str) -> list[str]:
-    """Return the stored names that count as the same name: two names for one data set would be two budgets."""
+    """Return the stored names that are equivalent to a name, so that one data set cannot have two budgets."""
 
     def key(each: str) -> str:
         return unicodedata.normalize("NFC", " ".join(unicodedata.normalize("NFC", each).split()).casefold())
@@ -144,7 +148,7 @@ def checked_label(label: str) -> str:
 
 
 def check_charge(guarantee: Guarantee) -> None:
-    """Refuse a guarantee that no ledger can be charged for."""
+    """Raise an error if a guarantee cannot be charged to any ledger."""
     if not isinstance(guarantee, Guarantee):
         raise InputError(f"a charge must be a guarantee, such as `plan.guarantee`; got {type(guarantee).__name__}.")
     if not guarantee.private:
@@ -154,7 +158,7 @@ def check_charge(guarantee: Guarantee) -> None:
     if guarantee.neighbours != _NEIGHBOURS:
         raise InputError(f"guarantees in a ledger must be for {_NEIGHBOURS}; this one is for {guarantee.neighbours}.")
     Budget(guarantee.epsilon, guarantee.delta)
-    # A spend below the stated pair would make further releases fit that the pair excludes.
+    # With a spend below the stated pair, the ledger would admit further releases that the pair excludes.
     needed = guarantee.delta if guarantee.spend is None else composed_delta(guarantee.epsilon, [guarantee], plain=False)
     if needed < FIT * guarantee.delta:
         raise InputError(

@@ -1,6 +1,6 @@
-"""The ledger of a team: the budget of each data set, and every release that was charged to it.
+"""The ledger of a team, with the budget of each data set and every release that was charged to it.
 
-`caps.py` decides which further releases fit, `runs.py` saves the result of a run together with its entry.
+`caps.py` decides which further releases fit, and `runs.py` saves the result of a run together with its entry.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from voxpop.ledger.runs import LedgerRun
 
 _STEP = 0.01
-"""Distance of the epsilons that `largest_epsilon` tries."""
+"""The difference between successive epsilons in `largest_epsilon`."""
 
 
 @final
@@ -54,15 +54,15 @@ class LedgerAccount:
     name: str
 
     def run(self, label: str, save_to: str | PathLike[str] | None = None, *, overwrite: bool = False) -> "LedgerRun":
-        """Return a run, which is charged once even if it is started several times; use it as `ledger=`.
+        """Return a run, which is charged once even if it is started several times, for use as `ledger=`.
 
-        A run that was stopped from outside (a killed process, a power cut, Ctrl-C) may start again under its label.
-        With `save_to`, the release is saved in the step that finishes the run, so that a job that is stopped later
-        has its release. If such a job was stopped between these two steps, this method saves the release.
+        A run that was interrupted (a killed process, a power failure, Ctrl-C) may start again under its label. With
+        `save_to`, the step that finishes the run also saves the release, so that a job that is stopped later has its
+        release. If the job was stopped between finishing and saving, this method saves the release.
 
         Args:
             label: The name of the run in this data set, such as "2026-11-25".
-            save_to: The folder to save the result to.
+            save_to: The folder for the result.
             overwrite: Whether to replace another result in the folder.
 
         Raises:
@@ -117,12 +117,12 @@ class LedgerAccount:
     def reserve(self, plan: Any, times: int, label: str = "") -> Entry:
         """Charge a number of equal releases in advance, such as a weekly job for a year.
 
-        Releases whose plan has this mechanism and this guarantee are then paid from the reserve until it is used up.
-        The first entry of an account is composed exactly, because no result can have influenced it. Therefore more
-        equal releases fit as a reserve than one after the other.
+        The reserve then pays for releases with the mechanism and guarantee of this plan until it is used up. The first
+        entry of an account is composed exactly, because no result can have influenced it. Therefore more equal releases
+        fit as a reserve than in individual charges.
 
         Args:
-            plan: The plan that every release will have, such as `vp.Items().plan(budget)`.
+            plan: The plan of every release, such as `vp.Items().plan(budget)`.
             times: The number of releases.
             label: A label for the reserve.
 
@@ -171,11 +171,11 @@ class LedgerAccount:
 
         Args:
             entry: The entry, as returned by `charge`.
-            result: The result, whose identifier the entry states.
-            kept: The folder in which the result was kept.
+            result: The result. The entry records its identifier.
+            kept: The folder with the result until it is saved, or "".
 
         Raises:
-            LedgerError: The run was started again meanwhile, so that this result must be discarded.
+            LedgerError: The run was started again in the meantime, so this result must be discarded.
         """
         from voxpop.release.saving import SUMS, checksum
 
@@ -183,7 +183,7 @@ class LedgerAccount:
         self._end(entry, state="finished", release=release, kept=kept)
 
     def fail(self, entry: Entry) -> None:
-        """Record that a release raised an exception. It stays charged, and its run cannot be repeated.
+        """Record that a release raised an exception. The release remains charged, and its run cannot be repeated.
 
         Args:
             entry: The entry, as returned by `charge`.
@@ -191,15 +191,16 @@ class LedgerAccount:
         self._end(entry, state="failed")
 
     def advance(self, number: int, before: str, after: str) -> None:
-        """Record the night that a series has reached, from one state of it to the next.
+        """Record a night of a series by the checksum of the new state.
 
         Args:
-            number: The number of the series' entry.
-            before: The checksum that the entry states, "" before the first night.
-            after: The next one.
+            number: The number of the entry of the series.
+            before: The checksum of the previous state in the entry, or "" before the first night.
+            after: The checksum of the new state.
 
         Raises:
-            LedgerError: The entry states another night: the state of the series was lost, restored or copied.
+            LedgerError: The entry contains another checksum, because the state of the series was lost, restored or
+                copied.
         """
         with changing(self.path) as datasets:
             entries = self._parsed(datasets)[1]
@@ -218,8 +219,8 @@ class LedgerAccount:
 
         Args:
             guarantee: The guarantee of the release.
-            mechanism: The kind of release, such as "items", which a reserve may be for. By default, reserves are
-                left out.
+            mechanism: The kind of release, such as "items", because a reserve may pay for it. By default, reserves are
+                ignored.
         """
         check_charge(guarantee)
         budget, entries = self._parsed(read_ledger(self.path))
@@ -227,12 +228,12 @@ class LedgerAccount:
         return paid or may_run(budget, paid_by(entries), guarantee)
 
     def check(self, guarantee: Guarantee, mechanism: str = "", label: str = "") -> None:
-        """Refuse what `charge` would refuse now."""
+        """Raise an error if `charge` would raise an error now."""
         self._admitted(read_ledger(self.path), guarantee, mechanism, label)
 
     @property
     def budget(self) -> Budget:
-        """The budget of all releases together. It holds however later releases depend on earlier results."""
+        """The budget of all releases together. It remains valid if later releases depend on earlier results."""
         return self._parsed(read_ledger(self.path))[0]
 
     @property
@@ -242,24 +243,24 @@ class LedgerAccount:
 
     @property
     def spent(self) -> Total | None:
-        """The total of all entries: the budget, and the composition if all budgets were fixed in advance.
+        """The total of all entries, or None without entries.
 
-        None without entries.
+        It contains the budget, and the composition for the case that all budgets were fixed in advance.
         """
         entries = self.entries
         return total_of([(each, entries[0].admission) for each in paid_by(entries)]) if entries else None
 
     def used(self) -> dict[str, dict[str, float]]:
-        """Return the used part of each cap, for each way to add up; see `voxpop.ledger.caps`."""
+        """Return the used part of each cap for each corner of `voxpop.ledger.caps`."""
         budget, entries = self._parsed(read_ledger(self.path))
         return AccountLimits.of(budget).used(paid_by(entries))
 
     def entry(self, label: str) -> Entry | None:
-        """Return the entry of the run with this label, or None."""
+        """Return the entry of the run with this label, or None if there is no such run."""
         return labelled(self.entries, label)
 
     def largest_epsilon(self, mechanism: Any, delta: float) -> float:
-        """Return the largest multiple of 0.01 at which a release could be charged now or is reserved, or 0.
+        """Return the largest epsilon (a multiple of 0.01 or 0) of a release that could be charged now or is reserved.
 
         Args:
             mechanism: The configuration, such as `vp.Items()`.
@@ -271,7 +272,7 @@ class LedgerAccount:
         def fits(steps: int) -> bool | None:
             try:
                 return may_run(budget, before, mechanism.plan(Budget(round(steps * _STEP, 2), delta)).guarantee)
-            except BudgetError:  # too small an epsilon for any plan
+            except BudgetError:  # epsilon is too small for any plan
                 return None
 
         low, high = 0, ceil(budget.epsilon / _STEP) + 1
@@ -283,7 +284,7 @@ class LedgerAccount:
 
     @staticmethod
     def _reserved(entries: Sequence[Entry], mechanism: Any, delta: float) -> Iterator[float]:
-        """Yield the epsilons at which a reserve pays for a release."""
+        """Yield the epsilons of releases that a reserve pays for."""
         for each in entries:
             if each.guarantee.delta == delta and remaining_of(entries, each):
                 with suppress(BudgetError):  # no plan of this mechanism has such a budget
@@ -310,7 +311,7 @@ class LedgerAccount:
                 f'Run "{earlier.label}" of "{self.name}" {reason}, so it does not run again. Nothing was charged. Load '
                 "the saved result, or choose another label, which is charged."
             )
-        # Equal guarantees may have different spends.
+        # Compare dictionaries, because equal guarantees may have different spends.
         if (mechanism, guarantee.to_dict()) != (earlier.mechanism, earlier.guarantee.to_dict()):
             raise InputError(
                 f'Run "{earlier.label}" of "{self.name}" was charged for {earlier.mechanism} with {earlier.guarantee}. '
@@ -332,7 +333,7 @@ class LedgerAccount:
                     f"Another process started {entry} again, so this result was discarded. Use the result of "
                     "the other process."
                 )
-            # The charge is never taken from the caller.
+            # The stored entry determines the charge, not the entry of the caller.
             self._put(datasets, replace(stored, **ended))
 
     def _put(self, datasets: dict[str, Any], entry: Entry) -> None:
@@ -382,13 +383,14 @@ class LedgerAccount:
 
 @final
 class Ledger:
-    """A file with the budget of each data set. It refuses releases that exceed the budget.
+    """A file with the budget of each data set, which rejects releases that exceed the budget.
 
     Create a data set once, with the budget of all its releases together. Every release is charged before it runs, so a
-    release that crashes stays charged. Several processes may use one file.
+    release that crashes remains charged. Several processes may use one file.
 
     Args:
-        path: The file; one for a team, on a disk that they share. A relative path starts at the working directory.
+        path: The path of the file. A team uses one file on a shared disk. A relative path starts at the working
+            directory.
 
     Example:
         >>> import tempfile
@@ -408,7 +410,7 @@ class Ledger:
         try:
             self._path = Path(path).resolve()
             self._path.exists()
-        except (OSError, RuntimeError, ValueError) as error:  # no permission, a loop of links, a name that is too long
+        except (OSError, RuntimeError, ValueError) as error:  # no permission, a loop of links, or a name too long
             raise LedgerError(
                 f"the path of the ledger cannot be used: {getattr(error, 'strerror', None) or 'it is no valid path'}. "
                 "Check the path and the permissions of its folders."
@@ -421,13 +423,13 @@ class Ledger:
             name: The name of the data set. White space at its ends, repeated white space, upper and lower case and the
                 Unicode normal form make no difference.
             budget: The budget of all releases together. It cannot be changed later.
-            create: Create the data set, and the file if there is none. Use it once: creation fails if the data set
-                already exists. Without it, a file or a data set that does not exist is refused, so a script in the
-                wrong folder and a misspelled name do not start a new budget.
+            create: Whether to create the data set, and the file if it does not exist. Use it once, because creation
+                fails if the data set already exists. By default, a missing file or data set raises an error, so a
+                script in the wrong folder or a misspelled name does not start a new budget.
 
         Raises:
-            LedgerError: The data set has another budget; it exists, or does not exist, contrary to `create`; the file
-                existed and is missing; or the file cannot be read or written.
+            LedgerError: The data set has another budget, its existence contradicts `create`, the file existed before
+                and is missing, or the file cannot be read or written.
         """
         if not isinstance(budget, Budget):
             raise InputError(f"a data set needs a budget, such as voxpop.Budget(8, 1e-6); got {type(budget).__name__}.")
@@ -451,7 +453,7 @@ class Ledger:
                     "the same people would be a second budget for them."
                 )
             stated = {"epsilon": budget.epsilon, "delta": budget.delta}
-            # Neither a path nor a name distinguishes the ledgers of two machines.
+            # A random identifier, because paths and names may be equal in the ledgers of two machines.
             datasets[name] = {"id": uuid4().hex, "budget": stated, "entries": []}
         return LedgerAccount(self._path, name)
 
@@ -459,10 +461,10 @@ class Ledger:
         """Return the account of an existing data set.
 
         Args:
-            name: The name of the data set; see `open`.
+            name: The name of the data set, as in `open`.
 
         Raises:
-            LedgerError: There is no such data set, or the file cannot be read.
+            LedgerError: The data set does not exist, or the file cannot be read.
         """
         datasets = read_ledger(self._path)
         found = [name] if name in datasets else same_names(datasets, spelled_name(name))

@@ -1,8 +1,9 @@
-"""Runs: a release that is charged once, however often it is started, and published once.
+"""Runs, which are charged once even if they are started several times, and published once.
 
 The order of the steps is charge, run, keep, finish, publish. The result is first kept in a folder that only the owner
-can open, then the entry is marked as finished, and only then the result is returned or saved. So a run without a
-finished entry has published nothing, and a finished run never runs again (docs/privacy/composition.md, claim 3).
+can open. Then the entry is marked as finished, and only after that the result is returned or saved. Therefore a run
+without a finished entry has published nothing, and a finished run never runs again (docs/privacy/composition.md,
+claim 3).
 """
 
 import os
@@ -27,24 +28,25 @@ if TYPE_CHECKING:
     from voxpop.ledger.ledger import LedgerAccount
 
 SPACE = 64 << 20
-"""Free bytes that a release must find before it is charged. Most releases are far smaller."""
+"""The number of free bytes that is required before a release is charged. Releases are usually much smaller."""
 _MARK = "voxpop-kept-"
 UNFINISHED = "unfinished"
-"""A file in the folder of a kept result whose run may still be repeated: it must not be published before its end."""
+"""The name of a file that marks a kept result of a run that may still be repeated. Such a result must not be published
+before the run has finished."""
 KINDS = {"counts": COUNTS, "top": RANKINGS, "sequences": MODEL, "profile": PROFILE}
-"""Kinds of results by mechanism; all others release a `RELEASE`."""
+"""The kinds of results by mechanism. Mechanisms that are not listed release a `RELEASE`."""
 
 
 def check_output(folder: Path, mechanism: str, *, overwrite: bool = False) -> None:
-    """Check, before anything is charged, that a result can be saved.
+    """Check before the charge that a result can be saved.
 
     Args:
-        folder: The folder to save to.
-        mechanism: The mechanism that makes the result.
+        folder: The output folder.
+        mechanism: The mechanism of the result.
         overwrite: Whether to replace another result in the folder.
 
     Raises:
-        ReleaseError: The folder cannot be written or holds something else, or its disk is almost full.
+        ReleaseError: The folder cannot be written or has other content, or its disk is almost full.
     """
     if not is_text(os.path.abspath(folder)):
         raise ReleaseError(
@@ -60,25 +62,27 @@ def check_output(folder: Path, mechanism: str, *, overwrite: bool = False) -> No
 
 
 def free_space(folder: Path) -> int:
-    """Return the number of free bytes on the disk of a folder, which need not exist."""
+    """Return the number of free bytes on the disk of a folder, which may not exist yet."""
     whole = folder.absolute()
     return shutil.disk_usage(next(each for each in (whole, *whole.parents) if each.exists())).free
 
 
 def save_new(result: Any, new: Path, folder: Path, *, overwrite: bool = False) -> None:
-    """Save a result that is meant for a folder to a new folder; counts and rankings with a copy of their release."""
+    """Save a result for an output folder to a new folder. Counts and rankings include a copy of their release."""
     if isinstance(result, Addition):
         shutil.copytree(folder_to_read(folder), new)
     result.save(new, overwrite=overwrite)
 
 
 def keep(save: Callable[[Path], None], folder: Path, key: str, *, unfinished: bool = False) -> Path:
-    """Save a result to a new folder that only the owner can open: next to its target, or where there is space.
+    """Save a result to a new folder that only the owner can open.
+
+    This folder is next to the output folder, or elsewhere if it cannot be written there.
 
     Args:
-        save: Writes the result to a folder.
-        folder: The folder that the result is meant for.
-        key: A name that no other result has.
+        save: A function that writes the result to a folder.
+        folder: The output folder of the result.
+        key: A unique name of the result.
         unfinished: Whether the run may still be repeated, so that only `publish` with `finished` may save the result.
 
     Returns:
@@ -90,7 +94,7 @@ def keep(save: Callable[[Path], None], folder: Path, key: str, *, unfinished: bo
     failure: Exception | None = None
     for holder in _holders(folder, key):
         try:
-            # Next to the target are folders that others may share; those that only voxpop uses are private.
+            # A folder next to the target may be shared with other users, but the folders of voxpop are private.
             shared = holder.parent == Path(os.path.abspath(folder)).parent
             holder.parent.mkdir(mode=0o777 if shared else 0o700, parents=True, exist_ok=True)
             holder.mkdir(mode=0o700)
@@ -109,17 +113,17 @@ def keep(save: Callable[[Path], None], folder: Path, key: str, *, unfinished: bo
 
 
 def publish(kept: Path, folder: Path, *, overwrite: bool = False, finished: bool = False) -> None:
-    """Save a kept result to the folder that it is meant for, and remove the kept copy.
+    """Save a kept result to its output folder, and remove the kept copy.
 
     Args:
         kept: The folder that `keep` returned.
-        folder: The folder to save to.
+        folder: The output folder.
         overwrite: Whether to replace another result in the folder.
-        finished: Whether the ledger states that the run is finished.
+        finished: Whether the run is finished in the ledger.
 
     Raises:
-        ReleaseError: The folder cannot be written or holds something else, or the run is not finished. The kept copy
-            stays.
+        ReleaseError: The folder cannot be written or has other content, or the run is not finished. In this case the
+            kept copy remains.
     """
     kind = kind_in(kept)
     if _MARK not in kept.parent.name or not kept.parent.exists() or (kind is None and kept.exists()):
@@ -135,7 +139,7 @@ def publish(kept: Path, folder: Path, *, overwrite: bool = False, finished: bool
         if kind is not None:  # otherwise another process published it
             kind.read(kept)  # checks the files
             kind.put({each.name: read_whole(each) for each in sorted(kept.iterdir())}, folder, overwrite=overwrite)
-            kept.rename(kept.with_name(f"{kept.name}.published"))  # so that no part of it is taken for a result
+            kept.rename(kept.with_name(f"{kept.name}.published"))  # so that no part of it is mistaken for a result
     except (ReleaseError, OSError) as error:
         if kept.exists():
             raise ReleaseError(
@@ -152,10 +156,10 @@ def remove_kept(folder: Path, key: str) -> None:
 
 
 def _holders(folder: Path, key: str) -> list[Path]:
-    """Return the folders that may hold a kept result, the preferred first."""
+    """Return the folders that may contain a kept result, in order of preference."""
     target = Path(os.path.abspath(folder))
     found = [target.with_name(f".{target.name}.{_MARK}{key}")]
-    with suppress(RuntimeError):  # no home
+    with suppress(RuntimeError):  # no home directory
         found.append(Path.home() / ".voxpop" / f"{_MARK}{key}")
     return [*found, Path(tempfile.gettempdir()) / f"{_MARK}{key}"]
 
@@ -163,14 +167,14 @@ def _holders(folder: Path, key: str) -> list[Path]:
 @final
 @dataclass(frozen=True, slots=True)
 class LedgerRun:
-    """One run of a data set: the `ledger=` of its release. `LedgerAccount.run` returns runs.
+    """One run of a data set, for `ledger=` of its release. `LedgerAccount.run` returns runs.
 
     Attributes:
         account: The account of the data set.
         label: The name of the run, or "" for a release that cannot be repeated.
-        folder: The folder to save to, or None if the caller saves the result.
+        folder: The output folder, or None if the caller saves the result.
         overwrite: Whether to replace another result in the folder.
-        save: Writes a result to a new folder; by default `save_new`.
+        save: A function that writes a result to a new folder, by default `save_new`.
     """
 
     account: "LedgerAccount"
@@ -215,7 +219,7 @@ class LedgerRun:
             key = self._key(entry, entry.attempt)
             save = self.save or (lambda made, new: save_new(made, new, folder, overwrite=overwrite))
             kept = keep(lambda new: save(result, new), folder, key, unfinished=bool(self.label))
-        except Exception:  # such as a full disk: the reason may depend on the size of the result
+        except Exception:  # such as a full disk, which may depend on the size of the result
             self.account.fail(entry)
             raise
         try:
@@ -231,6 +235,6 @@ class LedgerRun:
         self.account.fail(entry)
 
     def _key(self, entry: "Entry", attempt: int) -> str:
-        """Return a name of the kept result that no other run or attempt has."""
+        """Return a name of the kept result that is unique to this run and attempt."""
         whole = f"{entry.ledger}\n{entry.dataset}\n{entry.number}\n{entry.charged}"
         return f"{sha256(whole.encode()).hexdigest()[:16]}-{attempt}"

@@ -1,7 +1,7 @@
-"""The file of a ledger: an SQLite database, changed in transactions, checked when it is read.
+"""The file of a ledger, which is an SQLite database that is changed in transactions and checked at every reading.
 
-SQLite writes in place, so the file keeps its owner, group and mode, and a team can share it. A transaction that was
-interrupted, also by kill -9 or a power cut, is undone by the next process that opens the file.
+SQLite writes in place, so the file keeps its owner, group and mode, and a team can share it. If a transaction is
+interrupted, for example by kill -9 or a power cut, the next process that opens the file undoes it.
 """
 
 import json
@@ -18,11 +18,11 @@ from voxpop.errors import LedgerError
 from voxpop.files.folder import parsed_json, read_whole
 
 APPLICATION: Final = int.from_bytes(b"vxpl", "big")
-"""Number in the head of the file by which programs recognise a ledger (`PRAGMA application_id`)."""
+"""Number in the header of the file that identifies a ledger (`PRAGMA application_id`)."""
 RULE: Final = 3
-"""Version of the rule by which releases add up (`caps.py`), and of the tables (`PRAGMA user_version`).
+"""Version of the composition rule (`caps.py`) and of the tables (`PRAGMA user_version`).
 
-A ledger must not change to another rule after a result was seen, because the union of all that both rules admit may
+A ledger must not change its rule after a result was seen, because the union of the releases that both rules admit may
 exceed the budget."""
 LOCK_PATIENCE: Final = 60.0
 """Seconds to wait for another process; charging takes milliseconds."""
@@ -48,7 +48,7 @@ COLUMNS: Final = (
     "times",
     "reserve",
 )
-"""Columns of an entry that are read unchanged; epsilon and delta repeat numbers of the guarantee for readers."""
+"""Columns of an entry that are read unchanged. Epsilon and delta repeat numbers of the guarantee for human readers."""
 DAMAGED_LEDGER: Final = (
     "The file is damaged or was edited, so what was spent is unknown and nothing can be charged. Restore the newest "
     "copy, and make sure that nothing was released since."
@@ -62,17 +62,17 @@ _MARK: Final = "A voxpop ledger exists beside this file. Do not delete it: a los
 
 @contextmanager
 def changing(path: Path, *, create: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the data sets of a ledger, by name, and write the changes of the caller in one transaction.
+    """Yield the data sets of a ledger, by name, and write the caller's changes in one transaction.
 
     Other processes wait meanwhile. Nothing is written if the caller raises an exception.
 
     Args:
         path: The file.
-        create: Whether to make the file if there is none.
+        create: Whether to create the file if it is missing.
 
     Raises:
-        LedgerError: Another process changes the ledger for a minute; it is missing or damaged; or it cannot be written,
-            and is unchanged.
+        LedgerError: If another process locks the ledger for a minute, the ledger is missing or damaged, or it
+            cannot be written and is unchanged.
     """
     new = not path.exists()
     if new and not create:
@@ -80,7 +80,7 @@ def changing(path: Path, *, create: bool = False) -> Iterator[dict[str, Any]]:
     if new and traces_of(path):
         raise lost(path)
     try:
-        if new:  # only the owner can read it, unless the owner shares it
+        if new:  # only the owner can read it until the owner shares it
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         with _opened_database(path, writing=True) as database:
@@ -103,7 +103,7 @@ def read_ledger(path: Path) -> dict[str, Any]:
     """Return the data sets of a ledger, by name.
 
     Raises:
-        LedgerError: There is no ledger, or it is damaged.
+        LedgerError: If the ledger is missing or damaged.
     """
     if not path.exists():
         raise _missing(path)
@@ -118,7 +118,7 @@ def read_ledger(path: Path) -> dict[str, Any]:
 
 
 def traces_of(path: Path) -> list[Path]:
-    """Return the files that show that a ledger exists or existed here: its marker and its unfinished transaction."""
+    """Return the marker and the unfinished transaction, which show that a ledger exists or existed here."""
     return [each for each in (_marker_of(path), path.with_name(f"{path.name}-journal")) if each.exists()]
 
 
@@ -137,13 +137,14 @@ def _missing(path: Path) -> LedgerError:
         return lost(path)
     return LedgerError(
         f"{path} does not exist. Check the path and the working directory. If no ledger was ever kept for this "
-        "data, create it once with `Ledger(path).open(name, budget, create=True)` or `voxpop ledger init`."
+        "data, create it once with `Ledger(path).open(name, budget, create=True)` or"
+        " `voxpop ledger init FILE --dataset NAME --epsilon EPSILON --delta DELTA`."
     )
 
 
 @contextmanager
 def _opened_database(path: Path, *, writing: bool) -> Iterator[sqlite3.Connection]:
-    """Connect to a ledger. A transaction that is open at the end is undone."""
+    """Connect to a ledger. A transaction that is still open at the end is undone."""
     status = path.stat()
     if not S_ISREG(status.st_mode):
         raise LedgerError(f"{path} is not a regular file, so it is no ledger. Give another file.")
@@ -154,7 +155,7 @@ def _opened_database(path: Path, *, writing: bool) -> Iterator[sqlite3.Connectio
         )
     address = f"{path.absolute().as_uri()}?mode={'rw' if writing else 'ro'}"
     with closing(sqlite3.connect(address, uri=True, timeout=LOCK_PATIENCE, isolation_level=None)) as database:
-        # Of each change, the file and its folder are on disk before the change counts.
+        # The file and its folder are written to disk before a change counts.
         database.execute("PRAGMA synchronous = EXTRA")
         database.execute("PRAGMA foreign_keys = ON")
         database.execute("PRAGMA trusted_schema = OFF")
@@ -162,7 +163,7 @@ def _opened_database(path: Path, *, writing: bool) -> Iterator[sqlite3.Connectio
 
 
 def _is_new(database: sqlite3.Connection, path: Path) -> bool:
-    """Return whether the file was created and nothing was written to it; a ledger that was emptied is an error."""
+    """Return whether the file was created and is still empty. Raise an error if a ledger was emptied."""
     if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         if _marker_of(path).exists() or path.stat().st_size:
             raise LedgerError(f"{path} has no tables. {DAMAGED_LEDGER}")
@@ -177,7 +178,7 @@ def _is_new(database: sqlite3.Connection, path: Path) -> bool:
 
 
 def _no_ledger(path: Path) -> LedgerError:
-    """Build the error for a file that is no database: ledgers of earlier versions were JSON."""
+    """Build the error for a file that is not a database, such as the JSON ledgers of earlier versions."""
     with suppress(OSError, ValueError, AttributeError):
         if parsed_json(read_whole(path)).get("format") == "voxpop ledger":
             return LedgerError(f"{path} {CARRY_OVER}")
@@ -196,7 +197,7 @@ def _datasets(database: sqlite3.Connection, path: Path) -> dict[str, Any]:
     """Return all data sets with their entries.
 
     Raises:
-        LedgerError: They are not as they were written.
+        LedgerError: If they differ from the written data sets.
     """
     try:
         found: dict[str, Any] = {
@@ -212,7 +213,7 @@ def _datasets(database: sqlite3.Connection, path: Path) -> dict[str, Any]:
                 raise ValueError
             found[dataset]["entries"].append({**dict(zip(COLUMNS, values, strict=True)), "guarantee": stated})
         (checksum,) = database.execute("SELECT checksum FROM seal").fetchone()
-        computed = _checksum(found)  # fails for names without text and for infinite numbers
+        computed = _checksum(found)  # fails for names that are not text and for infinite numbers
     except (sqlite3.DatabaseError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
             raise

@@ -1,1 +1,1 @@
-"""The mechanisms, one package each, and the weightings and rounds that they share."""
+"""The mechanisms in one package each, and the weightings and rounds that they share."""

@@ -1,4 +1,4 @@
-"""Published algorithms as their papers state them: one plain class each, with the paper's parameters and accounting."""
+"""Published algorithms as in their papers, one plain class each, with the parameters and accounting of the paper."""
 
 from voxpop.papers.dpne import DPNE
 from voxpop.papers.dpsu import (

@@ -1,9 +1,9 @@
 """DPNE: Kim, Gopi, Kulkarni, Yekhanin, "Differentially Private n-gram Extraction", NeurIPS 2021.
 
-Algorithm 1 with the number of candidates counted exactly. The scalable version (Algorithm 2) estimates that number
-(Algorithm 3), which breaks its proof; docs/privacy/errata.md has the details. It runs on the passes of
-`voxpop.mechanisms.ngrams` with a separate schedule: one vote for each length, charged to all users, with noise fixed
-before any data is read.
+This is Algorithm 1 with the number of candidates counted exactly. The scalable version (Algorithm 2) estimates that
+number (Algorithm 3), which breaks its proof; docs/privacy/errata.md has the details. The algorithm runs on the passes
+of `voxpop.mechanisms.ngrams` with a separate schedule. Each length has one vote, which is charged to all users, and the
+noise is fixed before any data is read.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 RULES = ("weighted", "policy-gaussian")
 ROUGH_BITS = 48
-"""The grid on which the first guess of length 1's cutoff is computed."""
+"""Bits of the grid for the first estimate of length 1's cutoff."""
 
 
 @final
@@ -43,23 +43,26 @@ ROUGH_BITS = 48
 class DPNE(Mechanism["Corpus", "Release"]):
     """Extract n-grams as published (Algorithm 1).
 
-    The guarantee is that of Theorem 2.1: half of delta for the noise of all lengths together, half for the threshold of
-    length 1. The parameters of Table 3 (Reddit) are the defaults, at epsilon 4 and delta 1e-7; Table 4 (MSNBC) has
-    `max_length=6, max_phrases_per_user=10` at epsilon 1 and delta 1e-7. `voxpop.NGrams` releases more for the same
-    budget.
+    The guarantee is that of Theorem 2.1, with half of delta for the noise of all lengths together and half for the
+    threshold of length 1. The defaults are the parameters of Table 3 (Reddit), at epsilon 4 and delta 1e-7. Table 4
+    (MSNBC) has `max_length=6, max_phrases_per_user=10` at epsilon 1 and delta 1e-7. `voxpop.NGrams` releases more for
+    the same budget.
 
     Attributes:
-        max_length: most tokens in a gram: T.
-        max_phrases_per_user: most grams of one user at each length: Delta_k, one number or one for each length.
-        max_spurious_share: expected share of grams without users: sets rho_k for k > 1 (Section 2).
+        max_length: The maximum number of tokens in a gram, T.
+        max_phrases_per_user: The maximum number of grams per user at each length, Delta_k. Either one number, or one
+            number for each length.
+        max_spurious_share: The expected share of grams without users, which determines rho_k for k > 1 (Section 2).
         weighting: "weighted", the Weighted Gaussian policy of Algorithm 1, or "policy-gaussian", the Policy Gaussian of
             DPSU (Gopi et al., 2020, Algorithm 5), which the paper allows in its place.
-        ratio: c of sigma_k = c sigma_(k-1) (Figure 3); 1 for equal noise, as in Tables 3 and 4.
-        pruning: "both" requires prefix and suffix of a candidate, "single" its prefix and its last token (Figure 4).
-        alpha: weight stops rising at threshold + alpha * sigma; only for "policy-gaussian".
+        ratio: The factor c of sigma_k = c sigma_(k-1) (Figure 3). 1 means equal noise, as in Tables 3 and 4.
+        pruning: "both" requires the prefix and the suffix of a candidate, "single" its prefix and its last token
+            (Figure 4).
+        alpha: The distance from the threshold to the cutoff above which weight stops increasing, in sigma. Only for
+            "policy-gaussian".
 
     Raises:
-        InputError: a field is out of range.
+        InputError: A field is out of range.
 
     Example:
         >>> import voxpop as vp
@@ -105,19 +108,19 @@ class DPNE(Mechanism["Corpus", "Release"]):
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The share of each length in all mu^2, which goes as 1 / sigma^2."""
+        """The share of each length in the total mu^2, which is proportional to 1 / sigma^2."""
         raw = [self.ratio ** (-2 * number) for number in range(self.max_length)]
         return tuple(share / fsum(raw) for share in raw)
 
     def voting(self, length: int) -> Voting:
-        """Return how users vote on a length."""
+        """Return the numbers of a length's vote."""
         return Voting(WEIGHTINGS[self.weighting], self.limits[length - 1], self.max_spurious_share, self.alpha)
 
     def plan(self, budget: Budget) -> NGramsPlan:
-        """Compute noise and thresholds for a budget; no data is needed.
+        """Compute noise and thresholds for a budget, without data.
 
         Raises:
-            BudgetError: no threshold can meet the budget.
+            BudgetError: No threshold can satisfy the budget.
         """
         check_budget(budget)
         slack = walk_slack(budget.epsilon, self.max_length)
@@ -125,7 +128,7 @@ class DPNE(Mechanism["Corpus", "Release"]):
         first = _first(self, exact, share)
         more = self.max_length > 1
         later = rest_after((first.shares.sensitivity / first.scale) ** 2, share) if more else 0.0
-        # Length 1 with a Gaussian of mu^2 = M behind it (docs/privacy/ngrams.md, "With length 1").
+        # Length 1 is followed by Gaussian releases of mu^2 = M (docs/privacy/ngrams.md, "With length 1").
         return certified(NGramsPlan(self, budget, first, later, _longer(self, later), slack, paper_schedule))
 
     def to_dict(self) -> dict[str, Any]:
@@ -143,9 +146,9 @@ class DPNE(Mechanism["Corpus", "Release"]):
 
 
 def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
-    """Return length 1: set union by the paper's accounting, with sigma so that later lengths keep the rest."""
+    """Return the set union of length 1 by the paper's accounting, with noise that leaves the rest to later lengths."""
     voting = dpne.voting(1)
-    # mu of all later lengths, over mu_1.
+    # The ratio of the mu of all later lengths together to mu_1.
     rest = (1 / share - 1) ** 0.5
     rough = RuleSetting(voting.limit, NORM, bits=ROUGH_BITS)
     coarse = calibrate(budget, voting.rule.novelty(rough), accounting="published", rest=rest)
@@ -163,9 +166,10 @@ def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
 
 
 def squares(dpne: DPNE, later: float) -> list[float]:
-    """Return the mu^2 of each length from 2 on, which add up to at most `later`, exactly."""
-    # The noise of a length may depend on earlier results. The loss of all lengths together is one normal because these
-    # squares add up to at most `later` on every path (docs/privacy/ngrams.md, "Noise chosen from results").
+    """Return the mu^2 of each length from 2 on. Their exact sum is at most `later`."""
+    # The noise of a length may depend on earlier results. The privacy loss of all lengths together is one normal
+    # variable, because these squares add up to at most `later` on every path (docs/privacy/ngrams.md, "Noise chosen
+    # from results").
     left, found = Fraction(later), []
     for number in range(1, dpne.max_length):
         rest = float(left) if Fraction(float(left)) <= left else nextafter(float(left), 0.0)
@@ -176,7 +180,7 @@ def squares(dpne: DPNE, later: float) -> list[float]:
 
 
 def settled(dpne: DPNE, length: int, square: float, released: int, candidates: int) -> RoundPlan:
-    """Return the vote on a length: sigma by its charge, rho by the number of candidates (Section 2)."""
+    """Return a length's vote, with sigma from its charge and rho from the number of candidates (Section 2)."""
     voting = dpne.voting(length)
     setting = voting.setting(square, released, candidates)
     sigma = noise_for(square, voting.rule.sensitivity(setting))
@@ -194,7 +198,7 @@ def _longer(dpne: DPNE, later: float) -> tuple[LengthPlan, ...]:
 
 
 def paper_schedule(state: State) -> Pass | None:
-    """Return the next vote; None at the end."""
+    """Return the next vote, or None at the end."""
     plan = state.plan
     if not isinstance(plan.mechanism, DPNE) or not isinstance(plan.first, RoundPlan):
         raise InternalError("the plan of another mechanism runs as DPNE")
@@ -210,7 +214,7 @@ def paper_schedule(state: State) -> Pass | None:
     threshold = ThresholdVote.of(valid, vote.rule(plan.budget), np.empty(0))
 
     def after(outcome: Outcome) -> State:
-        # Everything that reached the threshold is released.
+        # All candidates that reached the threshold are released.
         weight = float(threshold.thresholds[0])
         spurious = float(threshold.rules[0].probability(np.zeros(1, np.int64))[0][0]) * valid.count
         bands = ((valid.count, weight, outcome.names.size),)

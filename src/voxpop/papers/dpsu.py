@@ -1,11 +1,12 @@
 """Differentially Private Set Union (Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin; ICML 2020).
 
-One class for each sound algorithm of the paper, with the paper's accounting: delta/2 for the noise and delta/2 for the
-threshold with Gaussian noise, pure epsilon and delta for the threshold with Laplace noise. Two details differ from the
-paper, both to the private side: candidates come only from the bounded sets of users (docs/privacy/errata.md), and
-rounding costs a little noise (docs/privacy/set-union.md).
+There is one class for each sound algorithm of the paper, with the paper's accounting. With Gaussian noise, delta/2 is
+for the noise and delta/2 for the threshold. With Laplace noise, epsilon is pure and delta is for the threshold. Two
+details differ from the paper, and both make the release more private: candidates are only taken from the bounded sets
+of users (docs/privacy/errata.md), and rounding costs a little noise (docs/privacy/set-union.md).
 
-The paper's "Policy Gaussian l1" (Algorithm 8) is not here: it is not private as claimed (docs/privacy/algorithm-8.md).
+The paper's "Policy Gaussian l1" (Algorithm 8) is missing, because it is not private as claimed
+(docs/privacy/algorithm-8.md).
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from voxpop.release.release import Release  # noqa: F401
 
 PAPER_ALPHA = 3.0
-"""Table 2; Section 6.2.3 finds that 3 releases the most items for Policy Laplace and Policy Gaussian l2."""
+"""The alpha of Table 2. Section 6.2.3 finds that 3 releases the most items for Policy Laplace and Policy Gaussian
+l2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class _Published(Mechanism["Corpus", "Release"]):
     """An algorithm of the paper.
 
     Attributes:
-        delta_0: most items of one user, the paper's Delta_0.
+        delta_0: The maximum number of items per user, the paper's Delta_0.
     """
 
     _rule: ClassVar[WeightingRule]
@@ -61,7 +63,7 @@ class _Published(Mechanism["Corpus", "Release"]):
 @final
 @dataclass(frozen=True, slots=True)
 class CountLaplace(_Published):
-    """Count Laplace (Section 1.1, Table 2): every item weighs 1/Delta_0, with Laplace noise of scale 1/epsilon.
+    """Count Laplace (Section 1.1, Table 2). Every item weighs 1/Delta_0, with Laplace noise of scale 1/epsilon.
 
     Example:
         >>> import math
@@ -77,7 +79,7 @@ class CountLaplace(_Published):
 @final
 @dataclass(frozen=True, slots=True)
 class CountGaussian(_Published):
-    """Count Gaussian (Section 1.1, Table 2): every item weighs 1/sqrt(Delta_0), with Gaussian noise."""
+    """Count Gaussian (Section 1.1, Table 2). Every item weighs 1/sqrt(Delta_0), with Gaussian noise."""
 
     _rule = weightings.Count("gaussian")
 
@@ -85,7 +87,7 @@ class CountGaussian(_Published):
 @final
 @dataclass(frozen=True, slots=True)
 class WeightedLaplace(_Published):
-    """Weighted Laplace (Algorithm 9, Theorem B.1, Table 2): an item of a user of n items weighs 1/n."""
+    """Weighted Laplace (Algorithm 9, Theorem B.1, Table 2). Each item of a user with n items weighs 1/n."""
 
     _rule = weightings.Weighted("laplace")
 
@@ -93,7 +95,7 @@ class WeightedLaplace(_Published):
 @final
 @dataclass(frozen=True, slots=True)
 class WeightedGaussian(_Published):
-    """Weighted Gaussian (Algorithm 10, Theorem B.2, Table 2): an item of a user of n items weighs 1/sqrt(n)."""
+    """Weighted Gaussian (Algorithm 10, Theorem B.2, Table 2). Each item of a user with n items weighs 1/sqrt(n)."""
 
     _rule = weightings.Weighted("gaussian")
 
@@ -101,11 +103,12 @@ class WeightedGaussian(_Published):
 @final
 @dataclass(frozen=True, slots=True)
 class PolicyLaplace(_Published):
-    """Policy Laplace (Algorithms 3 and 4, Theorem 4.1, Table 2): l1-descent with Laplace noise of scale 1/epsilon.
+    """Policy Laplace (Algorithms 3 and 4, Theorem 4.1, Table 2), l1-descent with Laplace noise of scale 1/epsilon.
 
     Attributes:
-        delta_0: most items of one user, the paper's Delta_0.
-        alpha: weight stops rising at threshold + alpha / epsilon.
+        delta_0: The maximum number of items per user, the paper's Delta_0.
+        alpha: The distance from the threshold to the cutoff above which weight stops increasing, in units of 1 /
+            epsilon.
     """
 
     alpha: float = PAPER_ALPHA
@@ -117,11 +120,11 @@ class PolicyLaplace(_Published):
 @final
 @dataclass(frozen=True, slots=True)
 class PolicyGaussian(_Published):
-    """Policy Gaussian l2 (Algorithms 5 and 7, Theorem 5.1, Table 2): l2-descent with Gaussian noise.
+    """Policy Gaussian l2 (Algorithms 5 and 7, Theorem 5.1, Table 2), l2-descent with Gaussian noise.
 
     Attributes:
-        delta_0: most items of one user, the paper's Delta_0.
-        alpha: weight stops rising at threshold + alpha * sigma.
+        delta_0: The maximum number of items per user, the paper's Delta_0.
+        alpha: The distance from the threshold to the cutoff above which weight stops increasing, in sigma.
 
     Example:
         >>> import math

@@ -1,4 +1,4 @@
-"""The tree of released grams of CAC12: consistent probabilities (4.3.4) and synthetic sequences (4.3.5)."""
+"""The tree of released grams of CAC12, with consistent probabilities (4.3.4) and synthetic sequences (4.3.5)."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,11 @@ MOST_GRAMS = 1 << 27
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """The released children of nodes of one depth, a row for each node.
+    """The released children of the nodes of one depth, with one row per node.
 
     Attributes:
-        parents: int64 by row, the entry of the tree whose gram the row continues, rising; -1 for the root.
+        parents: int64 by row, the entry of the tree for the gram that the row continues, in increasing order; -1 for
+            the root.
         scales: float64 by row, the scale of the noise on its counts.
         counts: int64 (rows, width), noisy, at least 0; -1 for children that are not released. The end mark is the last
             column.
@@ -30,17 +31,18 @@ class Level:
 class Tree:
     """Released grams by node, shortest first.
 
-    Each node has a row of `width` entries, one for each symbol and the end mark; entry `node * width + symbol` stands
-    for the gram of the node and the symbol.
+    Each node has a row of `width` entries, one for each symbol and the end mark. Entry `node * width + symbol`
+    corresponds to the gram of the node followed by the symbol.
 
     Attributes:
         counts: int64 (nodes, width), noisy, at least 0; -1 for grams that are not released.
-        chances: float64 (nodes, width), the consistent chance of every symbol, released or not.
-        child: int32 (nodes, width), the node that an entry leads to, or -1.
-        parents: int64 by node, the entry that leads to it; -1 for the root.
+        chances: float64 (nodes, width), the consistent probability of every symbol, released or not.
+        child: int32 (nodes, width), the node of each entry, or -1.
+        parents: int64 by node, the entry of the node; -1 for the root.
         depths: int32 by node, the length of its gram.
         scales: float64 by node, the scale of the noise on its counts.
-        neighbour: int32 by node, its Markov neighbour: the node of its gram's longest proper suffix that is one.
+        neighbour: int32 by node, its Markov neighbour, which is the node of the longest proper suffix of its gram that
+            has a node.
         totals: float64 by node, the consistent count of its gram.
     """
 
@@ -55,27 +57,27 @@ class Tree:
 
     @property
     def width(self) -> int:
-        """Number of symbols and the end mark, which is symbol `width - 1`."""
+        """The number of symbols including the end mark, which is symbol `width - 1`."""
         return int(self.counts.shape[1])
 
     @property
     def nodes(self) -> int:
-        """Number of nodes."""
+        """The number of nodes."""
         return int(self.depths.size)
 
     @property
     def entries(self) -> Int64s:
-        """The entries of the released grams, rising."""
+        """The entries of the released grams, in increasing order."""
         return np.flatnonzero(self.counts >= 0)
 
     def entry_totals(self) -> Floats:
-        """Return the consistent count of each entry's gram, (nodes, width)."""
+        """Return the consistent count of each entry's gram, float64 (nodes, width)."""
         return self.totals[:, None] * self.chances
 
     def neighbours_of(self, entries: Int64s) -> Int32s:
-        """Return the Markov neighbour of each entry's gram: drop the oldest symbols until a node is found."""
+        """Return the Markov neighbour of each entry's gram, by dropping the oldest symbols until a node is found."""
         above, symbols = np.divmod(entries, self.width)
-        # The longest suffix of gy is a suffix of g, one symbol on.
+        # The longest suffix of gy is a suffix of g followed by the symbol.
         at = self.neighbour[above]
         while ((self.child[at, symbols] < 0) & (at > 0)).any():
             at = np.where(self.child[at, symbols] < 0, self.neighbour[at], at)
@@ -83,7 +85,7 @@ class Tree:
 
 
 def plant(level: Level) -> Tree:
-    """Return the tree of a root and its entries: the released single symbols."""
+    """Return the tree of a root and its entries, which are the released single symbols."""
     none, total = np.zeros(1, np.int32), np.maximum(level.counts, 0).sum(axis=1).astype(np.float64)
     return Tree(
         counts=level.counts,
@@ -100,15 +102,15 @@ def plant(level: Level) -> Tree:
 def grow_tree(tree: Tree, level: Level) -> tuple[Tree, Int32s]:
     """Return the tree with one more level, made consistent, and the node of each row.
 
-    A row whose counts are all 0, or that has none, becomes a leaf: it gets no node (-1).
+    A row without counts above 0 becomes a leaf without a node (-1).
     """
-    # A node without a count above 0 would have no chances to speak of.
+    # Without a count above 0, a node's probabilities would be undefined.
     kept = (level.counts > 0).any(axis=1)
-    # New nodes are numbered behind the old ones, in the order of rows.
+    # New nodes are numbered after the old ones, in the order of rows.
     node = np.where(kept, tree.nodes - 1 + np.cumsum(kept), -1).astype(np.int32)
     parents, counts = level.parents[kept], level.counts[kept]
     neighbours, above = tree.neighbours_of(parents), parents // tree.width
-    # c(gy) = c(g) P_g(y): the count that is consistent with the parent, not the noisy one.
+    # c(gy) = c(g) P_g(y) is the count that is consistent with the parent, not the noisy count.
     totals = tree.entry_totals().ravel()[parents]
     child = np.concatenate([tree.child, np.full(counts.shape, -1, np.int32)])
     child.ravel()[parents] = node[kept]
@@ -126,26 +128,26 @@ def grow_tree(tree: Tree, level: Level) -> tuple[Tree, Int32s]:
 
 
 def _consistent(counts: Int64s, totals: Floats, neighbours: Int32s, shorter: Floats) -> Floats:
-    """Return chances that are consistent with the parents, as published (CAC12, 4.3.4).
+    """Return probabilities that are consistent with the parents, as published (CAC12, 4.3.4).
 
-    Where the neighbour is not the root, symbols without a count get A(x) = S P(x) / P(V+), for S the sum of the noisy
-    counts A of the released children V+ and P the neighbour's chances. Divided by the sum over all symbols, S / P(V+),
-    that is P(x), and released children get A / S times P(V+). Where it is the root, the node's total less S is shared
-    evenly among symbols without a count.
+    Let S be the sum of the noisy counts A of the released children V+, and P the neighbour's probabilities. If the
+    neighbour is not the root, each symbol x without a count receives A(x) = S P(x) / P(V+). Divided by the sum over all
+    symbols, S / P(V+), this is P(x), and released children receive A / S times P(V+). If the neighbour is the root, the
+    node's total less S is divided evenly among the symbols without a count.
 
     Args:
         counts: int64 (new nodes, width), noisy; -1 for children that are not released.
         totals: float64 by new node, the consistent count of its gram.
-        neighbours: int32 by new node.
-        shorter: float64 (nodes, width), the chances of the nodes of shorter grams.
+        neighbours: int32 by new node, its Markov neighbour.
+        shorter: float64 (nodes, width), the probabilities at the nodes of shorter grams.
     """
     released, near = counts >= 0, shorter[neighbours]
     noisy, missing = np.maximum(counts, 0), (~released).sum(axis=1)
     sums, shown = noisy.sum(axis=1), (near * released).sum(axis=1)
     falls = (missing > 0) & (neighbours > 0) & (shown > 0.0)
-    # A total is a product of doubles: a difference of their error only would be a chance above 0.
+    # A total is a product of doubles, so a difference within their rounding error must not become a probability.
     evenly = (missing > 0) & (neighbours == 0) & (sums < totals * (1 - 1e-12))
-    # P(V+), the chance of all released children together.
+    # P(V+), the probability of all released children together.
     mass = np.where(falls, np.minimum(shown, 1.0), np.where(evenly, sums / np.maximum(totals, 1e-300), 1.0))
     rest = np.where(evenly, (1.0 - mass) / np.maximum(missing, 1), 0.0)
     others = np.where(falls[:, None], near, rest[:, None])
@@ -153,7 +155,7 @@ def _consistent(counts: Int64s, totals: Floats, neighbours: Int32s, shorter: Flo
 
 
 def gram_symbols(tree: Tree) -> tuple[Int32s, Int64s]:
-    """Return the symbols of every released gram, one after the other and without end marks, and the number of each."""
+    """Return the concatenated symbols of all released grams without end marks, and the number of symbols of each."""
     prefix, lengths, last = _by_entry(tree)
     columns = _spelled(tree.entries, prefix, lengths, last)
     columns[columns == tree.width - 1] = -1
@@ -165,10 +167,10 @@ def synthetic_sequences(tree: Tree, max_length: int) -> tuple[Int32s, Int64s]:
     """Return distinct sequences, one per row, padded with -1 and the longest first, and the count of each."""
     prefix, suffix, counts, lengths, last = _whole_grams(tree)
     length = int(lengths.max(initial=0))
-    # Grams of one length overlap into longer ones as long as there are two of them.
+    # Two or more grams of one length can overlap and form longer grams.
     while length < max_length and int((lengths == length).sum()) >= 2 and counts.size < MOST_GRAMS:
         first = int(np.searchsorted(lengths, length))
-        # (grams + 1,): the longest grams are sorted by prefix, so those that go on from one lie together.
+        # (grams + 1,). The longest grams are sorted by prefix, so the grams that continue the same prefix are adjacent.
         begins = np.searchsorted(prefix[first:], np.arange(counts.size + 1)) + first
         grams = first + np.flatnonzero((suffix[first:] >= 0) & (counts[suffix[first:]] > 0))
         middle = suffix[grams]
@@ -176,7 +178,7 @@ def synthetic_sequences(tree: Tree, max_length: int) -> tuple[Int32s, Int64s]:
         # Every pair xm and my of the longest grams that overlap in all but one symbol.
         one, middle = np.repeat(grams, fans), np.repeat(middle, fans)
         other = np.arange(one.size) + np.repeat(begins[suffix[grams]] - (np.cumsum(fans) - fans), fans)
-        # c(xmy) = c(xm) c(my) / c(m): the Markov estimate, rounded down (CAC12, 4.3.5).
+        # c(xmy) = c(xm) c(my) / c(m) is the Markov estimate, rounded down (CAC12, 4.3.5).
         expected = (counts[one].astype(np.float64) * counts[other] / counts[middle]).astype(np.int64)
         likely = expected >= 1
         prefix = np.concatenate([prefix, one[likely].astype(np.int32)])
@@ -192,14 +194,14 @@ def synthetic_sequences(tree: Tree, max_length: int) -> tuple[Int32s, Int64s]:
 
 def _whole_grams(tree: Tree) -> tuple[Int32s, Int32s, Int64s, Int32s, Int32s]:
     """Return prefix, suffix, count rounded down, length and last symbol of the grams that occur at least once."""
-    # Whole sequences need whole counts; the rounding error of doubles is corrected.
+    # Sequences need integer counts. The term 1e-9 corrects the rounding error of doubles.
     counts = np.floor(np.where(tree.counts >= 0, tree.entry_totals(), 0.0).ravel() + 1e-9).astype(np.int64)
     kept = np.flatnonzero(counts > 0)
-    number = np.full(counts.size + 1, -1, np.int32)  # the last place stands for none
+    number = np.full(counts.size + 1, -1, np.int32)  # the last place means that there is no gram
     number[kept] = np.arange(kept.size, dtype=np.int32)
     prefix, lengths, last = _by_entry(tree)
     node, symbol = np.divmod(kept, tree.width)
-    # The neighbour is the gram without its first symbol only where it is just one symbol shorter.
+    # The neighbour is the gram without its first symbol only if it is exactly one symbol shorter.
     exact = (tree.depths[tree.neighbour[node]] == tree.depths[node] - 1) & (node > 0)
     suffix = np.where(exact, tree.neighbour[node].astype(np.int64) * tree.width + symbol, -1)
     return number[prefix[kept]], number[suffix], counts[kept], lengths[kept], last[kept]
@@ -216,7 +218,7 @@ def _by_entry(tree: Tree) -> tuple[Int64s, Int32s, Int32s]:
 
 def _spelled(grams: Int64s, prefix: Int32s | Int64s, lengths: Int32s, last: Int32s) -> Int32s:
     """Return the symbols of each gram, padded with -1."""
-    # From the last symbol to the first: each gram's prefix has the symbol before.
+    # The loop runs from the last symbol to the first, because each gram's prefix has the preceding symbol.
     columns = np.full((grams.size, int(lengths[grams].max(initial=0))), -1, np.int32)
     at, place = grams, lengths[grams].astype(np.int64) - 1
     rows = np.arange(grams.size)

@@ -1,9 +1,9 @@
-"""The variable-length n-gram model of Chen, Acs and Castelluccia (CCS 2012, "CAC12"), as the paper states it.
+"""The variable-length n-gram model of Chen, Acs and Castelluccia (CCS 2012, "CAC12"), as in the paper.
 
 "Differentially Private Sequential Data Publication via Variable-Length N-Grams", Algorithm 1 (the exploration tree),
 4.3.2 (adaptive budgets), 4.3.3 (threshold), 4.3.4 (consistency constraints) and 4.3.5 (synthetic sequences). The paper
-protects one record; here each user has one record, drawn from the user's sequences. docs/privacy/sequences.md has the
-proof and the errata. Numbers of the paper's tables are recomputed by `benchmarks.papers.sequences_msnbc`.
+protects one record. Here each user has one record, drawn from the user's sequences. docs/privacy/sequences.md has the
+proof and the errata. `benchmarks.papers.sequences_msnbc` recomputes the numbers of the paper's tables.
 """
 
 from collections.abc import Iterable
@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from voxpop.release.release import Release
 
 MOST_MODEL_SYMBOLS = 10_000
-"""Every node of the last level releases a count of every symbol."""
+"""Maximum size of the alphabet, because every node of the last level releases a count of every symbol."""
 SMALLEST_ALPHABET = 3
-"""The logarithm of half the alphabet is 0 or less below this size, and the threshold would keep everything."""
+"""Minimum alphabet size of the threshold. Below it the logarithm of half the alphabet is at most 0, so the threshold
+would keep all counts."""
 
 
 @final
@@ -46,15 +47,15 @@ class VariableLengthNGrams(Mechanism["Corpus", "GramModel"]):
     """Release the frequent grams of users' sequences with noisy counts (CAC12, Algorithm 1).
 
     The release is (epsilon, 0)-differentially private for one user added or removed. `voxpop.Sequences` has smaller
-    errors on the same budget. This class runs in the memory of one machine.
+    errors with the same budget. This class runs in the memory of one machine.
 
     Attributes:
-        l_max: maximum length of a sequence; longer ones are cut. The sensitivity.
-        n_max: maximum length of a gram, the end mark included.
-        alphabet: all symbols that may occur: public.
+        l_max: The maximum length of a sequence, which is the sensitivity. Longer sequences are truncated.
+        n_max: The maximum length of a gram, including the end mark.
+        alphabet: All symbols that may occur, which are public.
 
     Raises:
-        InputError: if a field is out of range.
+        InputError: If a field is out of range.
 
     Example:
         >>> import polars as pl
@@ -87,14 +88,14 @@ class VariableLengthNGrams(Mechanism["Corpus", "GramModel"]):
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The alphabet, in order of its bytes."""
+        """The alphabet, in the order of its bytes."""
         return cast("tuple[str, ...]", self.alphabet)
 
     def plan(self, budget: Budget) -> "GramPlan":
         """Compute the noise for a budget, without data.
 
         Raises:
-            BudgetError: if epsilon is too small for the length.
+            BudgetError: If epsilon is too small for the length.
         """
         check_budget(budget)
         check_epsilon(self.l_max, budget.epsilon)
@@ -123,12 +124,12 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
 
     @property
     def scale(self) -> float:
-        """Scale of the noise on the counts of single symbols."""
+        """The scale of the noise on the counts of single symbols."""
         return self._limits.max_length * self._limits.max_gram / float(self._limits.epsilon)
 
     @property
     def threshold(self) -> float:
-        """Noisy count above which a single symbol is continued (4.3.3)."""
+        """The noisy count above which a single symbol is continued (4.3.3)."""
         return self.scale * threshold_factor(self._limits.alphabet)
 
     @property
@@ -180,13 +181,13 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
 @final
 @dataclass(frozen=True, eq=False)
 class GramModel:
-    """The released grams with noisy counts, and the synthetic sequences that follow from them: all public.
+    """The released grams with noisy counts, and the synthetic sequences that follow from them. All of it is public.
 
     Attributes:
-        alphabet: the symbols, in order of their bytes.
-        tree: the released grams.
-        plan: the plan that ran.
-        guarantee: the guarantee of the release.
+        alphabet: The symbols, in the order of their bytes.
+        tree: The released grams.
+        plan: The plan that ran.
+        guarantee: The guarantee of the release.
     """
 
     alphabet: tuple[str, ...]
@@ -198,8 +199,9 @@ class GramModel:
         """Return the released grams, in order of length and symbols.
 
         Returns:
-            Columns gram (list of str); ends, whether the end of the sequence follows; count, the noisy integer, raised
-            to 0 if negative; estimate, made consistent with shorter grams; scale, of the count's noise.
+            A table with these columns: gram (list of str); ends, whether the end of the sequence follows; count, the
+                noisy integer, replaced by 0 if negative; estimate, the count made consistent with shorter grams; scale,
+                the scale of the count's noise.
         """
         import polars as pl
 
@@ -217,11 +219,11 @@ class GramModel:
         )
 
     def synthesize(self) -> "pl.DataFrame":
-        """Return the synthetic data set of 4.3.5: long grams first, each as often as the counts allow.
+        """Return the synthetic data set of 4.3.5, with long grams first and each gram as often as the counts allow.
 
         Returns:
-            Columns sequence (list of str) and count, the longest first: a function of the released counts, without
-            randomness.
+            A table with the columns sequence (list of str) and count, the longest sequence first. It is a function of
+            the released counts, without randomness.
         """
         import polars as pl
 
@@ -241,19 +243,20 @@ class GramModel:
 
 
 def threshold_factor(alphabet: int) -> float:
-    """Return the threshold in noise scales: one false child per node on average (4.3.3)."""
-    # P(X > T) is about e^(-T r) / 2: times the alphabet that is 1 at T = ln(alphabet / 2) / r.
+    """Return the threshold in noise scales, which allows one false child per node on average (4.3.3)."""
+    # P(X > T) is about e^(-T r) / 2, so the expected number over the alphabet is 1 at T = ln(alphabet / 2) / r.
     return log(max(alphabet, SMALLEST_ALPHABET) / 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CandidateNodes:
-    """The nodes of one level whose children are counted.
+    """The nodes of one level, before their children are counted.
 
     Attributes:
-        parents: int64, the entry of the tree that each continues, rising; -1 for the root.
-        shares: int64, the number of each one's share among those of paths.
-        heights: int64, predicted number of levels of each, this one included; 1 spends the rest of epsilon.
+        parents: int64, the entry of the tree that each node continues, in increasing order; -1 for the root.
+        shares: int64, the index of each node's share among the shares of paths.
+        heights: int64, the predicted number of levels below each node, including this level; 1 spends the rest of
+            epsilon.
     """
 
     parents: Int64s
@@ -262,21 +265,21 @@ class CandidateNodes:
 
 
 def least(paths: PathBudget, share: int) -> int:
-    """Return the smallest whole number above the threshold of a share."""
+    """Return the smallest integer above the threshold of a share."""
     return floor(paths.scale(share) * threshold_factor(paths.limits.alphabet)) + 1
 
 
 def released_children(paths: PathBudget, candidates: CandidateNodes, noisy: Int64s, scales: Floats) -> Level:
-    """Keep those of the noisy counts of all possible children that the paper keeps.
+    """Select the noisy counts that the paper releases, from those of all possible children.
 
     Args:
-        paths: the remaining budget of each candidate.
-        candidates: the nodes.
-        noisy: int64 (candidates, width).
-        scales: of the noise of each candidate.
+        paths: The remaining budget of each candidate.
+        candidates: The nodes.
+        noisy: int64 (candidates, width), the noisy counts.
+        scales: float64 (candidates), the scale of the noise.
 
     Returns:
-        The released children: public.
+        The released children, which are public.
     """
     at_root = bool(candidates.parents[0] < 0)
     kept = noisy >= np.array([least(paths, share) for share in candidates.shares.tolist()])[:, None]
@@ -292,23 +295,23 @@ def _bins(width: int, at_root: bool) -> int:
 
 
 def explore(gate: "PathsGate") -> Tree:
-    """Count, release and continue with grams one symbol longer, level by level (Algorithm 1).
+    """Count, release and continue with grams that are one symbol longer, level by level (Algorithm 1).
 
     Args:
-        gate: of the release, opened.
+        gate: The opened gate of the release.
 
     Returns:
-        The tree: public, (epsilon, 0)-differentially private.
+        The public tree, which is (epsilon, 0)-differentially private.
     """
     paths, limits = gate.paths, gate.paths.limits
-    # 1 / n_max of epsilon for the root: one of as many levels.
+    # The root is one of n_max levels, so it spends 1 / n_max of epsilon.
     none, parts = np.empty(0, np.int64), [Fraction(1, limits.max_gram)]
     noisy, scales = gate.children(none, none, parts)
     candidates = CandidateNodes(np.array([-1]), gate.numbers, np.array([limits.max_gram]))
     level = released_children(paths, candidates, noisy, scales)
     tree, nodes = plant(level), np.zeros(1, np.int32)
     for depth in range(1, limits.max_gram):
-        # Computed only from released counts, so the whole is an adaptive composition.
+        # The next grams depend only on released counts, so the whole is an adaptive composition.
         following = _open_next(paths, tree, candidates, level, nodes, limits.max_gram - depth)
         if not following.entries.size:
             break
@@ -321,14 +324,14 @@ def explore(gate: "PathsGate") -> Tree:
 
 
 class Following(NamedTuple):
-    """The grams whose children are counted next.
+    """The grams with children to be counted next.
 
     Attributes:
-        entries: int64, the entry of the tree that each continues, rising.
-        rows: int64, its row in the level.
-        symbols: int64, its symbol.
-        heights: int64, predicted number of levels.
-        parts: of the rest of its path.
+        entries: int64, the entry of the tree that each gram continues, in increasing order.
+        rows: int64, the row of each gram in the level.
+        symbols: int64, the last symbol of each gram.
+        heights: int64, the predicted number of levels.
+        parts: The part of the rest of its path that each gram spends.
     """
 
     entries: Int64s
@@ -341,11 +344,11 @@ class Following(NamedTuple):
 def _open_next(
     paths: PathBudget, tree: Tree, candidates: CandidateNodes, level: Level, nodes: Int32s, levels_left: int
 ) -> Following:
-    """Return the children whose own children are counted next."""
+    """Return the children that are continued on the next level."""
     thresholds = level.scales * threshold_factor(paths.limits.alphabet)
-    # Where levels are left on the path, and the count is clearly above its noise.
+    # A gram is continued if levels remain on the path and the count is clearly above its noise.
     grows = (candidates.heights > 1)[:, None] & (level.counts > thresholds[:, None])
-    # Nothing follows the end.
+    # No symbol follows the end mark.
     grows[:, -1] = False
     rows, symbols = np.nonzero(grows)
     entries = nodes[rows].astype(np.int64) * tree.width + symbols
@@ -355,18 +358,18 @@ def _open_next(
 
 
 def predicted_heights(thresholds: Floats, counts: Int64s, largest: Floats, most: int) -> Int64s:
-    """Return the number of levels below each gram that are expected to pass the threshold (CAC12, 4.3.2): at least 1.
+    """Return the number of levels below each gram that are expected to exceed the threshold (CAC12, 4.3.2), at least 1.
 
     Args:
-        thresholds: of the histogram that the gram passed.
-        counts: noisy, above their thresholds.
-        largest: the largest chance of any symbol at the gram's Markov neighbour.
-        most: levels that are left.
+        thresholds: The threshold of the histogram that contained the gram.
+        counts: The noisy counts, which exceed their thresholds.
+        largest: The largest probability of any symbol at the gram's Markov neighbour.
+        most: The number of remaining levels.
 
     Returns:
-        The smallest whole number of steps, each by the factor `largest`, after which a count is down at the threshold.
+        The smallest number of steps, each by the factor `largest`, that reduce the count to the threshold.
     """
     sure = (largest <= 0.0) | (largest >= 1.0)
-    # The least h with count * largest^h <= threshold (CAC12, 4.3.2).
+    # The smallest h with count * largest^h <= threshold (CAC12, 4.3.2).
     steps = np.log(thresholds / counts) / np.log(np.where(sure, 0.5, largest))
     return np.where(sure, most, np.clip(np.ceil(steps), 1, most)).astype(np.int64)

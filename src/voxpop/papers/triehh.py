@@ -18,31 +18,31 @@ if TYPE_CHECKING:
     from voxpop.release.release import Release  # noqa: F401
 
 LEAST_THETA: Final = 10
-"""The least threshold for which Theorem 1 is stated."""
+"""The minimum threshold of Theorem 1."""
 _CONSTANT: Final = 0.278
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TrieHH(Mechanism["Corpus", "Release"]):
-    """Grow a trie of the words that many users hold, as in Algorithm 1 of the paper.
+    """Grow a trie of the words that many users share, as in Algorithm 1 of the paper.
 
     In each round a sample of the users votes for the next symbols of their words, and a prefix with at least theta
     votes is added to the trie. Each sampled user has one vote. Sampling rate and threshold follow from Theorem 1.
-    Corollary 2 does not follow from Theorem 1 as printed, so the rate is that of the corrected corollary,
-    (1 - e^(-epsilon/L)) / theta instead of (1 - e^(-epsilon/L)) / 10 (docs/privacy/heavy-hitters.md).
+    Corollary 2 does not follow from Theorem 1 as printed, so the rate is that of the corrected corollary, (1 -
+    e^(-epsilon/L)) / theta instead of (1 - e^(-epsilon/L)) / 10 (docs/privacy/heavy-hitters.md).
 
-    The paper samples a batch of fixed size, and its proof does not cover such batches: in a batch, votes for different
-    prefixes depend on each other (docs/privacy/heavy-hitters.md has a counterexample). Here each user is sampled
+    The paper samples a batch of fixed size. Its proof does not cover such batches, because votes for different prefixes
+    depend on each other in a batch (docs/privacy/heavy-hitters.md has a counterexample). Here each user is sampled
     independently, with the rate of the paper, and the guarantee of the plan follows from the exact accountant of
     `voxpop.HeavyHitters`.
 
     Attributes:
-        max_length: L, the maximum number of symbols of a word including its end mark, and the number of rounds for
-            `unit` 1. The experiments of the paper use 10.
-        words: "one": each user votes for its most frequent word in all rounds (Figures 5 and 6). "many": a word of the
-            user is drawn in each round by its frequency (Figures 7 and 8).
-        unit: The number of symbols by which prefixes grow in a round, 1 to 4 (Figure 9).
+        max_length: L, the maximum number of symbols of a word including its end mark, and the number of rounds if
+            `unit` is 1. The experiments of the paper use 10.
+        words: With "one", each user votes for the user's most frequent word in all rounds (Figures 5 and 6). With
+            "many", a word of the user is drawn by frequency in each round (Figures 7 and 8).
+        unit: The number of symbols that each round adds to a prefix, 1 to 4 (Figure 9).
 
     Raises:
         InputError: A field is out of range.
@@ -68,17 +68,17 @@ class TrieHH(Mechanism["Corpus", "Release"]):
 
     @property
     def rounds(self) -> int:
-        """The number of rounds that the longest word takes."""
+        """The number of rounds that the longest word needs."""
         return -(-self.max_length // self.unit)
 
     def plan(self, budget: Budget) -> HittersPlan:
-        """Compute sampling rate and threshold by Theorem 1.
+        """Compute the sampling rate and the threshold by Theorem 1.
 
         Args:
             budget: The privacy budget of all rounds together.
 
         Raises:
-            BudgetError: delta is 0, or the numbers of the theorem exceed the budget by exact accounting.
+            BudgetError: Delta is 0, or the numbers of the theorem exceed the budget by exact accounting.
         """
         check_budget(budget)
         check_delta(budget)
@@ -108,7 +108,7 @@ def theorem_delta(theta: int) -> float:
 
 
 def theorem_theta(delta: float) -> int:
-    """Return the least threshold for which Theorem 1 gives this delta; at least 10, as the theorem requires.
+    """Return the smallest threshold with this delta by Theorem 1; at least 10, as the theorem requires.
 
     Example:
         >>> theorem_theta(1 / 65_876_900)
@@ -121,7 +121,7 @@ def theorem_theta(delta: float) -> int:
 
 
 def corollary_rate(epsilon: float, theta: int, rounds: int) -> float:
-    """Return the largest sampling rate that Theorem 1 allows: Corollary 2, corrected.
+    """Return the largest sampling rate that Theorem 1 allows, by the corrected Corollary 2.
 
     Args:
         epsilon: The epsilon of Theorem 1.
@@ -129,7 +129,7 @@ def corollary_rate(epsilon: float, theta: int, rounds: int) -> float:
         rounds: L, the number of rounds.
 
     Returns:
-        Batch size over number of users; at most 1 / (theta + 1), as the theorem requires.
+        The batch size divided by the number of users; at most 1 / (theta + 1), as the theorem requires.
 
     Example:
         >>> round(corollary_rate(1, 12, 10) * 658_769)

@@ -1,1 +1,1 @@
-"""Budgets, noise scales, thresholds, accounting and the secret. Nothing here depends on data."""
+"""Budgets, noise scales, thresholds, accounting and the secret. This package does not depend on data."""

@@ -1,6 +1,6 @@
-"""The privacy budget, and checks of public arguments.
+"""The privacy budget, checks of public arguments, and the display of objects.
 
-Also how objects are shown in notebooks and on terminals: escaped text and small tables.
+Notebooks and terminals show objects as escaped text and small tables.
 """
 
 import math
@@ -18,16 +18,16 @@ _DELTA = (
     "Use a hundredth of one over the expected number of users or less, such as 1e-7; do not compute it from the data"
 )
 SUSPECT_DELTA = 1e-3
-"""A delta above this protects no one in a table of a thousand users."""
+"""A larger delta protects no user in a table of a thousand users."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most a release may cost each user. A delta above 0.001 is accepted with a warning.
+    """The maximum epsilon and delta that a release may spend. A delta above 0.001 is accepted with a warning.
 
     Args:
-        epsilon: Bound on the change of any result's log-odds by one user. Finite, more than 0.
-        delta: The largest probability that an item of only one user is released. At least 0, less than 1.
+        epsilon: The bound on the change of any result's log-odds by one user, finite and more than 0.
+        delta: The maximum probability that an item of only one user is released, at least 0 and less than 1.
 
     Raises:
         BudgetError: A value is not a number or out of range.
@@ -55,7 +55,7 @@ class Budget:
 
 
 def budget_numbers(budget: Budget, spent: float) -> dict[str, float]:
-    """Return the budget as recorded in a plan, and the delta that the plan's own numbers spend at that epsilon."""
+    """Return the budget as recorded in a plan, and the delta that the parameters of the plan spend at its epsilon."""
     return {"epsilon": budget.epsilon, "delta": budget.delta, "delta_spent": spent}
 
 
@@ -66,20 +66,20 @@ def _real(name: str, value: object) -> float:
 
 
 def too_large(epsilon: float) -> BudgetError:
-    """Return the refusal of an epsilon at which no delta below 1 would do."""
+    """Return the error for an epsilon that no delta below 1 makes feasible."""
     return BudgetError(f"epsilon {epsilon:g} is too large: no delta below 1 would do. {_EPSILON}.")
 
 
 def check_slack(what: str, budget: Budget, slack: float) -> None:
-    """Refuse a delta of which finite arithmetic costs half or more.
+    """Raise an error if finite arithmetic costs at least half of delta.
 
     Args:
-        what: the subject and verb of the message, such as "n-grams need".
-        budget: the budget.
-        slack: the cost of finite arithmetic.
+        what: The subject and verb of the message, such as "n-grams need".
+        budget: The budget.
+        slack: The cost of finite arithmetic in delta.
 
     Raises:
-        BudgetError: delta is too small, or epsilon too large.
+        BudgetError: Delta is too small, or epsilon too large.
     """
     least = 2 * slack
     if least >= 1.0:
@@ -92,11 +92,11 @@ def check_slack(what: str, budget: Budget, slack: float) -> None:
 
 
 LARGEST_LIMIT = 10**7
-"""The most items or grams of one user that any mechanism takes."""
+"""The largest contribution bound of any mechanism, in items or grams per user."""
 
 
 def check_whole(name: str, value: object, most: int, meaning: str, least: int = 1) -> None:
-    """Raise an error unless a value is a whole number from `least` to `most`."""
+    """Raise an error unless a value is an integer from `least` to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InputError(f"`{name}` must be a whole number from {least:,} to {most:,}, got {value!r}. It is {meaning}.")
 
@@ -108,7 +108,7 @@ def check_within(name: str, value: object, least: float, most: float, meaning: s
 
 
 def check_probability(probability: float) -> None:
-    """Raise an error unless a probability leaves both outcomes possible."""
+    """Raise an error unless a probability is between 0 and 1, both excluded."""
     if not 0.0 < probability < 1.0:
         raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
 
@@ -137,7 +137,7 @@ def is_real(value: object) -> bool:
 BOX = "border:1px solid rgba(128,128,128,.4);border-radius:8px;padding:.7em 1em;max-width:100%;overflow-x:auto"
 SOFT = "opacity:.75;margin-top:.35em"
 SAMPLE_SIZE = 12
-"""Rows or words of the released results that a box shows."""
+"""The number of rows or words of the released results in a box."""
 CAREFUL = "border-left:4px solid #d9822b;padding-left:.7em;margin-top:.5em"
 
 
@@ -147,11 +147,11 @@ class Printed:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Return what `print` shows."""
+        """Return the text of `print`."""
         return str(self)
 
     def _repr_html_(self) -> str:
-        """Return the same for a notebook; wide tables scroll."""
+        """Return the text of `print` as HTML for a notebook, with scroll bars for wide tables."""
         return f'<pre style="overflow-x:auto;white-space:pre;font-family:monospace">{escape(str(self))}</pre>'
 
 
@@ -165,11 +165,11 @@ def card(
     """Return a box for a notebook, with every text escaped.
 
     Args:
-        title: in bold.
-        lines: below it.
-        head: of the columns of a table, if there is one.
-        rows: of it.
-        warned: sentences that must not be overlooked.
+        title: The bold title.
+        lines: The lines below the title.
+        head: The column names of a table, or empty for no table.
+        rows: The rows of the table.
+        warned: Warnings, which are highlighted.
     """
     parts = [f"<b>{escape(title)}</b>"]
     parts += [f'<div style="{SOFT}">{escape(line)}</div>' for line in lines]
@@ -182,9 +182,10 @@ def card(
 
 
 def printable(gram: Iterable[str], *, marked: bool = False) -> str:
-    """Return a gram with everything a terminal might obey written as an escape, and blank tokens in quotes.
+    """Return a gram with escapes for control characters of terminals, and blank tokens in quotes.
 
-    Of several tokens, those with spaces are in quotes too, so that their borders can be seen; of one token if `marked`.
+    In a gram of several tokens, tokens with spaces are quoted too, so that their boundaries are visible. A single token
+    with spaces is quoted only if `marked`.
 
     Example:
         >>> print(printable(("new york", "city")), printable(("new", "york")), printable(("new york",)), sep=", ")
@@ -203,18 +204,18 @@ def _token(token: str, *, marked: bool) -> str:
 
 
 def all_printable(grams: Iterable[Sequence[str]]) -> list[str]:
-    """Return grams as `printable` does; if some have several tokens, the borders of all tokens can be seen."""
+    """Return grams as `printable` does. If some have several tokens, the boundaries of all tokens are visible."""
     every = list(grams)
     several = any(len(gram) > 1 for gram in every)
     return [printable(gram, marked=several) for gram in every]
 
 
 def words_first(grams: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return grams in their order: those that begin with a letter, then numbers, then punctuation."""
+    """Return grams that begin with a letter, followed by grams that begin with a number, and then punctuation."""
     return sorted(grams, key=lambda gram: 0 if gram[0][:1].isalpha() else 1 if gram[0][:1].isalnum() else 2)
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of cells as lines, columns aligned to the right."""
+    """Return rows of cells as lines with columns aligned to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

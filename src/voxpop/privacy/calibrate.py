@@ -1,7 +1,7 @@
 """The noise scale and the threshold for a budget.
 
-Every number is rounded to the private side, and the delta that is reported is computed afterwards from the very
-numbers that will run.
+Every number is rounded in the direction of more privacy. The reported delta is computed afterwards from the rounded
+numbers that the mechanism uses.
 """
 
 import math
@@ -18,7 +18,7 @@ from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.numerics import around, crossing, lowest, numerical_slack
 
 Accounting = Literal["joint", "published"]
-_NINE_IN_TEN = 1.2815515655446004  # Phi of it is 0.9
+_NINE_IN_TEN = 1.2815515655446004  # Phi(_NINE_IN_TEN) = 0.9
 _UP = 1 + 2.0**-48
 _MOST_UNITS = 2**62
 
@@ -28,9 +28,10 @@ class Scale:
     """The noise and the threshold of one round.
 
     Args:
-        scale: Sigma of Gaussian noise, or the scale of the Laplace distribution.
-        threshold: The least noisy weight at which an item is released.
-        delta: The cost of this round without other rounds at the budget's epsilon, computed from the two numbers above.
+        scale: The sigma of Gaussian noise, or the scale of the Laplace distribution.
+        threshold: The smallest noisy weight of a released item.
+        delta: The delta of this round without other rounds at the epsilon of the budget, computed from the scale and
+            the threshold.
     """
 
     scale: float
@@ -48,21 +49,22 @@ def calibrate(
     grid: float = 2.0**-32,
     rest: float = 0.0,
 ) -> Scale:
-    """Return noise and threshold of a round that keeps to the budget.
+    """Return the noise scale and the threshold of a round within the budget.
 
-    `published` is the papers' split: half of delta for the noise, half for the threshold. `joint` is the exact bound of
-    `joint.py`. It leaves one choice, and takes the sigma at which the weight that an item needs to be released with
-    probability 0.9, threshold + 1.28 sigma, is least. For Laplace noise both accountings are the same.
+    The accounting `published` follows the papers and uses half of delta for the noise and half for the threshold. The
+    accounting `joint` uses the exact bound of `joint.py`. This bound allows a choice of sigma, so sigma minimises
+    threshold + 1.28 sigma, the weight of an item that is released with probability 0.9. For Laplace noise both
+    accountings are identical.
 
     Args:
         budget: The privacy budget.
-        novelty: The weight that items of a single user can have.
-        noise: `gaussian` or `laplace`; its norm must be the novelty's.
+        novelty: The possible weights of items of a single user.
+        noise: `gaussian` or `laplace`. Its norm must equal the norm of `novelty`.
         accounting: `joint` or `published`.
-        sensitivity: The bound on the change of all weights by one user, in the novelty's norm.
-        grid: Thresholds are multiples of it, rounded up.
-        rest: The cost of later Gaussian releases about known items: their total mu is at most `rest / scale`. 0 for no
-            later releases.
+        sensitivity: The bound on the change of all weights by one user, in the norm of `novelty`.
+        grid: The unit of thresholds, which are rounded up to multiples of it.
+        rest: The cost of later Gaussian releases about known items, which have a total mu of at most `rest / scale`.
+            Use 0 if there are no later releases.
 
     Raises:
         BudgetError: The budget cannot be met, or the parameters do not fit together.
@@ -83,7 +85,7 @@ def calibrate(
         raise BudgetError("`rest` applies only to Gaussian noise. Leave it out.")
     target = _target(budget)
     if noise == "laplace":
-        # b = S / epsilon, and all of delta for novel items.
+        # The scale is b = S / epsilon, and novel items get all of delta.
         scale, share = sensitivity / budget.epsilon * _UP, -math.expm1(math.log1p(-target)) / _UP
         threshold = lowest_threshold(novelty, noise, scale, share, sensitivity)
     elif accounting == "published":
@@ -93,7 +95,8 @@ def calibrate(
         scale, threshold = _joint(budget.epsilon, target, novelty, sensitivity, rest)
     settled = Scale(scale, _on_grid(threshold, grid), 0.0)
     for attempt in range(40):
-        # Up by 1, 2, 4, ... steps of the grid, until the delta of the very numbers keeps to the budget.
+        # Raise the threshold by 1, 2, 4, ... steps of the grid until the delta of the rounded numbers is within the
+        # budget.
         spent = total_delta(
             settled, budget.epsilon, novelty, noise=noise, sensitivity=sensitivity, mu_rest=rest / scale
         )
@@ -112,18 +115,18 @@ def total_delta(
     sensitivity: float = 1.0,
     mu_rest: float = 0.0,
 ) -> float:
-    """A certified upper bound of delta for a round, numerical slack included.
+    """Return a certified upper bound of delta for a round, including numerical slack.
 
     Args:
         only: The round.
         epsilon: The epsilon of the guarantee.
-        novelty: The weight that items of a single user can have.
+        novelty: The possible weights of items of a single user.
         noise: `gaussian` or `laplace`.
-        sensitivity: The bound on the change of all weights by one user, in the novelty's norm.
-        mu_rest: Total mu of other Gaussian releases, on items that are known beforehand or were released before.
+        sensitivity: The bound on the change of all weights by one user, in the norm of `novelty`.
+        mu_rest: The total mu of other Gaussian releases, about items that are known in advance or already released.
 
     Returns:
-        Delta, rounded up, at most 1.
+        The bound on delta, rounded up, at most 1.
 
     Raises:
         BudgetError: The parameters do not fit together.
@@ -135,9 +138,9 @@ def total_delta(
 
 
 def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: float, rest: float) -> tuple[float, float]:
-    """The best pair by the sampled cases, then the threshold raised until every certified case holds."""
+    """Return the best pair for the sampled cases, with the threshold raised until every certified case is met."""
     goal = target / joint.ROUNDING * (1 - 1e-12)
-    # For items known beforehand: mu^2 = (S^2 + rest^2) / sigma^2, without any share for novel items.
+    # For items that are known in advance, mu^2 = (S^2 + rest^2) / sigma^2, without any share for novel items.
     least_sigma = gaussian_sigma(epsilon, goal, math.hypot(sensitivity, rest))
     sampled = joint.sampled_cases(novelty, sensitivity)
 
@@ -146,7 +149,7 @@ def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: flo
             worst = float(np.max(joint.deltas(cases, epsilon, sigma, value, rest / sigma)))
             return math.log(worst / goal) if worst > 0 else -math.inf
 
-        # Novel items stay below that with all probability that doubles can distinguish from 1.
+        # Novel items are below this threshold with a probability that doubles cannot distinguish from 1.
         highest = float(np.max(cases.weight)) + 45 * sigma
         return crossing(excess, *around(excess, *bracket, 0.0, highest), tolerance)
 
@@ -156,15 +159,15 @@ def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: flo
         nonlocal guess
         sigma = least_sigma * (1 + math.exp(log_extra))
         found = threshold(sigma, sampled, guess, 1e-9)
-        guess = (found - 0.01 * sigma, found + 0.01 * sigma)  # where the search for the next sigma begins
+        guess = (found - 0.01 * sigma, found + 0.01 * sigma)  # start of the search for the next sigma
         return found + _NINE_IN_TEN * sigma
 
-    # With more to come the least noise is best, which all that comes shares.
+    # If there are later releases, the smallest noise scale is best, because all releases share it.
     log_extra = math.log(1e-7) if rest else lowest(cost, math.log(1e-7), 0.0)
     sigma = least_sigma * (1 + math.exp(log_extra))
     least = threshold(sigma, sampled, guess, 1e-12)
     certified = joint.certified_cases(novelty, sensitivity)
-    # A case that holds at this threshold holds above it, so only the others need to be looked at again.
+    # A case that is met at this threshold is also met above it, so only the remaining cases are examined again.
     open_cases = certified.where(joint.deltas(certified, epsilon, sigma, least, rest / sigma) > goal)
     return sigma, threshold(sigma, open_cases, (least, least + 1e-3 * sigma), 1e-12) if len(open_cases.items) else least
 
@@ -180,7 +183,7 @@ def _on_grid(threshold: float, grid: float) -> float:
 
 
 def _target(budget: Budget) -> float:
-    """Return delta less the cost of finite arithmetic."""
+    """Return delta minus the cost of finite arithmetic."""
     if budget.delta <= 0:
         raise BudgetError(
             "`delta` must be more than 0, got 0: no mechanism releases items of an unknown list with delta 0. "
@@ -207,7 +210,7 @@ def _check_calibration(novelty: UniqueItems, noise: str, sensitivity: float) -> 
         )
     if not 0 < sensitivity < math.inf:
         raise BudgetError(f"`sensitivity` must be finite and more than 0, got {sensitivity}.")
-    # The norm of a full set of least weights cannot be more than the sensitivity.
+    # The norm of a full set of items with the smallest weight cannot exceed the sensitivity.
     total = novelty.least * novelty.limit ** (1 / novelty.norm)
     if total > sensitivity * (1 + 1e-12):
         raise BudgetError(

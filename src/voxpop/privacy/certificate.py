@@ -432,6 +432,7 @@ def _paths(proof: PathsProof, claim: Claim) -> float:
     # Only lengths are a reason to count fewer steps, and only contexts have them.
     _ensure((proof.least is None) is (proof.per_noise is None))
     _ensure(proof.least is None or (proof.tree == "contexts" and 0 < proof.least <= 1))
+    _ensure(proof.usual is None or (proof.least is not None and 1 <= proof.usual <= proof.max_length))
     found = Fraction(0) if proof.finding is None else Fraction(proof.finding.claim.epsilon)
     # Basic composition: epsilons add up, exactly.
     _ensure(proof.epsilon + found <= Fraction(claim.epsilon))

@@ -1,20 +1,20 @@
 """The total privacy cost of several releases from one collection.
 
-Each release is dominated by one symmetric pair of laws, and dominating pairs compose, also if a later release is chosen
-in view of an earlier one (Zhu, Dong and Wang, 2022). On either side the pair has a revealing outcome of some
-probability, which is impossible on the other side; otherwise it is
+Each release is dominated by one symmetric pair of distributions. Dominating pairs compose, even if the choice of a
+later release depends on an earlier result (Zhu, Dong and Wang, 2022). On either side, the pair has a revealing outcome
+of some probability, which is impossible on the other side. Otherwise, the pair is
 
-* a Gaussian mechanism of mu for a release with a `Spend`, whose revealing outcome has the probability `hit`;
-* randomised response, whose loss is epsilon_j or -epsilon_j, for any other (epsilon_j, delta_j)-private release, whose
+* for a release with an `Expense`, a Gaussian mechanism of mu, where the revealing outcome has the probability `hit`;
+* for any other (epsilon_j, delta_j)-private release, randomised response with loss epsilon_j or -epsilon_j, where the
   revealing outcome has the probability delta_j (Kairouz, Oh and Viswanath, 2015).
 
-With D = 1 - (1 - d_1)(1 - d_2)... over all revealing outcomes, mu^2 the sum of squares and L the sum of the losses of
-randomised responses, delta in both directions of neighbours is
+Let D = 1 - (1 - d_1)(1 - d_2)... over all revealing outcomes, mu^2 the sum of squares, and L the sum of the losses of
+randomised responses. Then delta in both directions of neighbours is
 
     D + (1 - D) E[delta_G(epsilon - L; mu)]
 
-Every release may also be taken as the second kind. The numbers of the releases must not depend on each other's
-outcomes. If they may, an account with caps is needed (`voxpop.ledger`).
+Every release may also be treated as the second kind. The parameters of the releases must not depend on the outcomes of
+other releases. If they may, an account with caps is needed (`voxpop.ledger`).
 """
 
 import math
@@ -40,16 +40,18 @@ LOSS_SLACK = 1e-12
 
 
 def compose(guarantees: Sequence[Guarantee]) -> Guarantee:
-    """Return the total guarantee of releases about the same users: the sum of deltas, and the least epsilon for it.
+    """Return the total guarantee of releases about the same users.
+
+    Its delta is the sum of deltas, and its epsilon is the smallest one for this delta.
 
     Args:
-        guarantees: One or more.
+        guarantees: The guarantees of one or more releases.
 
     Returns:
-        A guarantee of all of them, epsilon at most the sum of theirs and rounded up to six digits.
+        The guarantee of all releases together. Its epsilon is rounded up to six digits and at most the sum of epsilons.
 
     Raises:
-        InputError: None is given, or they do not speak of the same neighbours.
+        InputError: There is no guarantee, or the guarantees have different neighbouring relations.
 
     Example:
         >>> once = Guarantee(1, 1e-7)
@@ -102,10 +104,10 @@ class Admission:
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> "Admission":
-        """Return the admission that `to_dict` described.
+        """Return the admission from the dictionary of `to_dict`.
 
         Raises:
-            ValueError: A field has another type or is no single line.
+            ValueError: A field has another type, or is not a single line.
         """
         found = Admission(**{**values, "budget": Budget(**values["budget"])})
         texts = (found.dataset, found.label, found.ledger)
@@ -121,15 +123,15 @@ Charged: TypeAlias = tuple[Guarantee, Admission | None]
 @final
 @dataclass(frozen=True, slots=True)
 class Total:
-    """The total guarantee of several releases, by two assumptions about their budgets.
+    """The total guarantee of several releases, under two assumptions about their budgets.
 
     Attributes:
-        adaptive: The guarantee that holds even if each budget was chosen after earlier results: the budget of the
-            ledger, which covers everything that was charged to it, or else the sums of epsilons and deltas.
-        fixed: The guarantee of the releases if all budgets were fixed in advance. It is smaller, because the losses of
-            Gaussian noise add up by their squares.
-        charged: Whether `adaptive` has the budget of a ledger.
-        by_squares: Whether noise that adds up by squares makes `fixed` smaller than the sum of epsilons.
+        adaptive: The guarantee that is valid even if each budget was chosen after earlier results. This is the budget
+            of the ledger, which covers all its entries, or without a ledger the sums of epsilons and deltas.
+        fixed: The guarantee of the releases if all budgets were fixed in advance. It is smaller, because Gaussian noise
+            adds up in squares.
+        charged: Whether `adaptive` is the budget of a ledger.
+        by_squares: Whether `fixed` is smaller than the sum of epsilons because noise adds up in squares.
 
     Example:
         >>> once = Guarantee(1, 1e-7)
@@ -147,7 +149,7 @@ class Total:
 
     @property
     def reason(self) -> str:
-        """Why the second total is smaller than a sum, or "" if it is not."""
+        """The reason why the second total is smaller than a sum, or "" if it is not smaller."""
         return WHY_SMALLER if self.by_squares else ""
 
     @property
@@ -170,10 +172,10 @@ def total_of(results: Sequence[Charged]) -> Total:
     """Return the total of results about the same users.
 
     Args:
-        results: For each of them, one or more, its guarantee and the entry of a ledger that admitted it, or None.
+        results: Pairs of a guarantee and the ledger entry that admitted the result, or None, for one or more results.
 
     Raises:
-        InputError: None is given, or they have different neighbours.
+        InputError: There is no result, or the guarantees have different neighbouring relations.
     """
     guarantees = [guarantee for guarantee, _ in results]
     fixed = compose(guarantees)
@@ -187,7 +189,7 @@ def total_of(results: Sequence[Charged]) -> Total:
     counted: list[Guarantee | Budget] = [*alone, *(budget for _, _, budget in accounts)]
     epsilon, delta = map(float, _sums(counted))
     if accounts and fixed.epsilon > epsilon:
-        # A ledger admits more than the sum of deltas allows at its epsilon, but never more than its own delta.
+        # A ledger may admit more than the sum of deltas allows at its epsilon, but never more than its own delta.
         delta = min(1.0, delta)
         fixed = replace(fixed, epsilon=_least_epsilon(guarantees, delta, epsilon), delta=delta)
     by_squares = Fraction(fixed.epsilon) < _sums(guarantees)[0]
@@ -195,32 +197,32 @@ def total_of(results: Sequence[Charged]) -> Total:
 
 
 def covers_guarantees(budget: Budget, guarantees: Sequence[Guarantee]) -> bool:
-    """Return whether a ledger with a budget may have admitted releases; if not, the budget was edited."""
+    """Return whether a ledger with a budget may have admitted releases. If not, the budget was edited."""
     epsilon, delta = _sums(guarantees)
     if epsilon <= Fraction(repr(float(budget.epsilon))) and delta <= Fraction(repr(float(budget.delta))):
         return True
-    # All that a ledger admits stays within its budget also if all was fixed in advance.
+    # The releases that a ledger admits are within its budget, also if all budgets were fixed in advance.
     return composed_delta(budget.epsilon, guarantees) <= budget.delta
 
 
 LOOSE: Final = 4.0
-"""A spend whose delta at the stated epsilon is more than this many times the stated delta is looser than the stated
-pair, such as the spend of a ranking, whose picks are not Gaussian."""
+"""If the delta of a spend at the stated epsilon exceeds the stated delta by more than this factor, the spend is looser
+than the stated pair. An example is the spend of a ranking, because its picks are not Gaussian."""
 
 
 @proved("composition.md#claim-1-fixed-budgets")
 def composed_delta(epsilon: float, guarantees: Sequence[Guarantee], *, plain: bool = True) -> float:
-    """The delta of all releases at some epsilon.
+    """Return the delta of all releases at some epsilon.
 
     Proof: "delta in both directions is D + (1 - D) E[delta_G(epsilon - L; mu)]."
 
     Args:
         epsilon: Any real number of at least 0.
         guarantees: The guarantees of the releases.
-        plain: Whether to use also the bounds that take releases with a `Spend` by their epsilon and delta.
+        plain: Whether to use also the bounds that treat releases with an `Expense` by their epsilon and delta.
 
     Returns:
-        The best of three bounds: every `Spend` is used, only those that are not loose, or none.
+        The smallest of three bounds, which use every `Expense`, only those that are not loose, or no `Expense`.
     """
     tightest = _delta(epsilon, *_split(guarantees, math.inf))
     for loosest in (LOOSE, 0.0) if plain else ():
@@ -229,7 +231,7 @@ def composed_delta(epsilon: float, guarantees: Sequence[Guarantee], *, plain: bo
 
 
 def _split(guarantees: Sequence[Guarantee], loosest: float) -> tuple[list[Guarantee], list[Guarantee]]:
-    """Return the releases that count by epsilon and delta, and those that count by their spend."""
+    """Return the releases that count with epsilon and delta, and the releases that count with their spend."""
 
     def loose(each: Guarantee) -> bool:
         if each.spend is None or loosest == math.inf:
@@ -240,21 +242,14 @@ def _split(guarantees: Sequence[Guarantee], loosest: float) -> tuple[list[Guaran
 
 
 def sum_up(values: Sequence[float]) -> float:
-    """Return a sum that is never below the true sum.
-
-    Args:
-        values: What to add.
-
-    Returns:
-        The sum, rounded up.
-    """
+    """Return the sum of values, rounded up, so that it is never below the true sum."""
     exact = sum((Fraction(value) for value in values), Fraction(0))
     total = float(exact)
     return math.nextafter(total, math.inf) if Fraction(total) < exact else total
 
 
 def _sums(counted: Sequence[Guarantee | Budget]) -> tuple[Fraction, Fraction]:
-    """The sums of epsilons and of deltas as the decimals that are written, like in a ledger: 0.1 + 0.2 is 0.3."""
+    """Return the sums of epsilons and deltas as written decimals, so that 0.1 + 0.2 is 0.3 as in a ledger."""
     pairs = [(Fraction(repr(float(each.epsilon))), Fraction(repr(float(each.delta)))) for each in counted]
     return sum((epsilon for epsilon, _ in pairs), Fraction(0)), sum((delta for _, delta in pairs), Fraction(0))
 
@@ -269,7 +264,7 @@ def _least_epsilon(guarantees: Sequence[Guarantee], delta: float, most: float) -
 
     if excess(most) > 0:
         return most
-    # Statements print six digits.
+    # Guarantees are printed with six digits.
     least = Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(crossing(excess, 0.0, most, 1e-12))
     return min(most, float(least))
 
@@ -280,26 +275,29 @@ def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guaran
     if hit >= 1:
         return 1.0
     mu = math.hypot(*(each.mu for each in spends))
-    # float64 (losses): the values of L, and the probability of each with the user in the data.
+    # Arrays of float64 with the values of L, and the probability of each value with the user in the data.
     losses, chances = _losses([each.epsilon for each in plain])
-    # The line at the top.
+    # The formula in the docstring of this module.
     exact = hit + (1 - hit) * float(chances @ np.exp(log_delta(epsilon - losses, mu)))
     return min(1.0, exact * ROUNDING + walk_slack(epsilon, MOST_PASSES) * len(spending))
 
 
 def _losses(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
-    """The sum of losses of randomised responses and its probabilities with the user, losses never rounded down."""
+    """Return the values of the sum of losses of randomised responses, never rounded down, and their probabilities.
+
+    The probabilities are those with the user in the data.
+    """
     losses: Floats = np.zeros(1)
     chances: Floats = np.ones(1)
     for number, epsilon in enumerate(sorted(epsilons), start=1):
-        # Randomised response gives the true answer with probability e^epsilon / (1 + e^epsilon).
+        # Randomised response returns the true answer with probability e^epsilon / (1 + e^epsilon).
         likelier = 1 / (1 + math.exp(-epsilon))
         both = np.concatenate([losses - epsilon, losses + epsilon])
         weights = np.concatenate([chances * (1 - likelier), chances * likelier])
         distinct, place = np.unique(both.round(12), return_inverse=True)
         if distinct.size > MOST_LOSSES:
             step = sum(sorted(epsilons)[:number]) / (MOST_LOSSES // 4)
-            # Too many: losses are rounded up to a grid, which only raises delta.
+            # If there are too many losses, they are rounded up to a grid, which can only increase delta.
             steps, place = np.unique(np.ceil(both / step), return_inverse=True)
             distinct = steps * step
         losses, chances = distinct + LOSS_SLACK, np.bincount(place, weights).astype(np.float64)

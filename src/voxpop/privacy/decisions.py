@@ -1,19 +1,20 @@
-"""Randomised decisions about weights, which engines run where the weights are.
+"""Randomised decisions about weights, which engines run on the machines with the weights.
 
-Each item is released by one biased coin with the bias right to 2^-128. A release contains the items that passed, but no
-noisy weights, so these are never computed. Each item passes with the probability that its weight plus noise reaches the
-threshold, and that probability is compared with 128 uniform bits. Doubles decide nearly all of them: only if the bits
-fall within a proved band around the double probability is it computed again in eighty digits. So tails are right far
-beyond the range of noise drawn in doubles.
+Each item is released by one biased coin with an error of at most 2^-128 in the bias. A release contains the items that
+passed, but no noisy weights, so noisy weights are never computed. Each item passes with the probability that its weight
+plus noise reaches the threshold, and this probability is compared with 128 uniform bits. Doubles decide almost all
+items. Only if the bits are within a proved band around the double probability, the probability is computed again in
+eighty digits. Therefore tails are accurate far beyond the range of noise drawn in doubles.
 
-If each user holds one item, the optimal rule is known (Desfontaines, Voss, Gipson and Mandayam, 2022). An item held by
-c users is released with probability pi(c), where pi(0) = 0 and
+If each user has one item, the optimal rule is known (Desfontaines, Voss, Gipson and Mandayam, 2022). An item of c users
+is released with probability pi(c), where pi(0) = 0 and
 
     pi(c + 1) = min(e^epsilon pi(c) + delta, 1 - e^-epsilon (1 - pi(c) - delta), 1).
 
-No mechanism releases any item with a higher probability. The first branch holds up to the turn, the second up to the
-top, above which the probability is 1. Each branch has a closed form, which is computed in eighty digits for every
-distinct count, so that both small probabilities and small misses keep their relative accuracy.
+No mechanism releases any item with a higher probability. The first branch is the minimum up to the turn, the second one
+up to the top, and for larger counts the probability is 1. Each branch has a closed form, which is computed in eighty
+digits for every distinct count. Thus both small probabilities of a release and small probabilities of a miss keep their
+relative accuracy.
 """
 
 from dataclasses import dataclass, replace
@@ -39,15 +40,15 @@ def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple
     """Return the probabilities that an item is released, and that it is not.
 
     Args:
-        epsilon: More than 0.
-        delta: More than 0, less than 1.
-        counts: The number of users who hold each item, at least 0.
+        epsilon: The epsilon of the release, more than 0.
+        delta: The delta of the release, more than 0 and less than 1.
+        counts: The number of users of each item, at least 0.
 
     Returns:
         The probabilities and their complements, each rounded once.
 
     Raises:
-        BudgetError: epsilon or delta is out of range.
+        BudgetError: Epsilon or delta is out of range.
 
     Example:
         >>> released, missed = selection_probability(1.0, 1e-5, np.array([0, 1, 11, 12, 40]))
@@ -65,20 +66,20 @@ def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple
 @lru_cache(maxsize=4096)
 @proved("optimal-selection.md#proof")
 def exact_probability(epsilon: float, delta: float, count: int) -> Any:
-    """The probability that an item is released, in eighty digits.
+    """Return the probability that an item is released, in eighty digits.
 
     Proof: "For that item both outcomes must be (epsilon, delta)-close"
 
     Args:
-        epsilon: More than 0.
-        delta: More than 0, less than 1.
-        count: The number of users who hold the item.
+        epsilon: The epsilon of the release, more than 0.
+        delta: The delta of the release, more than 0 and less than 1.
+        count: The number of users of the item.
 
     Returns:
         A high-precision number.
 
     Raises:
-        BudgetError: epsilon or delta is out of range.
+        BudgetError: Epsilon or delta is out of range.
 
     Example:
         >>> float(exact_probability(1.0, 1e-5, 1))
@@ -88,11 +89,11 @@ def exact_probability(epsilon: float, delta: float, count: int) -> Any:
     if count > top:
         return number(1)
     exact, base = number(epsilon), number(delta) / context.expm1(number(epsilon))
-    # Up to the turn pi(c) = base (e^(c epsilon) - 1), base = delta / (e^epsilon - 1).
+    # Up to the turn, pi(c) = base (e^(c epsilon) - 1) with base = delta / (e^epsilon - 1).
     lower = base * context.expm1(exact * max(min(count, turn), 0))
     if count <= turn:
         return lower
-    # 1 - pi(turn + m) + base = e^(-m epsilon) (1 - pi(turn) + base): the second branch, solved.
+    # The solution of the second branch is 1 - pi(turn + m) + base = e^(-m epsilon) (1 - pi(turn) + base).
     return 1 + base - context.exp(-exact * (count - turn)) * (1 - lower + base)
 
 
@@ -112,15 +113,16 @@ def _branches(epsilon: float, delta: float) -> tuple[int, int]:
     exact, mass = number(epsilon), number(delta)
     growth = context.exp(exact)
     base = mass / (growth - 1)
-    # Up to which count the first branch is the lesser one, and the second stays below 1 (the closed form of the paper).
+    # The last count such that the first branch is the smaller one, and the number of further counts such that the
+    # second branch is below 1 (closed form of the paper).
     turn = 1 + int(context.floor(context.log((growth + 2 * mass - 1) / ((growth + 1) * mass)) / exact))
     span = context.log(1 + (1 - base * context.expm1(exact * turn)) / base)
     return turn, turn + int(context.floor(span / exact))
 
 
-# Relative error allowed to a double probability. The distance (threshold - weight) * unit / scale is off by at most
-# 4 * 2^-53 of itself, which moves a tail at distance x by x^2 (Gaussian, x <= 39) or x (Laplace, x <= 745) times as
-# much: 7e-13. ndtr and exp add less than 1e-12 (certified by a test). The band is ten times wider.
+# The permitted relative error of a double probability. The distance (threshold - weight) * unit / scale has a relative
+# error of at most 4 * 2^-53, which changes a tail at distance x by x^2 (Gaussian, x <= 39) or x (Laplace, x <= 745)
+# times as much, which is 7e-13. ndtr and exp add less than 1e-12 (certified by a test). The band is ten times wider.
 DECISION_BAND = 2.0**-36
 _WORD_RANGE = 2.0**64
 _CHUNK = 1 << 18
@@ -130,10 +132,10 @@ class Rule(Protocol):
     """The probability that an item is released, given its weight."""
 
     def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
-        """The probabilities and their complements; the smaller of the two right to a relative 2^-36.
+        """Return the probabilities and their complements. The smaller of the two has a relative error below 2^-36.
 
         Args:
-            weights: In units of the grid.
+            weights: The weights in units of the grid.
 
         Returns:
             Two arrays of the same length.
@@ -141,10 +143,10 @@ class Rule(Protocol):
         ...
 
     def exact(self, weight: int) -> Any:
-        """The probability in at least sixty digits.
+        """Return the probability in at least sixty digits.
 
         Args:
-            weight: In units of the grid.
+            weight: The weight in units of the grid.
 
         Returns:
             A high-precision number.
@@ -154,13 +156,13 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ThresholdRule:
-    """Release items whose noisy weight reaches a threshold.
+    """Release items if their noisy weight reaches a threshold.
 
     Args:
-        noise: Which noise.
-        scale: Sigma, or the scale of the Laplace distribution.
+        noise: The kind of noise.
+        scale: The sigma of Gaussian noise, or the scale of the Laplace distribution.
         threshold_units: The threshold in units of the grid.
-        unit: The grid: the weight of one unit.
+        unit: The weight of one unit of the grid.
 
     Example:
         >>> rule = ThresholdRule("gaussian", scale=1.0, threshold_units=8, unit=0.5)
@@ -176,9 +178,10 @@ class ThresholdRule:
 
     def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
-        # (items,), the distance of weights below the threshold, in scales of the noise; the difference is exact.
+        # The distance of weights below the threshold, in scales of the noise, of shape (items,). The difference is
+        # exact.
         missing = (self.threshold_units - weights) * self.unit / self.scale
-        # The smaller of both probabilities, so that it keeps its digits.
+        # Compute the smaller of both probabilities, so that it keeps its digits.
         tail = ndtr(-np.abs(missing)) if self.noise == "gaussian" else np.exp(-np.abs(missing)) / 2
         below = missing > 0
         return np.where(below, tail, 1 - tail), np.where(below, 1 - tail, tail)
@@ -193,13 +196,13 @@ class ThresholdRule:
 
 @dataclass(frozen=True, slots=True)
 class SelectionRule:
-    """The optimal rule when each user holds one item.
+    """The optimal rule if each user has one item.
 
     Args:
-        epsilon: More than 0.
-        delta: More than 0.
+        epsilon: The epsilon of the release, more than 0.
+        delta: The delta of the release, more than 0.
         unit_weight: The weight of one user.
-        few: The largest number of users at which an item is never released.
+        few: The maximum number of users of an item that is never released.
 
     Example:
         >>> float(SelectionRule(1.0, 1e-5, unit_weight=4).exact(4))
@@ -215,7 +218,7 @@ class SelectionRule:
 
     def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
-        # Weights are counts of users here: every user gives its one item 1.
+        # Here weights are numbers of users, because every user adds weight 1 to their only item.
         users = np.maximum(weights // self.unit_weight - self.few, 0)
         return selection_probability(self.epsilon, self.delta, users)
 
@@ -226,10 +229,10 @@ class SelectionRule:
 
 @dataclass(frozen=True, slots=True)
 class FixedRule:
-    """Release everything with one probability.
+    """Release every item with the same probability.
 
     Args:
-        chance: A high-precision number from 0 to 1.
+        chance: The probability, a high-precision number from 0 to 1.
 
     Example:
         >>> FixedRule(precise.number(0.25)).probability(np.zeros(2, np.int64))[0].tolist()
@@ -248,16 +251,16 @@ class FixedRule:
 
 
 def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = DECISION_BAND) -> Bools:
-    """Release each item with the probability its rule gives it.
+    """Release each item with the probability of its rule.
 
     Args:
         rule: The probability that an item is released, given its weight.
-        weights: One per item, in units of the grid.
-        draws: Two words per item, the more significant first: `Secret.draws`.
-        band: The error bound of the computation in doubles; only tests widen it.
+        weights: The weight of each item, in units of the grid.
+        draws: Two words per item from `Secret.draws`, the more significant word first.
+        band: The error bound of the computation in doubles, which only tests increase.
 
     Returns:
-        Which items are released.
+        Whether each item is released.
 
     Example:
         >>> rule = ThresholdRule("gaussian", scale=1.0, threshold_units=0, unit=1.0)
@@ -274,16 +277,16 @@ def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = DECISIO
 
 @proved("randomness.md#exact-decisions")
 def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> Bools:
-    """Return which items are released, by doubles where they are sure.
+    """Return whether each item is released, by doubles if they are accurate enough.
 
     Proof: "Doubles decide except where U is within a proved band around the double value of p"
     """
     probability, complement = rule.probability(weights)
-    # (items,): from the end of [0, 1] where the smaller probability is, so that doubles keep its digits.
+    # Shape (items,). Count from the end of [0, 1] with the smaller probability, so that doubles keep its digits.
     unlikely = probability <= complement
-    # In units of the first word, as `drawn` below.
+    # Same units as `drawn` below (the first 64-bit word).
     tail = np.where(unlikely, probability, complement) * _WORD_RANGE
-    # For likely items count from the other end: ~u is 2^64 - 1 - u.
+    # For likely items, count from the other end, where ~u is 2^64 - 1 - u.
     drawn = np.where(unlikely, draws[:, 0], ~draws[:, 0]).astype(np.float64)
     margin = tail * band + 2.0  # two words for the effect of the second word and the truncation
     inside = drawn < tail
@@ -295,25 +298,25 @@ def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> B
 
 @proved("randomness.md#exact-decisions")
 def _decide_exactly(rule: Rule, weight: int, words: Uint64s) -> bool:
-    """Return whether one item is released, by eighty digits.
+    """Return whether one item is released, by a computation in eighty digits.
 
     Proof: "The error of each probability is at most 2^-128"
     """
     with precise.ALONE:
         uniform = precise.number((int(words[0]) << 64) | int(words[1])) / precise.number(1 << 128)
-        # u < p for u a whole number of 2^-128: true with probability p rounded up to 2^-128
+        # For u a multiple of 2^-128, u < p has probability p rounded up to a multiple of 2^-128
         # (docs/privacy/randomness.md).
         return bool(uniform < rule.exact(weight))
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseDecisions(Opening):
-    """One biased coin per item: is it released?
+    """One biased coin per item, which determines whether the item is released.
 
     Attributes:
-        rule: the probability that an item is released, given its weight.
-        secret: source of the bits.
-        purpose: of the draws.
+        rule: The probability that an item is released, given its weight.
+        secret: The source of the bits.
+        purpose: The purpose of the draws.
     """
 
     rule: Rule
@@ -321,12 +324,12 @@ class ReleaseDecisions(Opening):
     purpose: str
 
     def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Bools:
-        """Return which items are released.
+        """Return whether each item is released.
 
         Args:
-            weights: in units of the grid.
-            names: by which draws name an item, the same on every engine.
-            texts: the bytes of the items and where each begins, where draws name them by their bytes instead.
+            weights: The weights in units of the grid.
+            names: The numbers that identify the items in draws, which are the same on every engine.
+            texts: The bytes of the items and the start of each item, if draws identify items by their bytes.
         """
         return decide(self.rule, weights, _draws(self.secret, self.purpose, names, texts))
 
@@ -337,14 +340,15 @@ class ReleaseDecisions(Opening):
 
 @dataclass(frozen=True, slots=True)
 class NoisyLevels(Opening):
-    """The number of coins that an item wins with one draw, where no coin is likelier than the one before.
+    """The number of coins that an item wins with one draw, if no coin is more likely than the previous one.
 
-    With rules of rising thresholds and the same noise, the number of thresholds that a noisy weight reaches.
+    For rules with increasing thresholds and the same noise, this is the number of thresholds that a noisy weight
+    reaches.
 
     Attributes:
-        rules: the probability of each coin, given the item's weight.
-        secret: source of the bits.
-        purpose: of the draws.
+        rules: The probability of each coin, given the weight of the item.
+        secret: The source of the bits.
+        purpose: The purpose of the draws.
     """
 
     rules: tuple[Rule, ...]
@@ -358,17 +362,17 @@ class NoisyLevels(Opening):
         Proof: "Fewer than 2^7 cutpoints take 2^-128 each of each candidate with a level, which walk_slack covers."
 
         Args:
-            weights: in units of the grid.
-            names: by which draws name an item, the same on every engine.
-            texts: the bytes of the items and where each begins, where draws name them by their bytes instead.
+            weights: The weights in units of the grid.
+            names: The numbers that identify the items in draws, which are the same on every engine.
+            texts: The bytes of the items and the start of each item, if draws identify items by their bytes.
         """
         draws = _draws(self.secret, self.purpose, names, texts)
-        # One draw of 128 bits an item, the same for all cutpoints: thresholds rise, so an item that misses one misses
-        # the rest, and levels have the law of one noisy weight (docs/privacy/ngrams.md, "Levels").
+        # All cutpoints share one draw of 128 bits per item. Thresholds increase, so an item that misses one misses the
+        # rest, and levels have the distribution of one noisy weight (docs/privacy/ngrams.md, "Levels").
         levels = np.zeros(weights.size, np.int64)
         if not self.rules:
             return levels
-        # Most items win nothing; an item that misses a coin also misses the later ones, so coins are halved.
+        # Items usually win no coin. An item that misses a coin also misses the later ones, so bisect the coins.
         first = np.flatnonzero(decide(self.rules[0], weights, draws))
         spans = [(first, 1, len(self.rules))]
         while spans:
@@ -388,14 +392,14 @@ class NoisyLevels(Opening):
 
 @dataclass(frozen=True, slots=True)
 class CellNoise(Opening):
-    """Weights with Gaussian noise, in whole cells; see `noisy_cells`.
+    """Weights with Gaussian noise in whole cells, by `noisy_cells`.
 
     Attributes:
-        sigma: standard deviation, in weight.
-        unit: units of the grid in a weight of 1.
-        cell: units in a cell.
-        secret: source of the bits.
-        purpose: of the draws.
+        sigma: The standard deviation, in weight.
+        unit: The units of the grid per weight of 1.
+        cell: The units of the grid per cell.
+        secret: The source of the bits.
+        purpose: The purpose of the draws.
     """
 
     sigma: float
@@ -416,13 +420,13 @@ class CellNoise(Opening):
 
 @dataclass(frozen=True, slots=True)
 class GumbelNoise(Opening):
-    """Counts with Gumbel noise, in whole cells; see `gumbel_cells`. Their order may be shown, they themselves never.
+    """Counts with Gumbel noise in whole cells, by `gumbel_cells`. Their order may be released, but never their values.
 
     Attributes:
-        rate: of the noise, per count.
-        unit: units of the grid in a count of 1.
-        secret: source of the bits.
-        purpose: of the draws.
+        rate: The rate of the noise, per count.
+        unit: The units of the grid per count of 1.
+        secret: The source of the bits.
+        purpose: The purpose of the draws.
     """
 
     rate: float

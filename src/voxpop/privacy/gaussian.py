@@ -1,14 +1,15 @@
 """The analytic Gaussian mechanism, accurate from delta 1e-300 to 0.1.
 
-A Gaussian mechanism whose sensitivity is `mu` times its sigma has exactly
+A Gaussian mechanism with a sensitivity of `mu` times sigma has exactly
 
     delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)        (Balle and Wang, 2018)
 
-for every real epsilon. The two terms nearly cancel and the exponential overflows, so with a = mu/2 - epsilon/mu and
-b = a - mu it is computed as e^(-a^2/2)/2 times the growth of g(x) = erfcx(-x/sqrt 2) from b to a, in logarithms.
+for every real epsilon. The two terms nearly cancel and the exponential overflows. Therefore, with a = mu/2 - epsilon/mu
+and b = a - mu, delta is computed as e^(-a^2/2)/2 times the growth of g(x) = erfcx(-x/sqrt 2) from b to a, in
+logarithms.
 
-The threshold concerns items that only one user holds. If the extra user has t novel items of weight w, at least one of
-them is released with probability 1 - (P(noise < threshold - w))^t. The two functions below solve that for the threshold
+The threshold concerns items of only one user. If the extra user has t novel items of weight w, at least one of them is
+released with probability 1 - (P(noise < threshold - w))^t. Two functions below solve this equation for the threshold
 and for the probability, over every (t, w) that a weighting allows.
 """
 
@@ -30,20 +31,20 @@ from voxpop.privacy.numerics import crossing
 _ROOT_HALF = math.sqrt(0.5)
 _SLOPE_AT_ZERO = math.sqrt(2 / math.pi)
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(6)
-_SMALL_MU = 0.25  # below it g(a) - g(b) cancels, so its slope is integrated instead
-_LARGE_A = 5.0  # above it delta is near 1 - e^(log ratio), and e^(a^2/2) is large
-_FAR = -200.0  # below it the slope itself cancels, and its asymptotic series is exact to 2e-12
+_SMALL_MU = 0.25  # for smaller mu, g(a) - g(b) cancels, so the slope is integrated instead
+_LARGE_A = 5.0  # for larger a, delta is near 1 - e^(log ratio), and e^(a^2/2) is large
+_FAR = -200.0  # for smaller x, the slope itself cancels, and its asymptotic series is exact to 2e-12
 
 
 def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Floats:
-    """The natural logarithm of the Gaussian mechanism's delta, for arrays.
+    """Return the natural logarithm of the delta of Gaussian mechanisms, for arrays.
 
     Args:
         epsilon: Any real numbers.
-        mu: Sensitivity over sigma, at least 0.
+        mu: The ratios of sensitivity and sigma, at least 0.
 
     Returns:
-        The logarithms, -inf where delta is 0; delta's relative error is below 1e-11.
+        The logarithms, or -inf if delta is 0. The relative error of delta is below 1e-11.
 
     Example:
         >>> log_delta([0.0, 1.0], 1.0).round(6).tolist()
@@ -54,7 +55,7 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Floats:
     )
     result = np.empty(spread_epsilon.shape)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore", under="ignore"):
-        # float64, all of one shape: a of the formula at the top; b = a - mu.
+        # float64 arrays of the same shape, with a and b = a - mu of the formula in the docstring of this module.
         a = spread_mu / 2 - spread_epsilon / spread_mu
         still = ~(spread_mu > 0)
         large = ~still & (a > _LARGE_A)
@@ -71,7 +72,7 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Floats:
 
 
 def _without_shift(epsilon: Floats, mu: Floats) -> Floats:
-    # mu = 0, the same law twice: delta = max(0, 1 - e^epsilon).
+    # For mu = 0, both distributions are the same, so delta = max(0, 1 - e^epsilon).
     return np.log(np.maximum(-np.expm1(epsilon), 0.0))
 
 
@@ -91,7 +92,7 @@ def _by_difference(epsilon: Floats, mu: Floats) -> Floats:
 
 def _by_slope(epsilon: Floats, mu: Floats) -> Floats:
     centre = -epsilon / mu
-    # (values, 6): the integral of g' from b to a, by the rule of Gauss and Legendre; (a + b) / 2 = -epsilon / mu.
+    # Shape (values, 6). The integral of g' from b to a by Gauss-Legendre quadrature, with (a + b) / 2 = -epsilon / mu.
     points = centre[:, None] + mu[:, None] / 2 * _NODES
     growth = mu / 2 * (_slope(points) @ _NODE_WEIGHTS)
     a = centre + mu / 2
@@ -99,7 +100,7 @@ def _by_slope(epsilon: Floats, mu: Floats) -> Floats:
 
 
 def _slope(x: Floats) -> Floats:
-    # g'(x) = x g(x) + sqrt(2 / pi); far below 0, where both cancel, its series in 1 / x^2.
+    # g'(x) = x g(x) + sqrt(2 / pi). Far below 0, where the terms cancel, use its series in 1 / x^2.
     near = np.asarray(x * erfcx(-x * _ROOT_HALF) + _SLOPE_AT_ZERO)
     if not (x < _FAR).any():
         return near
@@ -110,16 +111,16 @@ def _slope(x: Floats) -> Floats:
 
 @proved("set-union.md#gaussian-noise-the-joint-bound")
 def delta(epsilon: float, mu: float) -> float:
-    """The delta of a Gaussian mechanism.
+    """Return the delta of a Gaussian mechanism.
 
     Proof: "where delta_G(epsilon; m) = Phi(m/2 - epsilon/m) - e^epsilon Phi(-m/2 - epsilon/m), for any real epsilon"
 
     Args:
         epsilon: Any real number.
-        mu: Sensitivity over sigma, at least 0.
+        mu: The ratio of sensitivity and sigma, at least 0.
 
     Returns:
-        Delta, with a relative error below 1e-11 unless it is below 1e-307.
+        The delta, with a relative error below 1e-11 unless it is below 1e-307.
 
     Example:
         >>> round(delta(3.0, 1 / 1.33279) / (math.exp(-10) / 2), 3)
@@ -129,20 +130,20 @@ def delta(epsilon: float, mu: float) -> float:
 
 
 def sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """The least sigma at which a Gaussian mechanism is (epsilon, delta)-private.
+    """Return the smallest sigma that makes a Gaussian mechanism (epsilon, delta)-private.
 
-    The result errs on the private side: delta is re-evaluated at this very double in eighty digits.
+    Any error of the result increases privacy, because delta is evaluated again at this double in eighty digits.
 
     Args:
-        epsilon: More than 0.
-        delta: More than 0, less than 1.
+        epsilon: The epsilon of the guarantee, more than 0.
+        delta: The delta of the guarantee, more than 0 and less than 1.
         sensitivity: The l2-sensitivity of the values that receive the noise.
 
     Returns:
         The standard deviation of the noise.
 
     Raises:
-        BudgetError: The parameters cannot be met by Gaussian noise.
+        BudgetError: Gaussian noise cannot meet the parameters.
 
     Example:
         >>> round(sigma(3.0, math.exp(-10) / 2), 5)
@@ -154,7 +155,7 @@ def sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     def excess(log_sigma: float) -> float:
         return float(log_delta(epsilon, math.exp(-log_sigma))) - target
 
-    # Delta falls as sigma grows; a bracket in ln sigma, for sensitivity 1.
+    # Delta decreases in sigma. Find a bracket in ln sigma, for sensitivity 1.
     low = high = 0.0
     while excess(high) > 0:
         high += 2.0
@@ -165,7 +166,7 @@ def sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
 
 
 def _confirmed(guess: float, epsilon: float, delta: float, sensitivity: float) -> float:
-    """Return `guess`, raised by the few units in the last place that a check with eighty digits requires."""
+    """Return `guess`, increased by a few units in the last place until a check in eighty digits succeeds."""
     step = 2.0**-52
     for _ in range(30):
         candidate = guess * (1 + step)
@@ -194,19 +195,20 @@ _SHAPES: tuple[str, ...] = get_args(_NoiseShape)
 
 @dataclass(frozen=True, slots=True)
 class UniqueItems:
-    """The weight that items of only one user can have.
+    """The possible weights of items of only one user.
 
-    An item of only one user must stay below the threshold, or its release reveals that user. The room below the
-    threshold depends on the division of a user's unit of weight by the weighting. Every shape requires that a user
-    gives each of its (at most `limit`) items a positive weight as long as no other user holds it; otherwise items of
-    other users could be novel too. `symmetric` also requires equal weights of such items, after any earlier results.
+    An item of only one user must not reach the threshold, because its release would reveal that user. The margin below
+    the threshold depends on how the weighting divides a user's unit of weight. Every shape requires that a user gives
+    each of their items (at most `limit`) a positive weight as long as no other user has the item; otherwise items of
+    several users could be novel too. `symmetric` also requires equal weights of such items, after any earlier results.
 
     Args:
-        limit: The most items of one user.
-        shape: `fixed`: every item weighs `least`. `even`: a user with n items gives each at most n^(-1/norm).
-            `symmetric`: novel items weigh the same, at least `least`, at most t^(-1/norm) when there are t of them.
-        least: The least positive weight a user gives an item.
-        norm: 1 if users' weights are bounded in sum (Laplace noise), 2 if in sum of squares (Gaussian noise).
+        limit: The maximum number of items per user.
+        shape: `fixed` if every item has the weight `least`, `even` if a user with n items gives each at most
+            n^(-1/norm), or `symmetric` if t novel items have equal weights from `least` to t^(-1/norm).
+        least: The smallest positive weight of an item from a user.
+        norm: 1 if the sum of a user's weights is bounded (Laplace noise), or 2 if the sum of squares is bounded
+            (Gaussian noise).
 
     Raises:
         BudgetError: A value is out of range.
@@ -240,16 +242,16 @@ class UniqueItems:
 
 Noise = Literal["gaussian", "laplace"]
 NORMS: Final = {"laplace": 1, "gaussian": 2}
-"""The norm in which a user's weights must be bounded, by the noise that hides them."""
-_SINGLE = 1024  # up to here each number of novel items is evaluated separately
-_RATIO = 1.005  # beyond, cells of numbers: most items of the cell, each at the weight of the fewest
+"""The norm that must bound the weights of a user, by the kind of noise."""
+_SINGLE = 1024  # up to this number of novel items, each number is evaluated separately
+_RATIO = 1.005  # larger numbers form cells, with their largest number of items, each at the weight for the smallest
 
 
 def log_below(noise: Noise, x: Floats) -> Floats:
-    """The logarithm of the probability that standard noise is below `x`.
+    """Return the logarithm of the probability that standard noise is below `x`.
 
     Args:
-        noise: Which noise.
+        noise: The kind of noise.
         x: Any real numbers.
 
     Returns:
@@ -265,30 +267,30 @@ def exceeded_with(noise: Noise, probability: Floats) -> Floats:
     """Return the value that standard noise exceeds with a given probability.
 
     Args:
-        noise: Which noise.
-        probability: Between 0 and 1.
+        noise: The kind of noise.
+        probability: The probabilities, between 0 and 1.
 
     Returns:
         The quantiles, accurate for small probabilities.
     """
     if noise == "gaussian":
         return -np.asarray(ndtri(probability))
-    # Laplace: P(X > x) = exp(-x) / 2 for x >= 0, and the mirror image below.
+    # For Laplace noise, P(X > x) = exp(-x) / 2 for x >= 0, and by symmetry for x < 0.
     nearer = np.minimum(probability, 1 - probability)
     return np.asarray(np.where(probability <= 0.5, -1.0, 1.0) * np.log(2 * nearer))
 
 
 @lru_cache(maxsize=16)
 def cells(limit: int) -> tuple[Floats, Floats]:
-    """Cells that cover the numbers of novel items from 1 to `limit`.
+    """Return cells that cover the numbers of novel items from 1 to `limit`.
 
     Args:
-        limit: The most novel items.
+        limit: The maximum number of novel items.
 
     Returns:
-        The fewest and the most items of each cell; equal up to 1024.
+        The minimum and the maximum number of items in each cell, which are equal up to 1024.
     """
-    # Up to 1024 items one by one, then ends that grow by half a percent each.
+    # Up to 1024, each cell contains one number. Then the ends of cells grow by half a percent each.
     steps = max(0, math.ceil(math.log(limit / _SINGLE) / math.log(_RATIO)))
     ends = np.floor(_SINGLE * _RATIO ** np.arange(1, steps + 1))
     most = np.unique(np.minimum(np.concatenate([np.arange(1.0, min(limit, _SINGLE) + 1), ends]), limit))
@@ -296,29 +298,30 @@ def cells(limit: int) -> tuple[Floats, Floats]:
 
 
 def heaviest(novelty: UniqueItems, sensitivity: float) -> tuple[Floats, Floats]:
-    """Return the cases that decide the threshold: numbers of novel items, and the largest weight of each.
+    """Return the cases that determine the threshold, as numbers of novel items with the largest weight of each item.
 
     Args:
         novelty: The weights that the weighting allows.
         sensitivity: The bound on a user's weights in `novelty.norm`.
 
     Returns:
-        Numbers of items and weights.
+        The numbers of items, and the weights.
     """
     if novelty.shape == "fixed":
         return np.array([float(novelty.limit)]), np.array([novelty.least])
-    # n items of norm S in all weigh S n^(-1/p) each: of a cell the most items, with the weight of the fewest.
+    # n items with a total norm of S weigh S n^(-1/p) each. A cell counts with its maximum number of items, and with the
+    # weight for its minimum number.
     fewest, most = cells(novelty.limit)
     return most, sensitivity * fewest ** (-1 / novelty.norm)
 
 
 def lowest_threshold(novelty: UniqueItems, noise: Noise, scale: float, delta: float, sensitivity: float) -> float:
-    """The threshold that some novel item reaches with probability at most `delta`.
+    """Return the threshold that any novel item reaches with probability at most `delta`.
 
     Args:
         novelty: The weights that the weighting allows.
-        noise: Which noise.
-        scale: Its scale.
+        noise: The kind of noise.
+        scale: The noise scale.
         delta: The probability.
         sensitivity: The bound on a user's weights in `novelty.norm`.
 
@@ -330,7 +333,7 @@ def lowest_threshold(novelty: UniqueItems, noise: Noise, scale: float, delta: fl
         >>> round(lowest_threshold(hundred, "gaussian", 1.3327913, math.exp(-10) / 2, 1.0), 5)
         6.82366
     """
-    # P(none of n passes) = (1 - p)^n = 1 - delta, so p = 1 - (1 - delta)^(1/n); by case, float64 (cases).
+    # P(none of n passes) = (1 - p)^n = 1 - delta, so p = 1 - (1 - delta)^(1/n). float64 of shape (cases,).
     items, weights = heaviest(novelty, sensitivity)
     each = -np.expm1(math.log1p(-delta) / items)
     return float(np.max(weights + scale * exceeded_with(noise, each)))
@@ -339,18 +342,18 @@ def lowest_threshold(novelty: UniqueItems, noise: Noise, scale: float, delta: fl
 def release_probability(
     novelty: UniqueItems, noise: Noise, scale: float, threshold: float, sensitivity: float
 ) -> float:
-    """The probability that some novel item reaches the threshold, at most.
+    """Return an upper bound of the probability that any novel item reaches the threshold.
 
     Args:
         novelty: The weights that the weighting allows.
-        noise: Which noise.
-        scale: Its scale.
-        threshold: In weight.
+        noise: The kind of noise.
+        scale: The noise scale.
+        threshold: The threshold, in weight.
         sensitivity: The bound on a user's weights in `novelty.norm`.
 
     Returns:
-        The largest probability over all that the weighting allows.
+        The largest probability over all cases that the weighting allows.
     """
     items, weights = heaviest(novelty, sensitivity)
-    # 1 - P(noise < (threshold - w) / scale)^n, by case.
+    # 1 - P(noise < (threshold - w) / scale)^n for each case.
     return float(np.max(-np.expm1(items * log_below(noise, (threshold - weights) / scale))))

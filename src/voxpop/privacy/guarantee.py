@@ -1,4 +1,4 @@
-"""The guarantee of a release: its numbers, its composition with others, and its meaning in words."""
+"""The guarantee of a release, with its numbers, its composition with other guarantees, and its meaning in words."""
 
 import math
 import sys
@@ -12,25 +12,25 @@ from voxpop.errors import InputError
 from voxpop.kernels.proved import proved
 
 _RELATIVE_ERROR = 1 + 1e-10
-"""More than the relative error of the doubles that go into a spend."""
+"""An upper bound of the relative error of the doubles in a spend."""
 _LARGEST_FLOAT = sys.float_info.max
-"""Below infinity."""
+"""The largest finite number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expense:
-    """The finer numbers of a release with Gaussian noise: at every epsilon, its delta is novel + delta_G(epsilon; mu).
+    """The detailed cost of a release with Gaussian noise, with delta = novel + delta_G(epsilon; mu) at every epsilon.
 
-    This holds in both directions of neighbours. Therefore the release is dominated by a symmetric pair: a revealing
-    outcome with the probability `hit` on either side, otherwise a Gaussian mechanism of `mu`
+    This is true in both directions of neighbours. Therefore a symmetric pair dominates the release. It has a revealing
+    outcome with the probability `hit` on either side, and otherwise it is a Gaussian mechanism of `mu`
     (docs/privacy/composition.md, "One kind of pair").
 
     Args:
-        novel: Probability that an item of only one user is released, numerical slack included; 0 if every possible item
-            is known in advance.
-        mu: Sensitivity over sigma; of several releases, the root of the sum of squares.
-        two_sided: Whether the release also has revealing outcomes without the user, as adaptive rounds have. No event
-            of dp-accounting has this form.
+        novel: The probability that an item of only one user is released, including numerical slack, or 0 if every
+            possible item is known in advance.
+        mu: The ratio of sensitivity and sigma. For several releases, the root of the sum of squares.
+        two_sided: Whether the release also has revealing outcomes without the user, as in adaptive rounds. No event of
+            dp-accounting has this form.
     """
 
     novel: float
@@ -40,7 +40,7 @@ class Expense:
     @property
     @proved("composition.md#one-kind-of-pair")
     def hit(self) -> float:
-        """The probability of a revealing outcome of the dominating pair, rounded up: novel / (2 Phi(-mu / 2)).
+        """The probability novel / (2 Phi(-mu / 2)) of a revealing outcome of the dominating pair, rounded up.
 
         Proof: "This is at least d + delta_G(epsilon) if h (1 - delta_G(epsilon)) >= d."
         """
@@ -54,12 +54,16 @@ class Expense:
         )
 
     def to_dict(self) -> dict[str, float | bool]:
-        """The numbers, ready for JSON."""
+        """Return the numbers as a dictionary for JSON."""
         return {"novel": self.novel, "mu": self.mu, **({"two_sided": True} if self.two_sided else {})}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Expense":
-        """The spend that `to_dict` described; a ValueError if a number is out of range, or a name is unknown."""
+        """Return the spend from the dictionary of `to_dict`.
+
+        Raises:
+            ValueError: A number is out of range, or a name is unknown.
+        """
         novel, mu, two_sided = values["novel"], values["mu"], values.get("two_sided", False)
         known = {*values} <= {"novel", "mu", "two_sided"}
         if (
@@ -78,9 +82,9 @@ def dominating_mu(epsilon: float) -> float:
     Proof: "Randomised response of epsilon_j is dominated by a Gaussian mechanism whose trade-off function passes
     through its vertex."
 
-    Randomised response of this epsilon gives the true answer with probability p = e^epsilon / (1 + e^epsilon). The
-    trade-off function of a Gaussian mechanism lies below it if it passes through its only vertex, at mu = 2 Phi^-1(p)
-    (Dong, Roth and Su, 2022).
+    Randomised response of this epsilon returns the true answer with probability p = e^epsilon / (1 + e^epsilon). Its
+    trade-off function has one vertex. The trade-off function of a Gaussian mechanism is below it if it passes through
+    this vertex, which it does at mu = 2 Phi^-1(p) (Dong, Roth and Su, 2022).
     """
     from scipy.special import ndtri_exp
 
@@ -94,15 +98,15 @@ def is_within(value: object, least: float, most: float) -> bool:
 
 
 def gaussian_spend(pairs: Sequence[tuple[float, float]], slack: float = 0.0, rest: float = 0.0) -> Expense:
-    """The spend of Gaussian rounds, rounded up.
+    """Return the spend of Gaussian rounds, rounded up.
 
     Args:
-        pairs: For each round, the probability that a novel item is released, and sensitivity over sigma.
+        pairs: For each round, the probability that a novel item is released, and the ratio of sensitivity and sigma.
         slack: The cost of finite arithmetic.
-        rest: Total mu^2 of later releases about known items.
+        rest: The total mu^2 of later releases about known items.
 
     Returns:
-        The spend of all together.
+        The spend of all rounds together.
     """
     from voxpop.privacy.joint import either
 
@@ -118,10 +122,12 @@ class Guarantee:
     Args:
         epsilon: The epsilon of differential privacy.
         delta: The delta of differential privacy.
-        neighbours: How the two data sets differ whose releases are nearly indistinguishable.
-        private: False if the randomness came from a seed that others may have; then there is no guarantee.
-        server_view: Data that parties other than the readers of the release received; the guarantee does not cover it.
-        spend: For a Gaussian release, the finer numbers by which it composes with others. Not compared.
+        neighbours: The neighbouring relation, which describes the difference between two neighbouring data sets.
+        private: Whether the release is private. It is False with a seed, because other people may have the seed, and
+            in this case there is no guarantee.
+        server_view: A description of the data that parties other than the readers of the release received. The
+            guarantee does not cover these data.
+        spend: The detailed cost of a Gaussian release for its composition, or None. It is ignored in comparisons.
 
     Example:
         >>> print(Guarantee(4, 1e-7))
@@ -146,10 +152,10 @@ class Guarantee:
         return card(str(self), [meaning(self)], warned=cautions(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """The guarantee as JSON-able values.
+        """Return the guarantee as a dictionary for JSON.
 
         Returns:
-            One entry per field; `seen` and `spend` only if they are set.
+            One entry per field, where `server_view` and `spend` are omitted if they are not set.
         """
         values: dict[str, Any] = {
             "epsilon": self.epsilon,
@@ -165,13 +171,13 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Guarantee":
-        """The guarantee that `to_dict` described.
+        """Return the guarantee from the dictionary of `to_dict`.
 
         Args:
-            values: What `to_dict` returned.
+            values: The dictionary that `to_dict` returned.
 
         Returns:
-            An equal guarantee.
+            The guarantee.
 
         Raises:
             TypeError: A field is missing, unknown or of another type.
@@ -182,7 +188,7 @@ class Guarantee:
         texts = (found.neighbours, found.server_view)
         if type(found.private) is not bool or not all(isinstance(each, str) and each.isprintable() for each in texts):
             raise TypeError("not a guarantee")
-        # Composition adds up loaded guarantees: values below 0 would cancel the costs of other releases.
+        # Composition adds loaded guarantees, so values below 0 would cancel the costs of other releases.
         if not (is_within(found.epsilon, 0, _LARGEST_FLOAT) and is_within(found.delta, 0, 1)):
             raise ValueError("out of range")
         return found
@@ -190,19 +196,19 @@ class Guarantee:
     def to_dp_event(self) -> Any:
         """Return the release as an event of dp-accounting, to compose it with releases of other software.
 
-        A Gaussian release becomes the pair of its `spend`, one without delta becomes Laplace noise. Both are at least
-        as bad as the release itself, in every composition, for epsilons up to 20. Needs dp-accounting.
+        A Gaussian release becomes the pair of its `spend`, and a release without delta becomes Laplace noise. Both are
+        at least as bad as the release itself, in every composition, for epsilons up to 20. Needs dp-accounting.
 
         Returns:
             A `dp_accounting.DpEvent`, for neighbours that differ by one user added or removed.
 
         Raises:
-            InputError: There is no event for it: it has a delta and no Gaussian noise.
+            InputError: No event represents the release, because it has a delta and no Gaussian noise.
         """
         return event_of(self)
 
 
-# Meaning in words: odds before and after a release, and cautions.
+# The meaning of a guarantee in words, with odds before and after a release, and cautions.
 
 WHY_SMALLER: Final = (
     "The second total is below the sum because independent Gaussian noise adds up by squares, so the losses of several "
@@ -214,35 +220,36 @@ LARGE_EPSILON = 4.0
 HARDLY_ANY = 10.0
 LARGE_DELTA = 1e-5
 FAR_BELOW = 0.01
-"""Delta is far below one over the number of people where it is at most this part of it."""
+"""Delta is far below one over the number of people if it is at most this fraction of it."""
 LARGEST_EXPONENT = 700.0
 SUPPORT = 100.0
-"""Odds are given for conclusions that more than this many times delta of all releases suggest."""
+"""Odds apply to conclusions that releases suggest with a probability above this multiple of delta."""
 NINES = 8
 
 
 def odds_after(epsilon: float, delta: float, before: float) -> float:
-    """Return the largest certainty, after a release, that a certain person took part.
+    """Return the largest probability, after a release, that a particular person took part.
 
-    This holds for every conclusion that a release suggests with a probability of at least 100 delta where the person
-    took part. Let it be d. Where the person did not, its probability is at least (d - delta) / e^epsilon, which is
-    0.99 d / e^epsilon or more, and Bayes' rule gives the rest. Without delta it holds for every conclusion.
+    This bound is valid for every conclusion that a release suggests with a probability of at least 100 delta if the
+    person took part. Let this probability be d. If the person did not take part, the probability is at least
+    (d - delta) / e^epsilon, which is at least 0.99 d / e^epsilon, and the bound follows from Bayes' rule. Without delta
+    the bound is valid for every conclusion.
 
     Args:
-        epsilon: of the guarantee.
-        delta: of the guarantee.
-        before: how sure they were before, strictly between 0 and 1.
+        epsilon: The epsilon of the guarantee.
+        delta: The delta of the guarantee.
+        before: The probability before the release, strictly between 0 and 1.
 
     Returns:
-        A probability.
+        The largest probability after the release.
     """
     grown = exp(min(epsilon, LARGEST_EXPONENT)) * (SUPPORT / (SUPPORT - 1.0) if delta else 1.0)
-    # Bayes: odds grow by at most e^epsilon, and by 100 / 99 for the outcomes that delta covers.
+    # By Bayes' rule, the odds grow by a factor of at most e^epsilon, times 100 / 99 for the outcomes that delta covers.
     return grown * before / (grown * before + 1.0 - before)
 
 
 def people_covered(delta: float) -> int:
-    """Return the most people for whom a delta is far below one over their number: a hundredth of it or less."""
+    """Return the maximum number of people n such that delta is far below 1 / n, that is, at most 0.01 / n."""
     return floor(FAR_BELOW / delta * (1 + 1e-12))
 
 
@@ -250,8 +257,8 @@ def meaning(guarantee: "Guarantee", user: str = "user") -> str:
     """Return the meaning of a guarantee in a sentence.
 
     Args:
-        guarantee: of a release.
-        user: the word for one user.
+        guarantee: The guarantee of a release.
+        user: The word for one user.
     """
     if not guarantee.private:
         return "A reader who knows the seed can compute the noise and subtract it. Use this for tests only."
@@ -263,13 +270,13 @@ def meaning(guarantee: "Guarantee", user: str = "user") -> str:
 
 
 def cautions(guarantee: "Guarantee") -> list[str]:
-    """Return warnings about a guarantee: none if epsilon and delta are usual.
+    """Return warnings about a guarantee, or an empty list if epsilon and delta have usual values.
 
     Args:
-        guarantee: of a release.
+        guarantee: The guarantee of a release.
 
     Returns:
-        Sentences, on epsilon above 4 and on delta above 1e-5.
+        Sentences about epsilon above 4 and about delta above 1e-5.
     """
     if not guarantee.private:
         return []
@@ -306,7 +313,7 @@ def at_most(number: float) -> str:
 
 
 def factor(epsilon: float) -> str:
-    """Return e^epsilon, rounded up; beyond a million as a power of ten, since longer numbers are unreadable."""
+    """Return e^epsilon, rounded up. Beyond a million it is a power of ten, because longer numbers are hard to read."""
     grown = exp(min(epsilon, LARGEST_EXPONENT))
     if grown < 1e6:
         return at_most(grown)
@@ -315,7 +322,7 @@ def factor(epsilon: float) -> str:
 
 
 def percent_at_most(share: float) -> str:
-    """Return a bounding share in per cent, rounded up: to a tenth, or to as many nines as it has.
+    """Return a bounding share in per cent, rounded up to a tenth, or with more nines if it is closer to 100 %.
 
     "100 %" appears only if no probability is excluded.
     """
@@ -328,25 +335,26 @@ def percent_at_most(share: float) -> str:
 
 
 def chance_at_most(share: float) -> str:
-    """Return a bounding probability, rounded up: "1 in 367" where it is small, else in per cent."""
+    """Return a bounding probability, rounded up, as "1 in 367" if it is small and in per cent otherwise."""
     return f"1 in {floor(1 / share):,}" if 0 < share < 0.005 else percent_at_most(share)
 
 
 # Guarantees as events of dp-accounting.
 #
-# * A `Expense` is a Gaussian event plus one that reveals the user with probability `novel`: Laplace noise of
-#   scale 1/100 on a sample. For chances above 1e-20 and epsilons up to 20, all but 1e-4 of that probability
-#   counts in full; that part is added.
-# * Randomised response is the worst release of some epsilon and no delta, but dp-accounting has it for replaced users
-#   only. Laplace noise of scale 1/c is at least as bad: its delta(x) = 1 - e^((x - c) / 2) is above that of randomised
-#   response, (e^epsilon - e^x) / (1 + e^epsilon), at every x if c = 2 ln((1 + e^epsilon) / 2), with equality at x = 0.
+# * An `Expense` becomes a Gaussian event and an event that reveals the user with probability `novel`, which is Laplace
+#   noise of scale 1/100 on a sample. For probabilities above 1e-20 and epsilons up to 20, this event covers all but a
+#   fraction of 1e-4 of the probability. Therefore the probability is increased by this fraction.
+# * Randomised response is the worst release with a given epsilon and no delta, but dp-accounting supports it only for
+#   replaced users. Laplace noise of scale 1/c with c = 2 ln((1 + e^epsilon) / 2) is at least as bad, because its
+#   delta(x) = 1 - e^((x - c) / 2) is at least (e^epsilon - e^x) / (1 + e^epsilon), the delta of randomised response, at
+#   every x, with equality at x = 0.
 
 BETRAYAL = 100.0
 LEAK = 1 + 1e-4
 
 
 def event_of(guarantee: "Guarantee") -> Any:
-    """Return an event that dominates the release; see `Guarantee.to_dp_event`."""
+    """Return an event that dominates the release, as described in `Guarantee.to_dp_event`."""
     try:
         from dp_accounting import dp_event
     except ImportError:

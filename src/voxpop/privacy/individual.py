@@ -1,12 +1,12 @@
-"""An individual filter: every user pays for itself, and only for the passes in which it takes part.
+"""An individual filter. Every user pays separately, and only for the passes that they take part in.
 
-A pass has a charge, the mu^2 that a user with bound 1 pays. A user who pays c of it moves the weights by at most
-sqrt(c / charge), and by nothing if it holds no candidate. The payment of a user is a function of its own data, its own
-past and public results, and adds up to at most the cap on every path, in whole numbers; so everything together is as
-private as one Gaussian whose mu^2 is the cap. Theorem and proof: docs/privacy/individual.md (after Feldman and Zrnic,
-"Individual Privacy Accounting via a Renyi Filter", 2021).
+A pass has a charge, which is the mu^2 that a user with bound 1 pays. A user who pays c moves the weights by at most
+sqrt(c / charge), and by 0 if the user has no candidate. The payment of a user depends only on the data and the past of
+this user and on public results. The payments of a user are integers that add up to at most the cap on every path. Thus
+all passes together are as private as one Gaussian mechanism with the cap as its mu^2. The theorem and its proof are in
+docs/privacy/individual.md (after Feldman and Zrnic, "Individual Privacy Accounting via a Renyi Filter", 2021).
 
-The payments of users are secret: charges, noise and thresholds never depend on them.
+The payments of users are secret, and charges, noise and thresholds never depend on them.
 """
 
 import math
@@ -22,39 +22,39 @@ from voxpop.kernels.proved import proved
 
 @proved("individual.md#what-integers-and-doubles-change")
 def noise_for(square: float | Fraction, sensitivity: float) -> float:
-    """Return the least sigma, rounded up, whose (sensitivity / sigma)^2 is at most so much.
+    """Return the smallest sigma, rounded up, such that (sensitivity / sigma)^2 is at most `square`.
 
     Proof: "the square of S_t / sigma_t is compared with m_t in exact fractions"
     """
     sigma = sensitivity / math.sqrt(square)
-    # Division and root in doubles may end a little low; the comparison is exact.
+    # Division and root in doubles may result in a slightly smaller sigma, but this comparison is exact.
     while (Fraction(sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
         sigma = math.nextafter(sigma, math.inf)
     return sigma
 
 
 WHOLE = 2**40
-"""The number of parts of the cap that a user has at the beginning. Costs are whole numbers of parts."""
+"""The number of parts of the cap that a user has at the beginning. Costs are integer numbers of parts."""
 RATE_BITS = 20
-"""Rates are whole numbers of 2^-RATE_BITS."""
+"""Rates are multiples of 2^-RATE_BITS."""
 BOUND_STEPS = 2**20
-"""Bounds are whole numbers of 1 / REACH_STEPS, rounded down."""
+"""Bounds are multiples of 1 / BOUND_STEPS, rounded down."""
 MOST_BOUND = 4
-"""The largest ratio of a user's effect on the weights to the effect at the charge; rounding is charged for it."""
+"""The maximum ratio of a user's effect on the weights to the effect at the charge. The charge for rounding uses it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """The charge for a pass with the noise for it, in one object, so that the two cannot disagree.
+    """The charge for a pass and its noise, in one object, so that they cannot be inconsistent.
 
     Args:
         cost: The charge for a user with bound 1, in parts of the cap.
         square: The exact mu^2 of the cost.
-        sensitivity: The effect of a user with bound 1 on the weights, rounding of all users included.
-        sigma: Standard deviation of the noise, at least sensitivity / sqrt(square).
-        rates: By length of a run of candidates, the fraction of the remaining budget that the user pays, in 2^-20. The
-            last one is for all longer runs; a single one is for all users. None: every user pays the cost, or the
-            remaining budget if that is less.
+        sensitivity: The effect of a user with bound 1 on the weights, including the rounding of all users.
+        sigma: The standard deviation of the noise, at least sensitivity / sqrt(square).
+        rates: The fractions of the remaining budget that users pay, by length of a run of candidates, in units of
+            2^-20. The last fraction is for all longer runs, and a single fraction is for all users. If None, every user
+            pays the cost, or the remaining budget if this is less.
     """
 
     cost: int
@@ -75,33 +75,34 @@ class Charge:
 
     @proved("individual.md#what-a-user-pays-does-not-depend-on-others")
     def costs(self, left: Int64s, holds: Bools, runs: Int64s | None = None) -> Int64s:
-        """Return the charge for each user: at most its remaining budget, and 0 if it holds no candidate.
+        """Return the charge for each user, at most the remaining budget, and 0 for users without a candidate.
 
         Proof: "given Y_<t, every user except x pays the same in D and in D', and has the same individual sensitivity"
 
         Args:
-            left: By user.
-            holds: By user, whether it holds a candidate.
-            runs: By user, the length of its run of candidates; needed with several rates.
+            left: The remaining budget of each user.
+            holds: Whether each user has a candidate.
+            runs: The length of the run of candidates of each user, which is required with several rates.
 
         Returns:
-            Whole numbers of parts of the cap, by user.
+            The integer number of parts of the cap for each user.
 
         Raises:
             InternalError: Runs are missing.
         """
-        # A user's charge is a function of its own past and of public numbers only: the induction of
-        # docs/privacy/individual.md ("What a user pays does not depend on others").
+        # A user's charge is a function of only their own past and public numbers, as the induction in
+        # docs/privacy/individual.md requires ("What a user pays does not depend on others").
         wish = np.int64(self.cost)
         if self.rates is not None:
             if runs is None and self.by_runs:
                 raise InternalError("a pass with rates was paid without runs")
             rates = np.array(self.rates, np.int64)
             part = rates[0] if runs is None else rates[np.minimum(runs, rates.size - 1)]
-            # left < 2^41 and part <= 2^20, so products stay below 2^61. The cap of 16 charges keeps bounds at most
+            # left < 2^41 and part <= 2^20, so products are below 2^61. With at most 16 charges, bounds are at most
             # MOST_BOUND.
             wish = np.minimum((left * part) >> RATE_BITS, MOST_BOUND**2 * self.cost)
-        # (users,), parts of the cap: never more than is left, so mu^2 adds up to at most the cap on every path.
+        # Shape (users,), in parts of the cap. No user pays more than the remaining budget, so mu^2 adds up to at most
+        # the cap on every path.
         return np.where(holds, np.minimum(wish, left), 0).astype(np.int64)
 
     @proved("individual.md#proof")
@@ -110,27 +111,27 @@ class Charge:
 
         Proof: "the distance is therefore at most r_x + kappa_t <= S_t sqrt(c_x / p_t)"
 
-        With S the sensitivity, S - 1 of which is for the rounding of all users, that is S sqrt(paid / cost) - (S - 1):
-        two runs then differ by at most S sqrt(paid / cost). Each operation in doubles errs by less than one part in
-        2^52, and there are five, which the factor covers.
+        Let S be the sensitivity, where S - 1 covers the rounding of all users. The effect is S sqrt(paid / cost) -
+        (S - 1), so two runs differ by at most S sqrt(paid / cost). Each of the five operations in doubles has a
+        relative error below 2^-52, which the factor covers.
 
         Args:
             costs: The charge for each user.
 
         Returns:
-            In steps of 1 / `BOUND_STEPS`, at most `MOST_BOUND`.
+            The effects in steps of 1 / `BOUND_STEPS`, at most `MOST_BOUND`.
         """
-        # kappa = S - 1, the most that the rounding of all users adds to a distance, rounded up.
+        # kappa = S - 1 is the maximum that the rounding of all users adds to a distance, rounded up.
         rounding = self.sensitivity - 1.0 + 2.0**-52 if self.sensitivity > 1.0 else 0.0
-        # r = S sqrt(c / charge) - kappa, (users,), in weight; then r + kappa <= S sqrt(c / charge).
+        # r = S sqrt(c / charge) - kappa, so that r + kappa <= S sqrt(c / charge). In weight, of shape (users,).
         radius = self.sensitivity * np.sqrt(costs / self.cost) * (1.0 - 2.0**-49) - rounding
-        # Rounded down: a smaller effect than the paid one is covered.
+        # Round down, because the payment covers any smaller effect.
         steps = np.floor(np.clip(radius, 0.0, MOST_BOUND) * BOUND_STEPS)
         return np.asarray(steps, np.int64)
 
 
 class IndividualFilter:
-    """Charges of passes under a cap that holds for every user separately.
+    """Charges of passes under a cap that applies to every user separately.
 
     Example:
         >>> one = IndividualFilter(0.5).charge(2**39, sensitivity=1.0)
@@ -142,21 +143,21 @@ class IndividualFilter:
         """Start with a cap.
 
         Args:
-            cap: The total mu^2 of a user, above 0.
+            cap: The maximum total mu^2 per user, above 0.
         """
-        # Exact: WHOLE parts are the cap, with nothing lost between.
+        # A fraction is exact, so WHOLE parts are exactly the cap.
         self._part = Fraction(cap) / WHOLE
 
     def cost(self, share: float) -> int:
-        """The parts of the cap in a share of it, rounded down; at least one, at most all.
+        """Return the number of parts in a share of the cap, rounded down, but at least one and at most all.
 
         Args:
-            share: Of the cap.
+            share: The share of the cap.
 
         Returns:
-            A whole number.
+            An integer number of parts.
         """
-        # share * 2^40 is exact in a double, so only `int` rounds, and down.
+        # share * 2^40 is exact in a double, so only `int` rounds, and it rounds down.
         return min(max(int(share * WHOLE), 1), WHOLE)
 
     @proved("individual.md#all-passes")
@@ -166,29 +167,29 @@ class IndividualFilter:
         Proof: "the sum of mu_t^2 is at most M on every sequence Y"
 
         Args:
-            cost: Number of parts.
+            cost: The number of parts.
 
         Returns:
-            Their mu^2.
+            The mu^2 of these parts.
         """
         return self._part * cost
 
     def charge(self, cost: int, sensitivity: float, rates: tuple[int, ...] | None = None) -> Charge:
-        """Return the charge of a pass; public, so it must not depend on the remaining budgets of users.
+        """Return the charge of a pass, which is public, so it must not depend on the remaining budgets of users.
 
         Args:
             cost: The charge for a user with bound 1, in parts of the cap.
-            sensitivity: The effect of such a user on the weights, rounding of all users included.
-            rates: See `Charge`.
+            sensitivity: The effect of such a user on the weights, including the rounding of all users.
+            rates: The rates of `Charge`.
 
         Returns:
-            The charge, with the noise that it buys.
+            The charge with its noise.
 
         Raises:
-            InternalError: No part of the cap, more than all of it, or rates beyond all that is left.
+            InternalError: The cost is not between one part and the whole cap, or a rate exceeds the remaining budget.
         """
         if not 0 < cost <= WHOLE or (rates is not None and not all(0 <= rate <= BOUND_STEPS for rate in rates)):
             raise InternalError("a pass was charged at nothing, or at more than users have")
         square = self.square(cost)
-        # Charge and noise in one object: a pass cannot be charged by one and run with the other.
+        # Charge and noise are in one object, so that a pass cannot run with the noise of another charge.
         return Charge(cost, square, sensitivity, noise_for(square, sensitivity), rates)

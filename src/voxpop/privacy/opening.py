@@ -1,4 +1,4 @@
-"""The one function that applies noise to private weights: engines call it here, and tasks on executors."""
+"""The only function that applies noise to private weights, which engines and tasks on executors call."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -7,7 +7,7 @@ from voxpop.errors import InternalError
 
 
 class Opening(ABC):
-    """Noise, or a decision by noise, which may be applied to private weights. Only a gate makes one."""
+    """Noise, or a decision by noise, which may be applied to private weights. Only a gate creates it."""
 
     __slots__ = ()
 
@@ -16,7 +16,7 @@ class Opening(ABC):
         """Return a result that may leave the engine."""
 
     def restricted(self) -> "Opening":
-        """Return the same noise, ready to be sent to where the weights are: it can draw for its own purpose only."""
+        """Return the same noise restricted to its purpose, which may be sent to the machines with the weights."""
         raise InternalError("noise that cannot be restricted was to be sent away")
 
 
@@ -24,11 +24,11 @@ def opened(noise: Opening, *private: Any) -> Any:
     """Return the result of noise on private weights.
 
     Args:
-        noise: that a gate has made.
-        private: weights, the names of their items in draws, and further arguments of the noise.
+        noise: The noise that a gate has created.
+        private: The weights, the names of their items in draws, and further arguments of the noise.
 
     Raises:
-        InternalError: Another function would read the weights.
+        InternalError: The argument `noise` is another function, which would read the weights.
     """
     if not isinstance(noise, Opening):
         raise InternalError("private weights would be read without noise")

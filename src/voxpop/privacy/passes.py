@@ -376,10 +376,9 @@ class PathsProof(Stated):
         tree: "contexts" with two statistics of users before it, or "grams".
         epsilon: of the counts; shares add up to at most 1 of it on every path.
         alphabet: number of symbols; none before they are found.
-        max_length: most steps of a user that are counted; released lengths may make it fewer.
-        max_gram: most levels.
+        max_length, max_gram: most steps of a user that are counted, or fewer by released lengths; most levels.
         finding: the certificate by which the alphabet is found; none where it is given.
-        least, per_noise: of the `StepsRule` of contexts; none for grams.
+        least, per_noise, usual: of the `StepsRule` of contexts; none for grams. No `usual` if people gave the length.
     """
 
     tree: Literal["contexts", "grams"]
@@ -390,6 +389,7 @@ class PathsProof(Stated):
     finding: "Certificate | None"
     least: Fraction | None = None
     per_noise: Fraction | None = None
+    usual: int | None = None
 
 
 @final

@@ -105,15 +105,38 @@ class PathBudget:
 
 @dataclass(frozen=True, slots=True)
 class StepsRule:
-    """How the number of steps that a tree counts follows from released lengths. docs/privacy/sequences.md.
+    """How the longest sequence and the number of counted steps follow from released lengths. docs/privacy/sequences.md.
 
     Attributes:
         least: the least share of the steps that is counted.
         per_noise: price of the root of the noise, against the share of the steps that is not counted.
+        usual: the length up to which sequences are drawn even if few are so long; None if people gave the length.
     """
 
     least: Fraction
     per_noise: Fraction
+    usual: int | None = None
+
+    def classes(self, lengths: Int64s, first: Int64s, rate: Fraction) -> Int64s:
+        """Return the noisy numbers of sequences by class up to the longest that is drawn, from released numbers only.
+
+        All sequences of that length and more are its last class. Its first length is that of the longest sequence.
+
+        Args:
+            lengths: int64 by class, as released.
+            first: int64, the length with which each class begins.
+            rate: of the noise on each.
+        """
+        if self.usual is None:
+            return lengths
+        counts, common = lengths.tolist(), sum(each <= self.usual for each in first.tolist())
+        # Classes behind the last one that noise does not explain are taken to be empty.
+        kept = max((place + 1 for place, each in enumerate(counts) if each * rate >= CLEAR), default=common)
+        # Of each class, how many sequences are in it or a longer one.
+        tails = [sum(counts[place:kept]) for place in range(min(kept + 1, first.size))]
+        last = max(place for place, tail in enumerate(tails) if place < common or tail >= REACHED * tails[0])
+        # Behind the last class that noise does not explain, one follows with what was released for it.
+        return np.array([*counts[:last], counts[last] if last == kept else tails[last]], np.int64)
 
     def steps(self, limits: Limits, first: Int64s, lengths: Int64s) -> int:
         """Return the number of first steps of each sequence that are counted, from released numbers only.
@@ -140,6 +163,11 @@ class StepsRule:
             return float(self.per_noise) * sqrt(noise) + float(1 - counted)
 
         return min(range(1, limits.max_length + 1), key=cost)
+
+
+CLEAR, REACHED = 4, Fraction(1, 5)
+"""A class of length is not explained by noise from this many scales of its noise on. Sequences longer than usual are
+drawn up to a length that this share of them reaches."""
 
 
 def doubled_steps(first: Int64s, lengths: Int64s, max_length: int, steps: int) -> int:

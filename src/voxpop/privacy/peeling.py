@@ -1,9 +1,9 @@
-"""The privacy cost of picking the largest counts one after the other, by exponential mechanisms.
+"""The privacy cost of successive picks of the largest counts by exponential mechanisms.
 
-One user more raises any number of counts by 1 each. So the loss of one pick lies in an interval of length `rate`
-("bounded range": Durfee and Rogers, 2019), of which two bounds follow for k picks:
+An additional user increases any number of counts by 1 each. Therefore the loss of one pick is in an interval of length
+`rate` ("bounded range", Durfee and Rogers, 2019), which implies two bounds for k picks:
 
-- they are (k rate, 0)-private;
+- k picks are (k rate, 0)-private;
 - their Renyi divergence of order a is at most k a rate^2 / 8 (Hoeffding's lemma; Cesar and Rogers, 2021), hence
   delta = e^((a-1)(k a rate^2 / 8 - epsilon)) (1 - 1/a)^a / (a - 1) for every a > 1 (Canonne, Kamath and Steinke, 2020).
 
@@ -24,47 +24,46 @@ if TYPE_CHECKING:
     from voxpop.privacy.passes import Claim
 
 _ROUNDING: Final = 1 + 1e-9
-"""More than the relative error of the doubles that bounds are computed in."""
+"""An upper bound of the relative error of bounds in doubles."""
 _LARGEST_EPSILON: Final = 700.0
-"""An epsilon at which no delta below 1 is left, and beyond which e^epsilon is no double."""
+"""The largest epsilon. It allows no delta below 1, and for larger values e^epsilon exceeds the range of doubles."""
 MOST_RATE: Final = 1e6
-"""More than any budget allows."""
+"""A rate that exceeds the rates of all budgets."""
 HALVINGS: Final = 100
 LOG_ORDERS: Final = tuple(range(-30, 40))
-"""Logarithms of orders less 1, among which the search begins."""
+"""The values of ln(a - 1) that the search over orders a starts from."""
 
 
 @proved("top.md#k-picks")
 def peeling_delta(epsilon: float, picks: int, rate: float) -> float:
-    """Return the delta of `picks` picks at an epsilon, by the better of the two bounds, rounded up.
+    """Return the delta of `picks` picks at an epsilon, by the smaller of the two bounds, rounded up.
 
     Proof: "Hence delta(epsilon) <= e^((a-1)(k a r^2 / 8 - epsilon)) (1 - 1/a)^a / (a - 1) for every a > 1"
 
     Args:
-        epsilon: of the guarantee, more than 0.
-        picks: number of picks.
-        rate: of each, per count.
+        epsilon: The epsilon of the guarantee, more than 0.
+        picks: The number of picks.
+        rate: The rate of each pick, per count.
 
     Returns:
-        Delta.
+        The delta.
 
     Example:
         >>> peeling_delta(1.0, picks=10, rate=0.09), peeling_delta(1.0, picks=100, rate=0.03) < 1e-6
         (0.0, True)
     """
-    # Basic composition: k picks, each (rate, 0)-private.
+    # Basic composition of k picks, which are (rate, 0)-private.
     if picks * rate * _ROUNDING <= epsilon:
         return 0.0
-    # k rate^2 / 8: the Renyi divergence of order a over a (Hoeffding's lemma on an interval of length rate).
+    # k rate^2 / 8 is the Renyi divergence of order a divided by a (Hoeffding's lemma on an interval of length rate).
     square = picks * rate * rate / 8 * _ROUNDING
 
     def log_at(log_order: float) -> float:
-        more = exp(log_order)  # the order less 1
-        # With a = 1 + more: (a - 1)(a k rate^2 / 8 - epsilon) + a ln(1 - 1/a) - ln(a - 1), the logarithm of the delta
-        # above.
+        more = exp(log_order)  # the order minus 1
+        # (a - 1)(a k rate^2 / 8 - epsilon) + a ln(1 - 1/a) - ln(a - 1) with a = 1 + more, the logarithm of delta.
         return more * ((1 + more) * square - epsilon) + (1 + more) * (log_order - log1p(more)) - log_order
 
-    # Every order gives a valid delta, so a search that ends early costs noise, not privacy.
+    # Every order results in a valid delta, so an early end of the search costs accuracy but not privacy.
     best = float(min(LOG_ORDERS, key=log_at))
     best = lowest(log_at, best - 1.0, best + 1.0)
     return min(1.0, exp(min(log_at(best), 0.0)) * _ROUNDING)
@@ -72,21 +71,21 @@ def peeling_delta(epsilon: float, picks: int, rate: float) -> float:
 
 @proved("top.md#what-integers-and-doubles-change")
 def spent(budget: "Budget | Claim", picks: int, candidates: int, rate: float) -> float:
-    """Return the delta spent at the budget's epsilon by picks as they run, in cells and doubles.
+    """Return the delta that picks in cells and doubles spend at the epsilon of the budget.
 
     Proof: "exact (epsilon', delta')-privacy becomes (epsilon' + 2 g, e^g delta')"
 
     Args:
-        budget: of which the epsilon is met.
-        picks: number of picks.
-        candidates: number of counts to choose from.
-        rate: of each pick.
+        budget: The budget with the epsilon of the guarantee.
+        picks: The number of picks.
+        candidates: The number of counts to choose from.
+        rate: The rate of each pick.
 
     Returns:
-        Delta, rounded up; 1 if epsilon is below the cost of finite arithmetic.
+        The delta, rounded up, or 1 if epsilon is below the cost of finite arithmetic.
     """
-    # Laws that run, in cells and doubles, lie within e^shift of the exact ones, in both collections; so two shifts of
-    # epsilon, and e^shift on delta.
+    # The distributions in cells and doubles are within a factor e^shift of the exact ones, in both collections.
+    # Therefore epsilon is reduced by two shifts, and delta is multiplied by e^shift.
     shift = picks * (picks + 1) * log_error(rate)
     epsilon = budget.epsilon - 2 * shift
     if epsilon <= 0.0:
@@ -96,22 +95,22 @@ def spent(budget: "Budget | Claim", picks: int, candidates: int, rate: float) ->
 
 @proved("top.md#other-releases")
 def picks_spend(epsilon: float, picks: int, candidates: int, rate: float) -> Expense:
-    """Return the numbers by which picks compose with Gaussian releases (docs/privacy/top.md, "Other releases").
+    """Return the spend for the composition of picks with Gaussian releases (docs/privacy/top.md, "Other releases").
 
     Proof: "A Gaussian mechanism of this mu therefore lies below the trade-off function of the pick, whose vertices
     these are, and k picks have k times its square."
 
     Args:
-        epsilon: of the guarantee.
-        picks: number of picks.
-        candidates: number of counts to choose from.
-        rate: of each pick.
+        epsilon: The epsilon of the guarantee.
+        picks: The number of picks.
+        candidates: The number of counts to choose from.
+        rate: The rate of each pick.
 
     Returns:
         A spend without revealing outcomes, except for draws that finite arithmetic loses.
     """
-    # A pick lies above the Gaussian mechanism that dominates randomised response of half its rate; k picks add up by
-    # squares. Cells and doubles change every probability by at most e^shift on either side.
+    # The Gaussian mechanism that dominates randomised response of half the rate also dominates a pick, and k picks add
+    # up in squares. Cells and doubles change every probability by at most a factor e^shift on either side.
     shift = picks * (picks + 1) * log_error(rate)
     mu = sqrt(picks) * dominating_mu(rate / 2) + 2 * dominating_mu(shift)
     return Expense(min(1.0, _lost(epsilon, candidates) * _ROUNDING), mu * _ROUNDING)
@@ -121,15 +120,15 @@ def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
     """Return the largest rate of `picks` picks within a budget.
 
     Args:
-        budget: the privacy budget.
-        picks: number of picks.
-        candidates: number of counts to choose from.
+        budget: The privacy budget.
+        picks: The number of picks.
+        candidates: The number of counts to choose from.
 
     Returns:
-        The rate, per count: the least noise.
+        The rate per count, where the largest rate has the least noise.
 
     Raises:
-        BudgetError: where the budget is too small.
+        BudgetError: If the budget is too small.
     """
     check_slack(f"a ranking of {candidates:,} items needs", budget, _lost(budget.epsilon, candidates))
     low, high = 0.0, MOST_RATE
@@ -145,7 +144,7 @@ def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
 
 
 def _lost(epsilon: float, candidates: int) -> float:
-    """Return the cost of draws for which 128 bits are too few, on both sides."""
+    """Return the cost of draws that need more than 128 bits, on both sides."""
     return candidates * LOST * (1.0 + exp(min(epsilon, _LARGEST_EPSILON)))
 
 
@@ -156,10 +155,10 @@ def gumbel_spread(rate: float) -> float:
 
 
 def behind(picks: int, candidates: int, rate: float, probability: float) -> float:
-    """Return the largest difference by which counts may be out of order, except with a probability.
+    """Return a bound on the difference of counts that are out of order, for a given probability.
 
-    But with that probability no pick has a count lower by so much than one that was still left when it was picked.
+    With this probability, no pick has a count that is lower by this difference than a count that was still available.
     """
-    # One pick is off by t with probability at most n e^(-rate t) (McSherry and Talwar, 2007); a union over k picks,
-    # solved for t.
+    # One pick has an error of t with probability at most n e^(-rate t) (McSherry and Talwar, 2007). This is the union
+    # bound over k picks, solved for t.
     return (log(candidates) + log(picks) - log1p(-probability)) / rate

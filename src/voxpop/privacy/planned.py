@@ -1,4 +1,4 @@
-"""Common base classes of mechanisms and plans: the budget check, the release, and its ledger entry."""
+"""Common base classes of mechanisms and plans, with the budget check, the release, and its ledger entry."""
 
 import json
 from abc import ABC, abstractmethod
@@ -22,25 +22,25 @@ Data = TypeVar("Data")
 ResultType = TypeVar("ResultType")
 _MOST_PER_USER = 10**12
 USUAL_ITEMS, ITEMS_EACH = 10, (1, 10, 100)
-"""Items per user that plans assume by default, and those for which tables have rows."""
+"""The number of items per user that plans assume by default, and the numbers that have a row in tables."""
 AnyPlan = TypeVar("AnyPlan", bound="Planned[Any, Any, Any]")
 
 
 class Account(Protocol):
-    """The account of one data set, or one run of it; see `voxpop.Ledger`."""
+    """The account of one data set in a `voxpop.Ledger`, or one run of it."""
 
     def charge(self, guarantee: Guarantee, mechanism: str) -> Any:
         """Charge a release before it runs, and return its entry."""
 
     def finish(self, entry: Any, result: Any) -> None:
-        """Record that a release is complete; raises if the result must be discarded."""
+        """Record that a release is complete, or raise an error if the result must be discarded."""
 
     def fail(self, entry: Any) -> None:
         """Record that a release raised an exception."""
 
 
 class Configured(Protocol):
-    """A public configuration, as its plan sees it."""
+    """The public configuration of a plan."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
@@ -48,16 +48,16 @@ class Configured(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Planned(Printed, ABC, Generic[ConfigurationType, Data, ResultType]):
-    """A plan: the public numbers of a release, computed before any private data is read.
+    """The public numbers of a release, which are computed before any private data is read.
 
-    Only `mechanism.plan(budget)` creates plans that have a guarantee. A copy with other values, such as one made by
+    Only `mechanism.plan(budget)` creates plans that have a guarantee. A copy with other values, for example by
     `dataclasses.replace`, may exceed the budget. Such a copy has no guarantee, is not charged and releases nothing.
 
     Attributes:
-        mechanism: The public configuration that was planned.
+        mechanism: The public configuration of the plan.
         budget: The privacy budget.
-        delta: The delta that the plan's numbers spend at the budget's epsilon, at most the budget's delta.
-        certificate: Everything on which the guarantee rests.
+        delta: The delta that the plan spends at the epsilon of the budget, at most the delta of the budget.
+        certificate: All numbers on which the guarantee is based.
 
     Example:
         >>> import voxpop as vp
@@ -71,7 +71,7 @@ class Planned(Printed, ABC, Generic[ConfigurationType, Data, ResultType]):
     """
 
     _recorded: ClassVar[frozenset[str]] = frozenset()
-    """Fields that a release fills in. The guarantee depends on none of them."""
+    """Fields that a release sets. The guarantee does not depend on them."""
 
     mechanism: ConfigurationType
     budget: Budget
@@ -87,17 +87,17 @@ class Planned(Printed, ABC, Generic[ConfigurationType, Data, ResultType]):
 
         Args:
             data: The data set, as returned by `voxpop.read` or `voxpop.load_corpus`.
-            ledger: The account to charge; see `voxpop.Ledger`.
-            seed: Makes the release reproducible and NOT private, and marks it so. Leave it out for real data. A
-                release with a seed cannot be charged to a ledger.
+            ledger: The account to charge, as returned by `voxpop.Ledger`, or None.
+            seed: A seed that makes the release reproducible and NOT private, and marks it as such. Omit it for real
+                data. A release with a seed cannot be charged to a ledger.
 
         Returns:
             The result with this plan and its guarantee.
 
         Raises:
-            BudgetError: The ledger has too little budget left; nothing ran and nothing was charged.
-            LedgerError: The ledger cannot be read or written; nothing ran.
-            InputError: The plan was changed after it was made, or both a ledger and a seed were given.
+            BudgetError: The ledger has too little budget left. Nothing ran and nothing was charged.
+            LedgerError: The ledger cannot be read or written. Nothing ran.
+            InputError: The plan was changed after its creation, or both a ledger and a seed were given.
         """
         guarantee, prepared = self.guarantee, self._prepared(data)
         if ledger is None:
@@ -124,30 +124,30 @@ class Planned(Printed, ABC, Generic[ConfigurationType, Data, ResultType]):
         """The guarantee of one release of this plan.
 
         Raises:
-            InputError: The plan was changed after it was made.
+            InputError: The plan was changed after its creation.
         """
         self._checked()
         return self._guaranteed()
 
     @property
     def delta(self) -> float:
-        """The delta that the numbers spend at the budget's epsilon; not a number where the plan was changed."""
+        """The delta that the plan spends at the epsilon of the budget, or NaN if the plan was changed."""
         return self._spent
 
     @property
     def certificate(self) -> Certificate:
-        """Everything on which the guarantee rests; `voxpop.privacy.certificate.check` computes delta from it.
+        """All numbers on which the guarantee is based. `voxpop.privacy.certificate.check` computes delta from them.
 
         Raises:
-            InputError: The plan was changed after it was made.
+            InputError: The plan was changed after its creation.
         """
         return Certificate.from_dict(json.loads(self._checked()))
 
     @property
     def transcript(self) -> list[dict[str, Any]]:
-        """Every pass of the release that recorded this plan, in order; empty before a release.
+        """The passes of the release that recorded this plan, in order, or an empty list before a release.
 
-        It is a function of the certificate and of released results only.
+        The transcript is a function of the certificate and of released results only.
         """
         passes: list[dict[str, Any]] = json.loads(self._transcript or "[]")
         return passes
@@ -162,21 +162,21 @@ class Planned(Printed, ABC, Generic[ConfigurationType, Data, ResultType]):
 
     @property
     def _claim(self) -> Claim:
-        """The budget, which the certificate claims."""
+        """The budget that the certificate claims."""
         return Claim(self.budget.epsilon, self.budget.delta)
 
     @abstractmethod
     def _proof(self) -> Proof:
-        """Return every number on which the guarantee rests."""
+        """Return all numbers on which the guarantee is based."""
 
     def begin(self, seed: int | None) -> tuple[Any, Guarantee]:
-        """Return the gate of a release, and the guarantee, marked as not private where a seed was given.
+        """Return the gate of a release, and the guarantee, which is marked as not private if a seed is given.
 
         Args:
-            seed: See `release`.
+            seed: The seed of `release`, or None.
 
         Raises:
-            InputError: The plan was changed after it was made.
+            InputError: The plan was changed after its creation.
         """
         from voxpop.privacy.gate.gate import gate_of
         from voxpop.privacy.secret import Secret
@@ -186,10 +186,10 @@ class Planned(Printed, ABC, Generic[ConfigurationType, Data, ResultType]):
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return every public number, ready for JSON."""
+        """Return all public numbers as a dictionary for JSON."""
 
     def __str__(self) -> str:
-        """Return the text of the plan, by `describe` of the mechanism's package."""
+        """Return the text of the plan from `describe` in the package of the mechanism."""
         package = type(self).__module__.rpartition(".")[0]
         return str(import_module(f"{package}.describe").describe(self.to_dict(), str(self.guarantee)))
 
@@ -202,7 +202,7 @@ class Planned(Printed, ABC, Generic[ConfigurationType, Data, ResultType]):
         return Guarantee(claim.epsilon, claim.delta, claim.neighbours, spend=spend_of(certificate))
 
     def _prepared(self, data: Data) -> Any:
-        """Return the data as `_run` needs it; errors that do not depend on noise are raised here, before the charge."""
+        """Return the data in the form for `_run`, and raise errors that do not depend on noise before the charge."""
         return data
 
     @abstractmethod
@@ -211,28 +211,27 @@ class Planned(Printed, ABC, Generic[ConfigurationType, Data, ResultType]):
 
 
 class DiscoveryPlan(Planned[ConfigurationType, Data, ResultType]):
-    """A plan whose release names items that enough users hold."""
+    """A plan for a release of items that enough users share."""
 
     __slots__ = ()
     counts_items: ClassVar[bool] = False
     """Whether the number of users depends on the number of items per user."""
 
     def users_needed(self, probability: float, *, length: int | None = None, per_user: int | None = None) -> int | None:
-        """Return the number of users who must hold an item for its release with this probability.
+        """Return the number of users that an item needs to be released with this probability.
 
-        The number is computed from the plan. It does not depend on any data.
+        The number is computed from the plan and does not depend on any data.
 
         Args:
-            probability: Strictly between 0 and 1.
-            length: N-grams only: the number of tokens of the phrase, 1 if left out. The parts of the phrase are assumed
-                to be released.
-            per_user: Items and n-grams only: number of distinct items (or phrases of that length) each of the
-                users holds, all of them as rare as this one. The default is 10, or the maximum per user if it is
-                smaller. If users have more items than this maximum, the result is the average over the random choice of
-                their items.
+            probability: The probability of the release, strictly between 0 and 1.
+            length: The number of tokens of the phrase, 1 by default (only for n-grams). The parts of the phrase are
+                assumed to be released.
+            per_user: The number of distinct items (or phrases of that length) per user, which are all as rare as this
+                one (only for items and n-grams). The default is 10, or the maximum per user if it is smaller. If users
+                have more items than this maximum, the result is the average over the random choice of their items.
 
         Returns:
-            The number of users, or None if no number up to 10^12 is enough.
+            The number of users, or None if no number up to 10^12 suffices.
 
         Raises:
             InputError: A number is out of range, or the mechanism has no such parameter.
@@ -252,17 +251,17 @@ class DiscoveryPlan(Planned[ConfigurationType, Data, ResultType]):
 
     @property
     def longest(self) -> int | None:
-        """The largest `length`; None if items have no length."""
+        """The largest `length`, or None if items have no length."""
         return None
 
     @property
     def _most_per_user(self) -> int | None:
-        """The maximum number of items or phrases per user; None if the mechanism has none or chooses it privately."""
+        """The maximum number of items or phrases per user, or None if it is absent or chosen privately."""
         return None
 
     @abstractmethod
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        """Return the number for arguments that were checked."""
+        """Return the number of users for checked arguments."""
 
 
 class Mechanism(ABC, Generic[Data, ResultType]):
@@ -272,7 +271,7 @@ class Mechanism(ABC, Generic[Data, ResultType]):
 
     @abstractmethod
     def plan(self, budget: Budget) -> Planned[Any, Data, ResultType]:
-        """Compute the noise for a budget; no private data is needed."""
+        """Compute the noise for a budget, without private data."""
 
     def release(
         self, data: Data, budget: Budget, *, ledger: "Account | None" = None, seed: int | None = None
@@ -282,20 +281,21 @@ class Mechanism(ABC, Generic[Data, ResultType]):
         Args:
             data: The data set, as returned by `voxpop.read` or `voxpop.load_corpus`.
             budget: The privacy budget of the release.
-            ledger: The account to charge before the release runs; see `voxpop.Ledger`.
-            seed: Makes the release reproducible and NOT private, and marks it so. Leave it out for real data.
+            ledger: The account to charge before the release runs, as returned by `voxpop.Ledger`, or None.
+            seed: A seed that makes the release reproducible and NOT private, and marks it as such. Omit it for real
+                data.
 
         Returns:
-            The result with the plan that ran and its guarantee.
+            The result with its plan and its guarantee.
         """
         return self.plan(budget).release(data, ledger=ledger, seed=seed)
 
 
 def certified(plan: AnyPlan) -> AnyPlan:
-    """Give a plan its certificate, once it was checked against the budget: the last step of planning.
+    """Return a plan with its certificate, after checking it against the budget, as the last step of planning.
 
     Args:
-        plan: A new plan, which no caller has seen.
+        plan: A new plan, which was not returned to any caller.
 
     Raises:
         InternalError: The numbers of the certificate cost more than the budget.
@@ -303,7 +303,7 @@ def certified(plan: AnyPlan) -> AnyPlan:
     from voxpop.privacy.certificate import check
 
     text = Certificate(plan._claim, plan._proof()).to_json()
-    # The check reads the written text, like the gate and a saved release.
+    # Check the written text, because the gate and saved releases use this text too.
     spent = check(Certificate.from_dict(json.loads(text)))
     if not spent <= plan.budget.delta:
         raise InternalError("the plan's own numbers exceed the budget")
@@ -317,11 +317,11 @@ def with_record(plan: AnyPlan, gate: "Gate[Any] | None" = None, **ran: Any) -> A
 
     Args:
         plan: The plan that ran.
-        gate: Of the release, whose certificate and transcript are recorded.
-        ran: Values of the fields that the class of the plan lists in `_recorded`.
+        gate: The gate of the release, for its certificate and transcript, or None.
+        ran: The values of fields that the class of the plan lists in `_recorded`.
 
     Raises:
-        InternalError: Another field is given, on which the guarantee may depend.
+        InternalError: Another field is given, which may affect the guarantee.
     """
     if other := sorted(ran.keys() - type(plan)._recorded):
         raise InternalError(f"a release cannot record {other[0]!r} in its plan")
@@ -335,6 +335,6 @@ def with_record(plan: AnyPlan, gate: "Gate[Any] | None" = None, **ran: Any) -> A
 
 
 def _with_entry(result: Any, entry: "Admission") -> Any:
-    """Return a result that names its ledger entry, where it can."""
+    """Return a result with its ledger entry, if the result supports entries."""
     named = getattr(result, "with_ledger_entry", None)
     return result if named is None else named(entry)

@@ -1,6 +1,6 @@
-"""The same functions in eighty digits, for the few values that must be beyond doubt.
+"""Functions in eighty digits, for the few values that doubles do not determine reliably.
 
-The context is separate, so the precision settings of other code do not matter.
+The context is separate, so it does not depend on precision settings of other code.
 """
 
 from threading import Lock
@@ -12,24 +12,24 @@ _PRECISE_DIGITS = 80
 context: Any = MPContext()
 context.dps = _PRECISE_DIGITS
 ALONE = Lock()
-"""Held during computations where several threads may run. mpmath stores constants and their precision one after the
-other, and some of its functions change the context for a while."""
+"""A lock for computations in code that several threads may run. mpmath stores a constant and its precision in two
+steps, and some of its functions change the context temporarily."""
 
 
 def number(value: float | int) -> Any:
-    """`value` without rounding.
+    """Return `value` as a high-precision number without rounding.
 
     Args:
         value: A double or an integer below 2^256.
 
     Returns:
-        The equal high-precision number.
+        The high-precision number.
     """
     return context.mpf(value)
 
 
 def normal_below(x: Any) -> Any:
-    """The probability that a standard normal is below `x`, accurate in both tails.
+    """Return the probability that a standard normal variable is below `x`, accurate in both tails.
 
     Args:
         x: A high-precision number.
@@ -37,12 +37,12 @@ def normal_below(x: Any) -> Any:
     Returns:
         A high-precision number.
     """
-    # Phi(x) = erfc(-x / sqrt 2) / 2 loses no digits where x is far below 0.
+    # Phi(x) = erfc(-x / sqrt 2) / 2 loses no digits if x is far below 0.
     return context.erfc(-x / context.sqrt(2)) / 2
 
 
 def laplace_below(x: Any) -> Any:
-    """The probability that a standard Laplace variable is below `x`.
+    """Return the probability that a standard Laplace variable is below `x`.
 
     Args:
         x: A high-precision number.
@@ -55,11 +55,11 @@ def laplace_below(x: Any) -> Any:
 
 
 def gaussian_delta(epsilon: float, mu: Any) -> Any:
-    """The delta of a Gaussian mechanism, Balle and Wang's formula.
+    """Return the delta of a Gaussian mechanism by the formula of Balle and Wang.
 
     Args:
         epsilon: Any real number.
-        mu: Sensitivity over sigma, a high-precision number above 0.
+        mu: The ratio of sensitivity and sigma, a high-precision number above 0.
 
     Returns:
         A high-precision number.
@@ -71,7 +71,7 @@ def gaussian_delta(epsilon: float, mu: Any) -> Any:
 
 
 def normal_quantile(probability: Any) -> Any:
-    """The point below which a standard normal lies with a given probability.
+    """Return the quantile of the standard normal distribution.
 
     Args:
         probability: A high-precision number strictly between 0 and 1.

@@ -1,4 +1,4 @@
-"""Exact sampling of noise in whole numbers and cells, from uniform bits.
+"""Exact sampling of noise in integers and cells, from uniform bits.
 
 The proofs of the effects of finite arithmetic are in docs/privacy/randomness.md and docs/privacy/top.md.
 """
@@ -19,29 +19,29 @@ from voxpop.kernels.proved import proved
 from voxpop.privacy import precise
 from voxpop.privacy.secret import Source
 
-# Whole numbers with exactly the wanted distribution, from uniform bits.
+# Integers with exactly the required distribution, from uniform bits.
 #
-# A variable on 0, 1, 2, ... is described by its tail: P(at least m) = exp(-offset - rate m) for m >= 1. Uniform bits U,
-# read as a number in [0, 1), give the largest m whose tail lies above U. Doubles settle nearly all values; where they
-# could err, the bits are compared in many digits. Where 128 bits leave two values possible, further bits are drawn, so
-# the distribution is the stated one, not one within 2^-128 of it, as a delta of 0 demands.
+# The tail P(at least m) = exp(-offset - rate m) for m >= 1 describes a variable on 0, 1, 2, .... Uniform bits U, read
+# as a number in [0, 1), determine the largest m with a tail above U. Doubles determine almost all values. If they may
+# be wrong, the bits are compared in many digits. If 128 bits leave two values possible, further bits are drawn.
+# Therefore the distribution is exact and not only within 2^-128, as a delta of 0 requires.
 
-# The logarithm of a uniform number, at most 90, is off by less than 2^-45, and so is the offset; rates are right to a
-# relative 2^-44. So the position on the ladder is off by less than 2^-44 (1/rate + position); the band is wider.
+# The logarithm of a uniform number is at most 90 and has an error below 2^-45, and so has the offset. Rates have a
+# relative error below 2^-44. Therefore the position has an error below 2^-44 (1/rate + position). The band is wider.
 SAMPLING_BAND = 2.0**-40
 LARGEST_DRAW = 1 << 62
 _WORD_BITS = 128
-_TINY = 1e-250  # rates below it differ from it only in values that no collection reaches
+_TINY = 1e-250  # smaller rates differ from it only in values that no collection reaches
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The tail of a variable on 0, 1, 2, ...: P(at least m) = exp(-offset - rate m) for m >= 1.
+    """The tail P(at least m) = exp(-offset - rate m) for m >= 1, of a variable on 0, 1, 2, ....
 
     Args:
-        rate: More than 0, right to a relative 2^-44.
-        offset: At least 0, right to 2^-45.
-        exact: Returns rate and offset in the precision of the mpmath context it is given.
+        rate: The rate, more than 0, with a relative error below 2^-44.
+        offset: The offset, at least 0, with an error below 2^-45.
+        exact: A function of an mpmath context that returns rate and offset in the precision of this context.
     """
 
     rate: float
@@ -57,17 +57,17 @@ def invert(
     most: int = LARGEST_DRAW,
     band: float = SAMPLING_BAND,
 ) -> Int64s:
-    """The variable's value for each row of uniform bits.
+    """Return the value of a variable for each row of uniform bits.
 
     Args:
-        tail: The distribution.
-        draws: Two words per value, the more significant first: `Secret.draws`.
-        more: Returns 128 further uniform bits for a row (first argument) and a round (second, from 1).
-        most: Values from here on need not be told apart.
-        band: The error bound of the computation in doubles; only tests widen it.
+        tail: The tail of the distribution.
+        draws: Two words per value from `Secret.draws`, the more significant word first.
+        more: A function that returns 128 further uniform bits for a row (first argument) and a round (second, from 1).
+        most: The smallest value that need not be distinguished from larger ones.
+        band: The error bound of the computation in doubles, which only tests increase.
 
     Returns:
-        One number per row; numbers from `most` on may be any other from there on, and none is above 2^62.
+        One number per row, at most 2^62. A number of at least `most` may be replaced by any other such number.
 
     Example:
         >>> from math import log
@@ -77,10 +77,10 @@ def invert(
         [0, 1, 2]
     """
     high, low = draws[:, 0], draws[:, 1]
-    # float64 (rows,): the middle of the 2^-128 that the bits leave open.
+    # The middle of the interval of length 2^-128 that the bits determine, as float64 of shape (rows,).
     uniform = high.astype(np.float64) * 2.0**-64 + low.astype(np.float64) * 2.0**-128 + 2.0**-129
     rate = max(tail.rate, _TINY)
-    # exp(-offset - rate m) > U where m < place, so the value is the last whole number below it.
+    # exp(-offset - rate m) > U if m < place, so the value is the largest integer below it.
     place = (-np.log(uniform) - tail.offset) / rate
     doubt = band * (1.0 / rate + np.abs(place))
     values: Int64s = np.clip(np.ceil(place) - 1.0, 0.0, float(LARGEST_DRAW)).astype(np.int64)
@@ -91,12 +91,12 @@ def invert(
 
 
 def further_bits(secret: Source, purpose: str, first: Int64s, second: Int64s) -> Callable[[int, int], int]:
-    """What `invert` draws further bits with.
+    """Return the function that draws further bits for `invert`.
 
     Args:
-        secret: Where the bits come from.
-        purpose: That of the first 128 bits.
-        first: The first number of each pair that names a draw.
+        secret: The source of the bits.
+        purpose: The purpose of the first 128 bits.
+        first: The first number of each pair that identifies a draw.
         second: The second number of each pair.
 
     Returns:
@@ -112,7 +112,7 @@ def further_bits(secret: Source, purpose: str, first: Int64s, second: Int64s) ->
 
 
 def _invert_exactly(tail: Tail, value: int, row: int, more: Callable[[int, int], int]) -> int:
-    """Compare in many digits, with further bits as long as two values are possible."""
+    """Return the value by comparison in many digits, with further bits as long as two values are possible."""
     bits, rounds = _WORD_BITS, 0
     while True:
         settled = _between(tail, value, bits)
@@ -123,10 +123,10 @@ def _invert_exactly(tail: Tail, value: int, row: int, more: Callable[[int, int],
 
 
 def _between(tail: Tail, value: int, bits: int) -> int | None:
-    """Return the variable's value if it is the same on the whole of [value, value + 1) / 2^bits."""
+    """Return the value of the variable if it is constant on [value, value + 1) / 2^bits, or None otherwise."""
     context = _context(3 * bits)
     rate, offset = tail.exact(context)
-    # The place falls as U rises: the upper end of the stretch gives the least value.
+    # The place decreases in U, so the upper end of the interval has the smallest value.
     low = _place(context, rate, offset, value + 1, bits)
     slack = context.ldexp(1 + abs(low), -2 * bits + 64)
     first = max(int(context.ceil(low - slack)) - 1, 0)
@@ -150,26 +150,26 @@ def _place(context: Any, rate: Any, offset: Any, value: int, bits: int) -> Any:
     return (-context.log(context.ldexp(context.mpf(value), -bits)) - offset) / rate
 
 
-# Integer noise: P(X = k) proportional to exp(-|k| rate), exactly.
+# Integer noise with P(X = k) exactly proportional to exp(-|k| rate).
 #
-# Adding it to integer counts of l1 sensitivity s is epsilon-private with rate = epsilon / s. Integers have no low-order
-# bits that leak information, and the tails are right at any distance (see `invert`).
+# Adding this noise to integer counts of l1 sensitivity s is epsilon-private with rate = epsilon / s. Integers have no
+# low-order bits that leak information, and the tails are exact at any distance, by `invert`.
 
 _SIGN = np.uint64(1 << 63)
 
 
 def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Int64s, second: Int64s) -> Int64s:
-    """Noise for each pair of numbers.
+    """Return noise for each pair of numbers.
 
     Args:
-        rate: Epsilon over sensitivity, more than 0; exact.
-        secret: Where the bits come from.
+        rate: The exact ratio of epsilon and sensitivity, more than 0.
+        secret: The source of the bits.
         purpose: The purpose of the noise.
         first: The first number of each pair, at least 0.
         second: The second number of each pair, at least 0.
 
     Returns:
-        One integer per pair; equal pairs get equal noise.
+        One integer per pair. Equal pairs have equal noise.
 
     Example:
         >>> from voxpop.privacy.secret import Secret
@@ -178,19 +178,19 @@ def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Int64s, s
         (5,)
     """
     draws = secret.draws(purpose, first.astype(np.uint64), second.astype(np.uint64))
-    # One 128-bit uniform decides sign and size. With q = e^-rate, P(X <= -m) = q^m / (1 + q), at most 1/2 for m >= 1;
-    # the top bit selects the end from which to count.
+    # One uniform number of 128 bits determines sign and size. With q = e^-rate, P(X <= -m) = q^m / (1 + q), which is at
+    # most 1/2 for m >= 1. The top bit selects the end to count from.
     positive = draws[:, 0] >= _SIGN
-    draws[positive] = ~draws[positive]  # count from the other end: X >= m is as likely as X <= -m
+    draws[positive] = ~draws[positive]  # count from the other end, because X >= m is as likely as X <= -m
     magnitude = invert(laplace_tail(rate), draws, further_bits(secret, purpose, first, second))
     return np.where(positive, magnitude, -magnitude)
 
 
 def laplace_tail(rate: Fraction) -> Tail:
-    """The tail of one side: P(X >= m) = P(X <= -m) = exp(-rate m) / (1 + exp(-rate)) for m >= 1.
+    """Return the tail of one side, P(X >= m) = P(X <= -m) = exp(-rate m) / (1 + exp(-rate)) for m >= 1.
 
     Args:
-        rate: More than 0.
+        rate: The rate of the noise, more than 0.
 
     Returns:
         The tail.
@@ -203,41 +203,40 @@ def laplace_tail(rate: Fraction) -> Tail:
     return Tail(float(rate), log1p(exp(-float(rate))), exact)
 
 
-# Gumbel noise in whole cells: which items come first under it is the exponential mechanism, pick by pick.
+# Gumbel noise in whole cells. The order of items under this noise is that of repeated exponential mechanisms.
 #
-# With E exponential, -ln(E) / rate is Gumbel noise. The order of `count + noise`, highest first, is that of E / w,
-# lowest first, with w = e^(rate * count); so the first is item i with probability w_i / (sum of all w), and so on among
-# the rest.
-# docs/privacy/top.md describes the effect of cells and doubles.
+# If E is exponential, -ln(E) / rate is Gumbel noise. The descending order of `count + noise` is the ascending order of
+# E / w with w = e^(rate * count). Therefore item i is first with probability w_i / (sum of all w), and so on among the
+# remaining items. docs/privacy/top.md describes the effect of cells and doubles.
 
 CELLS: Final = 2**28
-"""Cells in a count of one. Counts stay below 2^33 and noise below 2^27, so sums fit 64 bits."""
+"""The number of cells per count of 1. Counts are below 2^33 and noise is below 2^27, so sums fit 64 bits."""
 LEAST_RATE: Final = 2.0**-20
-"""Noise of a lower rate could leave the 64 bits."""
+"""The smallest rate. Noise of a smaller rate could exceed 64 bits."""
 DOUBLES: Final = 2.0**-43
-"""More than doubles move the logarithm of E, beyond draws of probability `LOST`."""
+"""An upper bound of the error of the logarithm of E in doubles, except for draws of probability `LOST`."""
 LOST: Final = 2.0**-77
-"""Chance that a draw lies within 2^50 steps of either end, where 128 bits are too few for `DOUBLES`."""
+"""The probability that a draw is within 2^50 steps of either end, where 128 bits do not suffice for `DOUBLES`."""
 
 
 def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: Uint64s) -> Int64s:
     """Return counts plus Gumbel noise, rounded to whole cells, halves up.
 
     Args:
-        weights: int64, in units, below 2^33 counts.
-        rate: of the noise, per count, at least `LEAST_RATE`.
-        unit: units in a count of 1; divides `CELLS`.
-        draws: uint64 (weights, 2), uniform: `Secret.draws`.
+        weights: The counts as int64, in units, below 2^33 counts.
+        rate: The rate of the noise, per count, at least `LEAST_RATE`.
+        unit: The units per count of 1, a divisor of `CELLS`.
+        draws: Uniform uint64 of shape (weights, 2), from `Secret.draws`.
 
     Returns:
-        int64, in cells.
+        The noisy counts as int64, in cells.
 
     Example:
         >>> noisy = gumbel_cells(np.array([16]), 1.0, 16, np.array([[2**63, 0]], dtype=np.uint64))
         >>> round(noisy.item() / CELLS, 6)  # 1 - ln(ln 2)
         1.366513
     """
-    # U from 128 bits, or 1 - U where that is the smaller one: ~draws is 2^128 - 1 - draws.
+    # U from 128 bits, or 1 - U if it is smaller, where ~draws is 2^128 - 1 - draws.
     upper = draws[:, 0] >= np.uint64(1 << 63)
     high, low = np.where(upper[:, None], ~draws, draws).astype(np.float64).T
     tails = (high * 2.0**64 + low + 0.5) * 2.0**-128
@@ -249,47 +248,49 @@ def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: Uint64s) -> Int
 
 @proved("top.md#what-integers-and-doubles-change")
 def log_error(rate: float) -> float:
-    """Bound the change of the logarithm of E by cells and doubles, for all draws but those of probability `LOST`.
+    """Return a bound on the error of ln E by cells and doubles, for all draws except those of probability `LOST`.
 
     Proof: "For all draws except those of probability 2^-77 each, ln E is wrong by at most e = r 2^-28 + 2^-43"
     """
     return rate / CELLS + DOUBLES
 
 
-# Noisy weights on a coarse grid, exact where doubles could err.
+# Noisy weights on a coarse grid, computed exactly if doubles may be wrong.
 #
-# The rounded value of weight plus Gaussian noise is a function of the exact Gaussian mechanism's output, so it costs no
-# more. It is drawn by inverting the distribution at 128 uniform bits. Doubles settle nearly all values; where the noisy
-# weight lies too near the border of two cells, or far in a tail, it is computed again in eighty digits.
+# The rounded value of weight plus Gaussian noise is a function of the output of the exact Gaussian mechanism, so it
+# costs no more. It is drawn by inverting the distribution at 128 uniform bits. Doubles determine almost all values. If
+# the noisy weight is too close to the border of two cells or far in a tail, it is computed again in eighty digits.
 
 BORDER = 2.0**-36
-"""Distance to a border, relative to the size of the value in cells, within which doubles are not trusted. Their error
-is below 2^-42 of that size outside the tails: `tests/privacy/test_rounded_noise.py`."""
+"""The distance to a border, relative to the size of the value in cells, within which doubles are not used. Outside the
+tails, the error of doubles is below 2^-42 of this size (`tests/privacy/test_rounded_noise.py`)."""
 TAIL = 2.0**36
-"""First words nearer than this to either end have too few bits left to invert; one draw in 2^27."""
+"""The distance of the first word from either end within which too few bits remain for an inversion in doubles. This
+affects one draw in 2^27."""
 
 
 def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint64s) -> Int64s:
     """Return weights plus Gaussian noise, rounded to whole cells, halves up.
 
     Args:
-        weights: int64, in units.
-        sigma: standard deviation of the noise, in weight.
-        unit: units in a weight of 1.
-        cell: units in a cell.
-        draws: uint64 (weights, 2), uniform: `Secret.draws`.
+        weights: The weights as int64, in units.
+        sigma: The standard deviation of the noise, in weight.
+        unit: The units per weight of 1.
+        cell: The units per cell.
+        draws: Uniform uint64 of shape (weights, 2), from `Secret.draws`.
 
     Returns:
-        int64, in cells.
+        The noisy weights as int64, in cells.
 
     Example:
         >>> noisy_cells(np.array([96]), 1.0, 16, 4, np.array([[2**63, 0]], dtype=np.uint64)).tolist()
         [24]
     """
     values, size, ends = _in_doubles(weights, sigma, unit, cell, draws)
-    # floor(x + 1/2) rounds to the nearest cell, halves up; (weights,), in cells.
+    # Shape (weights,), in cells. floor(x + 1/2) rounds to the nearest cell, halves up.
     cells: Int64s = np.floor(values).astype(np.int64)
-    # Both tests look at the draw and the weight, and neither changes the law: eighty digits settle the same value.
+    # Both conditions depend on the draw and the weight, but they do not change the distribution, because the
+    # computation in eighty digits determines the same value.
     doubtful = (np.abs(values - np.round(values)) <= BORDER * size) | (ends < TAIL)
     for index in np.flatnonzero(doubtful):
         with precise.ALONE:
@@ -299,22 +300,22 @@ def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint
 
 
 def _in_doubles(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint64s) -> tuple[Floats, Floats, Floats]:
-    """Return half a cell more than the noisy weights, their size, both in cells, and words from the nearer end."""
-    # Of 128 bits the upper 64: the lower ones move a deviation by less than BORDER allows, but in the tails.
+    """Return the noisy weights plus half a cell and their size, in cells, and the words from the nearer end."""
+    # Use only the upper 64 of 128 bits. Except in the tails, the lower bits change a deviation by less than BORDER.
     words = draws[:, 0].astype(np.float64)
     upper = draws[:, 0] >= np.uint64(1 << 63)
-    # Counted from the nearer end, where a double keeps its digits; Phi^-1 is odd.
+    # Count from the nearer end, where a double keeps its digits. This is possible because Phi^-1 is odd.
     ends = np.where(upper, (~draws[:, 0]).astype(np.float64), words)
     deviations = np.where(upper, -1.0, 1.0) * ndtri((ends + 0.5) / 2.0**64)
-    # (weight + sigma N) / cell + 1/2, both in units of the grid.
+    # (weight + sigma N) / cell + 1/2, where weight and cell are in units of the grid.
     values = weights / cell + deviations * (sigma * unit / cell) + 0.5
     size = np.abs(weights / cell) + np.abs(deviations) * (sigma * unit / cell) + 1.0
     return values, size, ends
 
 
 def _exact(weight: int, sigma: float, unit: int, cell: int, words: Uint64s) -> Any:
-    """Return half a cell more than the noisy weight, in cells and eighty digits."""
-    # (2 u + 1) / 2^129: the middle of the cell that the 128 bits name, never 0 or 1.
+    """Return the noisy weight plus half a cell, in cells and eighty digits."""
+    # (2 u + 1) / 2^129 is the middle of the interval that 128 bits determine, and never 0 or 1.
     uniform = precise.number(2 * ((int(words[0]) << 64) | int(words[1])) + 1) / precise.number(1 << 129)
     deviation: Any = precise.normal_quantile(uniform)
     value = (precise.number(weight) + deviation * precise.number(sigma) * unit) / cell

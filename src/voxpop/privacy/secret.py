@@ -1,12 +1,12 @@
-"""The one secret from which all randomness of a release follows.
+"""The secret that determines all randomness of a release.
 
-Every random decision is a function of (secret, purpose, two 64-bit numbers) through AES-256. So a retry, another
-thread or another engine cannot redraw it, and nothing depends on the order of the work.
+Every random decision is a function of (secret, purpose, two 64-bit numbers) by AES-256. Therefore a retry, another
+thread or another engine cannot draw it again, and no result depends on the order of the work.
 
-Two caveats, as for every library that does not carry a truly random tape. The guarantee becomes computational: it holds
-against adversaries who cannot distinguish AES-256 under an unknown key from a random permutation. And a permutation
-never repeats a block: q draws of one purpose are within q^2/2^129 of independent ones in total variation (2^-67 for
-2^31).
+This has two limitations, as in every library without a source of truly random bits for each draw. First, the guarantee
+becomes computational. It is valid against adversaries who cannot distinguish AES-256 under an unknown key from a random
+permutation. Second, a permutation never repeats a block, so q draws of one purpose are within q^2/2^129 of independent
+ones in total variation (2^-67 for 2^31).
 """
 
 import hashlib
@@ -21,15 +21,15 @@ from voxpop.errors import InputError, InternalError
 from voxpop.kernels.arrays import Bytes, Int64s, Uint64s
 from voxpop.kernels.proved import proved
 
-_CHUNK = 1 << 18  # blocks encrypted at a time: 4 MiB in, 4 MiB out, which stays in cache
+_CHUNK = 1 << 18  # blocks encrypted at a time (4 MiB in, 4 MiB out), which fit in cache
 _BLOCK = 16
 TEXT = "/text"
 """The suffix of the purpose of a key for texts."""
-_SHORT = _BLOCK - 1  # texts up to here fit into one block together with their length
+_SHORT = _BLOCK - 1  # texts up to this size fit into one block together with their length
 
 
 class Source(ABC):
-    """Uniform bits by purpose, each a function of a secret key."""
+    """A source of uniform bits, which are a function of a secret key and a purpose."""
 
     __slots__ = ()
 
@@ -38,52 +38,52 @@ class Source(ABC):
         """Return the key of one purpose."""
 
     def restrict(self, *purposes: str) -> "Source":
-        """Return a source for only these purposes, which may be sent to the machines that do the work.
+        """Return a source for only these purposes, which may be sent to workers.
 
         Args:
-            purposes: As in `draws`; for texts with `TEXT` at the end.
+            purposes: The purposes of `draws`, or purposes with the suffix `TEXT` for `text_draws`.
 
         Returns:
-            A source that can be pickled, and from which the secret cannot be found; see `ScopedSecret`.
+            A `ScopedSecret`, which can be pickled and does not reveal the secret.
         """
         return ScopedSecret({purpose: self._subkey(purpose) for purpose in purposes})
 
     def draws(self, purpose: str, first: Uint64s, second: Uint64s | int) -> Uint64s:
-        """128 uniform bits for each pair of numbers.
+        """Return 128 uniform bits for each pair of numbers.
 
         Args:
-            purpose: The purpose of the bits; different purposes give unrelated bits.
+            purpose: The purpose of the bits. The bits of different purposes are unrelated.
             first: The first number of each pair.
-            second: The second number of each pair, or one for all.
+            second: The second number of each pair, or one number for all pairs.
 
         Returns:
-            One row of two words per pair, the more significant word first. Equal pairs get equal rows.
+            One row of two words per pair, the more significant word first. Equal pairs have equal rows.
         """
         first = np.ascontiguousarray(first, dtype=np.uint64)
         output = np.empty(len(first) * _BLOCK + _BLOCK - 1, dtype=np.uint8)
         encryptor = self._cipher(self._subkey(purpose))
         for start in range(0, len(first), _CHUNK):
             stop = min(start + _CHUNK, len(first))
-            # uint64 (draws, 2): the two numbers of a pair, little-endian, are one AES block.
+            # uint64 of shape (draws, 2). The two numbers of a pair, little-endian, are one AES block.
             blocks = np.empty((stop - start, 2), dtype="<u8")
             blocks[:, 0] = first[start:stop]
             blocks[:, 1] = second if isinstance(second, int) else second[start:stop]
-            # The cipher requires a block less one byte of extra room in the output.
+            # The cipher requires extra space of a block minus one byte in the output.
             room = output[start * _BLOCK : stop * _BLOCK + _BLOCK - 1]
             encryptor.update_into(blocks.data.cast("B"), room.data)
         words: Uint64s = output[: len(first) * _BLOCK].view("<u8").reshape(-1, 2).astype(np.uint64, copy=False)
         return words
 
     def text_draws(self, purpose: str, data: Bytes, starts: Int64s) -> Uint64s:
-        """Return 128 uniform bits for each text, a function of its bytes: equal texts have equal draws.
+        """Return 128 uniform bits for each text, as a function of its bytes, so that equal texts have equal draws.
 
-        A text of up to 15 bytes is an AES block, filled up with zeros and ended by its length; a longer one is hashed
-        by BLAKE2b under the same key. Different texts are different blocks, so none of them share bits.
+        A text of up to 15 bytes is an AES block, padded with zeros and followed by its length. A longer text is hashed
+        by BLAKE2b with the same key. Different texts correspond to different blocks, so no two texts share bits.
 
         Args:
-            purpose: The purpose of the bits; its key differs from that of `draws`.
-            data: The bytes of all texts, one after the other.
-            starts: Where each begins (one more).
+            purpose: The purpose of the bits. Its key differs from the key of `draws`.
+            data: The concatenated bytes of all texts.
+            starts: The start of each text, and the end of the last one.
 
         Returns:
             One row of two words per text, the more significant word first.
@@ -105,13 +105,13 @@ class Source(ABC):
     def _cipher(self, subkey: bytes) -> Any:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-        # ECB is intended: each block is a different pair or text, and its encryption is the random value.
+        # ECB is intended, because each block is a different pair or text, and its encryption is the random value.
         return Cipher(algorithms.AES(subkey), modes.ECB()).encryptor()
 
 
 @final
 class Secret(Source):
-    """256 bits from the operating system, fresh for each release and never shown.
+    """A secret of 256 bits from the operating system, new for each release and never shown.
 
     Example:
         >>> Secret.fresh()
@@ -132,22 +132,18 @@ class Secret(Source):
 
     @classmethod
     def fresh(cls) -> "Secret":
-        """A new secret from the operating system.
-
-        Returns:
-            A new random secret.
-        """
+        """Return a new random secret from the operating system."""
         return cls(secrets.token_bytes(32), private=True)
 
     @classmethod
     def from_seed(cls, seed: int) -> "Secret":
-        """A secret that anyone can make again: for tests and comparisons, never for a real release.
+        """Return a secret that anyone can derive again, for tests and comparisons but never for a real release.
 
         Args:
             seed: Any integer.
 
         Returns:
-            A secret whose releases are marked as not private.
+            A secret that marks its releases as not private.
 
         Raises:
             InputError: The seed is not an integer.
@@ -159,13 +155,13 @@ class Secret(Source):
 
     @classmethod
     def of(cls, seed: int | None) -> "Secret":
-        """The secret of a release: fresh, unless the caller gave a seed.
+        """Return the secret of a release, which is new unless the caller passes a seed.
 
         Args:
-            seed: As in `from_seed`, or None.
+            seed: The seed of `from_seed`, or None.
 
         Returns:
-            A secret; `private` is False if it can be derived again.
+            The secret. Its attribute `private` is False if it can be derived again.
         """
         return cls.fresh() if seed is None else cls.from_seed(seed)
 
@@ -177,7 +173,7 @@ class Secret(Source):
         return hmac.compare_digest(self._key, other._key)
 
     def stored(self) -> bytes:
-        """Return the key, for the private state of a series only: all its nights have one secret."""
+        """Return the key, only for the private state of a series, because all its nights share one secret."""
         return self._key
 
     def __repr__(self) -> str:
@@ -192,10 +188,10 @@ class Secret(Source):
 
 @final
 class ScopedSecret(Source):
-    """The result of `Secret.restrict`: it draws the same bits as the secret, for the given purposes only.
+    """The result of `Secret.restrict`, which draws the same bits as the secret, but only for the given purposes.
 
-    A machine that weighs one length gets the keys of that length's sample and nothing of any noise. It can be pickled,
-    since it must travel; it never shows a key.
+    For example, a worker that weighs one length receives the key for the sample of this length but no key for any
+    noise. A scoped secret can be pickled, because it is sent to workers, but it never shows a key.
 
     Example:
         >>> import numpy as np
@@ -236,7 +232,7 @@ def seal(content: bytes, key: bytes) -> bytes:
         b'state'
     """
     prefix, sealed = secrets.token_bytes(8), [SEALED]
-    # The counter is part of the nonce, and whether a piece is the last is authenticated: no piece can be left out.
+    # The counter is part of the nonce, and a mark for the last piece is authenticated, so no piece can be removed.
     for first in range(0, max(len(content), 1), _SEAL_AT_ONCE):
         last = b"last" if first + _SEAL_AT_ONCE >= len(content) else b"more"
         nonce = prefix + (first // _SEAL_AT_ONCE).to_bytes(4, "big")
@@ -245,7 +241,7 @@ def seal(content: bytes, key: bytes) -> bytes:
 
 
 def unseal(content: bytes, key: bytes) -> bytes:
-    """Return what was sealed.
+    """Return the content that `seal` encrypted.
 
     Raises:
         InputError: The content was not sealed with this key, or was changed.
@@ -278,11 +274,11 @@ def _aes_gcm(key: bytes) -> Any:
 
 @proved("randomness.md#names-of-words")
 def _blocks_of(data: Bytes, starts: Int64s, sizes: Int64s) -> Bytes:
-    """Return each text as a block: its bytes, zeros, its length.
+    """Return each text as a block of its bytes, zeros, and its length.
 
     Proof: "No two items share a block."
     """
-    # uint8 (texts, 16): up to 15 bytes, zeros, and the length in the last byte, so that no two texts are alike.
+    # Up to 15 bytes, zeros, and the length in the last byte, so that blocks are distinct. uint8 of shape (texts, 16).
     blocks = np.zeros((sizes.size, _BLOCK), np.uint8)
     blocks[:, _SHORT] = sizes
     places = np.arange(_SHORT)

@@ -1,7 +1,7 @@
-"""The nights of a series: a bound on noise that ever reaches a threshold, and the reading of one night.
+"""The nights of a series, with a bound on the noise that ever reaches a threshold, and the reading of one night.
 
-The score of an item after night t is f_1 y_1 + ... + f_t y_t, with public whole factors f and noisy weights y in whole
-cells: an exact integer. docs/privacy/series.md has the proof.
+The score of an item after night t is f_1 y_1 + ... + f_t y_t, with public integer factors f and noisy weights y in
+whole cells, so scores are exact integers. docs/privacy/series.md contains the proof.
 """
 
 from dataclasses import dataclass, replace
@@ -17,28 +17,28 @@ from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
 
 _ROUNDING: Final = 1 + 1e-9
-"""More than the relative error of the doubles below."""
+"""An upper bound of the relative error of the doubles below."""
 _POINTS: Final = np.arange(0.0, 12.0, 1 / 256)
 FINER: Final = np.arange(0.0, 24.0, 1 / 512)
-"""Where the upper sums change, in widths of the smooth step, from the level and around a step far above it."""
+"""The points of the upper sums, in widths of the smooth step, from the level and around a step far above it."""
 _FAR_WIDTHS: Final = 6.0
-"""Widths."""
+"""The distance of a step far above the level, in widths of the step."""
 
 
 @proved("series.md#p0")
 def ever_reached(spreads: Floats, thresholds: Floats) -> float:
-    """Bound the probability that a sum of independent normal variables ever reaches its threshold.
+    """Return a bound on the probability that a sum of independent normal variables ever reaches its threshold.
 
     Proof: "Each term is the integral of a falling function against a normal distribution, bounded by an upper sum"
 
-    The event is the union of "the first sum is above" and, for each t, "the sum before t is below its threshold and the
-    sum of t is above". With s the standard deviation of a step in that of the sum and r = (1 - s^2)^(1/2), the latter
-    has the probability that E >= b and r E + s N < a, which is an integral of a falling function of E.
-    Upper sums bound it.
+    The event is the union of "the first sum is above its threshold" and, for each t, "the sum before t is below its
+    threshold and the sum of t is above". Let s be the standard deviation of a step in units of that of the sum, and
+    r = (1 - s^2)^(1/2). The latter event has the probability that E >= b and r E + s N < a, which is an integral of a
+    decreasing function of E. Upper sums bound this integral.
 
     Args:
-        spreads: By step, the standard deviation of the variable that it adds.
-        thresholds: By step, the threshold of the sum.
+        spreads: The standard deviation of the variable of each step.
+        thresholds: The threshold of the sum at each step.
 
     Returns:
         The bound.
@@ -50,20 +50,21 @@ def ever_reached(spreads: Floats, thresholds: Floats) -> float:
     """
     squares = np.square(spreads)
     total = np.sqrt(np.cumsum(squares))
-    # Rounded down: in standard deviations of each sum.
+    # In standard deviations of each sum, rounded down.
     levels = thresholds / total * np.where(thresholds > 0, 1 / _ROUNDING, _ROUNDING)
     step = spreads[1:] / total[1:]
     rest = total[:-1] / total[1:]
     found = float(ndtr(-levels[0]))
     for before, level, s, r in zip(levels[:-1], levels[1:], step, rest, strict=True):
-        # P(r E' + s N' < before | E = x), with E' the earlier sum: the correlation of both sums is r.
+        # P(r E' + s N' < before | E = x) with E' the earlier sum, because the correlation of both sums is r.
         points = level + _POINTS * min(s, 1.0)
         if (before - _FAR_WIDTHS * s) / r > level:
-            # Thresholds fall from one sum to the next: the probability is about 1 up to its step, far above the level.
+            # If thresholds decrease from one sum to the next, the probability is about 1 up to its step, which is far
+            # above the level.
             points = np.append(level, max(level, (before - 2 * _FAR_WIDTHS * s) / r) + FINER * min(s, 1.0))
         below = ndtr((before * _ROUNDING - r * points) / s)
         tails = ndtr(-points)
-        # Over each cell the value at its left end; the last cell has no right end.
+        # Use the value at the left end of each cell. The last cell has no right end.
         found += float(np.sum(below * (tails - np.append(tails[1:], 0.0))))
     return min(1.0, found * _ROUNDING)
 
@@ -73,12 +74,12 @@ class NightReading(Opening):
     """The noisy weights of one night, added to the scores.
 
     Attributes:
-        number: Of the night.
-        factor: Of the noisy weight in the score.
-        sigma: Standard deviation of the noise, in weight.
-        unit: Units of the grid in a weight of 1.
-        cell: Units in a cell.
-        secret: Source of the bits.
+        number: The number of the night.
+        factor: The factor of the noisy weight in the score.
+        sigma: The standard deviation of the noise, in weight.
+        unit: The units of the grid per weight of 1.
+        cell: The units of the grid per cell.
+        secret: The source of the bits.
     """
 
     number: int
@@ -89,14 +90,14 @@ class NightReading(Opening):
     secret: Source
 
     def __call__(self, weights: Int64s, names: Uint64s, scores: Int64s) -> Int64s:
-        """Return the scores after the night, exact.
+        """Return the exact scores after the night.
 
         Args:
-            weights: int64 (items), in units; 0 for items without weight.
-            names: uint64 (items, 2), by which draws name an item.
-            scores: int64 (items), before the night.
+            weights: The weights as int64 of shape (items,), in units, with 0 for items without weight.
+            names: The names of items in draws, as uint64 of shape (items, 2).
+            scores: The scores before the night, as int64 of shape (items,).
         """
-        # A function of the secret, the night and the item: an item has this noise also before a user holds it.
+        # The noise is a function of the secret, the night and the item, so an item has it even before it has users.
         draws = self.secret.draws(noise_of(self.number), names[:, 0], names[:, 1])
         return np.asarray(scores + self.factor * noisy_cells(weights, self.sigma, self.unit, self.cell, draws))
 

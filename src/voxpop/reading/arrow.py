@@ -1,7 +1,7 @@
-"""Arrow arrays as plain numpy arrays and back, without copies where that can be.
+"""Arrow arrays as plain numpy arrays and back, without copies if possible.
 
-Not by `to_numpy` and `pa.array` either: both import pandas wherever it is installed, to check the type of their
-argument, which takes half a second of processor time and 60 MiB.
+This module avoids `to_numpy` and `pa.array`, because both import pandas if it is installed, to check the type of their
+argument. The import takes half a second of processor time and 60 MiB.
 
 Users, words and grams are numbered by 32-bit integers.
 """
@@ -17,11 +17,11 @@ from voxpop.errors import InputError
 from voxpop.kernels.arrays import Int32s, Int64s, Texts
 
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
-"""Arrow's names of floats; whole numbers are called alike. Asking Arrow needs pandas where it is older than 22."""
+"""Arrow's names of floats. Names of integers are numpy's. Arrow's own conversion needs pandas before version 22."""
 
 
 def text_buffers(texts: pa.Array) -> Texts:
-    """Return the UTF-8 bytes of a string array and where each text starts (one more); a null is an empty text."""
+    """Return the UTF-8 bytes of a string array and where each text starts (one entry more). A null is an empty text."""
     if not pa.types.is_large_string(texts.type):
         texts = texts.cast(pa.large_string())
     if texts.null_count:
@@ -33,22 +33,22 @@ def text_buffers(texts: pa.Array) -> Texts:
 
 
 def int_codes(dictionary: pa.DictionaryArray) -> Int32s:
-    """Return the codes of a dictionary array, -1 for null."""
+    """Return the codes of a dictionary array, with -1 for null."""
     indices = dictionary.indices
     return numbers_of(indices, missing=-1).astype(np.int32, copy=False)
 
 
 def numbers_of(array: pa.Array, missing: int = 0) -> NDArray[Any]:
-    """Return an array of numbers without a copy, nulls replaced.
+    """Return an array of numbers without a copy, with nulls replaced by `missing`.
 
     Raises:
-        TypeError: for anything but whole numbers and floats; truth values are packed into bits.
+        TypeError: If the type is neither integers nor floats. Booleans are packed into bits.
     """
     if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
         raise TypeError(f"Expected an array of numbers, got one of {array.type}.")
     kind = np.dtype(_FLOATS.get(str(array.type), str(array.type)))
     if array.null_count:
-        # A number of Python's would have pyarrow import pandas.
+        # pyarrow would import pandas for a Python number.
         array = array.fill_null(array_of(np.array([missing], kind))[0])
     values = array.buffers()[1]
     if values is None or not len(array):
@@ -62,7 +62,7 @@ def int64_array(numbers: Sequence[int] | NDArray[np.integer[Any]]) -> pa.Array:
 
 
 def array_of(values: NDArray[Any]) -> pa.Array:
-    """Return an array of numbers or truth values, of the same type; it shares the memory of numbers."""
+    """Return an array of numbers or booleans of the same type. Numbers share their memory."""
     exact = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), values.size, [None, pa.py_buffer(exact)])
 
@@ -81,36 +81,36 @@ def decoded(column: pa.DictionaryArray) -> pa.Array:
 
 
 def joined(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """Return one array without the chunks and offsets that its making left behind."""
+    """Return a single array, without chunks and offsets."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     return pa.concat_arrays(chunks) if chunks else pa.nulls(0, column.type)
 
 
 def lists_of(elements: pa.Array, sizes: NDArray[np.integer[Any]]) -> pa.ListArray:
-    """Return lists of these sizes, one after the other; too many elements for 32 bits are an error of pyarrow."""
+    """Return lists of these sizes from concatenated elements. Too many elements for 32 bits raise pyarrow's error."""
     ends = int64_array(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]))
     return pa.ListArray.from_arrays(ends.cast(pa.int32()), elements)
 
 
 def flattened(lists: pa.Array) -> tuple[pa.Array, Int64s]:
-    """Return the elements of lists, and the number of elements of each; null has none."""
+    """Return the elements of lists, and the number of elements of each list (0 for null)."""
     large = lists.cast(pa.large_list(lists.type.value_type))
     return large.flatten(), numbers_of(large.value_lengths())
 
 
 MOST_NUMBERS = 1 << 31
-"""From here on numbers of 32 bits with a sign would begin again, and two things would pass for one."""
+"""The first number that a signed 32-bit integer cannot represent. Larger numbers would give two objects one number."""
 
 
 def check_width(count: int, what: str) -> None:
-    """Refuse more objects than can be numbered.
+    """Raise an error if there are more objects than numbers.
 
     Args:
-        count: number of distinct objects.
-        what: their name, in the plural.
+        count: The number of distinct objects.
+        what: The name of the objects, in the plural.
 
     Raises:
-        InputError: where there are more than 2^31.
+        InputError: If there are more than 2^31 objects.
     """
     if count > MOST_NUMBERS:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Choices that several parts offer, as types: editors complete them, and type checkers refuse a wrong name."""
+"""Choices that several parts offer, as types, so that editors complete them and type checkers reject wrong names."""
 
 import re
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 TokenizerName = Literal["words", "whitespace", "characters"]
 TextTokenizer = TokenizerName | re.Pattern[str] | Callable[[list[str]], Any]
-"""How texts are cut: by name, by the matches of an expression, or by a callable from texts to lists of tokens."""
+"""The tokenizer of texts, as a name, a regular expression for tokens, or a callable from texts to lists of tokens."""
 Format = Literal[
     "text",
     "json",
@@ -26,10 +26,10 @@ Format = Literal[
 ]
 """The file formats of `voxpop.exports`; a test compares them with the registry."""
 Subwords = Literal["bpe", "wordpiece", "unigram"]
-"""The models of subwords that a tokenizer is trained with."""
+"""The models that a subword tokenizer can be trained with."""
 SUBWORDS = get_args(Subwords)
 Form = Literal["where", "select"]
-"""The request to SQL."""
+"""The form of an SQL query."""
 WeightingName = Literal[
     "adaptive", "count", "count-laplace", "weighted", "weighted-laplace", "policy-laplace", "policy-gaussian"
 ]

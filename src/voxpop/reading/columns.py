@@ -1,4 +1,4 @@
-"""Columns checked: users and texts of one type each, and no row without a user."""
+"""Checks of columns. Users and texts must have one type each, and users must not be null."""
 
 import difflib
 from collections.abc import Callable, Iterator
@@ -17,16 +17,16 @@ from voxpop.reading.keys import is_string
 
 _Thing = TypeVar("_Thing")
 
-# Error messages of readers may quote rows, and are removed.
+# Error messages of readers may quote rows, so they are removed.
 
 STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""What ends a program. Any other exception may quote rows, also the panics of Rust, whose base is BaseException."""
+"""Exceptions that end a program. All other exceptions may quote rows, also panics of Rust (a BaseException)."""
 NOT_SHOWN = "the message of the reader may quote rows and is not shown."
 NO_MEMORY = 'no memory was left for the table. Set a limit, such as vp.ReadOptions(memory="2GiB") (--memory 2GiB).'
 
 
 def quieten(error: BaseException) -> None:
-    """Remove the data that an exception may quote, and its causes: a log of the new exception may contain them."""
+    """Remove the data that an exception may quote, and its causes, because a log of a later error may contain them."""
     if isinstance(error, UnicodeDecodeError):
         error.object = b""
     if isinstance(error, UnicodeEncodeError):
@@ -40,7 +40,7 @@ def quieten(error: BaseException) -> None:
 
 @contextmanager
 def withheld(problem: str = "the table cannot be read", advice: str = NOT_SHOWN) -> Iterator[None]:
-    """Turn any failure of a reader into a SourceError that quotes nothing."""
+    """Convert any failure of a reader to a SourceError that quotes no data."""
     try:
         yield
     except (VoxpopError, MemoryError, *STOPS):
@@ -54,7 +54,7 @@ def withheld(problem: str = "the table cannot be read", advice: str = NOT_SHOWN)
 
 
 def guarded(items: Iterator[_Thing], guard: Callable[[], AbstractContextManager[None]] = withheld) -> Iterator[_Thing]:
-    """Yield items, none of them None; each is computed within a guard."""
+    """Yield items (except None), computing each one within a guard."""
     while True:
         with guard():
             item = next(items, None)
@@ -64,14 +64,16 @@ def guarded(items: Iterator[_Thing], guard: Callable[[], AbstractContextManager[
 
 
 def enclosed(work: Callable[[], _Thing]) -> _Thing:
-    """Return the result of the whole way from a source to a corpus.
+    """Return the result of all work from a source to a corpus.
 
-    No exception of a library leaves it, neither raised nor as a cause or context of another one. Failures of the source
-    are a SourceError by then (`withheld`). Anything else is a fault of voxpop, which keeps its frames and not its text.
+    No exception of a library is raised, not even as the cause or context of another exception. At this point, failures
+    of the source are already a SourceError (`withheld`). Any other exception is a bug of voxpop. It is reported with
+    its
+    frames, but without its text.
 
     Raises:
-        VoxpopError: if the work fails.
-        MemoryError: if memory is exhausted. Each engine gives its own advice.
+        VoxpopError: If the work fails.
+        MemoryError: If memory is exhausted. Each engine gives specific advice.
     """
     try:
         return work()
@@ -91,11 +93,11 @@ def enclosed(work: Callable[[], _Thing]) -> _Thing:
 
 
 class _Withheld(Exception):  # noqa: N818
-    """Stands for an exception of a library: the same name and frames, without its text and attributes."""
+    """Replaces an exception of a library. It has the same name and frames, but neither text nor attributes."""
 
 
 Batches = Iterator[tuple[str, pa.RecordBatch]]
-"""Where the rows come from, in words, and the rows."""
+"""The description of the source of rows, and the rows."""
 Rows = Iterator[tuple[str, pa.Array, pa.Array]]
 """The source of rows, their users and their content."""
 CountedBatches = Iterator[tuple[str, int, pa.RecordBatch]]
@@ -103,25 +105,25 @@ CountedBatches = Iterator[tuple[str, int, pa.RecordBatch]]
 
 
 _MOST_NAMES = 20
-"""Column names in a message."""
+"""Maximum number of column names in a message."""
 
 
 ONE_ENTRY = "The source needs one entry for each column. If the names are users, give a list of rows instead."
 
 
 def check_columns(wanted: list[str], existing: list[str], where: str, *, declared: bool = True, hint: str = "") -> None:
-    """Check that every wanted column exists once.
+    """Check that every required column exists exactly once.
 
     Args:
-        wanted: names of columns.
-        existing: names of the columns of the source.
-        where: the source, for messages.
-        declared: whether the names come from a schema. Keys of dictionaries and first rows of CSV may be data, and are
-            never shown.
-        hint: a next step for a missing column.
+        wanted: The names of required columns.
+        existing: The names of the columns of the source.
+        where: The source, for messages.
+        declared: Whether the names are from a schema. Keys of dictionaries and first rows of CSV may be data, so they
+            are never shown.
+        hint: The next step for a missing column.
 
     Raises:
-        ColumnError: if a column is missing or exists twice.
+        ColumnError: If a column is missing or exists twice.
     """
     for name in wanted:
         count = existing.count(name)
@@ -144,7 +146,7 @@ def check_columns(wanted: list[str], existing: list[str], where: str, *, declare
 
 
 def checked_users(batches: Batches, user: str) -> CountedBatches:
-    """Pass on batches whose users are of one type and never null, and the number of earlier rows of the same source."""
+    """Yield batches with valid users of one type, and the number of earlier rows of the same source."""
     seen: dict[str, int] = {}
     kinds: set[str] = set()
     for where, batch in batches:
@@ -158,7 +160,7 @@ def checked_users(batches: Batches, user: str) -> CountedBatches:
 
 
 def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
-    """Check a batch of user ids; whole numbers and strings each become one type."""
+    """Check a batch of user ids, and convert integers and strings to one type each."""
     if pa.types.is_dictionary(ids.type):
         ids = ids.dictionary_decode()
     if ids.null_count:
@@ -175,7 +177,7 @@ def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
 
 
 def _check_kinds(users: pa.Array, kinds: set[str], name: str) -> None:
-    """Refuse ids that are strings here and numbers there, or whose 64 bits would stand for two numbers."""
+    """Raise an error for ids of mixed kinds, or if two different integers would have the same 64 bits."""
     if not pa.types.is_integer(users.type):
         kinds.add("strings")
     elif users.type == pa.uint64():
@@ -204,7 +206,7 @@ def text_column(texts: pa.Array, where: str) -> pa.Array:
     """Return a column of texts as large_string.
 
     Raises:
-        ColumnError: where it holds anything else.
+        ColumnError: If the column has another type.
     """
     if pa.types.is_dictionary(texts.type):
         with withheld(f"{where}: the dictionary of the texts is damaged"):
@@ -219,21 +221,21 @@ def text_column(texts: pa.Array, where: str) -> pa.Array:
     return valid_text(texts, where, "text")
 
 
-# Batches of about a megabyte, from sources that count rows: these may be numbers or whole books.
+# Batches of about a megabyte. Sources count rows, and a row may be a number or a whole book.
 
 FEW_ROWS = 64
-"""Number of rows to request from a source at once within a bound: rows of a megabyte each are then held 64 at a
-time."""
+"""Number of rows to request from a source at once within a memory limit, so that rows of one megabyte each take
+64 MB."""
 PORTION = 1 << 20
-"""Bytes."""
+"""Size of a batch in bytes."""
 
 
 def portions(batches: Batches, rows: int) -> Batches:
-    """Pass rows on in their order: large batches are split, and small ones put together.
+    """Yield the rows in the same order, after splitting large batches and joining small ones.
 
     Args:
-        batches: as a source gives them.
-        rows: most rows of those that are put together.
+        batches: The batches of the source.
+        rows: The maximum number of rows of a joined batch.
     """
     held: list[pa.RecordBatch] = []
     size, count, place = 0, 0, ""
@@ -250,7 +252,7 @@ def portions(batches: Batches, rows: int) -> Batches:
 
 
 def _split(where: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield a batch in halves of halves, until each has few bytes or is one row."""
+    """Yield a batch in halves of halves, until each part is small or a single row."""
     if batch.num_rows < 2 or _own_bytes(batch) <= PORTION:
         yield where, batch
         return
@@ -265,7 +267,7 @@ def _own_bytes(batch: pa.RecordBatch) -> int:
 
 
 def _fit(first: pa.RecordBatch, second: pa.RecordBatch) -> bool:
-    """Check whether two batches can be one: dictionaries would have to be made one first."""
+    """Check whether two batches can be joined. Batches with dictionaries would first need a common dictionary."""
     coded = any(pa.types.is_dictionary(kind) for kind in first.schema.types)
     return not coded and bool(first.schema.equals(second.schema))
 

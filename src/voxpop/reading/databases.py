@@ -1,11 +1,11 @@
-"""Queries of a database, read as rows arrive.
+"""Read the rows of a database query as they arrive.
 
 | connection | reader | source of types |
 |---|---|---|
 | `postgresql://...` | ADBC (`pip install adbc-driver-postgresql`) | the query's columns |
 | `duckdb:///file.duckdb`, a DuckDB connection | DuckDB | the query's columns |
 | an open ADBC connection, except to SQLite | ADBC | the query's columns |
-| `sqlite:///file.db`, SQLAlchemy, any connection of Python's DB-API | its cursor | none: values are strings |
+| `sqlite:///file.db`, SQLAlchemy, any connection of Python's DB-API | its cursor | no types, so values are strings |
 """
 
 import re
@@ -32,16 +32,16 @@ SCHEME: Final = re.compile(r"([a-z0-9+]+)://(.*)", re.DOTALL)
 POSTGRES: Final = "adbc_driver_postgresql"
 ADDRESSES: Final = ("postgresql", "postgres", "sqlite", "duckdb")
 _LONGEST_REASON: Final = 500
-"""Characters of a driver's text that are shown."""
+"""Maximum number of characters of a driver's text that are shown."""
 ALSO: Final = "postgresql://, sqlite:/// and duckdb:/// addresses, or an open connection"
 FEWEST_OF_DUCKDB: Final = 1 << 11
-"""Rows: DuckDB computes this number of rows at a time."""
+"""The number of rows that DuckDB computes at a time."""
 RESULT: Final = "the result of the query"
 DATABASE: Final = re.compile(
     r"(postgres(ql)?|redshift|sqlite|duckdb|mysql|mariadb|mssql|oracle|snowflake|bigquery|trino|clickhouse)(\+\w+)?://",
     re.IGNORECASE,
 )
-"""The beginning of an address of a database."""
+"""The beginning of a database address."""
 QUOTED: Final = re.compile(r"'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re.DOTALL)
 RANDOM: Final = re.compile(
     r"\b(?:random|rand|newid|gen_random_uuid|uuid_generate_v4|uuid|randomblob|uniform)\s*\(|\btablesample\b"
@@ -58,10 +58,10 @@ class SQL:
 
     Attributes:
         query: SQL that selects the columns to read.
-        connection: an address (postgresql://, sqlite:///, duckdb:///), or an open connection, which stays open.
+        connection: an address (postgresql://, sqlite:///, duckdb:///), or an open connection, which remains open.
 
     Raises:
-        InputError: if the query is no string, or the connection is neither an address nor an open connection.
+        InputError: If the query is not a string, or the connection is neither an address nor an open connection.
 
     Example:
         >>> import sqlite3
@@ -88,18 +88,18 @@ class SQL:
 
 
 def sql_batches(source: SQL, request: Request) -> Batches:
-    """Yield the wanted columns of a query's result.
+    """Yield the requested columns of a query's result.
 
     Raises:
-        InputError: if a driver is not installed, or the query selects nothing.
-        SourceError: if the database fails; its message may quote rows and is left out.
+        InputError: If a driver is not installed, or the query selects nothing.
+        SourceError: If the database fails. Its own message is omitted, because it may quote rows.
     """
     with _cursor(source, source.query) as cursor:
         yield from cursor_batches(cursor, request)
 
 
 def columns_of_query(source: SQL) -> dict[str, pa.DataType]:
-    """Return the declared types of the columns of a query, of which the database computes no row."""
+    """Return the declared types of the columns of a query. The database computes no row."""
     with _cursor(source, f"select * from ({source.query.strip().rstrip(';')}) as columns_only limit 0") as cursor:
         reader = _arrow_reader(cursor, Request([], 1))
         if reader is None:
@@ -110,7 +110,7 @@ def columns_of_query(source: SQL) -> dict[str, pa.DataType]:
 @contextmanager
 def _cursor(source: SQL, query: str) -> Iterator[Any]:
     if RANDOM.search(QUOTED.sub("''", query)):
-        raise SourceError(
+        raise InputError(
             "the query draws at random (random(), tablesample), so one user's rows decide which rows of others are "
             "read. Read the whole table, or write the query's result to a table first, and read that."
         )
@@ -126,12 +126,12 @@ def is_cursor(source: Any) -> bool:
 
 
 def is_duckdb(source: Any) -> bool:
-    """Return whether an object is one of DuckDB's, without importing it."""
+    """Return whether an object belongs to DuckDB, without importing DuckDB."""
     return type(source).__module__.lstrip("_").partition(".")[0] == "duckdb"
 
 
 def cursor_batches(cursor: Any, request: Request) -> Batches:
-    """Yield the rows of a cursor: by Arrow if the driver has it, else as Python objects."""
+    """Yield the rows of a cursor, as Arrow batches if the driver supports Arrow, otherwise as Python objects."""
     from voxpop.reading.tables import stream_batches
 
     if cursor.description is None:
@@ -152,10 +152,10 @@ def cursor_batches(cursor: Any, request: Request) -> Batches:
 
 
 def _with_plain_types(reader: Any, request: Request) -> Any:
-    """Return a reader in which numbers of any precision are strings, as by drivers without types.
+    """Return a reader that converts numbers of any precision to strings, like drivers without types.
 
     Raises:
-        ColumnError: if a wanted column has another type that Arrow only wraps; the message names the cast.
+        ColumnError: If a requested column has another type that Arrow only wraps. The message names the cast.
     """
     schema, wanted = reader.schema, [name for name in request.names if reader.schema.get_field_index(name) >= 0]
     for name in wanted:
@@ -188,12 +188,12 @@ def _texts(column: pa.Array) -> list[Any]:
 
 
 def _is_numeric(kind: pa.DataType) -> bool:
-    """Return whether a type is ADBC's for numbers of any precision, which are stored as text."""
+    """Return whether a type is ADBC's type for numbers of any precision, which are stored as text."""
     return getattr(kind, "extension_name", "") == "arrow.opaque" and kind.type_name == "numeric"
 
 
 def _arrow_reader(cursor: Any, request: Request) -> Any:
-    """Return a cursor's own Arrow batches, or None if it has only rows."""
+    """Return a cursor's own Arrow batches, or None if it supports only rows."""
     duck = is_duckdb(cursor)
     if duck and request.small and hasattr(cursor, "execute"):
         raise InputError(
@@ -214,7 +214,7 @@ def _arrow_reader(cursor: Any, request: Request) -> Any:
 
 
 def _is_sqlite(cursor: Any) -> bool:
-    # PostgreSQL sends the rows of a cursor by COPY, and any other request on the same connection ends the COPY.
+    # PostgreSQL sends the rows of a cursor with COPY, and any other request on the same connection ends the COPY.
     with withheld(), closing(cursor.connection.adbc_clone()) as other:
         return bool(other.adbc_get_info().get("vendor_name") == "SQLite")
 
@@ -243,7 +243,7 @@ def _connect(address: str) -> Any:
 
 @contextmanager
 def _opening(address: str) -> Iterator[None]:
-    """Show the driver's text if a database cannot be opened: no query has run, so it contains no rows."""
+    """Show the driver's text if a database cannot be opened. It contains no rows, because no query has run."""
     try:
         yield
     except Exception as error:

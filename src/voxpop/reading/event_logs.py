@@ -1,12 +1,15 @@
-"""Event logs of processes: files of XES, and the standard names of their columns.
+"""Event logs of processes in files of XES, and the standard names of their columns.
 
-XES is XML: a log of traces (cases) of events, each with attributes. It is read as a table of events, block by block:
-attributes of a trace have `case:` before their names, as in all tools for event logs. No parser of XES is used, because
-those at hand print values that they cannot read, and take a file that ends too early for a whole one.
+XES is a form of XML. A log consists of traces (cases), and a trace consists of events. Each has attributes. A log is
+read as a table of events, block by block. Attributes of a trace have the prefix `case:`, as in all tools for event
+logs. This module uses no parser for XES, because the available ones print values that they cannot read, and accept a
+truncated file as a complete one.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from xml.parsers import expat
 
@@ -22,19 +25,19 @@ STANDARD: Final = (
     ("sequence", (ACTIVITY, "ocel:activity", "activity")),
     ("order", (TIME, "ocel:timestamp", "timestamp", "time")),
 )
-"""The usual names of cases, activities and times, in lower case and without spaces, `_` and `-`: XES, OCEL, and CSV."""
+"""The usual names of cases, activities and times (XES, OCEL and CSV), in lower case and without spaces, `_` and `-`."""
 ATTRIBUTES = "Attributes of traces have `case:` before their names, as in case:concept:name."
 
 
 def standard_columns(names: Iterable[str], *, cases: bool = True) -> dict[str, str]:
-    """Return the columns of cases, activities and times by the argument of `voxpop.read` that takes them.
+    """Return the columns of cases, activities and times by the argument of `voxpop.read` that accepts them.
 
     Args:
-        names: of all columns.
-        cases: whether the column of cases is wanted too.
+        names: The names of all columns.
+        cases: Whether to include the column of cases.
 
     Raises:
-        InputError: where one of them is missing, or two columns have the same standard name.
+        InputError: If one of them is missing, or two columns have the same standard name.
     """
     known: dict[str, list[str]] = {}
     for name in names:
@@ -53,17 +56,17 @@ def standard_columns(names: Iterable[str], *, cases: bool = True) -> dict[str, s
 
 
 def xes_batches(blocks: Iterable[bytes], columns: list[Column], where: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield the wanted attributes of the events of a log, as strings or of declared types.
+    """Yield the requested attributes of the events of a log, as strings or as declared types.
 
     Args:
-        blocks: of the file.
-        columns: names of attributes, those of traces with `case:`.
-        where: name of the file, for messages.
-        rows: approximate maximum number of rows in a batch.
+        blocks: The blocks of the file.
+        columns: The names of attributes, with the prefix `case:` for attributes of traces.
+        where: The name of the file, for messages.
+        rows: The approximate maximum number of rows in a batch.
 
     Raises:
-        SourceError: if the file is not one whole log of XES; the message quotes nothing of it.
-        ColumnError: if no event has an attribute.
+        SourceError: If the file is not one complete log of XES. The message quotes no data.
+        ColumnError: If no event has one of the attributes.
     """
     log, done = _Log({each.name for each in columns}), 0
     parser = expat.ParserCreate()
@@ -100,7 +103,7 @@ def _and_last(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _Log:
-    """The events of a log, as the parser comes by them: private."""
+    """The private events of a log, collected during parsing."""
 
     def __init__(self, wanted: set[str]) -> None:
         self.rows: list[dict[str, str]] = []
@@ -112,7 +115,7 @@ class _Log:
         self._events: list[dict[str, str]] = []
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Begin a trace or an event, or note an attribute of the innermost one; those of attributes are left out."""
+        """Begin a trace or an event, or store an attribute of the innermost one. Nested attributes are skipped."""
         above, own = self._path[-1], name.rpartition(":")[2]
         self.root = self.root or own
         self._path.append(own)
@@ -137,15 +140,27 @@ class _Log:
             else:
                 self.rows.append(self._event)
         elif own == "trace":
-            self.rows += [{**event, **self._trace} for event in self._events]
+            self.rows += [{**event, **self._trace} for event in _apart(self._events)]
 
     def entity(self, *_: Any) -> None:
-        """Note a declaration of an entity."""
+        """Record a declaration of an entity."""
         self.unsafe = True
 
 
+def _apart(events: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return the events of a trace, those at the same time a microsecond after each other, as the file orders them."""
+    seen: Counter[str] = Counter()
+    for event in events:
+        time = event.get(TIME, "")
+        if seen[time] and time.endswith("Z"):
+            with suppress(ValueError, OverflowError):  # no time, or the last of all
+                event[TIME] = _moment((datetime.fromisoformat(time) + timedelta(microseconds=seen[time])).isoformat())
+        seen[time] += 1
+    return events
+
+
 def _moment(value: str) -> str:
-    """Return a time in UTC, as all of a column must be of one kind; what is no time is left for the column's reader."""
+    """Return a time in UTC, because a column needs times of one kind. Other values are returned unchanged."""
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:

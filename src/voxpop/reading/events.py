@@ -1,9 +1,9 @@
-"""Rows of events to sequences: each user's events in order of time, cut into sessions where nothing happens for long.
+"""Conversion of event rows to sequences, which are each user's events in order of time, cut at long pauses.
 
-Users are dealt into parts by a fixed hash, so that one part after the other fits where all together do not; parts wait
-in a work file if memory is bounded. Within a part users come by their first event in the rows, their events by time,
-and events of the same time by the bytes of their content, so that nothing depends on the order of the rows but the
-order of users.
+Users are assigned to parts by a fixed hash, because one part fits into memory even if all parts together do not. If
+memory is limited, parts are stored in a work file. Within a part, users are in the order of their first event in the
+rows. A user's events are in order of time, and events of the same time are in the order of their bytes. Therefore the
+order of the rows affects only the order of users.
 """
 
 import re
@@ -27,7 +27,7 @@ from voxpop.reading.limited.memory import MemoryLimit, WorkFile
 from voxpop.reading.types import first_misfit
 from voxpop.reading.users import encode_users, numbered_users, spread
 
-# When events happened, as numbers that sort, and the longest pause within a session in the same unit.
+# Event times as sortable numbers, and the longest pause within a session in the same unit.
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 PAUSE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|sec(?:ond)?s?|min(?:ute)?s?|h|hours?|d|days?|w|weeks?)\s*")
@@ -38,21 +38,21 @@ Times = Int64s | Floats
 
 
 def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times, str]:
-    """Return when each event happened.
+    """Return the time of each event.
 
     Args:
-        column: dates, times or their ISO 8601 spelling, which become microseconds (nanoseconds stay unchanged); or
-            numbers, which stay unchanged.
-        where: the source, for messages.
-        name: of the column.
-        first: rows of it that went by before.
+        column: Dates, times or their ISO 8601 spelling, which become microseconds (nanoseconds remain unchanged); or
+            numbers, which remain unchanged.
+        where: The source, for messages.
+        name: The name of the column.
+        first: The number of earlier rows of the column.
 
     Returns:
-        The times, and their unit: "numbers", or the unit of a second that they are in.
+        The times, and their unit: "numbers", or the unit of time such as "us".
 
     Raises:
-        SourceError: where an event has no time, or an invalid spelling.
-        ColumnError: for other types.
+        SourceError: If an event has no time, or an invalid spelling.
+        ColumnError: If the column has another type.
     """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -95,10 +95,10 @@ def _cast(kind: pa.DataType, texts: pa.Array) -> pa.Array:
 
 
 def _parsed(texts: pa.Array, where: str, name: str, first: int) -> pa.Array:
-    """Return spellings of times as integers, or as moments: the first row decides, and all others must agree.
+    """Return spellings of times as integers or as timestamps. The first row determines which, and all rows must agree.
 
     Raises:
-        SourceError: if a row differs; the message names the row and not the value.
+        SourceError: If a row differs. The message contains the number of the row but not the value.
     """
     for kind in (pa.int64(), pa.timestamp("us"), pa.timestamp("us", "UTC")) if len(texts) else ():
         try:
@@ -121,10 +121,10 @@ def _parsed(texts: pa.Array, where: str, name: str, first: int) -> pa.Array:
 
 
 def pause_of(session_gap: Any, unit: str) -> float | int | None:
-    """Return the longest pause within a session in the unit of the times; None where nothing cuts.
+    """Return the longest pause within a session in the unit of the times; None for no limit.
 
     Raises:
-        InputError: where it is no length of time, or a number is wanted because times are numbers.
+        InputError: If the argument is not a duration, or not a number although times are numbers.
     """
     if session_gap is None:
         return None
@@ -158,18 +158,18 @@ def _seconds(session_gap: Any) -> float | None:
 
 _PARTS = 256
 SHARE_OF_PART = 16
-"""A part takes this many times its own size while it is sorted."""
+"""Memory needed to sort a part, as a multiple of its size."""
 SHARE_WAITING = 8
-"""Rows wait in memory until they take this part of the room, and are then written together."""
+"""Rows are collected in memory up to this fraction (one eighth) of the room, and then written together."""
 SESSIONS_AT_ONCE = 1 << 15
 _THE_EVENTS = "the events"
 
 
 def check_events(kind: str, order: Any, session_gap: Any) -> None:
-    """Check how a call of `read` wants events to become sequences, if rows are events.
+    """Check the arguments of `read` that convert events to sequences.
 
     Raises:
-        InputError: where order or session_gap do not fit the call.
+        InputError: If order or session_gap do not fit the call.
     """
     if order is None:
         if session_gap is not None:
@@ -184,13 +184,13 @@ def check_events(kind: str, order: Any, session_gap: Any) -> None:
 @final
 @dataclass(slots=True)
 class Events:
-    """How events become sequences.
+    """The rule that converts events to sequences.
 
     Attributes:
-        order: column of times.
-        session_gap: the longest pause within a session; None for one sequence a user.
-        limit: of memory.
-        left_out: events without anything that happened, which are left out.
+        order: The column of times.
+        session_gap: The longest pause within a session; None for one sequence per user.
+        limit: The memory limit.
+        left_out: The number of skipped events, which have a null content.
     """
 
     order: str
@@ -203,12 +203,13 @@ class Events:
         """Yield users and their sequences.
 
         Args:
-            batches: the source of events, the number of earlier events, and users, contents and times.
-            user: column of users, whole numbers or strings.
-            column: of the contents.
+            batches: The source of events, the number of earlier events, and users, contents and times.
+            user: The column of users, integers or strings.
+            column: The column of contents.
 
         Yields:
-            The same with batches of two columns: a user, and one of the user's sequences. One user's are together.
+            The same with batches of two columns, a user and one of the user's sequences. A user's sequences are
+            adjacent.
         """
         store, done = _Parts(self.limit), 0
         for batch in self._checked(batches, user, column):
@@ -221,7 +222,7 @@ class Events:
                 done += batch.num_rows
 
     def _checked(self, batches: CountedBatches, user: str, column: str) -> Iterator[pa.RecordBatch]:
-        """Yield users, strings and times, all of one type each, without empty events."""
+        """Yield users, strings and times of one type each, without empty events."""
         for where, first, batch in batches:
             times, unit = times_of(batch.column(self.order), where, self.order, first)
             if self._unit not in (None, unit):
@@ -242,10 +243,10 @@ class Events:
         codes, _, _ = encode_users([numbered_users(chunk) for chunk in owners.chunks])
         symbols = part["symbol"].combine_chunks().dictionary_encode()
         ranks = np.empty(len(symbols.dictionary), np.int64)
-        # By code: the symbol's place in the order of bytes, which breaks ties of one time.
+        # By code, the rank of the symbol in the order of bytes, which decides between events of the same time.
         ranks[numbers_of(pc.array_sort_indices(symbols.dictionary)).astype(np.int64)] = np.arange(ranks.size)
         times = np.concatenate([numbers_of(chunk) for chunk in part["time"].chunks])
-        # By user, then time, then symbol: the order of rows has no part in it.
+        # Sort by user, then time, then symbol, so that the order of rows has no influence.
         order = np.lexsort((ranks[int_codes(symbols)], times, codes))
         starts = _starts(codes[order], times[order], pause_of(self.session_gap, str(self._unit)))
         whole = owners.combine_chunks()
@@ -267,7 +268,7 @@ def _single(column: pa.Array, name: str) -> pa.Array:
 
 
 def _starts(codes: Int32s, times: Times, pause: float | int | None) -> Int64s:
-    """Return where sequences begin, of events in order."""
+    """Return where sequences begin among sorted events."""
     begins = np.ones(codes.size, np.bool_)
     begins[1:] = codes[1:] != codes[:-1]
     if pause is not None:
@@ -278,7 +279,7 @@ def _starts(codes: Int32s, times: Times, pause: float | int | None) -> Int64s:
 
 @final
 class _Parts:
-    """Rows by the part of their user: in memory, or in a work file."""
+    """Rows grouped by the part of their user, in memory or in a work file."""
 
     def __init__(self, limit: MemoryLimit | None) -> None:
         self._most = 0 if limit is None else limit.room // SHARE_WAITING
@@ -289,11 +290,11 @@ class _Parts:
         self._schema: pa.Schema | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Deal the rows of a batch."""
+        """Assign the rows of a batch to their parts."""
         if batch.num_rows == 0:
             return
         codes, keys, _ = encode_users([numbered_users(batch.column("user"))])
-        # The upper eight bits of a mixed key: all rows of a user in one of 256 parts.
+        # The upper eight bits of a mixed key assign all rows of a user to one of 256 parts.
         part = (spread(keys) >> np.uint64(56)).astype(np.int64)[codes]
         order = np.argsort(part, kind="stable")
         ends = np.searchsorted(part[order], np.arange(_PARTS + 1))
@@ -305,7 +306,7 @@ class _Parts:
             self._write(self._file)
 
     def parts(self) -> Iterator[pa.Table]:
-        """Yield the rows of each part that has any."""
+        """Yield the rows of each nonempty part."""
         if self._file is not None and any(self._written):
             self._write(self._file)
         for waiting, written in zip(self._waiting, self._written, strict=True):

@@ -1,7 +1,7 @@
-"""One file as Arrow batches: Parquet, Arrow, CSV, TSV, JSON, XES and text, all but the first two also compressed.
+"""One file of Parquet, Arrow, CSV, TSV, JSON, XES or text as Arrow batches. All but the first two may be compressed.
 
-Messages of readers quote the row that failed, so none of them is passed on: the messages of voxpop name the file, the
-row or column if known, and the next step.
+Messages of readers quote the row that failed, so they are replaced. The messages of voxpop contain the file, the row or
+column if known, and the next step.
 """
 
 import codecs
@@ -54,9 +54,9 @@ INSTEAD: Final = {
     ".xls": "Save the sheet as CSV, or read it with polars or pandas and give the table.",
     ".xlsx": "Save the sheet as CSV, or read it with polars or pandas and give the table.",
 }
-"""What to do with files of other kinds."""
+"""Advice for files of other kinds."""
 BLANK: Final = b" \t\r\n\0\xef\xbb\xbf\xff\xfe"
-"""Bytes of blank lines and of byte order marks, also of UTF-16."""
+"""Bytes of blank lines and of byte order marks, including those of UTF-16."""
 ARROW_MARK: Final = b"ARROW1"
 LONGEST_BEGINNING = 1 << 12
 BLOCK = 1 << 22
@@ -69,12 +69,12 @@ FAILURES = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, zlib.error
 
 
 def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield the wanted columns of one file; the ending of its name gives the format.
+    """Yield the requested columns of one file. Its suffix determines the format.
 
     Raises:
-        InputError: if the request describes CSV and the file has another format.
-        SourceError: if the file cannot be read; the message quotes nothing of it.
-        ColumnError: if a column is missing.
+        InputError: If the request describes CSV but the file has another format.
+        SourceError: If the file cannot be read. The message quotes no data.
+        ColumnError: If a column is missing.
     """
     suffix = suffix_of(path)
     if request.csv.given:
@@ -100,12 +100,12 @@ AS_CSV: Final = 'If it is CSV, name its separator: csv=vp.CSV(delimiter=","), --
 
 
 def _check_not_empty(path: Path) -> None:
-    """Refuse a file without a row, which is what a job that failed leaves behind: it has no column of users.
+    """Raise an error for a file without a row, because failed jobs leave such files, which have no column of users.
 
     A table without rows has a header, or is the array [] of JSON.
 
     Raises:
-        SourceError: if a file of text has nothing but blank lines.
+        SourceError: If a text file contains only blank lines.
     """
     with _open(path) as stream, _explained(path, "cannot be read"):
         for block in iter(lambda: bytes(stream.read(BLOCK)), b""):
@@ -122,7 +122,7 @@ def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.D
         header = _header(path, [], "\t" if suffix == ".tsv" else ",", csv, encoding)
         return dict.fromkeys(header.names or (), undeclared)
     if READERS.get(suffix) is _xes_batches:
-        return dict.fromkeys((CASE, ACTIVITY, TIME), undeclared)  # others are known only behind the last event
+        return dict.fromkeys((CASE, ACTIVITY, TIME), undeclared)  # other columns are unknown before the last event
     with _explained(path, "is not a complete file"):
         if suffix == ".parquet":
             import pyarrow.parquet as pq
@@ -137,7 +137,7 @@ def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.D
 
 
 def is_csv_file(path: Path) -> bool:
-    """Return whether a file is CSV by its name."""
+    """Return whether a file name is that of a CSV file."""
     return suffix_of(path) in (".csv", ".tsv")
 
 
@@ -166,11 +166,11 @@ def _xes_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
 
 
 def _text_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield one row: the name of a text file without its endings, which identifies the user, and its text."""
+    """Yield one row with the name of a text file without its suffixes, which identifies the user, and its text."""
     check_columns(request.names, ["file", "text"], "a table of text files", hint=AS_CSV)
     try:
         text = b"".join(_blocks(path, BLOCK)).decode("utf-8-sig")
-    except (SourceError, UnicodeDecodeError) as error:  # which would quote the name of the user
+    except (SourceError, UnicodeDecodeError) as error:  # these would quote the name of the user
         quieten(error)
         raise SourceError("a text file cannot be read. Save it as UTF-8, and check its permissions.") from None
     row = {"file": re.sub(r"\.txt(\.\w+)?$", "", path.name, flags=re.IGNORECASE), "text": text}
@@ -189,14 +189,14 @@ def beginning(path: Path) -> bytes:
 
 
 def suffix_of(path: Path) -> str:
-    """Return the ending of a file's name, without that of its compression."""
+    """Return the suffix of a file's name, without the suffix of its compression."""
     name = path.name.lower()
     ending = Path(name).suffix
     return Path(name.removesuffix(ending)).suffix if ending in COMPRESSED else ending
 
 
 def parquet_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield the wanted columns of a file of Parquet, whose schema declares the types."""
+    """Yield the requested columns of a file of Parquet, which declares the types in its schema."""
     import pyarrow.parquet as pq
 
     with _explained(path, "is not a complete Parquet file"):
@@ -214,7 +214,7 @@ def parquet_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
 
 
 def _selected(batch: pa.RecordBatch, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield the wanted columns of a batch, and fields of its structs."""
+    """Yield the requested columns of a batch, and fields of its structs."""
     if {*request.names} <= {*batch.schema.names}:
         yield batch.select(request.names)
     else:
@@ -222,7 +222,7 @@ def _selected(batch: pa.RecordBatch, request: Request) -> Iterator[pa.RecordBatc
 
 
 def _arrow_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield the wanted columns of a file of Arrow (Feather), or of a stream in a file."""
+    """Yield the requested columns of a file of Arrow (Feather), or of a stream in a file."""
     with pa.OSFile(str(path), "rb") as stream:
         with _explained(path, "is not a complete file of Arrow (Feather version 2)"):
             reader = _arrow_reader(stream)
@@ -249,7 +249,7 @@ def _arrow_reader(stream: pa.NativeFile) -> Any:
 
 
 def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
-    batch.validate(full=True)  # Arrow believes the file, and damaged offsets would end the process
+    batch.validate(full=True)  # Arrow does not check files, and invalid offsets would crash the process
     return batch
 
 
@@ -261,14 +261,14 @@ READERS: Final[dict[str, Callable[[Path, Request], Iterator[pa.RecordBatch]]]] =
     ".xes": _xes_batches,
     TEXT_FILE: _text_batches,
 }
-"""By the ending of a file's name."""
+"""The reader for each suffix of a file name."""
 SELF_DESCRIBING: Final = tuple(suffix for suffix, read in READERS.items() if read in (parquet_batches, _arrow_batches))
 SUFFIXES: Final = tuple(suffix for suffix in READERS if suffix != TEXT_FILE)
-"""Endings of tables. A folder is read as texts only if it contains none of them."""
+"""Suffixes of tables. A folder is read as texts only if it contains none of them."""
 
 
 def _few_rows(metadata: Any, columns: set[str], rows: int) -> int:
-    """Return the number of rows in a batch of about `SMALL_BLOCK` bytes, where rows are widest."""
+    """Return the number of rows in a batch of about `SMALL_BLOCK` bytes, computed from the widest row group."""
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         chunks = [group.column(place) for place in range(group.num_columns)]
@@ -279,7 +279,7 @@ def _few_rows(metadata: Any, columns: set[str], rows: int) -> int:
 
 
 def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Table]:
-    """Yield the cells of a file, which reach Arrow in whole rows: it loses line ends within quotes at block ends."""
+    """Yield the cells of a file in whole rows, because Arrow loses line ends within quotes at the ends of blocks."""
     from pyarrow import csv as arrow_csv
 
     columns, encoding = request.names, request.csv.encoding or marked_encoding(beginning(path))
@@ -321,7 +321,7 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Ta
 
     try:
         yield from in_order(cells, rows(checked=encoding != UTF8))
-    except SourceError:  # bytes of another encoding are reported with their row
+    except SourceError:  # invalid bytes of another encoding are reported with their row
         deque(rows(checked=True), maxlen=0)
         raise
 
@@ -330,10 +330,11 @@ MISSING_OF_MYSQL: Final = rb"(^|[\r\n]|%b)\\N(?=$|[\r\n]|%b)"
 
 
 def _check_lines(data: bytes, above: int, rows: int, where: str) -> None:
-    """Refuse cells in quotes that contain line breaks.
+    """Raise an error for quoted cells that contain line breaks.
 
     Raises:
-        SourceError: if there are more lines than rows: the quotes may be plain, and the rows between two of them lost.
+        SourceError: If there are more lines than rows. In this case, the quotes may be plain characters, and the rows
+            between two quotes would be lost.
     """
     lines = data.split(b"\n", above)[-1].splitlines()
     if sum(map(bool, lines)) != rows:
@@ -345,9 +346,9 @@ def _check_lines(data: bytes, above: int, rows: int, where: str) -> None:
 
 
 def _header(path: Path, columns: list[str], usual: str, how: CSV, encoding: str) -> Header:
-    """Return the beginning of the file; the caller's delimiter precedes a declared one, and that a detected one."""
+    """Return the beginning of the file. A delimiter of the caller precedes a declared one, and that a detected one."""
     with _open(path) as stream, _explained(path, "cannot be read as a table"):
-        # Those of later rows are reported with their row.
+        # Invalid bytes in later rows are reported with their row.
         text = io.TextIOWrapper(stream, codec_of(encoding), MARKED, newline="")
         try:
             first, above = _first_row(text, columns, usual, how)
@@ -371,7 +372,7 @@ def _header(path: Path, columns: list[str], usual: str, how: CSV, encoding: str)
 
 
 def _mark(error: UnicodeError) -> tuple[str, int]:
-    """Replace bytes that are not of the encoding with half of a surrogate pair, which no text holds."""
+    """Replace bytes that the encoding does not allow with half of a surrogate pair, which does not occur in text."""
     return "\ud800", error.end  # type: ignore[attr-defined]
 
 
@@ -382,7 +383,7 @@ codecs.register_error(MARKED, _mark)
 def _first_row(text: io.TextIOBase, columns: list[str], usual: str, how: CSV) -> tuple[str, int]:
     """Return the first row unchanged, with the line breaks within its quotes, and the number of lines above it.
 
-    Lines above it are blank, or comments that begin with # and do not name the columns.
+    Lines above it are blank, or comments that begin with # and do not contain the column names.
     """
     row, above = "", 0
     for line in text:
@@ -411,7 +412,7 @@ def _blocks(path: Path, block: int) -> Iterator[bytes]:
 
 @contextmanager
 def _open(path: Path) -> Iterator[Any]:
-    """Open a file for reading, decompressed by its ending."""
+    """Open a file for reading, and decompress it according to its suffix."""
     with _explained(path, "cannot be opened"):
         stream = pa.OSFile(str(path), "rb")
         compression = COMPRESSED.get(path.suffix.lower())
@@ -423,7 +424,7 @@ def _open(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def _explained(path: Path, what: str, above: int = 0) -> Iterator[None]:
-    """Convert a reader's error into one of voxpop, with its place and without any data."""
+    """Convert an error of a reader into an error of voxpop, with its location and without data."""
     try:
         yield
     except (SourceError, MemoryError):
@@ -449,7 +450,7 @@ WIDTHS: Final = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
 def _reason(error: BaseException, row: str) -> str:
-    """Describe the error without quoting the reader, whose messages quote rows."""
+    """Return a description of the error without the reader's message, because it quotes rows."""
     text, place = str(error), f"{row} " if row else ""
     if "UTF8" in text or "UTF-8" in text or isinstance(error, UnicodeDecodeError):
         return not_of_encoding(row or "it")

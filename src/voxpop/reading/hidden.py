@@ -1,8 +1,9 @@
-"""Files of a folder or pattern that are no part of a table: hidden and temporary names, and tables with a log of files.
+"""Files in a folder or pattern that are not part of a table, such as hidden and temporary files.
 
-The rule for names is that of Spark and pyarrow: names that begin with a dot or an underscore are skipped, in every
-folder below the one that the caller names, except folders of partitions such as `_year=2026`. Temporary names of
-editors, downloads and copies are skipped as well. A path that the caller writes in full is read.
+The rule for names is the same as in Spark and pyarrow. Names that begin with a dot or an underscore are skipped in
+every folder below the one that the caller names, except for folders of partitions such as `_year=2026`. Temporary names
+of editors, downloads and copies are skipped as well. A path that the caller writes in full is read. Tables with a log
+of their files raise an error.
 """
 
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ from typing import Final
 from voxpop.errors import SourceError
 
 PREFIXES: Final = (".", "_", "~$", "#")
-"""Of hidden names, of lock files of office software, and of copies that Emacs saves."""
+"""Prefixes of hidden names, of lock files of office software, and of copies that Emacs saves."""
 ENDINGS: Final = (
     "~",
     "#",
@@ -34,7 +35,7 @@ ENDINGS: Final = (
     ),
     *(".lock", ".old", ".opdownload", ".orig", ".part", ".partial", ".pending", ".swo", ".swp", ".temp", ".tmp"),
 )
-"""Of temporary names, in lower case."""
+"""Suffixes of temporary names, in lower case."""
 SKIPPED_NAMES: Final = (
     "with hidden or temporary names (such as _temporary, ._a.csv, a.csv.tmp) were skipped. To read one, give its path."
 )
@@ -44,7 +45,7 @@ LOGS: Final = {
     ".hoodie": ("Hudi", 'spark.read.format("hudi").load("{}")'),
     "_spark_metadata": ("Spark streaming", 'spark.read.parquet("{}")'),
 }
-"""By a pattern that only such a table contains: the name of the format, and the call that reads the current rows."""
+"""The name of the format and the call that reads the current rows, by a pattern that only such a table contains."""
 
 
 def is_hidden(name: str) -> bool:
@@ -59,7 +60,7 @@ def is_hidden(name: str) -> bool:
 
 
 def root_of(pattern: str) -> Path:
-    """Return the folders of a path up to the first with a wildcard."""
+    """Return the folders of a path up to the first one with a wildcard."""
     return Path(*takewhile(lambda part: not has_magic(part), Path(pattern).parts))
 
 
@@ -67,9 +68,9 @@ def visible(files: Iterable[Path], named: Path, root: Path) -> list[Path]:
     """Return the files that are not hidden below the folders that the caller names.
 
     Args:
-        files: the files of a folder or pattern.
-        named: the folder or pattern. A part of a pattern that begins like a hidden name, as `_*`, matches such names.
-        root: the part of it without wildcards.
+        files: The files of a folder or pattern.
+        named: The folder or pattern. A part of a pattern that begins like a hidden name, as `_*`, matches such names.
+        root: The part of the pattern without wildcards.
     """
     literal = [part for part in named.parts[len(root.parts) :] if is_hidden(part)]
     return [
@@ -83,13 +84,15 @@ def visible(files: Iterable[Path], named: Path, root: Path) -> list[Path]:
 
 
 def check_no_log(folders: Iterable[Path]) -> None:
-    """Refuse folders of a table whose log lists its files: others are removed rows, or rows that do not count yet.
+    """Raise an error for folders of a table that lists its files in a log.
+
+    Other files in these folders contain removed rows, or rows that are not yet valid.
 
     Args:
-        folders: folders with files of a source; the folders that contain them are checked too.
+        folders: Folders with files of a source. The folders that contain them are checked too.
 
     Raises:
-        SourceError: if one of them is a table of Delta, Iceberg or Hudi, or of a stream of Spark.
+        SourceError: If one of them is a table of Delta, Iceberg or Hudi, or of a stream of Spark.
     """
     seen: set[Path] = set()
     for folder in folders:

@@ -1,6 +1,6 @@
-"""Users and items of any type, and of several columns, converted to the input of the engine: one column of each.
+"""Conversion of users and items of any type, and of several columns, to the two columns that the engine reads.
 
-Users become whole numbers or strings, items strings as `voxpop.reading.keys` spells them. The names and types of the
+Users become integers or strings. Items become strings, as `voxpop.reading.keys` spells them. The names and types of the
 items' columns are recorded, so that a release can restore them.
 """
 
@@ -27,11 +27,11 @@ class KeyedRows:
     """Rows during conversion, and the description of their keys.
 
     Attributes:
-        left_out: number of null items.
-        dropped: number of rows without a user that were left out.
-        doubtful: number of rows that were kept and whose user is spelled like a missing value.
-        user: the new name of the column of users.
-        content: the new name of the column of content.
+        left_out: The number of null items.
+        dropped: The number of rows that were dropped because they have no user.
+        doubtful: The number of rows that were kept although their user is spelled like a missing value.
+        user: The new name of the column of users.
+        content: The new name of the column of content.
     """
 
     def __init__(self, wanted: Wanted) -> None:
@@ -44,7 +44,7 @@ class KeyedRows:
         self._drops, self._typed, self._tokenizer = wanted.drops, wanted.typed, wanted.tokenizer
 
     def rows(self, batches: Batches) -> Batches:
-        """Yield batches of two columns: users and content; after them the order, if there is one."""
+        """Yield batches of two columns, users and content, and the order as a third column if there is one."""
         for where, batch in batches:
             try:
                 batch = self._with_user(self._shape.fit(where, batch))
@@ -55,7 +55,7 @@ class KeyedRows:
             yield where, pa.RecordBatch.from_arrays([users, contents, *others], [self.user, self.content, *self._order])
 
     def _with_user(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows that have a user, or count those whose user only looks missing."""
+        """Return the rows that have a user, or count the rows with a user that looks like a missing value."""
         columns = [batch.column(name) for name in self._users]
         missing = reduce(np.logical_or, map(_spelled_missing, columns, self._users))
         if not self._drops:
@@ -67,14 +67,14 @@ class KeyedRows:
 
     @property
     def keys(self) -> Keys:
-        """The columns of the items, strings if no table declares a type; none for words."""
+        """The columns of the items, with strings as the default type; empty for words."""
         kinds = self._shape.kinds
         names = self._contents if self._are_items else []
         return Keys(tuple(KeyColumn(name, str(kinds.get(name, pa.string()))) for name in names))
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families of the ids of users, "" if no table declares a type."""
+        """The type families of the user ids, with "" if no table declares a type."""
         return tuple(self._shape.families.get(name, "") for name in self._users)
 
     def _one_user(self, batch: pa.RecordBatch) -> pa.Array:
@@ -105,11 +105,11 @@ class KeyedRows:
 
 
 MISSING_TEXTS = ("", "NULL", "null", "NaN", "nan", "N/A", "n/a", "NA", "None")
-"""Users that are spelled like a missing value; so is the name of the column, of which a repeated header consists."""
+"""Spellings of a missing user. The name of the column is another one, because it occurs in a repeated header."""
 
 
 def _spelled_missing(column: pa.Array, name: str) -> Bools:
-    """Return which values are spelled like a missing value; null is not."""
+    """Return which values are spelled like a missing value. Null does not count."""
     if pa.types.is_dictionary(column.type):
         found = np.append(_spelled_missing(column.dictionary, name), False)
         return np.asarray(found[numbers_of(column.indices, missing=len(column.dictionary))])
@@ -119,16 +119,16 @@ def _spelled_missing(column: pa.Array, name: str) -> Bools:
 
 
 def _truths(values: pa.BooleanArray) -> Bools:
-    """Return truth values that are never null; `to_numpy` would import pandas."""
+    """Return booleans without nulls as an array. This avoids `to_numpy`, which would import pandas."""
     return np.asarray(numbers_of(values.cast(pa.uint8())).astype(np.bool_))
 
 
 def _is_read_as_it_is(kind: pa.DataType) -> bool:
-    """Check whether the engine reads a type without a spelling: strings and whole numbers, coded or not."""
+    """Check whether the engine reads a type directly, which it does for strings and integers."""
     kind = value_type(kind)
     return pa.types.is_null(kind) or family(kind) in ("strings", "whole numbers")
 
 
 def _as_before(column: pa.Array, texts: pa.Array) -> pa.Array:
-    """Return strings in the lists that their values came in, if in any."""
+    """Return strings as lists if their values were in lists."""
     return lists_of(texts, flattened(column)[1]) if is_list(column.type) else texts

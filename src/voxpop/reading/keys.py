@@ -1,7 +1,8 @@
-"""The items of a corpus as columns: their names and types, and the way from rows to items and back.
+"""The items of a corpus as columns, with names and types, and the conversion between rows and items.
 
-An item of one column is that column's value as `voxpop.reading.keys` spells it. An item of several joins their
-spellings with bars; a backslash precedes each bar and backslash that they contain, so no two keys become one item.
+The item of one column is the column's value as spelled by this module. The item of several columns joins their
+spellings with bars. A backslash precedes each bar and backslash within a spelling, so that two keys never become one
+item.
 """
 
 import re
@@ -20,25 +21,25 @@ import pyarrow.compute as pc
 from voxpop.errors import ColumnError
 from voxpop.reading.arrow import joined, string_array
 
-# Keys of any type as strings and back: one spelling for each value, and one value for each spelling.
+# Conversion of keys of any type to strings and back. Each value has one spelling, and each spelling has one value.
 #
 # | type | spelling |
 # |---|---|
 # | string | itself |
 # | whole number, truth value | `-7`, `true` |
 # | date, time | `2026-11-22`, `05:56:10.25` |
-# | date and time | `2026-11-22 05:56:10`, in UTC with a `Z` behind it where the column has a time zone |
+# | date and time | `2026-11-22 05:56:10`, in UTC with a final `Z` if the column has a time zone |
 # | decimal | `-1.5`, without zeros at the end |
-# | bytes, UUID | hexadecimal digits; those of a UUID with hyphens |
+# | bytes, UUID | hexadecimal digits, with hyphens for a UUID |
 #
-# Approximate fractions (floats) have no spelling: two of them that print alike may differ.
+# Approximate fractions (floats) have no spelling, because two floats with the same printed form may differ.
 
 DECIMALS = re.compile(r"decimal(32|64|128|256)\((\d+),\s*(-?\d+)\)")
 ZONED = re.compile(r"timestamp\[(s|ms|us|ns), tz=(.+)\]")
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
-"""0001-01-01 and 9999-12-31 in days from 1970: years of four digits, the range of a spelling."""
+"""0001-01-01 and 9999-12-31 in days from 1970. Spellings allow only these years, which have four digits."""
 MOST_DIGITS = 38
-"""Digits of a decimal: polars and most databases have no longer ones."""
+"""Maximum number of digits of a decimal in polars and most databases."""
 TIME_OF_DAY = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d+))?", re.ASCII)
 PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _UNIT = {"s": 0, "ms": 3, "us": 6, "ns": 9}
@@ -55,7 +56,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of values, whether they are coded in a dictionary or not."""
+    """Return the type of values, with or without a dictionary."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
@@ -65,7 +66,7 @@ def is_uuid(kind: pa.DataType) -> bool:
 
 
 def family(kind: pa.DataType) -> str | None:
-    """Return the name of a type's values, None for types without a spelling; only one family is compared."""
+    """Return the name of a type's family; None for types without a spelling. Only values of one family are compared."""
     types = pa.types
     tests = {
         "strings": is_string,
@@ -90,7 +91,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 @cache
 def _is_zone(name: str) -> bool:
-    """Check whether Python has a time zone, without which no value of it becomes a Python value."""
+    """Check whether Python has a time zone. Otherwise its values cannot become Python values."""
     try:
         pa.lib.string_to_tzinfo(name)
     except (ValueError, ImportError, KeyError):
@@ -99,9 +100,10 @@ def _is_zone(name: str) -> bool:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type that released keys of a column have: the column's own, without its way of storing it.
+    """Return the type of released keys of a column, which is independent of the way the column is stored.
 
-    Decimals become decimal128 with a scale from 0 to the number of digits, which every format of files and tables has.
+    Decimals become decimal128 with a scale from 0 to the number of digits, because every file and table format has this
+    type.
     """
     kind = value_type(kind)
     if is_string(kind) or is_uuid(kind) or pa.types.is_null(kind):
@@ -117,18 +119,18 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 def kind_of_values(kind: pa.DataType) -> tuple[str, pa.DataType] | None:
     """Return the family and the type of values or of elements of lists, which all tables of a source must share.
 
-    It does not depend on how values are stored: null declares no type (None), a dictionary has the type of its values,
-    and all strings are of one type.
+    The result does not depend on how values are stored. Null declares no type (None), a dictionary has the type of its
+    values, and all strings have one type.
     """
     kind = value_type(kind.value_type if is_list(kind) else kind)
     return None if pa.types.is_null(kind) else (str(family(kind)), plain_type(kind))
 
 
 def type_named(name: str) -> pa.DataType:
-    """Return the type that `str` of it names.
+    """Return the Arrow type with this name, as printed by `str`.
 
     Raises:
-        ValueError: if no such type exists.
+        ValueError: If no such type exists.
     """
     if found := DECIMALS.fullmatch(name):
         width, digits, scale = map(int, found.groups())
@@ -142,12 +144,12 @@ def spelled(values: pa.Array, column: str) -> pa.LargeStringArray:
     """Return values as strings.
 
     Args:
-        values: of any type of the table above, also dictionary-encoded; nulls stay.
-        column: their name, for messages.
+        values: Values of any type of the table above, which may be dictionary-encoded. Nulls remain.
+        column: The name of the column, for messages.
 
     Raises:
-        ColumnError: for other types, and for values that `unspelled` could not return as Python values: this is the
-            only place that decides which values are readable.
+        ColumnError: If the type has no spelling, or `unspelled` could not return a value as a Python value. Only this
+            function decides which values are readable.
     """
     if pa.types.is_dictionary(values.type):
         return spelled(values.dictionary, column).take(values.indices)
@@ -164,10 +166,10 @@ def spelled(values: pa.Array, column: str) -> pa.LargeStringArray:
 
 
 def unspelled(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return strings that `spelled` made as values of a type.
+    """Return the values of a type from the strings of `spelled`.
 
     Raises:
-        ValueError: where they are not of it (pyarrow's own errors are of this kind, too).
+        ValueError: If the strings are not values of this type. Errors of pyarrow are of this kind too.
     """
     name = family(kind)
     if name == "times of day":
@@ -185,7 +187,7 @@ def unspelled(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _refusal(kind: pa.DataType, column: str) -> ColumnError:
     if isinstance(kind, pa.BaseExtensionType) and kind.extension_name.startswith("pandas."):
-        # Such as pandas.period and pandas.interval.
+        # For example pandas.period and pandas.interval.
         way = 'Convert it in pandas to strings, with .astype("string"), or periods to times, with .dt.to_timestamp().'
         return ColumnError(f'the column "{column}" holds values of {kind.extension_name}. {way}')
     if isinstance(kind, pa.BaseExtensionType):
@@ -218,11 +220,11 @@ def _spell_dates(dates: pa.Array, column: str) -> pa.Array:
 def _spell_moments(moments: pa.Array, column: str) -> pa.Array:
     kind, ticks = moments.type, moments.cast(pa.int64())
     per_day = PER_DAY[kind.unit]
-    # In some zones, the first and the last day belong to the years 0 and 10,000, which Python does not have.
+    # In some time zones, the first and the last day belong to the years 0 and 10,000, which Python does not have.
     margin = 0 if kind.tz is None else 1
     first, end = (FIRST_DAY + margin) * per_day, (LAST_DAY + 1 - margin) * per_day
     if kind.unit == "ns":
-        # The first and the last day of 64 bits: conversions of a part of them overflow.
+        # Exclude the first and the last day of 64 bits, because conversions of parts of them overflow.
         first, end = -(2**63) + 2 * per_day, 2**63 - 2 * per_day
     _check_range(ticks, first, end, column, YEARS if kind.unit != "ns" else "times near the ends of nanoseconds")
     texts = _without_zeros(ticks.cast(pa.timestamp(kind.unit)).cast(pa.large_string()))
@@ -244,7 +246,7 @@ YEARS = "years before 1 or after 9999, or on their first or last day with a time
 
 
 def _check_range(ticks: pa.Array, first: int, end: int, column: str, problem: str) -> None:
-    """Refuse a column if one of its values is below `first`, or `end` or above."""
+    """Raise an error unless all values of a column are at least `first` and below `end`."""
     ends = pc.min_max(ticks)
     if ends["min"].is_valid and not first <= ends["min"].as_py() <= ends["max"].as_py() < end:
         raise ColumnError(f'the column "{column}" holds {problem}. Make such values null, or cast it to strings.')
@@ -255,13 +257,13 @@ def _large(text: str) -> pa.Scalar:
 
 
 def _without_zeros(texts: pa.Array) -> pa.Array:
-    """Cut zeros off the end of fractions, so that all units of time spell alike."""
+    """Remove zeros at the end of fractions, so that all units of time have the same spelling."""
     return pc.replace_substring_regex(pc.replace_substring_regex(texts, r"(\.\d*?)0+$", r"\1"), r"\.$", "")
 
 
 def _plain_decimals(values: pa.Array, column: str) -> pa.Array:
-    """Return decimals of the type that they are released with."""
-    # From a scale below 0 pyarrow multiplies without a check, so that too large a number would become another one.
+    """Return decimals with the type of their release."""
+    # With a negative scale, pyarrow multiplies without a check, so a too large number would change its value.
     large = values.type.scale < 0 and any(
         value is not None and abs(value) >= 10**MOST_DIGITS for value in values.to_pylist()
     )
@@ -311,8 +313,8 @@ class KeyColumn:
     """One column of keys.
 
     Attributes:
-        name: of the column.
-        kind: its Arrow type, in the words that pyarrow prints.
+        name: The name of the column.
+        kind: The name of the Arrow type, as printed by pyarrow.
     """
 
     name: str
@@ -327,10 +329,10 @@ class KeyColumn:
 @final
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The columns that items came from.
+    """The source columns of items.
 
     Attributes:
-        columns: none where items are words, which have no separate column.
+        columns: The columns; empty for words, which have no separate column.
 
     Example:
         >>> import datetime
@@ -346,10 +348,10 @@ class Keys:
 
     @staticmethod
     def from_list(columns: Any) -> "Keys":
-        """Return what `to_list` wrote down.
+        """Return the keys that `to_list` returned as a list.
 
         Raises:
-            KeyError, TypeError, ValueError: where it is not that.
+            KeyError, TypeError, ValueError: If the list has a different form.
         """
         keys = Keys(tuple(KeyColumn(str(each["name"]), str(each["type"])) for each in columns))
         if any(family(each.type) is None for each in keys.columns):
@@ -370,10 +372,10 @@ class Keys:
         return [each.name for each in self.columns]
 
     def spell(self, columns: Sequence[pa.Array]) -> pa.LargeStringArray:
-        """Return the item of each row; null where one of its columns is.
+        """Return the item of each row; null if one of its columns is null.
 
         Raises:
-            ColumnError: for types without a spelling.
+            ColumnError: If a type has no spelling.
         """
         return spelled_rows(columns, self.names or ["key"])
 
@@ -381,21 +383,21 @@ class Keys:
         """Return the columns of items.
 
         Raises:
-            ValueError: where items are not of these columns.
+            ValueError: If items do not match these columns.
         """
         texts = [items] if len(self.columns) == 1 else split_texts(items, len(self.columns))
         arrays = [unspelled(text, each.type) for text, each in zip(texts, self.columns, strict=True)]
         return pa.table(dict(zip(self.names, arrays, strict=True)))
 
     def values(self, items: pa.Array) -> list[Any]:
-        """Return items as Python values: of one column its values, of several tuples, of words strings."""
+        """Return items as Python values (the values of one column, tuples for several columns, strings for words)."""
         if not self.columns:
             return list(items.to_pylist())
         columns = [_python_values(joined(each)) for each in self.table(items).columns]
         return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
     def item(self, value: Any) -> str | None:
-        """Return the item that a Python value names, or None where it names none."""
+        """Return the item of a Python value; None for a value that cannot be an item."""
         if not self.columns:
             return value if isinstance(value, str) else None
         parts = value if isinstance(value, tuple | list) else (value,)
@@ -410,7 +412,7 @@ class Keys:
 
 
 def _python_values(values: pa.Array) -> list[Any]:
-    """Return Python values; times finer than Python's are those of pandas, or of numpy if pandas is not installed."""
+    """Return Python values. Times finer than Python's become those of pandas, or of numpy without pandas."""
     try:
         return list(values.to_pylist())
     except (ValueError, ImportError):
@@ -424,13 +426,13 @@ NO_KEYS: Final = Keys()
 
 
 def spelled_rows(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.LargeStringArray:
-    """Return each row as one string: its spelling, or those of several columns joined; null where one of them is."""
+    """Return each row as one string, which joins the spellings of its columns; null if one of them is null."""
     texts = [spelled(column, name) for column, name in zip(columns, names, strict=True)]
     return texts[0] if len(texts) == 1 else joined_texts(texts)
 
 
 def joined_texts(texts: Sequence[pa.Array]) -> pa.LargeStringArray:
-    """Return the strings of several columns as one string a row; null where one of them is."""
+    """Return the joined strings of several columns, one per row; null if one of them is null."""
     escaped = [pc.replace_substring(pc.replace_substring(each, "\\", "\\\\"), "|", "\\|") for each in texts]
     return pc.binary_join_element_wise(*escaped, pa.scalar("|", pa.large_string()))
 
@@ -439,7 +441,7 @@ def split_texts(items: pa.Array, count: int) -> list[pa.Array]:
     """Return the columns of strings that `joined_texts` joined.
 
     Raises:
-        ValueError: if another number of strings was joined.
+        ValueError: If a different number of strings was joined.
     """
     if not pc.any(pc.match_substring(items, "\\")).as_py():  # nothing is escaped
         parts = pc.split_pattern(items, "|")
@@ -453,7 +455,7 @@ def split_texts(items: pa.Array, count: int) -> list[pa.Array]:
 
 
 def _fields(item: str) -> Iterator[str]:
-    """Yield the parts between bars that no backslash precedes."""
+    """Yield the parts between bars that are not escaped by a backslash."""
     place = 0
     while True:
         found = FIELD.match(item, place)
@@ -466,7 +468,7 @@ def _fields(item: str) -> Iterator[str]:
 
 
 def _array(value: Any, kind: pa.DataType) -> pa.Array:
-    """Return one value as an array of a type; values that Arrow would round or cut to fit are refused."""
+    """Return one value as an array of a type, or raise an error if Arrow would round or truncate it."""
     array = pa.array([value], kind)
     if family(kind) == "dates" and isinstance(value, datetime):
         raise ValueError("a time is no date")

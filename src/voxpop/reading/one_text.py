@@ -1,4 +1,4 @@
-"""Tokenize one text or one prompt as `voxpop.read` tokenizes, without the compiled kernels of the corpus.
+"""Tokenize one text or one prompt in the same way as `voxpop.read`, without the compiled kernels of the corpus.
 
 Tests compare this tokenizer with the kernels, the Hugging Face tokenizer and the JavaScript of the report.
 """
@@ -16,7 +16,7 @@ from voxpop.reading.choices import TokenizerName
 from voxpop.reading.segmenting import characters, folded, normal_form, words
 
 TOKENIZER_NAMES = get_args(TokenizerName)
-# The corpus takes the definition of white space from Unicode; Python's own patterns add four control characters.
+# The corpus uses Unicode's definition of white space. Python's own patterns add four control characters.
 _NOT_SPACE = re.compile(r"\S|[\x1c-\x1f]")
 
 
@@ -26,11 +26,11 @@ class Cutter:
     """A tokenizer for one text at a time, which can be pickled.
 
     Args:
-        tokenizer: what `voxpop.read` was given: "words", "whitespace", "characters", a compiled regular expression or a
-            callable on lists of texts; None where texts already are lists of tokens.
+        tokenizer: The tokenizer that was passed to `voxpop.read`: "words", "whitespace", "characters", a compiled
+            regular expression or a callable on lists of texts; None for texts that already are lists of tokens.
 
     Raises:
-        InputError: for anything else.
+        InputError: If the tokenizer is something else.
 
     Example:
         >>> Cutter("words")("See https://example.org, don't you?")
@@ -50,7 +50,7 @@ class Cutter:
             )
 
     def __call__(self, text: str | Iterable[str]) -> list[str]:
-        """Return the tokens of a text, or those of a list unchanged."""
+        """Return the tokens of a text, or the tokens of a list unchanged."""
         if self.tokenizer is None:
             if isinstance(text, str):
                 raise InputError("tokenizer=None takes lists of tokens, got a text. Name the tokenizer of the texts.")
@@ -79,11 +79,11 @@ REGEX = "regex:"
 
 
 class Prompt(NamedTuple):
-    """A typed prompt.
+    """A tokenized prompt.
 
     Attributes:
-        tokens: all of it, cut.
-        open: whether the last token may be the beginning of a longer one.
+        tokens: All tokens of the prompt.
+        open: Whether the last token may be the beginning of a longer one.
     """
 
     tokens: list[str]
@@ -91,17 +91,17 @@ class Prompt(NamedTuple):
 
 
 def cut_prompt(prompt: str | Sequence[str], reading: str, released: Container[str]) -> Prompt:
-    """Cut a prompt.
+    """Return the tokens of a prompt.
 
     Args:
-        prompt: a text, or tokens, which are used unchanged.
-        reading: how texts became tokens: "words", "whitespace", "characters", "regex:PATTERN", "items", "tokens" or
-            "sequence"; "" if unknown: then runs of white space part tokens, and a token that was not
+        prompt: A text, or tokens, which are used unchanged.
+        reading: The source of tokens: "words", "whitespace", "characters", "regex:PATTERN", "items", "tokens" or
+            "sequence"; "" for an unknown one. In this case, white space separates tokens, and a token that was not
             released as typed is tried in NFC and lower case.
-        released: the tokens of the release.
+        released: The tokens of the release.
 
     Raises:
-        InputError: for anything but a string or strings.
+        InputError: If the prompt is neither a string nor a sequence of strings.
     """
     if not isinstance(prompt, str):
         tokens = list(prompt) if isinstance(prompt, Sequence) else [None]
@@ -124,7 +124,7 @@ def _cut(text: str, reading: str, released: Container[str]) -> list[str]:
 
 
 _PATIENCE = 10.0
-"""Seconds in which an expression must find the tokens of a prompt."""
+"""Seconds within which an expression must find the tokens of a prompt."""
 _FIND = """
 import json, re, sys
 pattern, text = json.load(sys.stdin)
@@ -133,9 +133,9 @@ json.dump([found.group(0) for found in re.finditer(pattern, text) if found.group
 
 
 def _found(pattern: str, text: str) -> list[str]:
-    """Return what a regular expression finds, by a process that is ended if it takes too long.
+    """Return the matches of a regular expression, found by a process that is ended if it takes too long.
 
-    The expression is that of a saved folder, which somebody may have forged: (a+)+$ takes years for a short text.
+    The expression is read from a saved folder, which an attacker may have forged: (a+)+$ takes years for a short text.
     """
     try:
         ran = subprocess.run(
@@ -159,5 +159,5 @@ def _as_released(part: str, released: Container[str]) -> str:
 
 
 def _touches_end(text: str, token: str) -> bool:
-    """Check whether a text ends with its last token, so that more letters would belong to it."""
+    """Check whether a text ends with its last token, so that further letters would belong to this token."""
     return not text[-1:].isspace() and folded(text).endswith(folded(token))

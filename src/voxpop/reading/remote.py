@@ -1,7 +1,7 @@
-"""Files behind an address, such as `s3://...` and `https://...`: polars streams Parquet and the lines of text files.
+"""Files at an address, such as `s3://...` and `https://...`. polars streams Parquet and the lines of text files.
 
-Keys and regions come from where polars looks for them (environment, profiles). CSV is copied to a temporary file
-without a name and read as a local file, so that both obey one rule.
+polars finds keys and regions in its usual places (environment, profiles). CSV is copied to a temporary file without a
+name and read as a local file, so that the same rules apply to both.
 """
 
 import re
@@ -36,12 +36,12 @@ def is_remote(path: object) -> bool:
 
 
 def remote_batches(address: str, request: Request) -> Batches:
-    """Yield the wanted columns of the files behind an address, as they arrive.
+    """Yield the requested columns of the files at an address, as they arrive.
 
     Raises:
-        InputError: if polars is too old to stream, or the request describes CSV that polars does not read.
-        SourceError: if the format is unknown, or the address cannot be read.
-        ColumnError: if a column is missing.
+        InputError: If polars is too old to stream, or the request describes CSV that polars does not read.
+        SourceError: If the format is unknown, or the address cannot be read.
+        ColumnError: If a column is missing.
     """
     import polars as pl
 
@@ -75,7 +75,7 @@ def remote_batches(address: str, request: Request) -> Batches:
 
 
 def _some(frames: "Iterator[pl.DataFrame]") -> "Iterator[pl.DataFrame]":
-    """Yield frames, and refuse lines that are all blank."""
+    """Yield frames, and raise an error if all their lines are blank."""
     blank = True
     for frame in frames:
         blank = blank and not (frame["line"].str.strip_chars("\ufeff \t\r") != "").any()
@@ -98,7 +98,7 @@ def _csv(frames: "Iterator[pl.DataFrame]", suffix: str, request: Request) -> Bat
 
 
 def _parquet(address: str) -> "pl.LazyFrame":
-    """Return files of Parquet; polars would infer the types of columns that names of folders contain."""
+    """Return files of Parquet, with strings for columns from names of folders. polars would infer their types."""
     import polars as pl
 
     require_polars()
@@ -106,7 +106,7 @@ def _parquet(address: str) -> "pl.LazyFrame":
     inside = plain.collect_schema().names()
     keys = [name for name in pl.scan_parquet(address).collect_schema().names() if name not in inside]
     hive = {"hive_schema": dict.fromkeys(keys, pl.String)} if keys else {"hive_partitioning": False}
-    # Of a single file the column would only take memory.
+    # For a single file, the column of file names would waste memory.
     file = _FILE if _root_of(address)[1] else None
     return pl.scan_parquet(address, include_file_paths=file, **hive)
 
@@ -114,7 +114,7 @@ def _parquet(address: str) -> "pl.LazyFrame":
 def _streamed(
     scan: "Callable[[], pl.LazyFrame]", request: Request, address: str, names: list[str]
 ) -> "Iterator[pl.DataFrame]":
-    """Yield parts of a table behind an address, with the file of each row, without hidden files."""
+    """Yield parts of a table at an address, with the file of each row, without hidden files."""
     import polars as pl
 
     require_polars()
@@ -154,7 +154,7 @@ def _visible(frames: "Iterator[pl.DataFrame]", address: str, request: Request) -
 
 
 def _root_of(address: str) -> tuple[str, bool]:
-    """Return the folder of an address, and whether it names several files."""
+    """Return the folder of an address, and whether the address matches several files."""
     parts = address.split("/")
     place = next((place for place, part in enumerate(parts) if "*" in part), None)
     return ("/".join(parts[:place]) if place is not None else address.rstrip("/")), place is not None or not parts[-1]
@@ -166,11 +166,11 @@ REMOTE_LOGS: Final = {
     ".hoodie/hoodie.properties": ".hoodie",
     "_spark_metadata/0": "_spark_metadata",
 }
-"""A file of each log, by name or pattern, which can be opened without a listing; see `LOGS`."""
+"""A file of each log, by name or pattern, that can be opened without listing the folder; see `LOGS`."""
 
 
 def check_no_remote_log(address: str) -> None:
-    """Refuse a folder behind an address that is a table with a log of its files; see `voxpop.reading.hidden`."""
+    """Raise an error for an address of a table that lists its files in a log; see `voxpop.reading.hidden`."""
     import polars as pl
 
     root, several = _root_of(address)
@@ -179,7 +179,7 @@ def check_no_remote_log(address: str) -> None:
     for file, pattern in REMOTE_LOGS.items():
         try:
             found = pl.scan_lines(f"{root}/{file}").head(1).collect().height
-        except Exception:  # no such file; if nothing can be opened, reading reports it
+        except Exception:  # there is no such file; if nothing can be opened, reading reports it
             continue
         if found:
             name, call = LOGS[pattern]

@@ -1,17 +1,18 @@
-"""The definition of words and sentences. All other code that cuts texts is made from it, or is tested against it.
+"""The definition of words and sentences. All other code that splits texts is derived from it, or tested against it.
 
 A text becomes words in five steps:
 
 1. Default-ignorable characters of Unicode are removed, because readers do not see them: soft hyphens, direction marks,
-   variation selectors. Joiners (U+200C, U+200D) remain between two characters of the scripts whose letters they shape.
-2. NFC, lower case by Unicode's rules for all languages, without the dot that lower case puts above the i of İ.
+   variation selectors. Joiners (U+200C, U+200D) remain between two characters of scripts in which they shape letters.
+2. The text is converted to NFC and to lower case, by Unicode's rules for all languages but without the dot above the i
+   that the lower case of İ has.
 3. Addresses (http://, https://, www.) are removed, up to the first character that addresses do not contain.
 4. A word is a run of letters, marks and numbers that begins with a letter or number. An apostrophe, middle dot or
    gershayim belongs to a word between two of its letters. These are the words of Unicode (UAX #29) except that a
-   full stop, comma, colon or underscore always separates words, and that emoji are no words.
-5. ICU's dictionaries cut the words of scripts without spaces.
+   full stop, comma, colon or underscore always separates words, and that emoji are not words.
+5. ICU's dictionaries split the words of scripts without spaces.
 
-Letters, marks and numbers are those of Python's `unicodedata`. Sentences are those of UAX #29, by ICU.
+Letters, marks and numbers are defined by Python's `unicodedata`. Sentences are defined by UAX #29 and split by ICU.
 """
 
 import re
@@ -25,32 +26,32 @@ from voxpop.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-# Characters, as the insides of sets of regular expressions. Python, Rust and JavaScript share their syntax.
+# Characters in the syntax of sets in regular expressions, which Python, Rust and JavaScript share.
 
 IGNORED = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Default_Ignorable_Code_Point of Unicode 17, except joiners, and the space of no width: it separates words."""
+"""Default_Ignorable_Code_Point of Unicode 17, except joiners and the zero-width space, which separates words."""
 JOINERS = "\u200c\u200d"
 SHAPED = "\u0600-\u0dff\u0f00-\u109f\u1700-\u18af\u1900-\u1cff\ua800-\ua95f\ua980-\uabff\U00010a00-\U00011fff"
-"""Arabic and the scripts of South and South-east Asia, whose letters a joiner shapes."""
+"""Arabic and the scripts of South and South-east Asia, which use joiners to shape letters."""
 APOSTROPHES = "’‘ʼ＇"
 """The characters that phones, word processors and other alphabets use for the apostrophe '."""
 WITHIN = "\u00b7\u055f\u058a\u05f4\u2027"
-"""Middle dot, Armenian abbreviation mark and hyphen, gershayim, hyphenation point: they join letters by UAX #29."""
+"""Middle dot, Armenian abbreviation mark and hyphen, gershayim, hyphenation point. They join letters by UAX #29."""
 MARK_LIKE = "\u055a-\u055c\u055e\u05f3"
-"""Armenian marks and geresh: parts of words by UAX #29, and punctuation by their category."""
+"""Armenian marks and geresh. They are parts of words by UAX #29, but punctuation by their category."""
 HEBREW = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u05d0-\u05f2\ufb1d-\ufb28\ufb2a-\ufb4f"
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u303c"
     "\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9f"
     "\U000116d0-\U000116ff\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
 )
-"""Thai, Lao, Burmese, Khmer, Han, Hiragana and Katakana: the scripts of ICU's dictionaries."""
+"""Thai, Lao, Burmese, Khmer, Han, Hiragana and Katakana, the scripts of ICU's dictionaries."""
 HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff\uffa1-\uffdc"
 IN_ADDRESSES = "!#$%&'*+,\\-./:;=?@_~"
-"""The characters of addresses (RFC 3986) except letters, digits and brackets, which an address has in pairs."""
+"""The characters of addresses (RFC 3986) except letters, digits and brackets. Brackets must be in pairs."""
 
 # Patterns for folded texts, in the syntax that Rust and JavaScript share.
 
@@ -60,16 +61,16 @@ USELESS_JOINER = f"(?<![{SHAPED}])[{JOINERS}]|[{JOINERS}](?![{SHAPED}])"
 ANY_WITHOUT_WIDTH = f"[\u200b{JOINERS}]"
 ANY_UNSPACED = rf"(?=[\p{{L}}\p{{M}}\p{{N}}])[{UNSPACED}]"
 DOTTED_I = "i\u0307+"
-"""The lower case of İ, and what else looks like an i."""
+"""The lower case of İ, and other sequences that look like an i."""
 
 
 def _address(character: str) -> str:
-    """Return the pattern of an address: its beginning, then characters and pairs of brackets."""
+    """Return the pattern of an address, which is its beginning followed by characters and pairs of brackets."""
     return rf"(?:{character}|\({character}*\)|\[{character}*\])+"
 
 
 def _word(letter: str, mark: str, joiner: str, within: str, hebrew: str) -> str:
-    """Return the pattern of a word, of patterns for single characters."""
+    """Return the pattern of a word, built from patterns for single characters."""
     inside = f'{joiner}(?={letter}|{mark})|{within}(?={letter})|(?<={hebrew})"(?={hebrew})'
     return f"{letter}(?:{letter}|{mark}|{inside})*"
 
@@ -77,11 +78,11 @@ def _word(letter: str, mark: str, joiner: str, within: str, hebrew: str) -> str:
 URL = r"(?:https?:\/\/|www\.)" + _address(
     rf"(?:[{IN_ADDRESSES}]|(?![{UNSPACED}{HANGUL}{APOSTROPHES}])[\p{{L}}\p{{M}}\p{{N}}{JOINERS}])"
 )
-"""An address, in a text whose apostrophes are as they were. Texts continue after one in scripts without spaces."""
+"""An address, in a text with unchanged apostrophes. In scripts without spaces, text may continue after an address."""
 WORD = _word(r"[\p{L}\p{N}]", rf"[\p{{M}}{MARK_LIKE}]", f"[{JOINERS}]", f"['{WITHIN}]", f"[{HEBREW}]")
-"""A word, in a text with one kind of apostrophe; `ANY_UNSPACED` characters need a dictionary first."""
+"""A word, in a text with one kind of apostrophe. `ANY_UNSPACED` characters need a dictionary first."""
 
-# The same patterns for Python, which has no classes such as \p{L}: a text becomes a string of kinds of equal length.
+# The same patterns for Python, which has no classes such as \p{L}. A text becomes a string of kinds of the same length.
 
 _SETS = {
     name: re.compile(f"[{inside}]")
@@ -107,9 +108,9 @@ def is_ignored(character: str) -> bool:
 def kind_of_character(character: str) -> str:
     """Return the kind of a character of a text in normal form.
 
-    Letters and numbers are a, those of Hebrew h, of Hangul k and of scripts without spaces c; marks m, n and d, and i
-    those that addresses do not contain; joiners j, apostrophes and the like ’; others themselves if an address or a
-    word may contain them.
+    Letters and numbers are a, except h for Hebrew, k for Hangul and c for scripts without spaces. Marks are m, n and d.
+    Letters that addresses do not contain are i. Joiners are j, and apostrophes and similar characters are ’. Other
+    characters are themselves if an address or a word may contain them.
     """
     if _SETS["within"].match(character):
         return "’"
@@ -127,7 +128,7 @@ def kind_of_character(character: str) -> str:
 
 
 class _Kinds(dict[int, str]):
-    """The kind of each code point, filled in as code points are met."""
+    """The kind of each code point, computed when the code point is first looked up."""
 
     def __missing__(self, code: int) -> str:
         return self.setdefault(code, kind_of_character(chr(code)))
@@ -145,7 +146,7 @@ _PLAIN = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
 
 
 def normal_form(text: str) -> str:
-    """Return the visible characters of a text in NFC and lower case: the common rule of all tokenizers."""
+    """Return the visible characters of a text in NFC and lower case, which is the common rule of all tokenizers."""
     if text.isascii():
         return text.lower()
     text = _USELESS_JOINER.sub("", _ANY_IGNORED.sub("", text))
@@ -169,10 +170,10 @@ def characters(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text. Each text is cut without regard to others.
+    """Return the words of a text. Each text is split independently of other texts.
 
     Raises:
-        InputError: if the text needs a dictionary and icu4py is not installed.
+        InputError: If the text needs a dictionary and icu4py is not installed.
 
     Example:
         >>> words("Don't look: https://example.org/天气。今天天气很好 ❤️")
@@ -185,7 +186,7 @@ def words(text: str) -> list[str]:
 
 
 def _without_addresses(text: str, kinds: str) -> str:
-    """Return the kinds of a text with spaces in the places of addresses."""
+    """Return the kinds of a text, with spaces in place of addresses."""
     if "http" not in text and "www." not in text:
         return kinds
     parts, done = [], 0
@@ -198,7 +199,7 @@ def _without_addresses(text: str, kinds: str) -> str:
 
 
 def _cut_unspaced(text: str, kinds: str) -> "Iterator[tuple[int, int]]":
-    """Yield the places of words, with ICU's borders before and after the characters of scripts without spaces."""
+    """Yield the positions of words, with ICU's boundaries around the characters of scripts without spaces."""
     begin = border = 0
     for part in _breakers()[0](text):
         border += len(part)
@@ -219,7 +220,7 @@ def sentences(text: str) -> list[str]:
 
 
 def needs_dictionary(word: str) -> bool:
-    """Return whether a dictionary cut this word."""
+    """Return whether a dictionary split this word from its text."""
     return any(kind_of_character(letter) in "cd" for letter in word)
 
 
@@ -233,7 +234,7 @@ def check_icu() -> None:
     """Check that ICU is installed, without loading it, so that the error does not depend on the texts.
 
     Raises:
-        InputError: if icu4py is not installed.
+        InputError: If icu4py is not installed.
     """
     if find_spec("icu4py") is None:
         raise InputError(_MISSING)
@@ -241,10 +242,10 @@ def check_icu() -> None:
 
 @cache
 def _breakers() -> "tuple[Callable[[str], Iterable[str]], Callable[[str], Iterable[str]]]":
-    """Return the functions that give the parts between the borders of words, and of sentences, of a text."""
+    """Return the functions that split a text at word boundaries and at sentence boundaries."""
     try:
         from icu4py.breakers import SentenceBreaker, WordBreaker
     except ImportError:
         raise InputError(_MISSING) from None
-    # The rules of the root locale, whatever the language of the machine. Spans would count units of UTF-16.
+    # Use the rules of the root locale, independent of the language of the machine. Spans would count units of UTF-16.
     return lambda text: WordBreaker(text, ""), lambda text: SentenceBreaker(text, "")

@@ -1,8 +1,8 @@
-"""One shape for all rows of a source, so that nothing after this point looks at other rows or tables.
+"""A common shape for all rows of a source, so that later code depends on no other rows or tables.
 
 The lemma of docs/privacy/rows.md: users, items, tokens and times of a row are a function of that row and of public
-declarations. Sources yield batches of possibly different types. `Shape` passes them on with one value type for each
-column of contents and times and one family of ids for each column of users, or refuses them.
+declarations. Sources yield batches of possibly different types. `Shape` yields them with one value type for each column
+of contents and times and one family of ids for each column of users, or raises an error.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,13 +19,13 @@ from voxpop.reading.wanted import Wanted
 
 @final
 class Shape:
-    """The type of each column, from `types=` or from the first table that declares one.
+    """The type of each column, from `types=` or from the first table that declares a type.
 
     Null declares no type, and a dictionary has the type of its values.
 
     Attributes:
-        kinds: value types of the columns of contents and times, by name.
-        families: families of the values of each column, by name.
+        kinds: The value types of the columns of contents and times, by name.
+        families: The families of the values of each column, by name.
     """
 
     def __init__(self, wanted: Wanted) -> None:
@@ -38,8 +38,8 @@ class Shape:
         """Return a batch of plain values of these types.
 
         Raises:
-            ColumnError: if a column has another type, or ids are of another family.
-            SourceError: if a value does not fit the type that the caller declares.
+            ColumnError: If a column has another type, or ids are of another family.
+            SourceError: If a value does not fit the type that the caller declares.
         """
         names = batch.schema.names
         arrays = [_plain(column) for column in batch.columns]
@@ -58,7 +58,7 @@ class Shape:
 
 
 def mixed(name: str, one: tuple[str, pa.DataType], other: tuple[str, pa.DataType]) -> ColumnError:
-    """Build the error for a column of two types."""
+    """Return the error for a column of two types."""
     alike, unknown = one[0] == other[0], "None" in (one[0], other[0])
     advice = f'Declare it, such as types={{"{name}": "{one[1]}"}}, or cast it' if alike else "Convert it"
     first, second = (each[alike or unknown] for each in (one, other))
@@ -69,7 +69,7 @@ def mixed(name: str, one: tuple[str, pa.DataType], other: tuple[str, pa.DataType
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """Return values without a dictionary, unless it has strings or whole numbers and no null, which cost nothing."""
+    """Return values without a dictionary, unless it has strings or integers and no null, which need no conversion."""
     if is_list(column.type):
         inner = column.type.value_type
         if not pa.types.is_dictionary(inner) and not pa.types.is_string_view(inner):
@@ -77,7 +77,7 @@ def _plain(column: pa.Array) -> pa.Array:
         elements, sizes = flattened(column)
         found = _plain(elements)
         return column if found is elements else lists_of(found, sizes)
-    if pa.types.is_string_view(column.type):  # few functions of Arrow take it
+    if pa.types.is_string_view(column.type):  # few functions of Arrow accept this type
         return column.cast(pa.large_string())
     if not pa.types.is_dictionary(column.type):
         return column
@@ -90,7 +90,7 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 def _cast(array: pa.Array, kind: pa.DataType, where: str, name: str) -> pa.Array:
-    """Return values of a type of the same family; a value that would change is refused."""
+    """Return values of a type of the same family, or raise an error if a value would change."""
     try:
         if is_list(array.type):
             elements, sizes = flattened(array)
@@ -106,14 +106,14 @@ def _cast(array: pa.Array, kind: pa.DataType, where: str, name: str) -> pa.Array
 def unite(
     schemas: Iterable[tuple[str, Mapping[str, pa.DataType]]], declared: Mapping[str, Any]
 ) -> dict[str, pa.DataType]:
-    """Return the columns of several files, which must be alike: one user's file adds, removes and changes none.
+    """Return the columns of several files, which must be the same, so that one user's file cannot change them.
 
     Args:
-        schemas: a name for messages and the columns of each file.
-        declared: columns that the caller declares, by name.
+        schemas: A name for messages and the columns of each file.
+        declared: The columns that the caller declares, by name.
 
     Raises:
-        ColumnError: if a file has other columns, or a column has two types.
+        ColumnError: If a file has other columns, or a column has two types.
     """
     whole: dict[str, pa.DataType] = {}
     for where, columns in schemas:

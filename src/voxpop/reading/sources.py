@@ -1,7 +1,7 @@
-"""The registry of sources: what `voxpop.read` takes, how it is recognised and read, and where types come from.
+"""The registry of the inputs of `voxpop.read`, with functions to recognise and read them and the origin of their types.
 
-A new source is added to `SOURCES`. The table in `docs/guides/types.md`, the test `tests/doors/test_one_user.py` and
-the search for quoted data in `tests/faults/test_canaries.py` follow the registry, so none can be forgotten.
+Add a new source to `SOURCES`. The table in `docs/guides/types.md`, the test `tests/doors/test_one_user.py` and the
+search for quoted data in `tests/faults/test_canaries.py` follow the registry, so they include every source.
 """
 
 import glob
@@ -36,10 +36,10 @@ class SourceKind(NamedTuple):
     """A kind of source.
 
     Attributes:
-        name: name in the documentation and in tests.
-        types: where its types come from, by format.
-        recognises: returns whether an object is one.
-        read: yields the wanted columns; None where another engine reads it.
+        name: The name in the documentation and in tests.
+        types: The origin of its types, by format.
+        recognises: A function that returns whether an object is of this kind.
+        read: A function that yields the requested columns; None for sources that another engine reads.
     """
 
     name: str
@@ -49,17 +49,17 @@ class SourceKind(NamedTuple):
 
 
 def open_source(source: Any, request: Request) -> Batches:
-    """Yield the wanted columns of a source.
+    """Yield the requested columns of a source.
 
     Raises:
-        InputError: if the request describes CSV and the source is a table, or the source is not in the registry.
-        SourceError: if there is nothing to read, or the source cannot be read.
-        ColumnError: if a column is missing.
+        InputError: If the request describes CSV and the source is a table, or the source is not in the registry.
+        SourceError: If there is nothing to read, or the source cannot be read.
+        ColumnError: If a column is missing.
     """
     found = source_of(source)
     if request.csv.given and found not in (FILES, OPENED):
         raise InputError("csv= describes files of CSV, and this source is a table. Leave it out.")
-    with withheld():  # some sources begin here, others with their first batch
+    with withheld():  # some sources start here, and some with their first batch
         batches = guarded(iter(found.read(source, request)))
     return portions(batches, request.rows) if request.small else batches
 
@@ -68,7 +68,7 @@ def source_of(source: Any) -> SourceKind:
     """Return the entry of the registry for an object.
 
     Raises:
-        InputError: if the object is not supported.
+        InputError: If the object is not supported.
     """
     found = next((each for each in SOURCES if each.recognises(source)), None)
     if found is None:
@@ -114,7 +114,7 @@ def _paths(source: Any, request: Request) -> Batches:
             yield from opened_batches(sys.stdin.buffer, request) if opened else remote_batches(place, request)
             continue
         file, state, root = place
-        name = "a text file" if suffix_of(file) == TEXT_FILE else file.name  # a text file is called like its user
+        name = "a text file" if suffix_of(file) == TEXT_FILE else file.name  # a text file's name is its user's
         for batch in _with_folders(file, root, request):
             yield name, batch
         if _state(file) != state:
@@ -125,7 +125,7 @@ def _paths(source: Any, request: Request) -> Batches:
 
 
 def _with_folders(file: Path, root: Path, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file; columns that folders below `root` name (country=NL) are strings from these names."""
+    """Yield the rows of a file. Columns from names of folders below `root` (country=NL) contain strings."""
     parts: Mapping[str, str | None] = {}
     if "=" in (folders := str(file.parent.relative_to(root) if file != root else "")):
         from pyarrow import dataset
@@ -145,7 +145,7 @@ def _with_folders(file: Path, root: Path, request: Request) -> Iterator[pa.Recor
 
 
 def opened_batches(source: Any, request: Request) -> Batches:
-    """Yield the rows of an open file or of standard input; its first bytes give the format.
+    """Yield the rows of an open file or of standard input. Its first bytes determine the format.
 
     The bytes are copied to a temporary file without a name, because readers of CSV and Parquet need several passes.
     """
@@ -172,7 +172,7 @@ FORMATS: Final = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"{": ".json", b"[":
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
-    """Return numbers that change with a file's contents, or None if it does not exist."""
+    """Return numbers that change with a file's contents; None for a missing file."""
     try:
         found = path.stat()
     except OSError:
@@ -184,11 +184,11 @@ def _files(text: str, number: int | None, *, other: bool = False) -> tuple[list[
     """Return the files of a path, folder or glob, in order, and the number of hidden tables among them.
 
     Args:
-        text: the path.
-        number: its place in a list of paths.
-        other: whether files with unknown endings are tables too.
+        text: The path.
+        number: The position of the path in a list of paths.
+        other: Whether files with unknown suffixes are also tables.
     """
-    if databases.DATABASE.match(text):  # it may contain a password, and is not quoted
+    if databases.DATABASE.match(text):  # the address may contain a password, so it is not quoted
         raise InputError("the source is the address of a database: give vp.SQL(query, address) in Python.")
     path = Path(text)
     try:
@@ -200,7 +200,7 @@ def _files(text: str, number: int | None, *, other: bool = False) -> tuple[list[
         texts = seen if other else [file for file in seen if suffix_of(file) == TEXT_FILE]
         found = tables_of or texts if is_folder else seen
         hidden = len([file for file in {*every} - {*seen} if _is_table(file)])
-    except (OSError, ValueError):  # such as a text that is too long for a path
+    except (OSError, ValueError):  # for example, the text is too long for a path
         is_folder, exists, found, hidden = False, False, [], 0
     if exists:
         check_no_log([path.absolute() if is_folder else path.absolute().parent])
@@ -226,13 +226,13 @@ def _files(text: str, number: int | None, *, other: bool = False) -> tuple[list[
 
 
 def _is_table(file: Path) -> bool:
-    """Return whether a file is a table by its name, without the ending of a temporary one."""
+    """Return whether a file is a table by its name, without the suffix of a temporary file."""
     plain = Path(file.name.rstrip("~#"))
     return any(suffix_of(each) in READERS for each in (plain, plain.with_suffix("")))
 
 
 def local_files(source: Any, *, other: bool = False) -> list[Path]:
-    """Return the files of a source of local files; none for other sources. See `_files` for `other`."""
+    """Return the files of a source of local files; an empty list for other sources. See `_files` for `other`."""
     several = isinstance(source, list | tuple)
     paths = [os.fspath(each) for each in (source if several else [source])] if _are_paths(source) else []
     if any(path in STANDARD_INPUT or is_remote(path) for path in paths):
@@ -277,13 +277,13 @@ SOURCES: Final = (
     ),
     SourceKind(
         "polars",
-        {"polars tables": "dtypes; object columns have none: values are strings"},
+        {"polars tables": "dtypes; object columns have no type, so values are strings"},
         lambda source: tables.kind_of_source(source) in ("polars.DataFrame", "polars.LazyFrame", "polars.Series"),
         tables.polars_batches,
     ),
     SourceKind(
         "pandas",
-        {"pandas tables": "dtypes; object columns have none: values are strings"},
+        {"pandas tables": "dtypes; object columns have no type, so values are strings"},
         lambda source: tables.kind_of_source(source) in ("pandas.DataFrame", "pandas.Series"),
         tables.pandas_batches,
     ),
@@ -301,7 +301,7 @@ SOURCES: Final = (
     ),
     SourceKind(
         "numpy",
-        {"structured arrays of numpy": "dtypes; object columns have none: values are strings"},
+        {"structured arrays of numpy": "dtypes; object columns have no type, so values are strings"},
         lambda source: isinstance(source, np.ndarray),
         tables.structured_batches,
     ),
@@ -329,7 +329,7 @@ SOURCES: Final = (
     ),
     SourceKind(
         "columns",
-        {"dictionaries of columns": "dtypes of arrays; lists have none: values are strings"},
+        {"dictionaries of columns": "dtypes of arrays; lists have no type, so values are strings"},
         lambda source: isinstance(source, Mapping),
         tables.columns_batches,
     ),
@@ -347,7 +347,7 @@ SOURCES: Final = (
 
 
 def types_table() -> str:
-    """Return the table of all inputs and the source of their types, in Markdown."""
+    """Return the table of all inputs and the origin of their types, in Markdown."""
     rows = [(kind, types) for each in SOURCES for kind, types in each.types.items()]
     rows.append(("Spark DataFrames", "the schema of the query"))
     return "\n".join(["| input | source of types |", "|---|---|", *(f"| {kind} | {types} |" for kind, types in rows)])

@@ -1,4 +1,4 @@
-"""Tables in memory: tables of polars, pandas and pyarrow, anything else with Arrow's interfaces, and Python objects."""
+"""Tables in memory, from polars, pandas, pyarrow, other objects with Arrow's interfaces, and Python objects."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -37,7 +37,7 @@ def is_dataset(source: Any) -> bool:
 
 
 def arrow_batches(source: pa.Table | pa.RecordBatch, request: Request) -> Batches:
-    """Yield the batches of an Arrow table, whose schema declares the types."""
+    """Yield the batches of an Arrow table, which declares the types in its schema."""
     yield THE_TABLE, check_schema(request, source.schema, THE_TABLE)
     table = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
     for batch in selected(table, request.names).to_batches(max_chunksize=request.rows):
@@ -45,10 +45,10 @@ def arrow_batches(source: pa.Table | pa.RecordBatch, request: Request) -> Batche
 
 
 def check_schema(request: Request, schema: pa.Schema, where: str) -> pa.RecordBatch:
-    """Check that a schema has the wanted columns, of types that fit those of the caller; `user.id` is also a field.
+    """Check that a schema has the requested columns, with types that fit the caller's. `user.id` may also be a field.
 
     Returns:
-        A batch without rows, so that a table without rows declares its types, too.
+        A batch without rows, so that a table without rows also declares its types.
     """
     nested = [
         name for name in request.names if name not in schema.names and not pa.types.is_null(_type_of(schema, name))
@@ -60,7 +60,7 @@ def check_schema(request: Request, schema: pa.Schema, where: str) -> pa.RecordBa
 
 
 def _type_of(schema: pa.Schema, name: str) -> pa.DataType:
-    """Return the type of a column or of a field of a struct, null for none; `empty_table` would import pandas."""
+    """Return the type of a column or field, or the null type. This avoids `empty_table`, which would import pandas."""
     kind = pa.struct(list(schema))
     for part in [name] if name in schema.names else name.split("."):
         if not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
@@ -70,7 +70,7 @@ def _type_of(schema: pa.Schema, name: str) -> pa.DataType:
 
 
 def selected(table: pa.Table, names: list[str]) -> pa.Table:
-    """Return columns of a table, and fields of its structs, which exist."""
+    """Return existing columns of a table, and fields of its structs."""
     for name in names:
         if name not in table.column_names:
             head, *rest = name.split(".")
@@ -79,13 +79,13 @@ def selected(table: pa.Table, names: list[str]) -> pa.Table:
 
 
 def top_of(name: str, existing: list[str]) -> str:
-    """Return the column that contains a wanted one: the struct user of user.id, or the column itself."""
+    """Return the column that contains a requested one: the struct `user` for `user.id`, otherwise the column itself."""
     head = name.partition(".")[0]
     return head if name not in existing and head in existing else name
 
 
 def stream_batches(source: Any, request: Request) -> Batches:
-    """Yield the batches of an Arrow stream, as they come."""
+    """Yield the batches of an Arrow stream as they arrive."""
     with withheld():
         reader = source if isinstance(source, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(source)
     yield THE_TABLE, check_schema(request, reader.schema, THE_TABLE)
@@ -95,7 +95,7 @@ def stream_batches(source: Any, request: Request) -> Batches:
 
 
 def polars_batches(source: Any, request: Request) -> Batches:
-    """Yield the rows of a polars DataFrame or LazyFrame, whose dtypes declare the types."""
+    """Yield the rows of a polars DataFrame or LazyFrame, which declares the types by its dtypes."""
     require_polars()
     if type(source).__name__ == "LazyFrame":
         if request.small:
@@ -115,7 +115,7 @@ def polars_batches(source: Any, request: Request) -> Batches:
 
 
 def _arrow_of_polars(source: Any) -> pa.Table:
-    """Return the Arrow table of a polars table, or name the column that Arrow has no type for."""
+    """Return the Arrow table of a polars table, or raise an error that names a column without an Arrow type."""
     try:
         return source.to_arrow()
     except (pa.ArrowException, TypeError, ValueError):
@@ -126,7 +126,7 @@ def _arrow_of_polars(source: Any) -> pa.Table:
 
 
 def _tops(request: Request, names: list[str]) -> list[str]:
-    """Return the columns that contain the wanted ones, which must exist."""
+    """Return the columns that contain the requested ones, which must exist."""
     tops = list(dict.fromkeys(top_of(name, names) for name in request.names))
     check_columns(tops, names, THE_TABLE)
     return tops
@@ -142,7 +142,7 @@ def _column_names(source: Any) -> list[str]:
 
 
 def pandas_batches(source: Any, request: Request) -> Batches:
-    """Yield the rows of a pandas DataFrame, whose dtypes declare the types, except of object columns."""
+    """Yield the rows of a pandas DataFrame, which declares the types by its dtypes, except for object columns."""
     names = _column_names(source)
     indexed = {str(name) for name in source.index.names} & {*request.names} - {*names}
     check_columns(
@@ -153,16 +153,16 @@ def pandas_batches(source: Any, request: Request) -> Batches:
 
 
 def columns_of_folders(source: Any) -> pa.Schema:
-    """Return the columns of a pyarrow dataset that names of folders contain."""
+    """Return the columns of a pyarrow dataset that are derived from names of folders."""
     return getattr(getattr(source, "partitioning", None), "schema", None) or pa.schema([])
 
 
 def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
-    """Yield the batches of a pyarrow dataset, whose schema declares the types.
+    """Yield the batches of a pyarrow dataset, which declares the types in its schema.
 
     Raises:
-        InputError: if pyarrow inferred types that are read: of CSV and JSON from rows, of partitions from names of
-            folders.
+        InputError: If pyarrow has inferred a requested type, as it does from rows of CSV and JSON, and from names of
+            folders for partitions.
     """
     if kind_of_source(source).endswith("UnionDataset"):
         return chain.from_iterable(dataset_batches_of_pyarrow(each, request) for each in source.children)
@@ -181,7 +181,7 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
     check_schema(request, source.schema, THE_TABLE)
     with withheld():
         files = [fragment.physical_schema for fragment in source.get_fragments()]
-    for schema in files:  # pyarrow takes the types of the first file, and casts the others
+    for schema in files:  # pyarrow uses the types of the first file, and casts the other files
         for name in request.names:
             one, other = (kind_of_values(_type_of(each, name)) for each in (source.schema, schema))
             if one != other and other is not None:
@@ -192,7 +192,7 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
 
 
 def structured_batches(source: Any, request: Request) -> Batches:
-    """Yield the rows of a structured array of numpy, whose dtype declares the types."""
+    """Yield the rows of a structured array of numpy, which declares the types by its dtype."""
     if source.dtype.names is None:
         raise InputError(
             "an array of numpy has no column names. Give a structured array, or a dictionary of columns such as "
@@ -203,7 +203,7 @@ def structured_batches(source: Any, request: Request) -> Batches:
 
 
 def dataset_batches(source: Any, request: Request) -> Batches:
-    """Yield batches of a Hugging Face data set; its own Arrow table would leave out shuffles and selections."""
+    """Yield batches of a Hugging Face data set. Its own Arrow table would ignore shuffles and selections."""
     if isinstance(source, Mapping):
         raise InputError("this is a dictionary of data sets: give one of them, such as dataset['train'].")
     check_columns(request.names, list(source.column_names or request.names), THE_TABLE)
@@ -221,7 +221,7 @@ def columns_batches(source: Mapping[Any, Any], request: Request) -> Batches:
 
 
 def array_of_column(values: Any, column: Column) -> Any:
-    """Return the values of a column: of the type that its dtype declares, else by the rule for Python objects."""
+    """Return the values of a column with the type of its dtype, or otherwise by the rule for Python objects."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InputError(f'the column "{column.name}" of a dictionary must be a list, got {type(values).__name__}.')
     package = type(values).__module__.partition(".")[0]
@@ -259,7 +259,7 @@ def _speaks_arrow(value: Any) -> bool:
 
 
 def iterable_batches(source: Iterable[Any], request: Request, read: Callable[[Any, Request], Batches]) -> Batches:
-    """Yield the rows of an iterable of dictionaries, or of tables one after the other, each by `read`."""
+    """Yield the rows of an iterable of dictionaries, or of consecutive tables, which `read` reads one by one."""
     rows = iter(source)
     first = next(rows, None)
     if first is None:
@@ -280,7 +280,7 @@ def iterable_batches(source: Iterable[Any], request: Request, read: Callable[[An
 
 
 def _named(row: Any) -> Mapping[Any, Any] | None:
-    """Return the values of a row by name, or None if it has no names."""
+    """Return the values of a row by name; None for a row without names."""
     if isinstance(row, Mapping):
         return row
     if hasattr(row, "_asdict"):  # named tuples, rows of SQLAlchemy and of pandas
@@ -296,7 +296,7 @@ def _named(row: Any) -> Mapping[Any, Any] | None:
 
 
 def _is_table(value: Any) -> bool:
-    """Return whether a dictionary holds columns, and not the values of one row."""
+    """Return whether a dictionary contains columns, rather than the values of one row."""
     if not isinstance(value, Mapping):
         return False
     some = list(islice(value.values(), 8))

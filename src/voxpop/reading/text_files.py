@@ -1,9 +1,10 @@
-"""CSV as people export it: which delimiter and encoding, which columns, and quotes that are closed.
+"""CSV as people export it, and JSON lines.
 
-JSON lines: one JSON object in each line, read without inference of types (`voxpop.reading.types`).
+For CSV, this module detects delimiter, encoding and columns, and checks that quotes are closed. JSON lines contain one
+JSON object per line. They are read without inference of types (`voxpop.reading.types`).
 
-A number is spelled by the rule of `spelling_of`, so 7 and "7" are the same value. Integers are exact at any length;
-other numbers are IEEE doubles, as in most JSON software.
+Numbers are spelled by the rule of `spelling_of`, so 7 and "7" are the same value. Integers of any length are exact.
+Other numbers are IEEE doubles, as in most JSON software.
 """
 
 import codecs
@@ -31,7 +32,7 @@ from voxpop.reading.types import AS_ROWS, Column, batch_of_rows, typed, typed_li
 if TYPE_CHECKING:
     import polars as pl
 
-# Text in any encoding, as UTF-8: invalid bytes are located, and never quoted.
+# Text in any encoding is converted to UTF-8. Invalid bytes are located, but never quoted.
 
 UTF8 = "utf-8"
 MARKS = {
@@ -40,18 +41,18 @@ MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""Byte order marks, longer ones first: the shorter begin alike."""
+"""Byte order marks, with longer ones first, because a shorter one may be a prefix of a longer one."""
 
 
 def known_encoding(name: str) -> str | None:
-    """Return Python's own name of an encoding of text, None if Python has no such encoding.
+    """Return Python's own name of a text encoding; None for an unknown encoding.
 
     Example:
         >>> known_encoding("Windows-1252"), known_encoding("UTF8"), known_encoding("base64")
         ('cp1252', 'utf-8', None)
     """
     try:
-        "".encode(name)  # codecs for other things than text are refused here
+        "".encode(name)  # raises an error for codecs that do not encode text
         found = codecs.lookup(name).name
     except (LookupError, UnicodeError, ValueError):
         return None
@@ -59,7 +60,7 @@ def known_encoding(name: str) -> str | None:
 
 
 def marked_encoding(head: bytes) -> str:
-    """Return the encoding that the first bytes of a file declare, UTF-8 if they declare none.
+    """Return the encoding that the first bytes of a file declare, or UTF-8 by default.
 
     Example:
         >>> marked_encoding("a,b".encode("utf-16")), marked_encoding(b"a,b")
@@ -69,7 +70,7 @@ def marked_encoding(head: bytes) -> str:
 
 
 def codec_of(encoding: str) -> str:
-    """Return the codec of an encoding that leaves out a byte order mark."""
+    """Return the codec of an encoding that skips a byte order mark."""
     return "utf-8-sig" if encoding == UTF8 else encoding
 
 
@@ -77,15 +78,16 @@ def transcoded(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     """Yield blocks in another encoding as UTF-8, without the byte order mark.
 
     Raises:
-        UnicodeError: where bytes are not of the encoding; all before them has been yielded by then.
+        UnicodeError: If bytes are not of the encoding. All bytes before them have already been yielded.
     """
     decoder = codecs.getincrementaldecoder(codec_of(encoding))()
     for block in chain(blocks, [b""]):
         try:
             yield decoder.decode(block, final=not block).encode(UTF8)
         except UnicodeDecodeError as error:
-            # So that its rows are counted. Tables of letters all call themselves "charmap"; for the others the error
-            # contains the byte order.
+            # Use this codec, so that rows before the error are counted. Codecs of single bytes are all named "charmap"
+            # in
+            # errors. For other codecs the error contains the byte order.
             name = codec_of(encoding) if error.encoding == "charmap" else error.encoding
             with suppress(UnicodeError):
                 yield error.object[: error.start].decode(name).removeprefix("\ufeff").encode(UTF8)
@@ -94,27 +96,27 @@ def transcoded(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
 
 DELIMITERS = (",", ";", "\t", "|")
 SAID = re.compile(r'"?sep=([!#-~\t ])"?\s*', re.IGNORECASE)
-"""A first row that names the delimiter, as spreadsheets read and write it."""
+"""A first row that declares the delimiter, as spreadsheets read and write it."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CSV:
-    r"""How CSV files are written. Values that are None are detected.
+    r"""The dialect of CSV files. Values that are None are detected.
 
     Attributes:
-        delimiter: the ASCII character between columns; by default a comma (a tab in .tsv), or the only one of
-            semicolon, tab and bar that gives the named columns.
-        encoding: encoding of the text, by Python's name ("cp1252", "shift_jis"); by default UTF-8, or the encoding of
-            the file's byte order mark.
+        delimiter: The ASCII character between columns. By default a comma (a tab in .tsv), or the only one of
+            semicolon, tab and bar that yields the named columns.
+        encoding: The encoding of the text, by Python's name ("cp1252", "shift_jis"). By default UTF-8, or the encoding
+            of the file's byte order mark.
         quote: '"' if cells with delimiters or line breaks are in double quotes, or "none" if quotes are plain
-            characters, as in many files with tabs. By default double quotes, but a cell in quotes that contains a line
-            break is an error between tabs, because two plain quotes would join the rows between them.
-        escape: a backslash if one precedes quotes within quotes, as Spark and MySQL write them. The character after a
-            backslash is taken as it is, and a cell of MySQL's \N is missing. By default quotes are doubled.
+            characters, as in many files with tabs. By default double quotes, but if tabs separate cells, a quoted cell
+            with a line break is an error, because two plain quotes would join the rows between them.
+        escape: A backslash if one precedes quotes within quotes, as Spark and MySQL write them. The character after a
+            backslash is used unchanged, and a cell of MySQL's \N is missing. By default quotes are doubled.
 
     Raises:
-        InputError: if the delimiter is no single character, Python does not support the encoding, or quote or escape
+        InputError: If the delimiter is not a single character, Python does not support the encoding, or quote or escape
             is another character.
 
     Example:
@@ -158,20 +160,20 @@ class CSV:
 
     @property
     def reading(self) -> dict[str, Any]:
-        """How the csv module of Python reads a row."""
+        """The arguments for Python's csv module."""
         if self.quote == "none":
             return {"quoting": csv.QUOTE_NONE}
         return {} if self.escape is None else {"escapechar": self.escape}
 
 
 class Header(NamedTuple):
-    """How a file of CSV begins.
+    """The beginning of a file of CSV.
 
     Attributes:
-        names: of its columns; None where the file is empty.
-        delimiter: the separator between them.
-        above: number of rows above them: one where the first row declares the delimiter.
-        csv: the caller's description of the file.
+        names: The names of its columns; None for an empty file.
+        delimiter: The separator between columns.
+        above: The number of rows above the names, including a row that declares the delimiter.
+        csv: The caller's description of the file.
     """
 
     names: list[str] | None
@@ -181,13 +183,13 @@ class Header(NamedTuple):
 
 
 def delimiter_of(header: str, wanted: Sequence[str], usual: str, how: CSV | None = None) -> str:
-    """Return the separator between the columns: the usual one, unless only another gives the wanted ones.
+    """Return the separator between the columns, which is the usual one unless only another one yields these columns.
 
     Args:
-        header: the first row of the file, unchanged.
-        wanted: names of columns.
-        usual: for files with this ending.
-        how: the caller's description of the file.
+        header: The first row of the file, unchanged.
+        wanted: The names of required columns.
+        usual: The usual separator of files with this suffix.
+        how: The caller's description of the file.
     """
     reading = {} if how is None else how.reading
     for delimiter in (usual, *(each for each in DELIMITERS if each != usual)):
@@ -197,19 +199,21 @@ def delimiter_of(header: str, wanted: Sequence[str], usual: str, how: CSV | None
 
 
 def whole_rows(blocks: Iterator[bytes], header: Header, where: str) -> Iterator[tuple[bytes, int]]:
-    """Cut a file in UTF-8 at ends of rows, so that no reader has a part of a row, and check that quotes are closed.
+    """Split a file in UTF-8 at ends of rows, so that no reader gets a part of a row, and check that quotes are closed.
 
     Args:
-        blocks: the file, cut anywhere.
-        header: its beginning; rows are counted from the names of columns.
-        where: the file, for messages.
+        blocks: The blocks of the file, which may end anywhere.
+        header: The beginning of the file. Rows are counted from the names of columns.
+        where: The file, for messages.
 
     Yields:
-        Whole rows, the first time with the header, and the number of rows before them, with those above the header.
+        Whole rows (the first time with the header), and the number of rows before them, including rows above the
+        header.
 
     Raises:
-        SourceError: where a quoted field goes on behind its closing quote, or the file ends within one: the rest would
-            be read as one cell, and lost. Where the blocks raise a UnicodeError.
+        SourceError: If a quoted field continues after its closing quote, or the file ends within a quoted field. In
+            both
+            cases, the rest would be read as one cell, and lost. Also if the blocks raise a UnicodeError.
     """
     from voxpop.kernels.words import END, MODE, OPENED, QUOTED, RETURNED, ROW
 
@@ -218,7 +222,7 @@ def whole_rows(blocks: Iterator[bytes], header: Header, where: str) -> Iterator[
     before, closed, slash = 0, True, b""
 
     def name_of(which: int) -> str:
-        """Name the row in which reading is, or in which a quote was opened."""
+        """Return a description of the current row, or of the row that opened the last quoted field."""
         row = int(state[which]) - header.above
         return row_called(row) if row > 0 else "the first row"
 
@@ -259,17 +263,17 @@ QUOTES: Final = (
 
 
 def _without_escapes(data: bytes) -> bytes:
-    """Return bytes with an x in place of each backslash and of the byte after it, without a last backslash."""
+    """Return bytes with an x for each backslash and for the byte after it, without a final backslash."""
     return re.sub(rb"\\.", b"xx", data, flags=re.DOTALL).removesuffix(b"\\")
 
 
 def _follow(data: bytes, delimiter: np.uint8, state: Int64s, *, quoted: bool = True) -> bool:
-    """Follow the quotes of a block; return whether all cells end at their closing quotes."""
+    """Follow the quotes of a block, and return whether all cells end at their closing quotes."""
     from voxpop.kernels.words import END, MODE, PLAIN, ROW, START, follow_quotes
 
     plain = not quoted or (state[MODE] in (START, PLAIN) and b'"' not in data and b"\r" not in data)
     if plain and data:
-        # Most files have no quotes, and need no more than their rows counted.
+        # Files usually have no quotes, so it is sufficient to count their rows.
         state[ROW] += data.count(b"\n")
         state[MODE] = START if data[-1] in (ord("\n"), int(delimiter)) else PLAIN
         state[END] = data.rfind(b"\n") + 1
@@ -278,7 +282,7 @@ def _follow(data: bytes, delimiter: np.uint8, state: Int64s, *, quoted: bool = T
 
 
 def not_of_encoding(row: str) -> str:
-    """Build the error for a row in another encoding."""
+    """Return the error message for a row in another encoding."""
     return (
         f'{row} holds bytes that are not of the encoding. Name the right one, such as encoding="cp1252" (--encoding '
         "cp1252), or save the file as UTF-8."
@@ -286,26 +290,27 @@ def not_of_encoding(row: str) -> str:
 
 
 FEW_BYTES: Final = 1 << 16
-"""Smaller blocks are decoded by Python's own module; for larger ones the import of polars pays."""
+"""Smaller blocks are decoded by Python's own module. The import of polars is worthwhile only for larger blocks."""
 DOUBTFUL: Final = r"^(?:[\[{]|-0$|-?\d+[.eE][-+.\deE]*$|-?\d{17}0$|-?\d{19}|(?i:-?inf|nan))"
-"""Texts of polars that may stand for a nested value, for a double, which polars prints otherwise where two spellings
-are equally near, or for an integer beyond 64 bits. Doubles below 2^53 without a fraction have one spelling, and larger
-ones of 18 digits end with a zero."""
+"""Texts of polars that may represent a nested value, an integer beyond 64 bits, or a double that polars prints
+differently because two spellings are at the same distance. Doubles below 2^53 without a fraction have one spelling, and
+larger doubles with 18 digits end with a zero."""
 SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-"""Escapes that polars does not check for pairs."""
+"""Surrogate escapes, because polars does not check that they are in pairs."""
 
 
 def json_lines(blocks: Iterator[bytes], columns: Sequence[Column], where: str) -> Iterator[pa.RecordBatch]:
     """Yield the columns of JSON lines.
 
     Args:
-        blocks: bytes of the file, in order.
-        columns: the columns to read; a line without one of them has a missing value.
-        where: the file, for messages.
+        blocks: The bytes of the file, in order.
+        columns: The columns to read. A line without one of them has a missing value.
+        where: The file, for messages.
 
     Raises:
-        SourceError: if a line is no JSON object, or a value does not fit; the message names the row.
-        ColumnError: if the first block of lines has no value in a column.
+        SourceError: If a line is not a JSON object, or a value does not fit. The message contains the number of the
+            row.
+        ColumnError: If the first block of lines has no value in a column.
     """
     first, left = 0, b""
     for block in blocks:
@@ -321,7 +326,7 @@ def json_lines(blocks: Iterator[bytes], columns: Sequence[Column], where: str) -
 
 
 def json_array(data: bytes, columns: Sequence[Column], where: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield the columns of one JSON array of objects, `rows` of them at a time; see `json_lines`."""
+    """Yield the columns of one JSON array of objects, `rows` objects at a time; see `json_lines`."""
     found = _object(data.removeprefix(b"\xef\xbb\xbf"))
     if not isinstance(found, list):
         raise SourceError(f"{where} is no JSON array in UTF-8. Check that it ends with a bracket, or write JSON lines.")
@@ -338,10 +343,10 @@ def json_batch(data: bytes, columns: Sequence[Column], where: str, first: int = 
     """Return the columns of some JSON lines.
 
     Args:
-        data: whole lines in UTF-8.
-        columns: the columns to read.
-        where: the source, for messages.
-        first: number of rows before these; the columns of the first rows must exist.
+        data: Whole lines in UTF-8.
+        columns: The columns to read.
+        where: The source, for messages.
+        first: The number of earlier rows. The columns must exist in the first rows.
     """
     data = data.removeprefix(b"\xef\xbb\xbf") if first == 0 else data
     nested = any("." in each.name for each in columns)  # such as user.id, which may be a name or a path
@@ -352,10 +357,11 @@ def json_batch(data: bytes, columns: Sequence[Column], where: str, first: int = 
 
 
 def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -> pa.RecordBatch | None:
-    """Return the columns as polars decodes them, or None if it cannot.
+    """Return the columns as polars decodes them; None for data that polars cannot decode.
 
-    Rows that polars may decode otherwise than the rule for single values are decoded one by one. Whether a row is one
-    of them depends on this row only.
+    polars may decode some rows differently from the rule for single values, so these rows are decoded one by one.
+    Whether
+    a row is one of them depends only on this row.
     """
     found, names = None, [each.name for each in columns]
     for lists in sorted({False, any(each.lists is None for each in columns)}):
@@ -376,9 +382,9 @@ def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -
         sure = [_array(frame[each.name], each, where, first) for each in columns]
         rows = _rows([lines[place] for place in np.flatnonzero(doubtful)], where, 1)
         others = batch_of_rows(rows, columns, where, 1).columns
-    except SourceError:  # the other way also finds its row
+    except SourceError:  # the other decoder also finds its row
         return None
-    # int64 (rows): the place of each row among the sure ones, which the others follow.
+    # int64 (rows), the position of each row after the doubtful rows are appended to the other rows.
     order = int64_array(np.where(doubtful, frame.height + np.cumsum(doubtful), np.cumsum(~doubtful)) - 1)
     return pa.RecordBatch.from_arrays(
         [pa.concat_arrays(pair).take(order) for pair in zip(sure, others, strict=True)], names
@@ -386,7 +392,7 @@ def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -
 
 
 def _frame(data: bytes, columns: Sequence[Column], lists: bool) -> "tuple[pl.DataFrame, Bools] | None":
-    """Return strings, or lists of them, and which rows are doubtful; None if polars cannot read all rows so."""
+    """Return strings or lists of strings, and which rows are doubtful; None for rows that polars cannot read."""
     import polars as pl
 
     require_polars()
@@ -399,7 +405,7 @@ def _frame(data: bytes, columns: Sequence[Column], lists: bool) -> "tuple[pl.Dat
         return None
     if frame.height != data.count(b"\n") + (not data.endswith(b"\n")) and frame.height != len(_lines(data)):
         return None
-    # Null is a value where single values may be, also next to lists.
+    # If single values are allowed, null is a value, even among lists.
     either = [each.name for each in columns if each.lists is None and lists]
     frame = frame.with_columns(pl.col(name).fill_null(pl.lit([None], pl.List(pl.String))) for name in either)
     tests = [
@@ -412,7 +418,7 @@ def _frame(data: bytes, columns: Sequence[Column], lists: bool) -> "tuple[pl.Dat
 
 
 def _array(series: Any, column: Column, where: str, first: int) -> pa.Array:
-    """Return strings, or lists of them, as an array of the column's undeclared type."""
+    """Return strings, or lists of strings, as an array of the column's undeclared type."""
     texts = series.to_arrow()
     if column.lists is False:
         return typed(texts, column, where, first)
@@ -427,7 +433,7 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 def _rows(lines: Sequence[bytes], where: str, first: int) -> list[dict[str, Any]]:
-    """Return the objects of lines, decoded one by one."""
+    """Return the objects of lines, which are decoded one by one."""
     rows: list[dict[str, Any]] = []
     for line in lines:
         row = _object(line)
@@ -438,7 +444,7 @@ def _rows(lines: Sequence[bytes], where: str, first: int) -> list[dict[str, Any]
 
 
 def _not_an_object(line: bytes, found: Any) -> str:
-    """Return why a line is no row; the words depend on its form, and quote nothing."""
+    """Return why a line is not a row. The message depends on the form of the line, and quotes no data."""
     if re.search(rb"\b(NaN|Infinity)\b", line):
         return "NaN and Infinity are no JSON. Write null for a missing number."
     if found is None and line.strip() in (b"{", b"[", b"[{"):
@@ -458,4 +464,4 @@ def _refuse(name: str) -> Any:
 
 
 _DECODER: Final = json.JSONDecoder(object_pairs_hook=lambda pairs: dict(reversed(pairs)), parse_constant=_refuse)
-"""Repeated names of an object have their first values, as polars reads them."""
+"""If a name occurs several times in an object, its first value counts, as in polars."""

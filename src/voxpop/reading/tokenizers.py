@@ -1,6 +1,6 @@
-"""From a column of text to tokens: words by a kernel, everything else through lists of strings.
+"""Conversion of checked columns to tokens, which a kernel does for words and lists of strings for other tokens.
 
-Checked columns become tokens: texts are cut into words, lists stay as they are, every token is a number.
+Texts are split into words, lists remain unchanged, and every token becomes a number.
 """
 
 import re
@@ -30,17 +30,17 @@ from voxpop.reading.words import WordInterner
 if TYPE_CHECKING:
     import polars as pl
 
-# From a column of text to tokens: words by a kernel, everything else through lists of strings.
+# Words are split by a kernel, and other tokens are converted through lists of strings.
 
 Tokenise = Callable[[pa.Array], pa.Array]
-"""From large_string texts to large_list<large_string>, one list per text."""
+"""A function from large_string texts to large_list<large_string>, with one list per text."""
 
 _NAMES = get_args(TokenizerName)
 INVISIBLE = f"{ANY_IGNORED}|{ANY_WITHOUT_WIDTH}"
 
 
 def list_tokeniser(tokenizer: Any) -> Tokenise | None:
-    """Return how to turn texts into lists of strings, or None for "words", which has a separate kernel.
+    """Return a function from texts to lists of strings; None for "words", which has a separate kernel.
 
     Args:
         tokenizer: "words" (see `voxpop.reading.segmenting`), "whitespace" (the text between white space, unchanged),
@@ -49,7 +49,7 @@ def list_tokeniser(tokenizer: Any) -> Tokenise | None:
             lists of strings.
 
     Raises:
-        InputError: for anything else.
+        InputError: If the tokenizer is something else.
     """
     if isinstance(tokenizer, str) and tokenizer in _NAMES:
         return {"words": None, "whitespace": _whitespace, "characters": _characters}[tokenizer]
@@ -58,7 +58,7 @@ def list_tokeniser(tokenizer: Any) -> Tokenise | None:
     if callable(tokenizer):
         return lambda texts: _by_call(tokenizer, texts)
     names = ", ".join(f'"{name}"' for name in _NAMES)
-    # A tokenizer of a library prints its vocabulary.
+    # The repr of a library's tokenizer would contain its vocabulary.
     shown = repr(tokenizer) if isinstance(tokenizer, str | int | float | None) else type(tokenizer).__name__
     if hasattr(tokenizer, "encode_batch"):
         shown += "; one of Hugging Face's is lambda texts: [each.tokens for each in tokenizer.encode_batch(texts)]"
@@ -69,7 +69,7 @@ def list_tokeniser(tokenizer: Any) -> Tokenise | None:
 
 
 def tokeniser_name(tokenizer: Any) -> str:
-    """Return the name in releases of the tokenizer that cut the texts: "" for an unnamed callable."""
+    """Return the name in releases of the tokenizer, or "" for an unnamed callable."""
     if isinstance(tokenizer, re.Pattern):
         plain = isinstance(tokenizer.pattern, str) and tokenizer.flags == re.UNICODE
         return f"regex:{tokenizer.pattern}" if plain else ""
@@ -101,11 +101,11 @@ def _matches(pattern: re.Pattern[str], text: str) -> list[str]:
 
 
 def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
-    """Run a caller's tokeniser on a batch, and check the result without showing it."""
+    """Run a caller's tokenizer on a batch, and check the result without showing it."""
     wanted = "a list of strings for each text"
     try:
         answer = tokenise(texts.to_pylist())
-    except MemoryError:  # not an error of the tokenizer: the reader raises the message
+    except MemoryError:  # not an error of the tokenizer, so the reader raises the message
         raise MemoryError("no memory was left for the tokens of some texts.") from None
     except Exception as error:
         kind = type(error).__name__
@@ -137,14 +137,14 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
     raise InputError(f"the tokenizer must return {wanted}; some contain half of a surrogate pair.")
 
 
-# Cut texts into sentences, so that phrases do not run from one into the next.
+# Split texts into sentences, so that phrases do not extend from one sentence into the next.
 
 
 def split_sentences(texts: pa.Array) -> tuple[pa.Array, Int64s]:
-    """Cut each text into sentences; see `voxpop.reading.segmenting`.
+    """Split each text into sentences; see `voxpop.reading.segmenting`.
 
     Args:
-        texts: strings; null counts as an empty text.
+        texts: Strings. Null is an empty text.
 
     Returns:
         large_string, the sentences of all texts; and int64 (texts + 1), where each text's sentences begin.
@@ -159,11 +159,11 @@ def split_sentences(texts: pa.Array) -> tuple[pa.Array, Int64s]:
     return pa.array([sentence for each in cut for sentence in each], pa.large_string()), starts
 
 
-# HTML as the text that readers see, by Python's own parser.
+# HTML is converted to the text that readers see, by Python's own parser.
 #
-# Dropped: tags with their attributes, comments, declarations, and all within `script`, `style` and `template`. Entities
-# become their characters. Tags within a line (`<b>`, `<a>`, `<span>`, ...) part nothing; all others end the line, so
-# that neither words nor sentences run from one paragraph or cell into the next.
+# The conversion removes tags with their attributes, comments, declarations, and the contents of `script`, `style` and
+# `template`. Entities become their characters. Tags within a line (`<b>`, `<a>`, `<span>`, ...) do not separate words.
+# All other tags end the line, so that neither words nor sentences extend from one paragraph or cell into the next.
 
 WITHIN_LINES: Final = frozenset(
     re.findall(
@@ -175,14 +175,14 @@ WITHIN_LINES: Final = frozenset(
 UNSEEN: Final = frozenset(("script", "style", "template"))
 MARKUP = "[<&]"
 SOFT_HYPHEN = "\u00ad"
-"""Where a long word may be broken: part of how a page is set, as `<wbr>` is."""
+"""A possible line break within a long word. It belongs to the layout of a page, like `<wbr>`."""
 
 
 def without_markup(texts: pa.Array) -> pa.Array:
-    """Return texts of HTML as plain ones; those without `<` and `&` are as they were.
+    """Return texts of HTML as plain text. Texts without `<` and `&` remain unchanged.
 
     Args:
-        texts: large_string.
+        texts: large_string, the HTML.
     """
     marked = pc.match_substring_regex(texts, MARKUP).fill_null(False)
     if not pc.any(marked).as_py():
@@ -206,7 +206,7 @@ def plain_text(text: str) -> str:
 
 @final
 class _Text(HTMLParser):
-    """Text met so far."""
+    """The text parsed so far."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -229,7 +229,7 @@ class _Text(HTMLParser):
             self.parts.append(data)
 
     def parse_marked_section(self, i: int, report: bool = True) -> int:
-        """Take `<![...` for a comment, as browsers do: the parser stops at unsupported declarations."""
+        """Treat `<![...` as a comment, as browsers do, because the parser stops at unsupported declarations."""
         return self.parse_bogus_comment(i)
 
     def _end_line(self, tag: str) -> None:
@@ -245,9 +245,9 @@ class Piece:
     """The documents of one batch.
 
     Attributes:
-        ids: int32, provisional ids of tokens, -1 after each document (items: one id per row, -1 where null).
-        ends: int64 (documents + 1), where each document's ids end; None for items, one per row.
-        interner: which list of words the ids refer to.
+        ids: int32, provisional ids of tokens, with -1 after each document (for items one id per row, with -1 for null).
+        ends: int64 (documents + 1), where each document's ids end; None for items, which have one id per row.
+        interner: The index of the list of words for these ids.
     """
 
     ids: Int32s
@@ -256,7 +256,7 @@ class Piece:
 
     @property
     def size(self) -> int:
-        """Bytes held."""
+        """The number of bytes in memory."""
         return self.ids.nbytes + (0 if self.ends is None else self.ends.nbytes)
 
 
@@ -264,7 +264,7 @@ Encoded = tuple[list[Piece], list[pa.Array]]
 
 
 def encode_by_text(stretch: Stretch, as_lists: Tokenise | None, column: str, *, sentences: bool, html: bool) -> Encoded:
-    """Cut texts into words, or into sentences and those into words; a text's sentences stay one user's."""
+    """Split texts into words, or into sentences and then words. A text's sentences remain with its user."""
     starts: list[Int64s] = []
     if as_lists is None or sentences:
         check_icu()
@@ -294,7 +294,7 @@ def encode_by_text(stretch: Stretch, as_lists: Tokenise | None, column: str, *, 
 
 
 def _encode_words(rows: TextBatches, stretch: Stretch) -> Encoded:
-    """Cut texts into words by the kernel, a thread and an interner each."""
+    """Split texts into words by the kernel. Each thread has its own interner."""
     interners = [WordInterner() for _ in range(THREADS)]
     idle: SimpleQueue[int] = SimpleQueue()
     for number in range(THREADS):
@@ -329,7 +329,7 @@ def encode_lists(rows: TextBatches, stretch: Stretch, column: str, kind: str) ->
     for codes, starts in in_order(encode, rows):
         encoded.append((codes, starts))
         held += codes.nbytes + (0 if starts is None else starts.nbytes)
-        # Twice: codes are rewritten when the dictionaries become one.
+        # Twice, because codes are rewritten when the dictionaries are unified.
         stretch.hold(2 * held)
     if not encoded:
         return [], []
@@ -355,7 +355,7 @@ def _flat(values: pa.Array, column: str, kind: str) -> tuple[pa.Array, np.ndarra
 
 
 def _dictionary(flat: pa.Array, where: str, column: str) -> pa.DictionaryArray:
-    """Return elements as codes into distinct strings."""
+    """Return elements as codes of distinct strings."""
     if pa.types.is_null(flat.type):
         flat = flat.cast(pa.large_string())
     kind = value_type(flat.type)
@@ -366,18 +366,18 @@ def _dictionary(flat: pa.Array, where: str, column: str) -> pa.DictionaryArray:
     words = flat.dictionary
     try:
         words = words.cast(pa.large_string()) if pa.types.is_integer(kind) else valid_text(words, where, column)
-    except SourceError:  # perhaps of a value that no row has
+    except SourceError:  # the invalid string may belong to no row
         flat = decoded(flat).dictionary_encode()
         words = valid_text(flat.dictionary, where, column)
     try:
         return pa.DictionaryArray.from_arrays(flat.indices.cast(pa.int32()), words)
-    except (pa.ArrowIndexError, pa.ArrowInvalid) as error:  # of a damaged file: codes beyond its dictionary
+    except (pa.ArrowIndexError, pa.ArrowInvalid) as error:  # a damaged file has codes beyond its dictionary
         quieten(error)
         raise SourceError(f'{where}: the column "{column}" is damaged; write the file again.') from None
 
 
 def _piece(chunk: pa.DictionaryArray, starts: np.ndarray | None, kind: str) -> Piece:
-    """Lay out one batch: documents with their -1, or items row by row."""
+    """Return one batch as a piece, with documents followed by -1, or with one item per row."""
     codes = int_codes(chunk)
     if kind == "items":
         return Piece(codes, None, 0)

@@ -1,12 +1,13 @@
-"""Types of columns: declared by the source or by the caller, never inferred from values.
+"""Types of columns, which are declared by the source or by the caller and never inferred from values.
 
-The schema of a table is public. A schema that follows from values would show whether one user's rows are there, and
-could change how the rows of all others are spelled or ordered. This module is the only place with the rule:
+The schema of a table is public. A schema inferred from values would reveal whether one user's rows are present, and
+could change the spelling or order of other users' rows. Only this module implements the rule:
 
 * A source with declared types (Parquet, Arrow, databases with typed columns, dtypes of pandas and polars) keeps them.
 * All other sources (CSV, JSON lines, Python objects, cursors of Python's DB-API, object columns of pandas) are read as
-  strings. `spelling_of` turns a value into a string, and its result depends only on this value.
-* `types=` declares more. A value that does not fit raises an error that names the row and never quotes the value.
+  strings. `spelling_of` converts a value to a string, and its result depends only on this value.
+* `types=` declares further types. A value that does not fit raises an error that contains the number of the row but
+  never the value.
 
 `docs/guides/types.md` describes the rule for users, and lists the source of types for every input.
 """
@@ -39,11 +40,11 @@ NAMED: Final = {
     "bytes": pa.binary(),
     "float64": pa.float64(),
 }
-"""Short names, next to the names that Arrow prints."""
+"""Short names, in addition to the names that Arrow prints."""
 UNDECLARED: Final = pa.large_string()
 AS_ROWS: Final = 'pandas writes rows by to_json(orient="records", lines=True)'
 LONGEST_EXPONENT = 400
-"""Digits: decimals beyond the range of floats keep their exponent."""
+"""Maximum exponent that is written as digits. Decimals beyond the range of floats keep their exponent."""
 
 
 @final
@@ -52,9 +53,9 @@ class Column:
     """A column to be read from a source.
 
     Attributes:
-        name: name in the source.
-        declared: type that the caller declares for its values, or for the elements of its lists; None for none.
-        lists: whether each value is a list; None if a value may be a list or a single element.
+        name: The name in the source.
+        declared: The type that the caller declares for its values, or for the elements of its lists; None by default.
+        lists: Whether each value is a list; None for a column of lists and single elements.
     """
 
     name: str
@@ -72,7 +73,7 @@ def declared_types(types: Any, names: Iterable[str]) -> dict[str, str]:
     """Return the declared types by column, as the names that Arrow prints.
 
     Raises:
-        InputError: if `types` is no dictionary from names of columns to types, or a type has no spelling.
+        InputError: If `types` is not a dictionary from names of columns to types, or a type has no spelling.
     """
     if types is None:
         return {}
@@ -103,10 +104,10 @@ def _type_named(name: str) -> pa.DataType:
 
 
 def check_declared(columns: Sequence[Column], kinds: Iterable[pa.DataType]) -> None:
-    """Check that types from a source's metadata are of the families of those that the caller declares.
+    """Check that types from a source's metadata are of the same families as the declared types.
 
     Raises:
-        ColumnError: if they differ.
+        ColumnError: If the families differ.
     """
     for column, kind in zip(columns, kinds, strict=True):
         held = value_type(kind.value_type if is_list(kind) else kind)
@@ -124,13 +125,13 @@ def array_of_objects(values: Iterable[Any], column: Column, where: str, first: i
     """Return Python values as an array of the column's undeclared type.
 
     Args:
-        values: one value for each row.
-        column: the column that they belong to.
-        where: the source, for messages.
-        first: number of rows before these.
+        values: One value for each row.
+        column: The column of the values.
+        where: The source, for messages.
+        first: The number of earlier rows.
 
     Raises:
-        SourceError: if a value does not fit; the message names the row and not the value.
+        SourceError: If a value does not fit. The message contains the number of the row but not the value.
     """
     rows = list(values)
     if column.lists is False:
@@ -146,13 +147,13 @@ def array_of_objects(values: Iterable[Any], column: Column, where: str, first: i
 def batch_of_rows(
     rows: Sequence[Mapping[Any, Any]], columns: Sequence[Column], where: str, first: int
 ) -> pa.RecordBatch:
-    """Return the columns of rows without declared types; a row without a column has a missing value.
+    """Return the columns of rows without declared types. A row without a column has a missing value.
 
     Args:
-        rows: a value for each name; `user.id` is also the value `id` of the value `user`.
-        columns: the columns to read.
-        where: the source, for messages.
-        first: number of rows before these. The columns must exist in the first rows.
+        rows: A value for each name. `user.id` is also the value `id` of the value `user`.
+        columns: The columns to read.
+        where: The source, for messages.
+        first: The number of earlier rows. The columns must exist in the first rows.
     """
     names = [each.name for each in columns]
     if first == 0:
@@ -180,15 +181,15 @@ def _value_of(row: Mapping[Any, Any], name: str, missing: Any = None) -> Any:
 def typed_lists(
     texts: pa.Array, sizes: Int64s, missing: pa.BooleanArray, column: Column, where: str, first: int
 ) -> pa.Array:
-    """Return lists of these sizes, whose elements are strings, as an array of the column's undeclared type.
+    """Return lists of these sizes, with strings as elements, as an array of the column's undeclared type.
 
     Args:
-        texts: spellings of the elements of all rows, or nulls.
-        sizes: number of elements of each row.
-        missing: which rows have no list.
-        column: the column that they belong to.
-        where: the source, for messages.
-        first: number of rows before these.
+        texts: The spellings of the elements of all rows, or nulls.
+        sizes: The number of elements in each row.
+        missing: Whether each row has no list.
+        column: The column of the lists.
+        where: The source, for messages.
+        first: The number of earlier rows.
     """
     values = typed(texts, column, where, first, np.repeat(np.arange(sizes.size), sizes))
     lists = lists_of(values, sizes).cast(column.undeclared_type)
@@ -196,17 +197,17 @@ def typed_lists(
 
 
 def typed(texts: pa.Array, column: Column, where: str, first: int, rows: Int64s | None = None) -> pa.Array:
-    """Return strings as values of the type that the caller declares, if any.
+    """Return strings as values of the type that the caller declares, if there is one.
 
     Args:
-        texts: spellings, or nulls.
-        column: the column that they belong to.
-        where: the source, for messages.
-        first: number of rows before these.
-        rows: the row of each text, counted from `first`; None for one text in each row.
+        texts: Spellings, or nulls.
+        column: The column of the values.
+        where: The source, for messages.
+        first: The number of earlier rows.
+        rows: The row of each text, counted from `first`; None for one text in each row.
 
     Raises:
-        SourceError: if a value does not fit; the message names the row and not the value.
+        SourceError: If a value does not fit. The message contains the number of the row but not the value.
     """
     kind = column.declared
     if kind is None or pa.types.is_string(kind):
@@ -220,7 +221,7 @@ def typed(texts: pa.Array, column: Column, where: str, first: int, rows: Int64s 
 
 
 def first_misfit(texts: pa.Array, convert: Callable[[pa.Array], Any]) -> int:
-    """Return the place of the first text that cannot be converted, by bisection."""
+    """Return the position of the first text that cannot be converted, found by bisection."""
     begin, end = 0, len(texts)
     while end - begin > 1:
         middle = (begin + end) // 2
@@ -233,7 +234,7 @@ def first_misfit(texts: pa.Array, convert: Callable[[pa.Array], Any]) -> int:
 
 
 def spelling_of(value: Any) -> str | None:
-    """Return the string that stands for a Python value; None for a missing value.
+    """Return the spelling of a Python value; None for a missing value.
 
     | value | spelling |
     |---|---|
@@ -247,7 +248,7 @@ def spelling_of(value: Any) -> str | None:
     | None, NaN, NaT, NA | missing |
 
     Raises:
-        TypeError: for other types.
+        TypeError: If the type has no spelling.
     """
     if value is None or isinstance(value, str):
         return None if value is None else str(value)
@@ -280,7 +281,7 @@ def spelling_of(value: Any) -> str | None:
 def _spelled_decimal(value: Decimal) -> str | None:
     if value.is_nan():
         return None
-    if not value:  # also -0.0, which is the same number
+    if not value:  # including -0.0, which is the same number
         return "0"
     if not value.is_finite() or abs(value.adjusted()) > LONGEST_EXPONENT:
         return str(value)
@@ -299,7 +300,7 @@ def _spelled(values: Sequence[Any], column: Column, where: str, first: int, rows
         return pa.array(texts, UNDECLARED) if None in texts else string_array(texts)
     except MemoryError:
         raise
-    except Exception:  # of the type of a value, such as str(10**5000)
+    except Exception:  # raised by the type of a value, such as str(10**5000)
         pass
     problems = enumerate(map(_problem_of, values))
     place, problem = next((place, problem) for place, problem in problems if problem is not None)
@@ -307,7 +308,7 @@ def _spelled(values: Sequence[Any], column: Column, where: str, first: int, rows
 
 
 def _problem_of(value: Any) -> str | None:
-    """Return why a value has no spelling, or None if it has one or is missing."""
+    """Return why a value has no spelling; None for a missing value and for a value with a spelling."""
     try:
         (spelling_of(value) or "").encode()
     except UnicodeEncodeError:
@@ -322,7 +323,7 @@ def _problem_of(value: Any) -> str | None:
 
 
 def _elements(value: Any, column: Column, where: str, row: int) -> list[Any] | None:
-    """Return the elements of a list; of a single value a list of it, if the column permits this."""
+    """Return the elements of a list, or a single value as a list if the column permits this."""
     if isinstance(value, list | tuple | set | frozenset) or getattr(value, "ndim", 0) == 1:
         return list(value.tolist() if hasattr(value, "tolist") else value)
     if column.lists is None:

@@ -1,4 +1,4 @@
-"""Users: one code per row, one key per user."""
+"""Assign a code to the user of each row, and a key to each user."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,6 +9,7 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError
 from voxpop.kernels.arrays import Int32s, Uint64s
@@ -18,29 +19,29 @@ from voxpop.reading.columns import Rows
 from voxpop.reading.keys import spelled_rows
 
 Users = tuple[Int32s, Uint64s, pa.Array]
-"""The code of each row; by code the key of each user, and the user."""
+"""The code of each row, the key of each code, and the user of each code."""
 
 
 def numbered_users(users: pa.Array) -> pa.DictionaryArray:
-    """Return users as codes into distinct users; whole numbers of 64 bits become one type."""
+    """Return users as codes into distinct users. All 64-bit integers become one type."""
     return (users.view(pa.int64()) if pa.types.is_uint64(users.type) else users).dictionary_encode()
 
 
 def encode_users(pieces: list[pa.DictionaryArray]) -> Users:
-    """Number the users, by first appearance or, where two of them share a key, by identity.
+    """Number the users by first appearance or, if two of them share a key, by identity.
 
     Args:
-        pieces: the users of the rows from `numbered`; at least one. Small tables that fit into the processor's cache,
-            merged here, are faster than one table of all rows.
+        pieces: The users of the rows from `numbered`, in at least one piece. Merging small tables that fit into the
+            processor's cache is faster than building one table of all rows.
 
     Returns:
-        codes: int32, the user of each row.
+        codes: int32, the number of the user of each row.
         keys: uint64 by user: the integer itself, or a fixed hash of the string's bytes. Two users with one key would
             share their random draws and nothing else, which the proof allows.
         users: the users themselves, in the order of their codes.
 
     Raises:
-        InputError: where there are more users than 32 bits can number.
+        InputError: If there are more users than 32 bits can number.
     """
     chunks = pa.chunked_array(pieces).unify_dictionaries().chunks
     codes, users = np.concatenate([int_codes(chunk) for chunk in chunks]), chunks[0].dictionary
@@ -51,7 +52,8 @@ def encode_users(pieces: list[pa.DictionaryArray]) -> Users:
     ordered = np.sort(keys)
     if (ordered[1:] != ordered[:-1]).all():
         return codes, keys, users
-    # Users of one key weigh in the order of their places, which must not depend on rows (docs/privacy/randomness.md).
+    # Users with the same key weigh in the order of their positions, which must not depend on rows
+    # (docs/privacy/randomness.md).
     order = np.lexsort(_digests(users).T[::-1])
     places = np.empty(order.size, np.int32)
     places[order] = np.arange(order.size)
@@ -59,10 +61,10 @@ def encode_users(pieces: list[pa.DictionaryArray]) -> Users:
 
 
 def key_of(user: Any) -> int:
-    """Return the key of a user from the id as a Python value; a tuple stands for several columns.
+    """Return the key of a user from the id as a Python value. A tuple represents several columns.
 
     Raises:
-        InputError: where no column of users can have such a value.
+        InputError: If no column of users can contain such a value.
     """
     if isinstance(user, Integral) and not isinstance(user, bool) and -(2**63) <= int(user) < 2**64:
         return int(user) % 2**64
@@ -78,19 +80,19 @@ def key_of(user: Any) -> int:
 
 
 def _one(value: Any) -> pa.Array:
-    return pa.array([str(value) if isinstance(value, UUID) else value])  # UUIDs are spelled like this
+    return pa.array([str(value) if isinstance(value, UUID) else value])  # the spelling of UUIDs in columns
 
 
 def identities(users: pa.Array, keys: Uint64s) -> Uint64s:
-    """Return two numbers by which each user is known everywhere.
+    """Return two numbers that identify each user everywhere.
 
     Args:
-        users: the distinct users.
+        users: The distinct users.
         keys: uint64 by user.
 
     Returns:
-        uint64 (users, 2), the first of them spread evenly: of an integer a permutation; of a string 128 bits of
-        BLAKE2b, which no two strings share.
+        uint64 (users, 2), with an evenly spread first column. For an integer these are a permutation of the integer;
+        for a string, 128 bits of BLAKE2b, which no two strings share.
     """
     if pa.types.is_integer(users.type):
         return np.stack([spread(keys), np.zeros_like(keys)], axis=1)
@@ -103,22 +105,58 @@ def _digests(names: pa.Array) -> Uint64s:
 
 
 def spread(keys: Uint64s) -> Uint64s:
-    """Permute 64-bit numbers so that neighbours land far apart (the last steps of SplitMix64)."""
+    """Permute 64-bit numbers so that neighbours are far apart afterwards (the last steps of SplitMix64)."""
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return keys ^ (keys >> np.uint64(31))
 
 
-# Rows cut into stretches, each small enough to be encoded in memory.
+BESIDE_BARS = r"\s*\|\s*"
+
+
+@final
+class Spellings:
+    """Count ids that differ from another id only in case or in spaces at their ends. The count is private."""
+
+    def __init__(self, most: int | None) -> None:
+        """Start without ids.
+
+        Args:
+            most: The maximum number of different ids that are counted; None for no limit.
+        """
+        self._most = most
+        self._plain: Uint64s | None = np.empty(0, np.uint64)
+
+    def add(self, users: pa.Array) -> None:
+        """Add distinct ids, which may repeat earlier ids. Whole numbers have one spelling each."""
+        if self._plain is None or pa.types.is_integer(users.type):
+            return
+        plain = pc.utf8_trim_whitespace(pc.utf8_lower(users))
+        if pc.any(pc.match_substring(plain, "|")).as_py():  # ids of several columns
+            plain = pc.replace_substring_regex(plain, BESIDE_BARS, "|")
+        # Sorting is ten times as fast as numpy's set operations, which hash.
+        found = np.sort(np.concatenate([self._plain, hash_strings(*text_buffers(plain))]))
+        self._plain = found[np.concatenate([[True], found[1:] != found[:-1]])[: found.size]]
+        if self._most is not None and self._plain.size > self._most:
+            self._plain = None
+
+    def alike(self, users: int) -> int | None:
+        """Return the number of users that differ from another user in spelling only, or None if it is unknown."""
+        if self._plain is None:
+            return None
+        return users - self._plain.size if self._plain.size else 0
+
+
+# Rows are cut into stretches that are small enough to be encoded in memory.
 
 
 @final
 class Stretch:
-    """Batches of rows until their size in memory reaches a bound.
+    """Batches of rows, up to a bound on their size in memory.
 
     Attributes:
-        users: whose the rows were that have gone by, in pieces from `numbered`.
-        finished: whether the source ended with this stretch.
+        users: The users of the rows read so far, in pieces from `numbered`.
+        finished: Whether the source ended with this stretch.
     """
 
     def __init__(self, rows: Rows, most: int | None) -> None:
@@ -143,7 +181,7 @@ class Stretch:
 
 
 def stretches(rows: Rows, most: int | None) -> Iterator[Stretch]:
-    """Yield stretches until the rows end; each must be consumed before the next is requested."""
+    """Yield stretches until the rows end. Each stretch must be consumed before the next one is requested."""
     while True:
         stretch = Stretch(rows, most)
         yield stretch

@@ -23,8 +23,9 @@ class Tokenizer:
     Attributes:
         name: "words", "whitespace", "characters", a compiled regular expression, or a callable from a list of texts to
             a list of lists of strings; see `voxpop.read`.
-        sentences: whether each text is cut into sentences first (UAX #29), so that phrases do not cross their borders.
-        html: whether texts are HTML. Tags, comments, scripts and styles are removed, and entities are decoded.
+        sentences: Whether each text is first split into sentences (UAX #29), so that phrases do not cross sentence
+            boundaries.
+        html: Whether texts are HTML. Tags, comments, scripts and styles are removed, and entities are decoded.
 
     Example:
         >>> import voxpop as vp
@@ -40,22 +41,21 @@ class Tokenizer:
 @final
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How reading and extraction run. No option changes the result, except `partitions` and `missing_users`.
+    """Options for reading and extraction. Only `partitions` and `missing_users` change the result.
 
     Attributes:
-        memory: the most memory that the process may use while it reads and extracts, such as "2GiB"; other data goes
-            to work files. By default as much as it needs, and for a Spark DataFrame half of this machine's memory.
-        work_folder: folder for work files; by default the system's folder for temporary files.
-        partitions: for a Spark DataFrame, number of partitions that users are placed into (docs/guides/spark.md).
-        progress: whether to show progress and messages on standard error; by default on a terminal.
-        exact: whether progress, messages and errors show exact row numbers and counts. By default they are rounded to
+        memory: The maximum memory that the process may use while it reads and extracts, such as "2GiB". Other data is
+            stored in work files. Unlimited by default, and half of this machine's memory for a Spark DataFrame.
+        work_folder: The folder for work files. By default the system's folder for temporary files.
+        partitions: The number of partitions that users of a Spark DataFrame are placed into (docs/guides/spark.md).
+        progress: Whether to show progress and messages on standard error. By default only on a terminal.
+        exact: Whether progress, messages and errors show exact row numbers and counts. By default they are rounded to
             two digits, because the number of rows before a row, or of a kind, is private.
-        missing_users: "error" refuses a table with a row without a user; "drop" leaves such rows out and shows their
-            number. With "drop" a user that is spelled like a missing value, such as NULL, nan or N/A, counts as
-            missing too.
+        missing_users: "error" raises an error for a row without a user. "drop" skips such rows and shows their number.
+            With "drop", a user that is spelled like a missing value, such as NULL, nan or N/A, is also missing.
 
     Raises:
-        InputError: `missing_users` is neither of the two.
+        InputError: If `missing_users` has another value.
 
     Example:
         >>> import voxpop as vp
@@ -77,23 +77,23 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Columns, and their use: the arguments of `voxpop.read` that every engine takes.
+    """The columns to read and their use, from the arguments of `voxpop.read` that every engine supports.
 
     Attributes:
-        users: columns that together identify the user of a row.
+        users: The columns that together identify the user of a row.
         kind: "text", "tokens", "items" or "sequence".
-        columns: that column; of items there may be several.
-        tokenizer: how texts are cut into tokens.
-        sentences: whether they are cut into sentences first.
-        html: whether they are HTML.
-        order: the column of times by which rows are events, or None.
-        session_gap: the longest pause within a sequence of events, or None.
-        types: types that the caller declares, by column, as Arrow prints them.
-        drops: whether rows without a user are left out.
-        typed: the sets of typed keys that rows become tokens of; None if they do not.
+        columns: The column of this kind; there may be several columns of items.
+        tokenizer: The tokenizer of texts.
+        sentences: Whether texts are split into sentences first.
+        html: Whether texts are HTML.
+        order: The column of event times; None for rows that are not events.
+        session_gap: The longest pause within a sequence of events; None for no limit.
+        types: The types that the caller declares, by column, as Arrow prints them.
+        drops: Whether rows without a user are skipped.
+        typed: The sets of typed keys that rows are converted to; None for other contents.
 
     Raises:
-        InputError: where these do not fit each other.
+        InputError: If these arguments do not fit together.
 
     Example:
         >>> wanted = Wanted.of(user="author", items=["make", "model"])
@@ -140,16 +140,16 @@ class Wanted:
         """Return the columns that a call of `voxpop.read` names.
 
         Args:
-            user: one column or several.
-            text: as in `voxpop.read`, like all that follow.
-            tokens: of these four exactly one is given.
-            items: one column or several.
-            sequence: one column.
-            types: declared types by column.
-            cut: the fields of this class that define the tokens.
+            user: One column or several.
+            text: The column of texts. Exactly one of text, tokens, items and sequence is given; see `voxpop.read`.
+            tokens: The column of lists of tokens.
+            items: One column or several.
+            sequence: One column.
+            types: The declared types by column.
+            cut: The fields of this class that define the tokens.
 
         Raises:
-            InputError: where not exactly one column of contents is named, or the arguments do not fit each other.
+            InputError: If the number of columns of contents is not one, or the arguments do not fit together.
         """
         columns = {"text": text, "tokens": tokens, "items": items, "sequence": sequence}
         given = [(kind, names) for kind, names in columns.items() if names is not None]
@@ -164,12 +164,12 @@ class Wanted:
 
     @property
     def names(self) -> list[str]:
-        """All columns that are read: users, contents, and times where there are some."""
+        """The names of all columns to read (users, contents, and times if there are any)."""
         return [*self.users, *self.columns, *([] if self.order is None else [self.order])]
 
     @property
     def selection(self) -> list[Column]:
-        """The columns that are read, with the types that the caller declares."""
+        """The columns to read, with the types that the caller declares."""
         lists = {"text": False, "items": None if len(self.columns) == 1 else False}.get(self.kind, self.order is None)
         lists = False if self.typed else lists
         kinds = {name: type_named(kind) for name, kind in self.types.items()}
@@ -177,19 +177,19 @@ class Wanted:
 
     @property
     def aliases(self) -> list[str]:
-        """The same by names that every system can hold, including Spark, which does not support unusual names."""
+        """Replacements for `names` that every system supports. Spark, for example, does not support unusual names."""
         owners = [f"user{number}" for number in range(len(self.users))]
         contents = [f"content{number}" for number in range(len(self.columns))]
         return [*owners, *contents, "time"][: len(self.names)]
 
     @property
     def repeated(self) -> str | None:
-        """The one column of items, if it is one, of which a file may hold each value once."""
+        """The column of items if there is only one. A file may store each of its values once, in a dictionary."""
         return self.columns[0] if self.kind == "items" and len(self.columns) == 1 else None
 
     @property
     def token_source(self) -> str:
-        """How tokens are made, as in `Corpus`."""
+        """The description of the tokenizer, as in `Corpus`."""
         if self.typed:
             return f"{self.typed.token_source}{tokeniser_name(self.tokenizer)}"
         return tokeniser_name(self.tokenizer) if self.kind == "text" else self.kind
@@ -200,12 +200,12 @@ class Request:
     """The request to a source.
 
     Attributes:
-        columns: columns to read.
-        rows: approximate maximum number of rows in a batch.
-        small: whether batches must have few bytes, and the reader must hold little of the source.
-        dictionary: a column to keep dictionary-encoded if the file has it so.
-        csv: how CSV files are written.
-        progress: whether messages are shown; see `ReadOptions`.
+        columns: The columns to read.
+        rows: The approximate maximum number of rows in a batch.
+        small: Whether batches must have few bytes, and the reader must keep little of the source in memory.
+        dictionary: A column that remains dictionary-encoded if the file stores it so.
+        csv: The dialect of CSV files.
+        progress: Whether messages are shown; see `ReadOptions`.
     """
 
     columns: list[Column]
@@ -217,15 +217,15 @@ class Request:
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns."""
+        """The names of the columns."""
         return [each.name for each in self.columns]
 
 
 def _column_names(what: str, given: Any) -> list[str]:
-    """Return the columns that an argument names: one, or a list of several.
+    """Return the columns that an argument names, which may be one or a list of several.
 
     Raises:
-        InputError: for anything but distinct names.
+        InputError: If the argument does not consist of distinct names.
     """
     some = given if isinstance(given, list | tuple) else [given]
     names = [str(name) for name in some if isinstance(name, str | int)]  # pandas numbers columns without names

@@ -14,7 +14,7 @@ from voxpop.kernels.words import ADDRESS, BUILT, DONE, IGNORED, MISSING_PAGE, SL
 from voxpop.reading.arrow import array_of, check_width, int64_array, numbers_of, string_array, text_buffers
 from voxpop.reading.segmenting import APOSTROPHES, IN_ADDRESS, is_ignored, kind_of_character, words
 
-# The class of each Unicode code point in the word tokenizer, built a page of 256 at a time when first met.
+# The class of each Unicode code point in the word tokenizer, computed in pages of 256 when first needed.
 
 PAGE = 256
 HANGUL_VOWELS_AND_TAILS = range(0x1160, 0x1200)
@@ -24,9 +24,9 @@ SURROGATES = range(0xD800, 0xE000)
 
 @cache
 def shared_table() -> Uint32s:
-    """Return the table of all code points, of which at first only the ASCII page is filled in.
+    """Return the table of all code points, which initially contains only the ASCII page.
 
-    Threads share it: filling a page twice writes the same numbers.
+    Threads may share the table, because filling a page twice writes the same numbers.
     """
     table = np.zeros(0x110000, np.uint32)
     fill_page(table, 0)
@@ -40,11 +40,12 @@ def fill_page(table: Uint32s, code: int) -> None:
 
 
 def _describe(code: int) -> int:
-    """Return the lower case of a code point (of apostrophes '), and its class.
+    """Return the lower case of a code point (' for apostrophes), and its class.
 
-    Texts with a slow code point are cut by `voxpop.reading.segmenting`: a code point that may combine with its
-    neighbours under NFC, whose lower case is several code points or depends on its neighbours, that belongs to words
-    only between certain others, or that needs a dictionary.
+    Texts with a slow code point are split by `voxpop.reading.segmenting`. A code point is slow if it may combine with
+    its
+    neighbours under NFC, if its lower case is several code points or depends on its neighbours, if it belongs to words
+    only between certain other characters, or if it needs a dictionary.
     """
     if code in SURROGATES:
         return code | BUILT
@@ -60,7 +61,7 @@ def _describe(code: int) -> int:
 
 
 LETTERS_OF_WORDS = "ahk"
-"""Letters and numbers, of no script that needs a dictionary; see `kind_of`."""
+"""Letters and numbers of scripts that need no dictionary; see `kind_of`."""
 
 
 def _is_slow(code: int, character: str, kind: str, lower: str) -> bool:
@@ -82,16 +83,16 @@ HEADS = (
     np.frombuffer(b"www.", np.uint8),
 )
 _LETTERS = np.array([ord(chr(code).lower()) * (code < 128 and chr(code).isalnum()) for code in range(256)], np.uint8)
-"""The lower case of each byte that is an ASCII letter or digit, and 0 for the others."""
+"""The lower case of each byte that is an ASCII letter or digit, and 0 for other bytes."""
 UNCHANGED = np.array([byte * (byte != ord(" ")) for byte in range(256)], np.uint8)
-"""Each byte, and 0 for the space: words that are cut already."""
+"""Each byte, and 0 for the space, for texts that are already split into words."""
 SLOW_DOCUMENT = -2
 Documents = tuple[Int32s, Int64s]
 
 
 @dataclass(slots=True)
 class WordInterner:
-    """Words met so far; ids count up from 0 in order of first appearance."""
+    """The words found so far. Ids are numbered from 0 in order of first appearance."""
 
     slots: Uint64s = field(default_factory=lambda: np.zeros(1 << 16, np.uint64))
     word_start: Int64s = field(default_factory=lambda: np.zeros((1 << 14) + 1, np.int64))
@@ -100,7 +101,7 @@ class WordInterner:
     table: Uint32s = field(default_factory=shared_table)
 
     def cut(self, texts: pa.Array) -> Documents:
-        """Return the word ids of each text followed by -1, and where each text's ids end (one more, from 0)."""
+        """Return the word ids of each text followed by -1, and where each text's ids end (one entry more, from 0)."""
         data, starts = text_buffers(texts)
         ids, ends = self._run(data, starts, _LETTERS)
         slow, self.counts[1] = int(self.counts[1]), 0
@@ -108,21 +109,21 @@ class WordInterner:
 
     @property
     def size(self) -> int:
-        """Bytes held."""
+        """The number of bytes in memory."""
         return self.slots.nbytes + self.word_start.nbytes + self.arena.nbytes
 
     def vocabulary(self) -> pa.Array:
         """Return the words by id."""
         words = int(self.counts[0])
-        # Eight bytes for each number of the arena: at least the size of the words without their filling.
+        # Eight bytes for each number of the arena, which is at least the size of the words without padding.
         data = np.empty(8 * int(self.word_start[words]), np.uint8)
         starts = np.zeros(words + 1, np.int64)
         unpack(self.arena, self.word_start, words, data, starts)
         return pa.LargeStringArray.from_buffers(words, pa.py_buffer(starts), pa.py_buffer(data[: starts[-1]]))
 
     def _run(self, data: Bytes, starts: Int64s, letters: Bytes) -> Documents:
-        """Run the kernel, growing arrays and filling in pages where it stops for them."""
-        # A text of n bytes has at most n / 2 + 1 words, and one -1 behind them.
+        """Run the kernel. When it stops, grow arrays or fill in pages, and continue."""
+        # A text of n bytes has at most n / 2 + 1 words, followed by one -1.
         ids = np.empty(int(starts[-1] - starts[0]) // 2 + 2 * starts.size, np.int32)
         ends = np.zeros(starts.size, np.int64)
         reason, document = -1, 0
@@ -148,23 +149,23 @@ class WordInterner:
         return ids[: ends[-1]], ends
 
     def _grow(self, size: int) -> None:
-        """Make room for a document of `size` bytes, at least doubling arrays that are too small."""
+        """Make room for a document of `size` bytes, and at least double arrays that are too small."""
         words = int(self.counts[0])
         wanted = words + size // 2 + 2
         used = int(self.word_start[words])
         if used + size + 16 > self.arena.size:
             self.arena = _widened(self.arena, 2 * (used + size + 16))
         if 4 * wanted > self.slots.size or wanted >= self.word_start.size - 1:
-            # A power of two of at least twice the words: at most half full.
+            # A power of two that is at least twice the number of words, so that slots are at most half full.
             places = 1 << (2 * wanted).bit_length()
             self.word_start = _widened(self.word_start, places + 1)
             self.slots = np.zeros(2 * places, np.uint64)
             refill(self.arena, self.word_start, words, self.slots)
 
     def _mend(self, texts: pa.Array, ids: Int32s, ends: Int64s) -> Documents:
-        """Cut the slow texts one by one, and put their words in their places."""
+        """Split the slow texts one by one, and insert their words."""
         sizes = np.diff(ends)
-        # A slow text left only -2.
+        # A slow text has only -2.
         slow = np.flatnonzero((sizes == 1) & (ids[ends[:-1]] == SLOW_DOCUMENT))
         spaced = [" ".join(words(text)) for text in texts.take(int64_array(slow)).to_pylist()]
         mended_ids, mended_ends = self._run(*text_buffers(string_array(spaced)), UNCHANGED)
@@ -172,7 +173,7 @@ class WordInterner:
         new_ends = np.concatenate([[0], np.cumsum(sizes)])
         from_slow = np.zeros(sizes.size, np.bool_)
         from_slow[slow] = True
-        # By id of the result: whether it comes from a text that was cut again.
+        # By id of the result, whether the id belongs to a text that was split again.
         is_mended = np.repeat(from_slow, sizes)
         result = np.empty(new_ends[-1], np.int32)
         result[is_mended] = mended_ids
@@ -193,22 +194,23 @@ Merged = tuple[pa.LargeStringArray, list[Int32s]]
 
 
 def merge_words(words: list[pa.Array], used: list[Bools]) -> Merged:
-    """Return the distinct words in use, sorted by their bytes, and the place of each word of each list.
+    """Return the distinct words in use, sorted by their bytes, and the position of each word of each list.
 
     Args:
-        words: lists of strings, distinct within each.
-        used: which of them count.
+        words: Lists of strings, each without duplicates.
+        used: Whether each word is in use.
 
     Returns:
-        large_string, sorted; and int32 arrays, -1 for unused words.
+        large_string, sorted; and int32 arrays, with -1 for unused words.
 
     Raises:
-        InputError: where there are more words than 32 bits can number.
+        InputError: If there are more words than 32-bit numbers can count.
     """
     every = pa.chunked_array([each.cast(pa.large_string()) for each in words], pa.large_string())
     found = pc.unique(every.filter(array_of(np.concatenate([np.empty(0, np.bool_), *used]))))
     check_width(len(found), "distinct words or items")
     vocabulary = found.take(pc.array_sort_indices(found))
-    # All lists at once: each look-up would make a table of the vocabulary, and there may be hundreds of lists.
+    # Look up all lists at once, because each lookup builds a table of the vocabulary and there may be hundreds of
+    # lists.
     names = numbers_of(pc.index_in(every, value_set=vocabulary).combine_chunks(), missing=-1)
     return vocabulary, np.split(names, np.cumsum([len(each) for each in words])[:-1]) if words else []

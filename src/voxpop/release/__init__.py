@@ -1,1 +1,1 @@
-"""Results: releases, counts, rankings; saving, loading, completion and reports. Nothing here reads private data."""
+"""Releases, counts and rankings, with saving, loading, completion and reports. This package reads no private data."""

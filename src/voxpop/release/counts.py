@@ -1,4 +1,4 @@
-"""Counts and rankings of the grams of a release: noisy, and therefore public."""
+"""Counts and rankings of the grams of a release, which are noisy and therefore public."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from voxpop.release.saving import (
     identity,
     record_of,
 )
-from voxpop.release.table import read_parquet, write_parquet
+from voxpop.release.table import read_parquet, with_result, write_parquet
 
 if TYPE_CHECKING:
     from voxpop.release.report.page import Grid
@@ -43,7 +43,7 @@ class Addition(Result):
     """A result about the grams of a release, with a separate budget.
 
     Attributes:
-        grams: the release.
+        grams: The release.
     """
 
     grams: Release
@@ -64,8 +64,8 @@ def page_of_all(files: Mapping[str, bytes], folder: str | PathLike[str]) -> byte
     """Return the report of a release and of the counts and rankings in its folder.
 
     Args:
-        files: the contents of the files of the folder, by name.
-        folder: its name, for messages.
+        files: The contents of the files of the folder, by name.
+        folder: The name of the folder, for messages.
     """
     record, tables = RELEASE.checked(files, folder)
     release = RELEASE.restored(record, tables, folder)
@@ -86,14 +86,14 @@ def _page_of(release: Release, additions: Sequence[Addition], checksums: Mapping
 def _save(
     kind: ResultKind, addition: Addition, numbers: pa.Table, folder: str | PathLike[str], overwrite: bool
 ) -> None:
-    """Write numbers and their record into the folder of the release, all files of the folder in one step.
+    """Write numbers and their record to the folder of the release, and replace all of its files in one step.
 
     Raises:
-        ReleaseError: If the folder holds another release or such files, or cannot be written.
+        ReleaseError: If the folder contains another release or such files, or cannot be written.
     """
     target = kind.check_target(folder, overwrite=overwrite)
     stored = RELEASE.load(folder)
-    # Equal tables are not enough: two releases may name the same grams of different users.
+    # Equal tables are not sufficient, because two releases may contain the same grams of different users.
     if stored.id != addition.grams.id or stored != addition.grams:
         raise ReleaseError(f"{folder} holds another release. Save {kind.what} beside the release they are of.")
     files = {each.name: read_whole(each) for each in sorted(folder_to_read(target).iterdir())}
@@ -110,18 +110,18 @@ def _save(
 @final
 @dataclass(frozen=True, repr=False, eq=False)
 class Counts(Addition):
-    """Noisy counts of the users who hold each released gram, the largest count first.
+    """Noisy number of users of each released gram, in descending order.
 
-    A count can be negative where few users hold a gram; a cut at 0 would bias sums. A user who holds more grams than
-    the plan's limit counts for less than one.
+    A count can be negative if a gram has few users, because replacing negative counts by 0 would bias sums. A user with
+    more grams than the limit of the plan counts for less than one.
 
     Attributes:
-        grams: the release whose grams were counted.
-        users: int64, one noisy number of users for each gram, in the order of the release.
-        error: standard deviation of the noise on each number.
-        plan: the numbers that ran.
-        guarantee: the guarantee of only the counts.
-        metadata: the operator's statements about the counts.
+        grams: The release with the counted grams.
+        users: The noisy number of users of each gram, as int64 in the order of the release.
+        error: The standard deviation of the noise on each number.
+        plan: The public numbers of the plan.
+        guarantee: The guarantee of only the counts.
+        metadata: The operator's statements about the counts.
     """
 
     _saved_as = COUNTS
@@ -138,21 +138,19 @@ class Counts(Addition):
             raise InternalError("a tally needs one number for each gram")
 
     def to_arrow(self) -> pa.Table:
-        """Return the table of the release with a column `users` (int64), the largest count first.
+        """Return the table of the release with a column `users` (int64), in descending order of counts.
 
-        A key column of the release that is called `users` is left out; `gram` contains its values.
+        If the release has a key column with the name `users`, this column is called `noisy_users`.
         """
-        table = self.grams.to_arrow()
-        table = table.select([name for name in table.column_names if name != "users"])
-        return table.append_column("users", int64_array(self.users)).take(int64_array(self._order))
+        return with_result(self.grams.to_arrow(), "users", self.users).take(int64_array(self._order))
 
     def top(self, k: int) -> list[tuple[Any, int]]:
         """Return the k items or grams with the largest counts. This costs no budget, because the counts are public.
 
-        `release.top` spends a separate budget and ranks with less noise where k is small.
+        In contrast, `release.top` spends a separate budget and ranks with less noise if k is small.
 
         Args:
-            k: the number of items or grams.
+            k: The number of items or grams.
 
         Raises:
             InputError: If k is below 1.
@@ -161,14 +159,14 @@ class Counts(Addition):
         return list(islice(self, k))
 
     def complete(self, prompt: str | Sequence[str], first: int = 10) -> list["Completion"]:
-        """Return the continuations of a prompt as `Release.complete` does, those of most users first.
+        """Return the continuations of a prompt as `Release.complete` does, but in descending order of counts.
 
-        The longest context still comes first. Within it, the noisy counts decide, so the order has the guarantee
-        `total`.
+        Continuations of the longest context are still first. Within a context, the noisy counts determine the order, so
+        the order has the guarantee `total`.
 
         Args:
-            prompt: a text or a list of tokens.
-            first: the maximum number of continuations.
+            prompt: A text or a list of tokens.
+            first: The maximum number of continuations.
 
         Raises:
             InputError: If the prompt is neither a text nor a list of strings, or `first` is below 1.
@@ -186,7 +184,7 @@ class Counts(Addition):
         return dict(zip(self.grams.each_gram(), self.users.tolist(), strict=True))
 
     def each_gram(self) -> Iterator[tuple[tuple[str, ...], int]]:
-        """Yield each gram as a tuple of tokens with its noisy number of users, the largest first."""
+        """Yield each gram as a tuple of tokens with its noisy number of users, in descending order of counts."""
         grams = list(self.grams.each_gram())
         return ((grams[place], int(self.users[place])) for place in self._order)
 
@@ -204,12 +202,12 @@ class Counts(Addition):
         return len(self.grams)
 
     def __iter__(self) -> Iterator[tuple[Any, int]]:
-        """Yield each item or gram with its noisy number of users, the largest first, ties in the release's order."""
+        """Yield each item or gram with its noisy number of users, in descending order, with ties as in the release."""
         grams = self.grams.to_list()
         return ((grams[place], int(self.users[place])) for place in self._order)
 
     def __getitem__(self, gram: Any) -> int:
-        """Return the noisy number of users who hold an item or gram, given as in `item in release`.
+        """Return the noisy number of users of an item or gram, given as in `item in release`.
 
         Raises:
             KeyError: If it was not released.
@@ -217,7 +215,7 @@ class Counts(Addition):
         keys = self.grams.keys
         if keys is not None and keys.columns:
             item = keys.item(gram)
-            if item is None:  # the columns cannot have this value
+            if item is None:  # the columns cannot contain this value
                 raise KeyError(gram)
             return self.of_gram((item,))
         return self.of_gram((gram,) if isinstance(gram, str) else tuple(gram))
@@ -252,14 +250,14 @@ class Counts(Addition):
 @final
 @dataclass(frozen=True, repr=False, eq=False)
 class Top(Addition):
-    """The grams of a release that most users hold, in noisy order and without counts.
+    """The grams of a release with the largest numbers of users, in noisy order and without counts.
 
     Attributes:
-        grams: the release that was ranked.
-        places: int64, rows of the release, the gram of most users first.
-        plan: the numbers that ran.
-        guarantee: the guarantee of only the ranking.
-        metadata: the operator's statements about the ranking.
+        grams: The ranked release.
+        places: The rows of the release in descending order of users, as int64.
+        plan: The public numbers of the plan.
+        guarantee: The guarantee of only the ranking.
+        metadata: The operator's statements about the ranking.
     """
 
     _saved_as = RANKINGS
@@ -271,13 +269,12 @@ class Top(Addition):
     metadata: Metadata = NO_METADATA
 
     def to_arrow(self) -> pa.Table:
-        """Return the ranked rows of the release in order, with a column `place` (int64) from 1 on.
+        """Return the ranked rows of the release in order, with a column `place` (int64) that starts at 1.
 
-        A key column of the release that is called `place` is left out; `gram` contains its values.
+        If the release has a key column with the name `place`, this column is called `noisy_place`.
         """
         table = self.grams.to_arrow().take(int64_array(self.places))
-        names = [name for name in table.column_names if name != "place"]
-        return table.select(names).append_column("place", int64_array(np.arange(1, self.places.size + 1)))
+        return with_result(table, "place", np.arange(1, self.places.size + 1, dtype=np.int64))
 
     def each_gram(self) -> Iterator[tuple[str, ...]]:
         """Yield each ranked gram as a tuple of tokens, in order."""
@@ -298,7 +295,7 @@ class Top(Addition):
         return int(self.places.size)
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the items or grams, the one of most users first."""
+        """Yield the items or grams in descending order of users."""
         grams = self.grams.to_list()
         return (grams[place] for place in self.places)
 

@@ -1,4 +1,4 @@
-"""The answer to "why is this item missing?", and the parts of it that follow from the plan."""
+"""Explanations of missing items, and the parts of them that follow from the plan."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -20,17 +20,17 @@ _EXPLAINED_PROBABILITIES = (0.5, 0.95)
 @final
 @dataclass(frozen=True, repr=False)
 class Explanation(Printed):
-    """Why an item is in a release, or may be missing: public, except for `private`.
+    """The reasons why an item is in a release, or may be missing. All fields except `private` are public.
 
     Attributes:
-        item: The item as it was given.
+        item: The item as passed by the caller.
         tokens: The tokens that the release would contain.
         released: Whether it was released.
         reasons: Sentences that follow from the release and its plan.
         needed: The numbers of users that the item needs, one row for each number of items per user, with the keys
             `per_user` (None if the number does not matter), `users_50` and `users_95`.
-        similar: Released items that differ in case, accents, spaces or punctuation only.
-        private: A sentence about the data, which must not be published; "" unless a corpus was given.
+        similar: Released items that differ only in case, accents, spaces or punctuation.
+        private: A sentence about the data, which must not be published, or "" without a corpus.
     """
 
     item: str
@@ -42,7 +42,7 @@ class Explanation(Printed):
     private: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields, ready for JSON; `private` only if a corpus was given."""
+        """Return the fields as a dictionary for JSON, with `private` only if a corpus was given."""
         found = {
             "item": self.item,
             "tokens": list(self.tokens),
@@ -71,7 +71,7 @@ def _number(value: int | None) -> str:
 
 
 def key_text(keys: Keys, item: Any) -> str | None:
-    """Return the item of a value of the key columns, or of the texts that a command line gives for them."""
+    """Return the item for a value of the key columns, or for the texts of this value on a command line."""
     found = keys.item(item)
     parts = item if isinstance(item, list | tuple) else (item,)
     if found is not None or len(parts) != len(keys.columns) or not all(isinstance(part, str) for part in parts):
@@ -82,13 +82,13 @@ def key_text(keys: Keys, item: Any) -> str | None:
             for part, each in zip(parts, keys.columns, strict=True)
         ]
         spelled: str | None = keys.spell(arrays)[0].as_py()
-    except ValueError:  # those of pyarrow are of this kind
+    except ValueError:  # errors of pyarrow are of this class
         return None
     return spelled
 
 
 def once_released(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
-    """Return what a reader must know about a released gram."""
+    """Return notes about a released gram for its readers."""
     if len(gram) < 2 or numbers.get("max_spurious_share") is None:
         return []
     share = f"At most a share of about {numbers['max_spurious_share']:g}"
@@ -96,7 +96,7 @@ def once_released(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
 
 
 def reasons_of_plan(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
-    """Return what the public numbers of the plan explain."""
+    """Return the reasons that follow from the public numbers of the plan."""
     found, mechanism = [], numbers.get("mechanism")
     longest = numbers.get("max_length")
     if mechanism == "n-grams" and longest is not None and len(gram) > longest:
@@ -123,7 +123,7 @@ def reasons_of_plan(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
 
 
 def users_needed_of(plan: DiscoveryPlan[Any, Any, Any], length: int) -> tuple[dict[str, int | None], ...]:
-    """Return the users that a gram of a length needs, by the number of items of each user."""
+    """Return the numbers of users that a gram of a length needs, by the number of items per user."""
     if length > (plan.longest or 1):
         return ()
     size, rows = (length if plan.longest else None), []

@@ -1,4 +1,4 @@
-"""Questions about releases: why is an item missing, which setting is better (public), is it any good (PRIVATE)."""
+"""Explanations of missing items and comparisons of settings (public), and evaluations of results (PRIVATE)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
 
 MOST_SIMILAR = 5
-"""Similar released items in an explanation."""
+"""The maximum number of similar released items in an explanation."""
 LEVELS = (10, 20, 50, 100, 200, 500, 1000)
-"""Numbers of users for which an evaluation has a row by default."""
+"""The numbers of users that have a row in an evaluation by default."""
 
 
 def explain(release: Release, item: Any, corpus: "Corpus | None" = None, *, exact: bool = False) -> Explanation:
-    """Return why an item was released or may be missing; see `Release.explain`."""
+    """Return the reasons why an item was released or may be missing, as in `Release.explain`."""
     tokens, read = _read(release, item)
     gram = tuple(tokens)
     released = gram in release._members
@@ -67,7 +67,7 @@ def _shown(item: Any) -> str:
 
 
 def _read(release: Release, item: Any) -> tuple[Sequence[str], list[str]]:
-    """Return the tokens of an item as the release would contain them, and how they were made."""
+    """Return the tokens of an item as the release would contain them, and notes on the tokenization."""
     keys, reading = release.keys, release.token_source
     if keys is not None and keys.columns:
         spelled = key_text(keys, item)
@@ -91,7 +91,7 @@ def _read(release: Release, item: Any) -> tuple[Sequence[str], list[str]]:
 
 
 def _of_parts(release: Release, gram: Gram) -> list[str]:
-    """Return what the released parts of a gram explain."""
+    """Return the reasons that follow from the released parts of a gram."""
     if len(gram) < 2:
         return []
     if release.keys is not None:
@@ -114,7 +114,7 @@ def _of_parts(release: Release, gram: Gram) -> list[str]:
 
 
 def _plan_of(release: Release) -> Any:
-    """Return a plan that computes users needed, or None if this version cannot make it."""
+    """Return a plan that computes users needed, or None if this version cannot create it."""
     if isinstance(release.plan, DiscoveryPlan):
         return release.plan
     numbers = release.plan.to_dict()
@@ -122,7 +122,7 @@ def _plan_of(release: Release) -> Any:
         return None
     try:
         plan = plan_again(numbers, release)
-    except Exception:  # the numbers of a folder may be anything
+    except Exception:  # the numbers in a folder are untrusted
         return None
     return plan if isinstance(plan, DiscoveryPlan) else None
 
@@ -135,7 +135,7 @@ def _similar(release: Release, gram: Gram) -> tuple[Gram, ...]:
 
 
 def _private(release: Release, gram: Gram, corpus: "Corpus", *, exact: bool) -> str:
-    """Return the number of users who have a gram: private."""
+    """Return the number of users of a gram, which is private."""
     engine = check_engine(corpus)
     check_same_reading(release, engine)
     users = users_of(engine.gathered(), gram) if gram else 0
@@ -143,7 +143,7 @@ def _private(release: Release, gram: Gram, corpus: "Corpus", *, exact: bool) -> 
 
 
 def check_same_reading(release: Release, engine: Engine) -> None:
-    """Refuse a corpus whose tokens were made in another way than those of a release.
+    """Raise an error if the tokens of a corpus and those of a release were created differently.
 
     Raises:
         InputError: The tokenizer or the columns differ.
@@ -156,18 +156,18 @@ def check_same_reading(release: Release, engine: Engine) -> None:
 
 
 def compare(compared: Any, budgets: Budget | Sequence[Budget] | None = None) -> "pl.DataFrame":
-    """Compare settings by the users that an item needs, or releases by the items that they share. Reads no data.
+    """Compare settings by the users that an item needs, or releases by their common items. Reads no data.
 
     Args:
-        compared: Mechanisms, plans or releases: a list of one of them, or a dictionary with names for the rows.
+        compared: A list of mechanisms, plans or releases, or a dictionary with names for the rows.
         budgets: One budget or several, for mechanisms. Each mechanism is planned for each budget.
 
     Returns:
         For mechanisms and plans, one row for each length of phrases and number of items per user, with the columns
-        `name`, `guarantee`, `length`, `per_user` (null if the number does not matter), `users_50` and `users_95`: the
-        users who must have an item for a probability of release of 50 % and 95 %. For releases, one row for each pair,
-        with the numbers of items in the `first`, in the `second` and in `both`, and the `share` of all items that are
-        in both.
+        `name`, `guarantee`, `length`, `per_user` (null if the number does not matter), `users_50` and `users_95`, which
+        are the numbers of users that an item needs to be released with a probability of 50 % and 95 %. For releases,
+        one row for each pair, with the numbers of items in the `first`, in the `second` and in `both`, and the `share`
+        of all items that are in both.
 
     Raises:
         InputError: If the list mixes kinds, is empty, or budgets are missing.
@@ -243,19 +243,20 @@ def _shared(one: tuple[str, Release], other: tuple[str, Release]) -> dict[str, A
 @final
 @dataclass(frozen=True, repr=False)
 class Evaluation(Printed):
-    """How good a result is, measured on its own data: PRIVATE.
+    """The quality of a result, measured on its own data. The evaluation is PRIVATE.
 
     Attributes:
-        facts: Each exact figure by its name.
-        rows: One dictionary for each length and number of users, with the keys `length`, `users` (at least so many),
-            `items` (that so many users have), `released` (of them) and `share`.
+        facts: The exact figures by name.
+        rows: One dictionary for each length and number of users, with the keys `length`, `users` (minimum number of
+            users), `items` (number of items with so many users), `released` (number of these items that were released)
+            and `share`.
     """
 
     facts: dict[str, float]
     rows: tuple[dict[str, float], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return facts and rows, ready for JSON, with their mark."""
+        """Return facts and rows as a dictionary for JSON, marked as private."""
         return {"private": PRIVATE, "facts": dict(self.facts), "rows": [dict(row) for row in self.rows]}
 
     def to_polars(self) -> "pl.DataFrame":
@@ -277,21 +278,21 @@ class Evaluation(Printed):
 
 
 def evaluate(result: Any, corpus: "Corpus", *, users: Sequence[int] = LEVELS) -> Evaluation:
-    """Measure how good a result is on the data that it was made from: PRIVATE, exact and without noise.
+    """Measure the quality of a result on its own data. The figures are PRIVATE, exact and without noise.
 
-    Do not publish the figures, and do not repeat a release until they please: each release spends its budget.
+    Do not publish the figures, and do not repeat a release until they are good, because each release spends its budget.
 
     Args:
         result: A release, its counts or its ranking, or a model of sequences.
         corpus: The data, read as for the release.
-        users: Numbers of users: for each, the evaluation has the share of items with at least so many users that were
-            released.
+        users: The minimum numbers of users. For each of them, the evaluation contains the released share of the items
+            with at least this number of users.
 
     Returns:
-        For a release, the share of frequent items that were released, the released items that no user has, and the
-        share of all occurrences of items or phrases that it covers. For counts, the errors of the numbers of users. For
-        a ranking, the share of the true first places. For a model, how much drawn sequences resemble those of users:
-        distances and errors, which are 0 at best, and the share of the most frequent runs that they have.
+        For a release, the released share of frequent items, the number of released items without users, and the share
+        of all occurrences of items or phrases that it covers. For counts, the errors of the numbers of users. For a
+        ranking, the share of the true first places. For a model, the similarity of drawn sequences to those of users,
+        by distances and errors, which are 0 at best, and by the share of the most frequent runs that they contain.
 
     Raises:
         InputError: If the result has no evaluation, or the corpus was read in another way.
@@ -326,11 +327,11 @@ EVALUATIONS = {
     "Top": "voxpop.release.questions:evaluate_top",
     "SequenceModel": "voxpop.mechanisms.sequences.evaluate:evaluate_model",
 }
-"""The function of each class of results: of the result, the corpus and numbers of users."""
+"""The evaluation function of each class of results, with the result, the corpus and numbers of users as arguments."""
 
 
 def evaluate_release(release: Release, corpus: "Corpus", users: Sequence[int]) -> Evaluation:
-    """Return the evaluation of a release; see `evaluate`."""
+    """Return the evaluation of a release, as in `evaluate`."""
     levels = sorted(set(users))
     for level in levels:
         check_whole("users", level, 2**62, "a number of users", least=2)
@@ -348,7 +349,7 @@ def evaluate_release(release: Release, corpus: "Corpus", users: Sequence[int]) -
 
 
 def evaluate_counts(tally: Counts, corpus: "Corpus", _: Sequence[int]) -> Evaluation:
-    """Return the errors of counts; see `evaluate`."""
+    """Return the errors of counts, as in `evaluate`."""
     errors = np.abs(tally.users - _true_users(tally.grams, corpus))
     if not errors.size:
         return Evaluation({"counts": 0})
@@ -364,22 +365,22 @@ def evaluate_counts(tally: Counts, corpus: "Corpus", _: Sequence[int]) -> Evalua
 
 
 def evaluate_top(ranking: Top, corpus: "Corpus", _: Sequence[int]) -> Evaluation:
-    """Return the share of the true first places that a ranking has; see `evaluate`."""
+    """Return the share of the true first places in a ranking, as in `evaluate`."""
     true, number = _true_users(ranking.grams, corpus), len(ranking)
     if not number:
         return Evaluation({"places": 0})
-    least = np.sort(true)[::-1][number - 1]  # ties with the last place count as right
+    least = np.sort(true)[::-1][number - 1]  # ties with the last place count as correct
     share = float((true[ranking.places] >= least).mean())
     return Evaluation({"places": number, "share of the true first places": share})
 
 
 def _true_users(release: Release, corpus: "Corpus") -> Int64s:
-    """Return the number of users of each gram of a release, in its order: exact, so private."""
+    """Return the exact and therefore private number of users of each gram, in the order of the release."""
     return np.concatenate([each.listed for each in _counted(release, corpus)])
 
 
 def _counted(release: Release, corpus: "Corpus") -> Iterator[ExactCount]:
-    """Count the grams of a corpus up to the greatest length of a release, and those of the release."""
+    """Count the grams of a corpus up to the maximum length of a release, and the grams of the release."""
     engine = check_engine(corpus)
     check_same_reading(release, engine)
     held, listed = engine.gathered(), {}

@@ -1,4 +1,4 @@
-"""`Release`: a released set of grams, with its plan and its guarantee."""
+"""`Release`, a released set of grams with its plan and its guarantee."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,10 +22,11 @@ from voxpop.release.saving import RELEASE, TABLE_FILE, record_of
 from voxpop.release.table import (
     check_canonical,
     from_parquet,
+    names_of_persons,
+    plain_table,
     public_words,
     table_of_items,
     to_parquet,
-    with_keys,
     without_words,
 )
 
@@ -57,8 +58,8 @@ class Release(Result):
         plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
         guarantee: the privacy guarantee, or the statement that the release is not private.
         token_source: the source of the tokens: the tokenizer of texts, or "items", "tokens", "sequence"; "" if unknown.
-        keys: the columns of the items, none for words; None for a release of grams. Their types are those of the table,
-            or strings if nothing was released.
+        keys: the columns of the items, empty for words; None for a release of grams. Columns have the types of the
+            table, or are strings if nothing was released.
         metadata: the operator's statements about the release, for the report. Comparisons ignore it.
         id: 128 random bits that identify the release, so that counts and rankings are saved only with their own
             release. Empty for a release with a seed and for one saved by an earlier version. Comparisons ignore it.
@@ -86,13 +87,13 @@ class Release(Result):
     id: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a table in any form but the canonical one, and name a new release."""
+        """Raise an error if the table is not in canonical form, and give a new release its id."""
         check_canonical(self.grams)
         if self.id is None:
             # A release with a seed is the same release each time.
             object.__setattr__(self, "id", uuid4().hex if self.guarantee.private else "")
         if self.keys is not None and not len(self):
-            # Where values decide a type, one row may have decided it: so types are published only with items.
+            # If values decide a type, one row may have decided it, so types are published only with items.
             object.__setattr__(self, "keys", self.keys.without_types())
 
     @staticmethod
@@ -105,45 +106,46 @@ class Release(Result):
             items: pyarrow array of strings, distinct and sorted by their UTF-8 bytes.
             plan: the plan that ran.
             guarantee: its privacy guarantee.
-            token_source: how tokens were made, where that is known.
-            keys: the columns that the items came from; none for words.
+            token_source: the source of the tokens, if known.
+            keys: the columns of the items; empty for words.
 
         Returns:
             The release.
 
         Raises:
-            InternalError: if the items are not distinct and sorted.
+            InternalError: If the items are not distinct and sorted.
         """
         return Release(table_of_items(items), plan, guarantee, token_source, Keys() if keys is None else keys)
 
     def to_arrow(self) -> pa.Table:
-        """Return a pyarrow table with the columns `gram` (list of string) and `length` (int32).
+        """Return a pyarrow table with the released items, in canonical order.
 
-        Keys of a table follow under the names and types that their columns had; a key column that is called `gram` or
-        `length` takes that place.
+        Returns:
+            For keys of a table, their columns with the original names and types. For words and other items without
+            columns, the column `word` (string). For grams, `gram` (list of string) and `length` (int32).
         """
-        return with_keys(self.grams, self.keys)
+        return plain_table(self.grams, self.keys)
 
     def each_gram(self) -> Iterator[tuple[str, ...]]:
-        """Yield each gram as a tuple of tokens in canonical order; an item is a tuple of one."""
+        """Yield each gram as a tuple of tokens in canonical order. An item is a tuple of one token."""
         for batch in self.grams.to_batches(max_chunksize=_GRAMS_AT_ONCE):
-            # One list of all tokens: a list for each gram takes eight times as long.
+            # One list of all tokens, because a list for each gram takes eight times as long.
             tokens, first = batch.column("gram").flatten().to_pylist(), 0
             for end in np.cumsum(numbers_of(batch.column("length"))).tolist():
                 yield tuple(tokens[first:end])
                 first = end
 
     def complete(self, prompt: str | Sequence[str], first: int = 10) -> list["Completion"]:
-        """Return the continuations of a prompt: tokens that follow its longest released context, then shorter ones.
+        """Return the tokens that follow a prompt's longest released context, then those of shorter contexts.
 
         The context is the longest end of the prompt that a released gram extends, down to the last token. Within one
-        context, tokens that continue more released grams come first; ties follow the order of the shorter context, then
-        the order of bytes. Completions depend only on the set, not on frequencies.
+        context, tokens are in descending order of the released grams that they continue; ties follow the order of the
+        shorter context, then the order of bytes. Completions depend only on the set, not on frequencies.
 
         Args:
             prompt: a text, tokenized like the texts of the release (if the tokenizer is known), or a list of tokens.
                 The last word of a text may be unfinished. It is completed if it was not released, if no released gram
-                has it after the word before it, or if nothing follows it. An empty prompt returns first tokens.
+                contains it after the preceding word, or if no token follows it. An empty prompt returns first tokens.
             first: the maximum number of continuations.
 
         Returns:
@@ -167,22 +169,22 @@ class Release(Result):
         return self._completer.complete(prompt, first)
 
     def explain(self, item: Any, corpus: "Corpus | None" = None, *, exact: bool = False) -> "Explanation":
-        """Explain why an item was released, or may be missing.
+        """Explain why an item was released, or why it may be missing.
 
-        The answer follows from the release and its plan alone, so it is public. With a corpus, `private` also contains
-        the number of users who have the item. This number is PRIVATE, and `print` marks it.
+        The answer depends only on the release and its plan, so it is public. With a corpus, `private` also contains the
+        number of users who have the item. This number is PRIVATE, and `print` marks it.
 
         Args:
             item: A text, tokenized like the texts of the release; a list of tokens; or a value of the key columns.
             corpus: The data of the release, for its owner.
-            exact: Whether the private number is exact; by default it is rounded, and numbers below 100 are not shown.
+            exact: Whether the private number is exact. By default it is rounded, and numbers below 100 are hidden.
 
         Returns:
-            How the item was read, whether it was released, the reasons that follow from the settings, the number of
+            The tokens of the item, whether it was released, the reasons that follow from the settings, the number of
             users that it needs, and similar released items.
 
         Raises:
-            InputError: If the item has another type, or the corpus was read in another way than that of the release.
+            InputError: If the item has another type, or the corpus was not read like the corpus of the release.
 
         Example:
             >>> import polars as pl
@@ -197,22 +199,35 @@ class Release(Result):
         explanation: Explanation = load_object("voxpop.release.questions:explain")(self, item, corpus, exact=exact)
         return explanation
 
-    def without(self, words: "Iterable[str] | str | PathLike[str]" = (), *, mentions: bool = False) -> "Release":
+    def without(
+        self,
+        words: "Iterable[str] | str | PathLike[str]" = (),
+        *,
+        names: str | Iterable[str] = (),
+        keep: "Iterable[str] | str | PathLike[str]" = (),
+        mentions: bool = False,
+    ) -> "Release":
         """Return a release without the grams that contain one of some public words, such as names of persons.
 
-        This is post-processing, so the guarantee is unchanged and nothing is spent. The words must be public: a public
-        list of names, for example. A list that depends on the data, such as the users of the table, would reveal which
-        of them were released.
+        This is post-processing, so the guarantee is unchanged and nothing is spent. The words must be public, for
+        example a public list of names. A list that depends on the data, such as the users of the table, would reveal
+        which of its words were released.
 
         Args:
             words: The words, or the path of a UTF-8 file with one word per line. Case does not matter.
-            mentions: Whether grams with a token that contains "@" are removed too: names of accounts and addresses.
+            names: Locales, such as "en_US" or ["nl_NL", "fr_FR"]. The given names and family names that Faker lists for
+                them are removed too (`pip install voxpop[names]`). Many of them are also ordinary words, such as "may"
+                and "long".
+            keep: Words that remain although a list contains them, given as `words`.
+            mentions: Whether grams with a token that contains "@", such as account names and addresses, are removed
+                too.
 
         Returns:
             A new release with the same plan and metadata. Counts and rankings of this release do not belong to it.
 
         Raises:
-            InputError: If the words are not strings.
+            InputError: If the words are not strings, a locale has no names, or `mentions` is given although the
+                tokenizer "words" removed every "@".
             SourceError: If the file cannot be read.
 
         Example:
@@ -224,7 +239,8 @@ class Release(Result):
             >>> words.without(["Ann"], mentions=True).to_list()
             ['tea']
         """
-        grams = without_words(self.grams, self.keys, self.token_source, public_words(words), mentions=mentions)
+        blocked = [*public_words(words), *names_of_persons(names)]
+        grams = without_words(self.grams, self.keys, self.token_source, blocked, public_words(keep), mentions=mentions)
         return replace(self, grams=grams, id=None)
 
     def count(
@@ -236,25 +252,25 @@ class Release(Result):
         ledger: "Account | None" = None,
         seed: int | None = None,
     ) -> "Counts":
-        """Count the users who hold each released gram, with noise and a separate budget.
+        """Count the users of each released gram, with noise and a separate budget.
 
-        The counts concern the same users as the release, so their budget is added to that of the release;
-        `tally.total` states the sum.
+        The counts concern the same users as the release, so their budget is added to that of the release. `tally.total`
+        is the sum.
 
         Args:
             data: the data set, read as for the release.
             budget: the budget of the counts.
-            counted_in_full: the number of released words up to which a user counts in full; it halves from length to
-                length. The noise grows with the square root of the sum over lengths. A user who holds more, n grams,
-                counts as sqrt(counted_in_full / n) for each. By default it is chosen privately, for the least mean
+            counted_in_full: the number of released words up to which a user counts in full. It halves from length to
+                length. The noise grows with the square root of the sum over lengths. A user who has more, n grams,
+                counts as sqrt(counted_in_full / n) for each. By default it is chosen privately, to minimize the mean
                 error (docs/privacy/counts.md).
             ledger: the account to charge; see `voxpop.Ledger`.
-            seed: makes the counts reproducible and NOT private, and marks them so. Leave it out for real data.
+            seed: makes the counts reproducible and NOT private, and marks them accordingly. Omit it for real data.
 
         Returns:
-            The grams with noisy numbers of users, and the standard error of the numbers.
+            The grams with noisy numbers of users and their standard error.
         """
-        # The registry imports the mechanism, because this package must not.
+        # The registry imports the mechanism, because this package must not import it.
         tally: Counts = (
             configuration("counts")(counted_in_full).plan(budget, self).release(data, ledger=ledger, seed=seed)
         )
@@ -263,17 +279,17 @@ class Release(Result):
     def top(
         self, data: "Corpus", budget: Budget, *, k: int = 10, ledger: "Account | None" = None, seed: int | None = None
     ) -> "Top":
-        """Rank the k released grams that most users hold, with noise and a separate budget.
+        """Rank the k most frequent released grams, with noise and a separate budget.
 
-        The ranking concerns the same users as the release, so its budget is added to that of the release;
-        `ranking.total` states the sum. If counts were released anyway, `tally.top(k)` costs nothing.
+        The ranking concerns the same users as the release, so its budget is added to that of the release.
+        `ranking.total` is the sum. If counts were released anyway, `tally.top(k)` costs nothing.
 
         Args:
             data: the data set, read as for the release.
             budget: the budget of the ranking.
             k: the number of grams, at most a million. The noise grows with the square root of k.
             ledger: the account to charge; see `voxpop.Ledger`.
-            seed: makes the ranking reproducible and NOT private, and marks it so. Leave it out for real data.
+            seed: makes the ranking reproducible and NOT private, and marks it accordingly. Omit it for real data.
 
         Returns:
             The grams in noisy order, without counts.
@@ -359,13 +375,13 @@ def report_of(
     ranked: bool = False,
     total: "Total | None" = None,
 ) -> bytes:
-    """Return the page of a release; equal releases give equal bytes.
+    """Return the page of a release. Equal releases give equal bytes.
 
     Args:
         release: the release.
-        checksums: of the other files in the folder.
-        grids: tables that precede those of the plan.
-        counts: a noisy count of each gram, at least 0, where some are released.
+        checksums: the checksums of the other files in the folder.
+        grids: tables that precede the tables of the plan.
+        counts: a noisy count of each gram, at least 0, if counts are released.
         ranked: whether one of the tables is a ranking.
         total: the total of several results.
     """

@@ -1,4 +1,4 @@
-"""`Result`: the base of everything that a mechanism releases, with the verbs that all results share, and `load`."""
+"""`Result`, the base class of all that a mechanism releases, with the methods that all results share, and `load`."""
 
 import datetime
 from abc import ABC, abstractmethod
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 LONGEST_LINE = 500
-REPORT_HEIGHT = 720
-"""Height in pixels of a report that a notebook shows."""
+REPORT_HEIGHT, TABLE_HEIGHT = 720, 440
+"""Heights in pixels of a report in a notebook, and of the charts of a result that has only a table."""
 
 
 class Plan(Protocol):
-    """The plan of a result: its public numbers, and its text."""
+    """The plan of a result, which has public numbers and a text."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public numbers, ready for JSON."""
@@ -52,8 +52,8 @@ class Metadata:
         purpose: the purpose of the result.
         operator: the person or team who made the result.
         date: the day of the release, such as 2026-11-22.
-        ledger: the entry of the ledger that was charged, or None; the ledger fills it in.
-        job: the digest of the job file that made the result; `voxpop run` fills it in.
+        ledger: the entry of the charged ledger, or None. The ledger sets it.
+        job: the digest of the job file that made the result. `voxpop run` sets it.
 
     Raises:
         InputError: If a text is not one line of at most 500 characters, or the date is not a day.
@@ -79,14 +79,14 @@ class Metadata:
                 raise InputError(f"`date` must be a day such as 2026-11-22, got {self.date!r}.") from None
 
     def stated(self, given: Mapping[str, str | None]) -> "Metadata":
-        """Return a copy with the given fields; None keeps a field. The date defaults to today."""
+        """Return a copy with the given fields. None keeps a field, and the date defaults to today."""
         known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         about = replace(self, **known)
         return replace(about, date=datetime.date.today().isoformat()) if known and not about.date else about
 
     @staticmethod
     def texts() -> list[str]:
-        """Return the names of the fields that are texts: all but the entry of the ledger."""
+        """Return the names of the text fields, which are all fields except the entry of the ledger."""
         return [each.name for each in fields(Metadata) if each.name != "ledger"]
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,13 +107,15 @@ NO_METADATA = Metadata()
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report of a result, or its charts: one HTML page that loads nothing from the network, shown in notebooks.
+    """The report or the charts of a result, as one HTML page for browsers and notebooks. It uses no network.
 
     Attributes:
         html: the page.
+        height: the height of its frame in notebooks, in pixels. Readers can drag the frame to another height.
     """
 
     html: str
+    height: int = REPORT_HEIGHT
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write the page to a file.
@@ -136,18 +138,18 @@ class Report:
         """Return a frame with the page, isolated from the notebook."""
         return (
             f'<iframe title="Release report" srcdoc="{escape(self.html)}" sandbox="allow-scripts allow-downloads" '
-            f'style="width:100%;height:{REPORT_HEIGHT}px;border:0"></iframe>'
+            f'style="width:100%;height:{self.height}px;border:0;resize:vertical"></iframe>'
         )
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The folder of a result when it was loaded.
+    """The state of the folder of a result when it was loaded.
 
     Attributes:
         digest: the digest of the list of checksums, which `voxpop verify` prints; "" if the folder has no list.
-        stated: the guarantee of each result in the folder, and the entry that admitted it.
+        stated: the guarantee of each result in the folder, and the ledger entry that admitted it.
     """
 
     digest: str
@@ -155,10 +157,10 @@ class Saved:
 
 
 class Result(Sized, Iterable[Any], ABC):
-    """The base of `Release`, `Counts`, `Top`, `SequenceModel` and `Profile`. All of a result is public.
+    """The base class of `Release`, `Counts`, `Top`, `SequenceModel` and `Profile`. A result is entirely public.
 
-    A subclass defines `to_arrow`, the number of its rows, iteration over them, `_write` and `_page`; everything else
-    follows from them.
+    A subclass defines `to_arrow`, the number of its rows, iteration over them, `_write` and `_page`. All other methods
+    use these.
 
     Attributes:
         plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
@@ -172,13 +174,13 @@ class Result(Sized, Iterable[Any], ABC):
     _saved_as: ClassVar[ResultKind | None] = None
     """The kind of a result that is saved in the folder of a release."""
     _saved: Saved | None = None
-    """The folder that the result was loaded from; a changed copy has none."""
+    """The folder that the result was loaded from; None for a changed copy."""
 
     @property
     def total(self) -> Total:
-        """The total of this result, the release that it is about, and all that was in the folder it was loaded from.
+        """The total of this result, of the release that it describes, and of all results in its loaded folder.
 
-        All of them concern the same users.
+        All of these concern the same users.
         """
         return total_of(self._together if self._saved is None else self._saved.stated)
 
@@ -207,48 +209,49 @@ class Result(Sized, Iterable[Any], ABC):
         """Write the folder of the result."""
 
     def save(self, folder: str | PathLike[str], *, overwrite: bool = False) -> None:
-        """Save to a folder, completely or not at all; `voxpop.load` reads it.
+        """Save to a folder, completely or not at all. `voxpop.load` reads the folder.
 
         A release writes `release.parquet` (the grams), `release.json` (plan and guarantee) and `report.html`. A model
-        writes its grams, its alphabet, a record and a report. A tally and a ranking are saved into the folder of their
+        writes its grams, its alphabet, a record and a report. Counts and a ranking are saved in the folder of their
         release, as `counts.parquet` and `counts.json`, or `top.parquet` and `top.json`. The bytes of the files depend
         only on the result and its `about`.
 
         Args:
-            folder: a new or empty folder, one that holds this very result, or for a tally or ranking the folder of
-                the release.
+            folder: a new or empty folder, a folder that contains this same result, or for counts and a ranking the
+                folder of the release.
             overwrite: whether to replace another result in the folder, in one step. A release also replaces the counts
                 and the ranking in its folder.
 
         Raises:
-            ReleaseError: If the folder holds anything else or cannot be written.
+            ReleaseError: If the folder contains anything else or cannot be written.
         """
         self._write(folder, overwrite=overwrite)
 
     def report(self) -> Report:
-        """Return the report: one HTML page with the guarantee, the numbers that ran and the released rows."""
+        """Return the report, one HTML page with the guarantee, the numbers that ran and the released rows."""
         return Report(self._page({}).decode())
 
     def charts(self) -> Report:
-        """Return the charts of the report and the tables beside them: users needed, lengths, sessions and budget.
+        """Return the charts and tables of the report about users needed, lengths, sessions and budget.
 
         A notebook shows them inline.
         """
-        return Report(self.report().html.replace("<body", "<body data-charts", 1))
+        page = self.report().html.replace("<body", "<body data-charts", 1)
+        return Report(page, REPORT_HEIGHT if 'class="chart"' in page else TABLE_HEIGHT)
 
     def to_list(self) -> list[Any]:
         """Return the rows as Python values, in the order of iteration."""
         return list(self)
 
     def to_polars(self) -> "pl.DataFrame":
-        """Return the table of `to_arrow` as a polars table; times in zones that polars does not have are in UTC."""
+        """Return the table of `to_arrow` as a polars table. Times in zones that polars does not support are in UTC."""
         import polars as pl
 
         require_polars()
         table = self.to_arrow()
         try:
             return cast(pl.DataFrame, pl.from_arrow(table))
-        except pl.exceptions.ComputeError:  # such as +05:30, a distance from UTC without a name
+        except pl.exceptions.ComputeError:  # a zone such as +05:30, an offset from UTC without a name
             zoned = [pa.types.is_timestamp(each.type) and each.type.tz is not None for each in table.schema]
             fields = [
                 each.with_type(pa.timestamp(each.type.unit, "UTC")) if zone else each
@@ -285,7 +288,7 @@ class Result(Sized, Iterable[Any], ABC):
         operator: str | None = None,
         date: str | None = None,
     ) -> Self:
-        """Return a copy with statements about the result for the report; fields that are left out keep their value.
+        """Return a copy with statements about the result for the report. Omitted fields keep their value.
 
         Args:
             title: title of the report.
@@ -301,7 +304,7 @@ class Result(Sized, Iterable[Any], ABC):
         return replace(self, metadata=self.metadata.stated(given))  # type: ignore[type-var]
 
     def with_ledger_entry(self, entry: Admission) -> Self:
-        """Return a copy that names the entry of the ledger that was charged for it."""
+        """Return a copy that names the ledger entry that was charged for it."""
         return replace(self, metadata=replace(self.metadata, ledger=entry))  # type: ignore[type-var]
 
     def with_job(self, digest: str) -> Self:
@@ -317,12 +320,13 @@ def load(folder: str | PathLike[str]) -> Result: ...
 @overload
 def load(folder: str | PathLike[str], kind: type[Loaded]) -> Loaded: ...
 def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
-    """Load a saved result: a release, a model of sequences, a profile, or the counts or the ranking of a release.
+    """Load a saved release, model of sequences or profile, or the counts or the ranking of a release.
 
     Args:
         folder: the folder that `save` wrote.
-        kind: the class of the result: `vp.Counts` or `vp.Top` for the counts or the ranking of a release. By default
-            the result in the folder; `vp.Release`, `vp.SequenceModel` and `vp.Profile` require one of them.
+        kind: the class of the result, `vp.Counts` or `vp.Top` for the counts or the ranking of a release. By default
+            any main result in the folder is loaded; `vp.Release`, `vp.SequenceModel` and `vp.Profile` require this
+            class.
 
     Returns:
         The result. Its plan contains the numbers that ran and cannot run again.
@@ -370,11 +374,11 @@ def charged_of(record: Mapping[str, Any]) -> Charged:
 class StoredPlan(Printed):
     """The public numbers of the plan of a saved result. A stored plan cannot run.
 
-    Every number is an attribute too: `release.plan.sigma`.
+    Every number is also an attribute, such as `release.plan.sigma`.
 
     Attributes:
         numbers: the dictionary that the plan's `to_dict` returned when the result was saved.
-        certificate: everything on which the guarantee rests; None where the result was made by hand.
+        certificate: all facts that the guarantee depends on; None if the result was made by hand.
         transcript: every pass that ran.
 
     Example:
@@ -402,18 +406,18 @@ class StoredPlan(Printed):
         return deepcopy(self.numbers[name])
 
     def __str__(self) -> str:
-        """Return the text of the plan, or one line for each number if the mechanism is unknown."""
+        """Return the text of the plan, or one line per number if the mechanism is unknown."""
         numbers = _on_lines_of_its_own(self.numbers)
         found = registry.mechanism_called(str(numbers.get("mechanism")))
         if found is not None:
-            # Numbers of another version, or forged ones.
+            # The numbers are from another version, or forged.
             with suppress(KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError):
                 return str(registry.load_object(found.describe)(numbers))
         return "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in numbers.items())
 
 
 def _on_lines_of_its_own(value: Any) -> Any:
-    """Return the values of a plan, whose strings cannot add lines to its text."""
+    """Return the values of a plan with strings that cannot add lines to its text."""
     if isinstance(value, Mapping):
         return {on_one_line(str(name)): _on_lines_of_its_own(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -430,7 +434,7 @@ def _proved(record: Mapping[str, Any]) -> tuple[Certificate | None, list[dict[st
 
 
 def restored(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plan, the guarantee and the statements of a saved record, by the names of a result's fields."""
+    """Return the plan, the guarantee and the metadata of a saved record, by the names of the fields of a result."""
     return {
         "plan": StoredPlan(dict(record["plan"]), *_proved(record)),
         "guarantee": Guarantee.from_dict(dict(record["guarantee"])),

@@ -1,4 +1,4 @@
-"""Save results: tables, records and reports in a folder, completely or not at all, and read them back."""
+"""Save tables, records and reports of results in a folder, completely or not at all, and read them again."""
 
 import json
 import os
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 REPORT: Final = "report.html"
 SUMS: Final = "SHA256SUMS"
-"""Checksums of all other files, as `sha256sum --check` reads them. A signature on this file covers the report too."""
+"""The file with the checksums of all other files, in the format of `sha256sum --check`. A signature of this file covers
+the report too."""
 METADATA_KEY: Final = "metadata"
 TRIES: Final = 8
 DAMAGED_FOLDER: Final = "The folder is damaged: copy it again from where it came, or make the release again."
@@ -32,14 +33,14 @@ class ResultKind:
     """A kind of saved result and its files.
 
     Attributes:
-        what: its name.
-        record: file of the plan, the guarantee and the checksums, as JSON.
-        tables: the other files that are read.
-        made_by: the calls that write such a folder.
-        loader: the function from its record and tables, and the release it is about, to the result; as `module:name`.
-        others: further files that may be in its folder.
-        base: the kind of the release whose folder it is saved in, if it has no folder of its own.
-        version: version of the format.
+        what: The name of the kind.
+        record: The JSON file with the plan, the guarantee and the checksums.
+        tables: The other files that are read.
+        made_by: The calls that write such a folder.
+        loader: The function, as `module:name`, that returns the result from its record, its tables and its release.
+        others: Further files that may be in the folder.
+        base: The kind of the release, if the result is saved in the folder of its release.
+        version: The version of the format.
     """
 
     what: str
@@ -53,15 +54,15 @@ class ResultKind:
 
     @property
     def format(self) -> str:
-        """The kind that the record states."""
+        """The kind in the record."""
         return f"voxpop {self.what}"
 
     def is_in(self, folder: str | PathLike[str]) -> bool:
-        """Return whether a folder has such a result."""
+        """Return whether a folder contains such a result."""
         return (folder_to_read(Path(folder)) / self.record).is_file()
 
     def load(self, folder: str | PathLike[str]) -> Any:
-        """Return the result in a folder; see `voxpop.load`."""
+        """Return the result in a folder, as `voxpop.load` does."""
         base = None
         if self.base is not None:
             record, tables = self.base.read(folder)
@@ -75,13 +76,13 @@ class ResultKind:
         folder: str | PathLike[str],
         base: tuple[Mapping[str, Any], Any] | None = None,
     ) -> Any:
-        """Return the result of a record and its tables, which are in a folder.
+        """Return the result from the record and the tables of a folder.
 
         Args:
-            record: the record, as `read` returns it.
-            tables: the tables, as `read` returns them.
-            folder: the name of the folder, for messages.
-            base: the record of the release that counts or a ranking are about, and the release.
+            record: The record that `read` returned.
+            tables: The tables that `read` returned.
+            folder: The name of the folder, for messages.
+            base: The record and the release that counts or a ranking belong to, if the result is one of these.
 
         Raises:
             ReleaseError: If the contents were changed together with their checksums.
@@ -94,22 +95,23 @@ class ResultKind:
             return load_object(self.loader)(record, tables, base[1])
         except MemoryError:
             raise
-        except Exception as error:  # the contents may be anything: every failure to understand them is one
+        except Exception as error:  # the contents are untrusted, so any kind of error may occur
             raise ReleaseError(
                 f"the {self.what} in {folder} was changed after it was saved. {DAMAGED_FOLDER}"
             ) from error
 
     def check_target(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
-        """Return the absolute path of a folder that such a result can be saved to.
+        """Return the absolute path of a folder, after checking that such a result can be saved there.
 
-        Call it before anything is spent: a release that cannot be saved has used up its budget all the same.
+        Call this method before any budget is spent, because a release that cannot be saved has spent its budget too.
 
         Args:
-            folder: it may be new or empty; for counts and rankings, it is the folder of the release.
-            overwrite: whether it may also hold such a result, which is then replaced.
+            folder: A new or empty folder, or the folder of the release for counts and rankings.
+            overwrite: Whether to replace such a result in the folder.
 
         Raises:
-            ReleaseError: If it is a file, holds such a result or anything else, or cannot be written.
+            ReleaseError: If the path is a file, or the folder contains such a result or other files or cannot be
+                written.
         """
         target, holder = Path(folder).resolve(), self.base or self
         if target.exists() and not target.is_dir():
@@ -143,17 +145,17 @@ class ResultKind:
         *,
         overwrite: bool = False,
     ) -> None:
-        """Write the folder of a result in one step; if it holds this very result, counts and rankings stay.
+        """Write the folder of a result in one step. If it contains the same result, its counts and rankings remain.
 
         Args:
-            content: of the record, without the checksums.
-            tables: contents of the other files, by name.
-            page: returns the report, from the checksums of the files.
-            folder: as in `check_target`.
-            overwrite: as in `check_target`.
+            content: The content of the record, without the checksums.
+            tables: The contents of the other files, by name.
+            page: A function that returns the report from the checksums of the files.
+            folder: The folder, as in `check_target`.
+            overwrite: Whether to replace a result, as in `check_target`.
 
         Raises:
-            ReleaseError: As in `check_target`.
+            ReleaseError: If `check_target` rejects the folder.
         """
         record = self.record_of(content, tables)
         self.check_target(folder, overwrite=overwrite or self._holds(folder, record))  # before the report is made
@@ -165,12 +167,12 @@ class ResultKind:
         """Write the files of a result, which may include counts and rankings, in one step.
 
         Args:
-            files: contents by name.
-            folder: as in `check_target`. Counts and rankings in it stay if it holds this very result.
-            overwrite: as in `check_target`.
+            files: The contents of the files, by name.
+            folder: The folder, as in `check_target`. Its counts and rankings remain if it contains the same result.
+            overwrite: Whether to replace a result, as in `check_target`.
 
         Raises:
-            ReleaseError: As in `check_target`, or if the folder cannot be written.
+            ReleaseError: If `check_target` rejects the folder, or the folder cannot be written.
         """
         again = self._holds(folder, files[self.record])
         target = self.check_target(folder, overwrite=overwrite or again)
@@ -198,7 +200,7 @@ class ResultKind:
             ) from error
 
     def record_of(self, content: Mapping[str, Any], tables: Mapping[str, bytes]) -> bytes:
-        """Return the bytes of a record, which are equal for equal results."""
+        """Return the bytes of a record. Equal results have equal bytes."""
         from importlib import metadata
 
         heading = {"format": self.format, "format_version": self.version, "voxpop_version": metadata.version("voxpop")}
@@ -206,10 +208,10 @@ class ResultKind:
         return (json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
     def read(self, folder: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return the record of a result and its tables by file name, also while another process replaces the folder.
+        """Return the record of a result and its tables by file name, even while another process replaces the folder.
 
         Raises:
-            ReleaseError: If the folder has no such result, is damaged, or is of another version.
+            ReleaseError: If the folder contains no such result, is damaged, or has another version.
         """
         for _ in range(TRIES):
             source = folder_to_read(Path(folder))
@@ -241,7 +243,7 @@ class ResultKind:
         """Return the record and the tables of a result from the contents of its files.
 
         Raises:
-            ReleaseError: If the files are damaged, or of another version or kind.
+            ReleaseError: If the files are damaged, or have another version or kind.
         """
         where, record = Path(folder, self.record), files[self.record]
         tables = {name: files[name] for name in self.tables}
@@ -338,12 +340,12 @@ FOLDERS = (RELEASE, MODEL, PROFILE)
 
 
 def kind_in(folder: str | PathLike[str]) -> ResultKind | None:
-    """Return the kind of result in a folder that it was saved to, or None."""
+    """Return the kind of the saved result in a folder, or None if there is no result."""
     return next((kind for kind in FOLDERS if kind.is_in(folder)), None)
 
 
 def record_of(result: "Result") -> dict[str, Any]:
-    """Return the fields of a result's record."""
+    """Return the fields of the record of a result."""
     said = result.metadata.to_dict()
     return {
         **({METADATA_KEY: said} if said else {}),
@@ -355,7 +357,7 @@ def record_of(result: "Result") -> dict[str, Any]:
 
 
 def _proved(plan: Any) -> dict[str, Any]:
-    """Return the certificate of a plan and the transcript of its release; a list of words made by hand has none."""
+    """Return the certificate of a plan and the transcript of its release. A manual list of words has no certificate."""
     certificate = getattr(plan, "certificate", None)
     if certificate is None:
         return {}
@@ -369,7 +371,7 @@ def identity(record: Mapping[str, Any]) -> str:
 
 
 def checksum(content: bytes) -> str:
-    """Return the checksum of a file as records state it."""
+    """Return the checksum of a file in the format of records."""
     return f"sha256:{sha256(content).hexdigest()}"
 
 
@@ -386,7 +388,8 @@ def _check_writable(parent: Path, folder: str | PathLike[str]) -> None:
         raise ReleaseError(f"{folder} cannot be made: {nearest} is a file. Give another folder.")
     made = None
     with suppress(OSError):
-        # Permissions do not cover disks and mounts. After a crash, the next save of that name removes the folder.
+        # Create a folder, because permissions do not cover disks and mounts. After a crash, the next save with this
+        # name removes it.
         if os.access(nearest, os.W_OK | os.X_OK):
             made = tempfile.mkdtemp(prefix=fresh_prefix(Path(folder).name), dir=nearest)
     if made is None:

@@ -1,12 +1,15 @@
 """The table of a release, its Parquet file, and the completions that follow from it.
 
-Grams are in canonical order: by length, then by the bytes of their tokens.
+Grams are in canonical order, which is by length and then by the bytes of their tokens.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import groupby
+from pkgutil import iter_modules
 from typing import Any, final
 
 import numpy as np
@@ -16,18 +19,20 @@ import pyarrow.parquet as pq
 
 from voxpop.errors import InputError, InternalError
 from voxpop.files.folder import entries_of
-from voxpop.kernels.arrays import Int32s
+from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.privacy.budget import check_whole
 from voxpop.reading.arrow import array_of, joined, lists_of, string_array
 from voxpop.reading.keys import Keys, split_texts
 from voxpop.reading.one_text import TOKENIZER_NAMES, Cutter, cut_prompt
 from voxpop.reading.segmenting import folded
 
+WORD_COLUMN = "word"
+"""The column of items that have no key columns."""
 SCHEMA = pa.schema([pa.field("gram", pa.list_(pa.string())), pa.field("length", pa.int32())])
 
 
 def table_of_items(items: Any) -> pa.Table:
-    """Return the table of single items, which must come sorted by their bytes and distinct."""
+    """Return the table of single items, which must be distinct and sorted by their bytes."""
     tokens = joined(items).cast(pa.string())
     sizes = np.ones(len(tokens), np.int32)
     return _table(tokens, sizes)
@@ -38,7 +43,7 @@ def table_of_tokens(words: Any, lengths: Sequence[Int32s]) -> pa.Table:
 
     Args:
         words: pyarrow array of strings, sorted by their bytes and distinct.
-        lengths: int32 (grams, length) for each length, indices into `words`, distinct rows in rising order.
+        lengths: int32 (grams, length) for each length, indices into `words`, distinct rows in increasing order.
     """
     sizes = np.concatenate([np.empty(0, np.int32), *(np.full(len(each), each.shape[1], np.int32) for each in lengths)])
     flat = np.concatenate([np.empty(0, np.int32), *(each.ravel() for each in lengths)])
@@ -58,7 +63,7 @@ def _table(tokens: pa.Array, sizes: Int32s) -> pa.Table:
 
 
 def check_canonical(table: pa.Table) -> None:
-    """Refuse a table whose form could depend on more than the set it holds."""
+    """Raise an error if the form of a table could depend on more than its set of grams."""
     if not table.schema.equals(SCHEMA, check_metadata=True):
         raise InternalError(f"The table of a release must have the schema {SCHEMA}".replace("\n", ", "))
     grams, lengths = joined(table["gram"]), joined(table["length"])
@@ -70,15 +75,18 @@ def check_canonical(table: pa.Table) -> None:
         raise InternalError("The grams of a release must be distinct and in canonical order")
 
 
-def with_keys(table: pa.Table, keys: Keys | None) -> pa.Table:
-    """Return the table of a release with the columns that its items came from."""
-    if keys is None or not keys.columns:
+def plain_table(table: pa.Table, keys: Keys | None) -> pa.Table:
+    """Return the public columns, which are the key columns, `word` for words, or `gram` and `length` for grams."""
+    if keys is None:
         return table
-    columns = keys.table(joined(table["gram"]).flatten())
-    ours = table.select([name for name in table.column_names if name not in columns.column_names])
-    for name in columns.column_names:
-        ours = ours.append_column(columns.schema.field(name), columns[name])
-    return ours
+    items = joined(table["gram"]).flatten()
+    return keys.table(items) if keys.columns else pa.table({WORD_COLUMN: items})
+
+
+def with_result(table: pa.Table, name: str, numbers: Int64s) -> pa.Table:
+    """Return a table with a column of results. The column gets another name if a key column has the same name."""
+    free = f"noisy_{name}" if name in table.column_names else name
+    return table.append_column(free, array_of(numbers.astype(np.int64)))
 
 
 def key_texts(items: Any, columns: int) -> Iterator[tuple[str, ...]]:
@@ -90,23 +98,26 @@ def key_texts(items: Any, columns: int) -> Iterator[tuple[str, ...]]:
 def to_parquet(table: pa.Table, keys: Keys | None = None) -> bytes:
     """Return the bytes of a Parquet file that depend only on the table's contents."""
     canonical = pa.Table.from_arrays([joined(column) for column in table.columns], schema=SCHEMA)
-    return write_parquet(with_keys(canonical, keys))
+    return write_parquet(plain_table(canonical, keys))
 
 
 def from_parquet(content: bytes, keys: Keys | None = None) -> pa.Table:
-    """Return the table that `to_parquet` wrote, of items from their own columns.
+    """Return the table that `to_parquet` wrote. Items are read from their key columns.
 
     Raises:
-        ValueError: where it is not one; pyarrow's own errors are of this kind, too.
+        ValueError: If the content is not such a table. pyarrow's own errors have this type, too.
     """
     whole = read_parquet(content).replace_schema_metadata(None)
-    if keys is not None and keys.columns:
-        table = table_of_items(keys.spell([joined(whole[name]) for name in keys.names]))
-        if not with_keys(table, keys).equals(whole.cast(with_keys(table, keys).schema)):
-            raise ValueError("keys and grams differ")
-        return table
-    # Parquet names the inner field its own way, which the cast undoes.
-    return whole.cast(SCHEMA)
+    if keys is None:
+        # Parquet gives the inner field another name, which the cast undoes.
+        return whole.cast(SCHEMA)
+    if whole.column_names != (keys.names or [WORD_COLUMN]):
+        raise ValueError("other columns than those of the record")
+    table = table_of_items(keys.spell([joined(each) for each in whole.columns]))
+    ours = plain_table(table, keys)
+    if not ours.equals(whole.cast(ours.schema)):
+        raise ValueError("values that are not spelled like keys")
+    return table
 
 
 def write_parquet(table: pa.Table) -> bytes:
@@ -118,16 +129,17 @@ def write_parquet(table: pa.Table) -> bytes:
 
 
 LARGEST, EXPANDED = 1 << 32, 1000
-"""Bytes of a table that is read however small its file is, and the most bytes of others for each byte of the file."""
+"""Bytes of a table that is read regardless of the size of its file, and for larger tables the maximum number of bytes
+per byte of the file."""
 
 
 def read_parquet(content: bytes) -> pa.Table:
     """Return the table of a Parquet file written by voxpop.
 
-    `pq.read_table` would first import its support for folders of such files.
+    `pq.read_table` would first import its support for folders of Parquet files.
 
     Raises:
-        ValueError: for nulls, which nothing that we save holds.
+        ValueError: If the table contains nulls, which saved tables never contain.
     """
     file = pq.ParquetFile(pa.BufferReader(content))
     size = sum(file.metadata.row_group(number).total_byte_size for number in range(file.metadata.num_row_groups))
@@ -140,33 +152,44 @@ def read_parquet(content: bytes) -> pa.Table:
 
 
 def without_words(
-    table: pa.Table, keys: Keys | None, reading: str, words: Iterable[str], *, mentions: bool
+    table: pa.Table, keys: Keys | None, reading: str, words: Iterable[str], keep: Iterable[str], *, mentions: bool
 ) -> pa.Table:
-    """Return the rows of a table of grams that contain none of some public words.
+    """Return the rows of a table of grams that contain no word of a public list.
 
-    Case, accents in another normal form and widths do not matter. A word that the tokenizer cuts into several tokens
-    removes the grams that contain them in a row.
+    Differences in case, width and the normal form of accents are ignored. A word that the tokenizer cuts into several
+    tokens removes the grams that contain them in a row. A word also removes its form with 's at the end.
 
     Args:
-        table: Of grams.
+        table: The table of grams.
         keys: The columns of the items; None for grams.
-        reading: How texts became tokens.
+        reading: The tokenizer or the kind of data.
         words: The public words.
+        keep: The public words that remain.
         mentions: Whether grams with a token that contains "@" are removed too.
+
+    Raises:
+        InputError: If the tokenizer removed every "@", so that no token shows that it was part of a mention.
     """
+    if mentions and reading == "words":
+        raise InputError(
+            "the tokenizer 'words' removes \"@\" from texts, so names after it can no longer be told from other words. "
+            "Remove such names from the texts before the release, or remove public names with `names` or a list."
+        )
     columns = 0 if keys is None else len(keys.columns)
     whole = columns or reading in ("items", "tokens", "sequence")
     # The expression of a saved release is not run, because it may be forged.
     cutter = Cutter(reading if reading in TOKENIZER_NAMES else "words")
-    cut = [(word,) if whole else cutter(word) for word in words]
-    blocked = {tuple(map(folded, tokens)) for tokens in cut if tokens}
+    given, kept = ([(word,) if whole else cutter(word) for word in each] for each in (words, keep))
+    blocked = {tuple(map(folded, tokens)) for tokens in given if tokens}
+    blocked -= {tuple(map(folded, tokens)) for tokens in kept}
     sizes = sorted({len(tokens) for tokens in blocked})
     items = joined(table["gram"])
     grams = key_texts(items.flatten(), columns) if columns else map(tuple, items.to_pylist())
 
     def is_kept(gram: tuple[str, ...]) -> bool:
         tokens = tuple(map(folded, gram))
-        parts = (tokens[at : at + size] for size in sizes for at in range(len(tokens) - size + 1))
+        forms = {tokens, tuple(POSSESSIVE.sub("", token) for token in tokens)}
+        parts = (each[at : at + size] for each in forms for size in sizes for at in range(len(each) - size + 1))
         return not (mentions and any("@" in token for token in gram)) and not any(part in blocked for part in parts)
 
     return table.filter(pa.array([is_kept(gram) for gram in grams], pa.bool_()))
@@ -187,8 +210,50 @@ def public_words(given: Any) -> list[str]:
     return [word.strip() for word in words if word.strip()]
 
 
+def names_of_persons(locales: str | Iterable[str]) -> list[str]:
+    """Return the given names and family names that Faker lists for some locales, such as en_US.
+
+    Raises:
+        InputError: If Faker is not installed, or has no names for a locale.
+    """
+    wanted = [locales] if isinstance(locales, str) else list(locales)
+    if not wanted:
+        return []
+    try:
+        from faker.providers import person
+    except ImportError:
+        raise InputError(
+            "public lists of names come from Faker, which is not installed: pip install voxpop[names]."
+        ) from None
+    known = sorted(each.name for each in iter_modules(person.__path__))
+    found: set[str] = set()
+    for locale in wanted:
+        provider = import_module(f"{person.__name__}.{locale}").Provider if locale in known else person.Provider
+        lists = [getattr(provider, name) for name in dir(provider) if NAMES_OF_FAKER.search(name)]
+        if all(callable(each) or each in (person.Provider.first_names, person.Provider.last_names) for each in lists):
+            raise InputError(
+                f"`names` must be locales of Faker with names, such as en_US. Choose from {', '.join(known)}."
+            )
+        found.update(_strings([each for each in lists if not callable(each)]))
+    return sorted(found)
+
+
+POSSESSIVE = re.compile("['’]s$")
+NAMES_OF_FAKER = re.compile("(first|last|middle)_(?!.*format)")
+"""The attributes of a locale that contain names. The remaining attributes are titles and patterns."""
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield the strings in nested lists, and the keys of dicts, which map names to frequencies."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Iterable):
+        for each in value:
+            yield from _strings(each)
+
+
 def _strictly_rising(grams: Any, lengths: Any) -> bool:
-    """Check whether each gram comes before the next one: shorter, or equally long and of smaller bytes."""
+    """Check whether each gram sorts before the next one, by length and then by bytes."""
     if len(grams) < 2:
         return True
     before, after = lengths[:-1], lengths[1:]
@@ -201,7 +266,7 @@ def _strictly_rising(grams: Any, lengths: Any) -> bool:
 
 
 def _tokens_at(grams: Any, place: int) -> Any:
-    """Return the token at one place of every gram; an empty string behind a gram's end."""
+    """Return the token at one position of every gram, and an empty string after the end of a gram."""
     padded = pc.list_slice(grams, place, place + 1, return_fixed_size_list=True)
     tokens = padded.flatten()
     if not tokens.null_count:
@@ -210,7 +275,7 @@ def _tokens_at(grams: Any, place: int) -> Any:
     return pc.coalesce(tokens, pa.Array.from_buffers(pa.string(), len(tokens), [None, nowhere, pa.py_buffer(b"")]))
 
 
-# Completions: continuations by the longest released context, with back-off to shorter ones.
+# Completions are continuations of the longest released context, with back-off to shorter contexts.
 
 Gram = tuple[str, ...]
 
@@ -218,13 +283,14 @@ Gram = tuple[str, ...]
 @final
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One way to go on.
+    """One continuation.
 
     Attributes:
         token: the next token.
-        context: the tokens before it that were looked up: the longest end of the prompt that a released gram extends.
+        context: the preceding tokens that were looked up, which are the longest end of the prompt that a released gram
+            extends.
         phrases: number of released grams that begin with context and token. It counts grams, never users.
-        users: noisy number of users of context and token; None without counts, or if they are no released gram.
+        users: noisy number of users of context and token; None without counts, or if they are not a released gram.
     """
 
     token: str
@@ -234,25 +300,26 @@ class Completion:
 
     @property
     def gram(self) -> tuple[str, ...]:
-        """Context and token together."""
+        """The context followed by the token."""
         return (*self.context, self.token)
 
 
 @final
 class Completer:
-    """The lookup behind `Release.complete`: the tokens that follow each context, the best first.
+    """The lookup of `Release.complete`, with the tokens that follow each context, the best first.
 
-    Of the beginnings of one length, those of most users come first if there are counts, then those of most released
-    grams. Ties are settled by the beginning without its first token, and in the end by the order of bytes.
+    Beginnings of the same length are sorted by their noisy number of users, if there are counts, and then by their
+    number of released grams, both in descending order. Ties follow the order of the beginning without its first token,
+    and finally the order of bytes.
     """
 
     def __init__(self, grams: Iterable[Gram], reading: str, users: Mapping[Gram, int] | None = None) -> None:
         """Sort the beginnings of all grams.
 
         Args:
-            grams: of a release.
-            reading: how texts became tokens, or "" where that is not known.
-            users: noisy numbers of users of the grams, if there are some.
+            grams: the grams of a release.
+            reading: the tokenizer or the kind of data, or "" if unknown.
+            users: noisy numbers of users of the grams, if counts are available.
         """
         self._users = users or {}
         phrases = Counter(gram[:size] for gram in grams for size in range(1, len(gram) + 1))
@@ -260,7 +327,7 @@ class Completer:
         self._following: dict[Gram, dict[str, int]] = {}
         ranks: dict[Gram, int] = {}
         for _, level in groupby(sorted(phrases, key=len), len):
-            # Text compares as its UTF-8 bytes do.
+            # Strings have the same order as their UTF-8 bytes.
             order = sorted(level, key=lambda each: self._rank(each, phrases[each], ranks.get(each[1:], len(ranks))))
             ranks = {each: rank for rank, each in enumerate(order)}
             for each in order:
@@ -284,18 +351,18 @@ class Completer:
         return self._continued(tokens[:-1], tokens[-1], first) or self._continued(tokens, "", first)
 
     def _stands(self, tokens: Sequence[str]) -> bool:
-        """Check whether the last token was released, and behind the one before it if that was released."""
+        """Check whether the last token was released, and also after the preceding token if that token was released."""
         *before, last = tokens[-2:]
         after = [self._following.get((token,), {}) for token in before if token in self._tokens]
         return last in self._tokens and all(last in each for each in after)
 
     def _continued(self, tokens: Sequence[str], begun: str, first: int) -> list[Completion]:
-        """Go from the longest context to the shortest; to none only where the prompt holds no whole token.
+        """Search from the longest context to the shortest. Use the empty context only if the prompt has no whole token.
 
         Args:
             tokens: whole tokens.
-            begun: the beginning of the next token; "" where none was typed.
-            first: most continuations.
+            begun: the typed beginning of the next token, or "".
+            first: the maximum number of continuations.
         """
         found: dict[str, Completion] = {}
         shortest = 0 if begun or not tokens else 1

@@ -119,8 +119,9 @@ def _ssh_keygen(arguments: list[str], content: Path, problem: str) -> bytes:
         with content.open("rb") as file:
             ran = subprocess.run(["ssh-keygen", "-Y", *arguments], stdin=file, capture_output=True, check=False)
     except FileNotFoundError as error:
-        what = "ssh-keygen is not installed" if error.filename == "ssh-keygen" else f"{content} does not exist"
-        raise ReleaseError(f"{problem}: {what}. Install OpenSSH, or check the path.") from None
+        tool = error.filename == "ssh-keygen"
+        what = "ssh-keygen is not installed. Install OpenSSH" if tool else f"{content} does not exist. Check the path"
+        raise ReleaseError(f"{problem}: {what}.") from None
     if ran.returncode != 0:
         said = " ".join((ran.stderr or ran.stdout).decode(errors="replace").split())[:_LONGEST_REASON]
         raise ReleaseError(f"{problem}. Check the key, the identity and the signature. ssh-keygen: {said}")

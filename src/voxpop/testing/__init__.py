@@ -1,6 +1,6 @@
-"""Tools that test a privacy claim: a search for weightings of your own, and an audit of the mechanisms.
+"""Tools that test a privacy claim, namely a search for unsound weightings and an audit of the mechanisms.
 
-`orders` is the made-up table of the guides.
+`orders` returns the made-up table of the guides.
 """
 
 from voxpop.testing.auditing import Case, Finding, audit, examine

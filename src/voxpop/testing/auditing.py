@@ -1,22 +1,23 @@
-"""The audit: information that the releases of a mechanism reveal about one user, measured on the real release path.
+"""The audit, which measures the information about one user that releases reveal, on the real release path.
 
-A case consists of two neighbouring collections and an event. The counts of the event with the additional user and
-without give confidence intervals, and so lower bounds of epsilon and delta. A bound above the claim refutes the claim.
-The counts are also compared with the exact probabilities of the event under the plan, so noise that is smaller than
-planned is detected even where the claim still holds.
+A case consists of two neighbouring collections and an event. The counts of the event with and without the additional
+user give confidence intervals, and therefore lower bounds of epsilon and delta. A bound above the claim refutes the
+claim. The counts are also compared with the exact probabilities of the event under the plan, so noise that is smaller
+than planned is detected even if the claim is still true.
 
-**Many trials in one release.** A case holds many copies of its two collections, with disjoint users and items, either
-all with the additional user or all without. Each copy is one trial. The trials are independent: samples, orders and
-noise are separate draws for each user and item, and the weight of an item depends only on users of its own copy. So the
-release restricted to a copy is distributed like the release of a collection with only that copy. Where a public number
-depends on all copies, such as a threshold that follows from the number of candidates, the event requires one value of
-that number, and the case is built so that it differs with probability below 1e-4 in all trials together.
+**Many trials in one release.** A case contains many copies of its two collections, with disjoint users and items,
+either all with the additional user or all without. Each copy is one trial. The trials are independent, because samples,
+orders and noise are separate draws for each user and item, and the weight of an item depends only on users of its copy.
+Therefore the release restricted to a copy is distributed like the release of a collection with only that copy. If a
+public number depends on all copies, such as a threshold that follows from the number of candidates, the event requires
+one value of that number. The case is built so that the number differs with probability below 1e-4 in all trials
+together.
 
-**Lower bounds.** An event happened in some of n independent trials with the additional user, and in some without. The
-intervals of Clopper and Pearson (Biometrika 1934) contain both probabilities except with a stated probability of error,
-split over four one-sided bounds: low and high, with and without. A mechanism that is (epsilon, delta)-private satisfies
-P(E) <= e^epsilon P'(E) + delta in both directions, for the event and for its complement; each of these four is
-evaluated at the bounds.
+**Lower bounds.** An event happened in some of n independent trials with the additional user, and in some of n without.
+The intervals of Clopper and Pearson (Biometrika 1934) contain both probabilities except with a given probability of
+error, which is divided among four one-sided bounds: low and high, with and without. A mechanism that is (epsilon,
+delta)-private satisfies P(E) <= e^epsilon P'(E) + delta in both directions, for the event and for its complement. Each
+of these four inequalities is evaluated at the bounds.
 """
 
 from collections.abc import Callable
@@ -29,7 +30,7 @@ from voxpop.privacy.budget import Budget, check_choice, check_whole
 from voxpop.release.registry import MECHANISMS, load_object
 
 ERROR = 1e-9
-"""Chance that the bounds of one case are wrong, by default."""
+"""The default probability that the bounds of one case are wrong."""
 
 
 _Pairs = list[tuple[float, float]]
@@ -40,9 +41,9 @@ class TrialCounts:
     """The counts of an event.
 
     Attributes:
-        joined: trials with the canary in which it did.
-        without: trials without the canary in which it did.
-        trials: number of trials with the canary, and of trials without it.
+        joined: The number of trials with the additional user and the event.
+        without: The number of trials without the additional user, but with the event.
+        trials: The number of trials with the additional user, and of trials without.
     """
 
     joined: int
@@ -50,17 +51,17 @@ class TrialCounts:
     trials: int
 
     def directions(self, error: float) -> _Pairs:
-        """Return (at least, at most) of the probabilities that privacy compares, right but with probability `error`."""
+        """Return the (at least, at most) pairs that privacy compares, which are wrong with probability `error`."""
         hits = self.joined, self.without
         return directions(*(clopper_pearson(each, self.trials, error / 4) for each in hits))
 
 
 def directions(joined: tuple[float, float], without: tuple[float, float]) -> _Pairs:
-    """Return (at least, at most) of the probabilities that privacy compares: of the event and of its complement.
+    """Return (at least, at most) for the probabilities that privacy compares, of the event and of its complement.
 
     Args:
-        joined: bounds of the probability of the event with the additional user.
-        without: the same without.
+        joined: The bounds of the probability of the event with the additional user.
+        without: The bounds of the probability of the event without the additional user.
     """
     (low, high), (low_without, high_without) = joined, without
     events = [(low, high_without), (low_without, high)]
@@ -71,9 +72,9 @@ def clopper_pearson(hits: int, trials: int, error: float) -> tuple[float, float]
     """Return a lower and an upper bound of a probability, each wrong with probability at most `error`.
 
     Args:
-        hits: number of trials in which the event happened.
-        trials: independent, at least 1.
-        error: more than 0.
+        hits: The number of trials with the event.
+        trials: The number of independent trials, at least 1.
+        error: The probability of error, more than 0.
 
     Example:
         >>> low, high = clopper_pearson(0, 100, 0.05)
@@ -88,15 +89,15 @@ def clopper_pearson(hits: int, trials: int, error: float) -> tuple[float, float]
 
 
 def epsilon_shown(counts: TrialCounts, delta: float, error: float = ERROR) -> float:
-    """Return an epsilon below which no mechanism of this delta shows such counts, but with probability `error`.
+    """Return an epsilon below which no mechanism of this delta shows such counts, except with probability `error`.
 
     Args:
-        counts: of an event.
-        delta: of the claim.
-        error: chance that the bound is wrong.
+        counts: The counts of an event.
+        delta: The delta of the claim.
+        error: The probability that the bound is wrong.
 
     Returns:
-        The lower bound, at least 0; infinite where no epsilon would do.
+        The lower bound, at least 0; infinite if no epsilon is large enough.
 
     Example:
         >>> 0.9 < epsilon_shown(TrialCounts(joined=73_000, without=27_000, trials=100_000), delta=0.0) < 1
@@ -111,12 +112,12 @@ def _largest_epsilon(pairs: _Pairs, delta: float) -> float:
 
 
 def delta_shown(counts: TrialCounts, epsilon: float, error: float = ERROR) -> float:
-    """Return a delta below which no mechanism of this epsilon shows such counts, but with probability `error`.
+    """Return a delta below which no mechanism of this epsilon shows such counts, except with probability `error`.
 
     Args:
-        counts: of an event.
-        epsilon: of the claim.
-        error: chance that the bound is wrong.
+        counts: The counts of an event.
+        epsilon: The epsilon of the claim.
+        error: The probability that the bound is wrong.
     """
     return _largest_delta(counts.directions(error), epsilon)
 
@@ -126,12 +127,12 @@ def _largest_delta(pairs: _Pairs, epsilon: float) -> float:
 
 
 def strays(hits: int, trials: int, probability: float) -> float:
-    """Return the two-sided p-value of a count: the probability of a count at least as extreme.
+    """Return the two-sided p-value of a count, which is the probability of a count at least as extreme.
 
     Args:
-        hits: number of trials in which the event happened.
-        trials: independent.
-        probability: of one trial.
+        hits: The number of trials with the event.
+        trials: The number of independent trials.
+        probability: The probability of the event in one trial.
     """
     from scipy.special import bdtr, bdtrc
 
@@ -145,15 +146,15 @@ class Case:
     """Two neighbouring collections in many copies, and an event.
 
     Attributes:
-        mechanism: the mechanism in words.
-        name: distinguishes the case.
-        budget: the claim.
-        copies: number of trials in one release.
-        joined: runs one release of the copies with the additional user and returns the number of copies in which the
-            event happened, and a digest of which.
-        without: the same without the additional user.
-        exact: probabilities of the event with the additional user and without, by the plan.
-        share: share of the requested trials that is run, below 1 for slow cases.
+        mechanism: The mechanism in words.
+        name: The name of the case.
+        budget: The claim.
+        copies: The number of trials in one release.
+        joined: A function that runs one release of the copies with the additional user. It returns the number of copies
+            in which the event happened, and a digest that identifies these copies.
+        without: The same function for copies without the additional user.
+        exact: The probabilities of the event with and without the additional user, according to the plan.
+        share: The share of the requested trials to run, below 1 for slow cases.
     """
 
     mechanism: str
@@ -171,14 +172,14 @@ class Finding:
     """The result of the audit of one case.
 
     Attributes:
-        mechanism: the mechanism in words.
-        name: of the case.
-        epsilon: of the claim.
-        delta: of the claim.
-        counts: of the event.
-        exact: its probabilities by the plan.
-        error: probability that the two lower bounds are wrong.
-        repeated: whether two releases with fresh secrets agreed in every copy.
+        mechanism: The mechanism in words.
+        name: The name of the case.
+        epsilon: The epsilon of the claim.
+        delta: The delta of the claim.
+        counts: The counts of the event.
+        exact: The probabilities of the event according to the plan.
+        error: The probability that the two lower bounds are wrong.
+        repeated: Whether two releases with new secrets agreed in every copy.
     """
 
     mechanism: str
@@ -202,12 +203,12 @@ class Finding:
 
     @property
     def epsilon_exact(self) -> float:
-        """Epsilon at the claim's delta by the exact probabilities: the most that this case can show."""
+        """Epsilon at the claim's delta by the exact probabilities, which is the maximum that this case can show."""
         return _largest_epsilon(self._pairs(), self.delta)
 
     @property
     def delta_exact(self) -> float:
-        """The same for delta at the claim's epsilon."""
+        """Delta at the claim's epsilon by the exact probabilities."""
         return _largest_delta(self._pairs(), self.epsilon)
 
     def _pairs(self) -> _Pairs:
@@ -215,7 +216,7 @@ class Finding:
 
     @property
     def strays(self) -> float:
-        """Probability of counts at least this far from the exact probabilities; the smaller of both sides."""
+        """Probability of counts at least this far from the exact ones, for the less probable of both counts."""
         hits = self.counts.joined, self.counts.without
         return min(1.0, 2.0 * min(strays(n, self.counts.trials, p) for n, p in zip(hits, self.exact, strict=True)))
 
@@ -226,16 +227,16 @@ class Finding:
 
     @property
     def off_plan(self) -> bool:
-        """Return whether the runs contradict the plan: wrong probabilities, or draws that repeat."""
+        """Return whether the runs contradict the plan, because of wrong probabilities or repeated draws."""
         return self.strays < self.error or self.repeated
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was found."""
+        """Whether the audit found no contradiction."""
         return not (self.refuted or self.off_plan)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything, ready for JSON; null stands for an infinite epsilon."""
+        """Return all numbers, ready for JSON. An infinite epsilon is null."""
         names = "epsilon_shown", "delta_shown", "epsilon_exact", "delta_exact", "error", "refuted", "off_plan"
         numbers = {name: getattr(self, name) for name in ("epsilon", "delta", *names)}
         return {
@@ -254,15 +255,16 @@ AUDITED: Final[dict[str, str]] = {each.command: each.audit for each in MECHANISM
 
 
 def audit(mechanism: str, trials: int = 100_000, error: float = ERROR) -> Finding:
-    """Audit a mechanism: run its case and compare the observed counts with the claim and with the plan.
+    """Audit a mechanism by running its case and comparing the observed counts with the claim and with the plan.
 
     Args:
-        mechanism: the name of its command: "items", "ngrams", "heavy-hitters", "sequences", "profile" or "top".
-        trials: number of trials with the additional user, and as many without.
-        error: probability that a bound is wrong, and probability that correct counts are reported as a deviation.
+        mechanism: The name of its command: "items", "ngrams", "heavy-hitters", "sequences", "profile" or "top".
+        trials: The number of trials with the additional user, and the same number without.
+        error: The probability that a bound is wrong, and the probability that correct counts are reported as a
+            deviation.
 
     Raises:
-        InputError: if the mechanism is unknown or a number is out of range.
+        InputError: If the mechanism is unknown or a number is out of range.
     """
     check_choice("mechanism", mechanism, tuple(AUDITED))
     check_whole("trials", trials, 2**40, "the number of trials of each side of the case")
@@ -276,9 +278,10 @@ def examine(case: Case, trials: int, error: float = ERROR) -> Finding:
     """Run a case.
 
     Args:
-        case: what to run.
-        trials: of each side, rounded up to whole releases.
-        error: chance of a false alarm: that a bound is wrong, or that right probabilities seem to stray.
+        case: The case.
+        trials: The number of trials of each side, rounded up to whole releases.
+        error: The probability of a false alarm, that is, of a wrong bound or of correct probabilities reported as
+            wrong.
 
     Returns:
         The finding.
@@ -292,13 +295,13 @@ def examine(case: Case, trials: int, error: float = ERROR) -> Finding:
 
 
 def _run(release: Callable[[], tuple[int, Any]], copies: int, releases: int, chance: float) -> tuple[int, bool]:
-    """Return the count of the event, and whether two releases agree in all copies, beyond chance."""
+    """Return the count of the event, and whether two releases agree in all copies more often than by coincidence."""
     hits, outcomes = 0, []
     for _ in range(releases):
         count, outcome = release()
         hits += count
         outcomes.append(outcome)
-    # Two independent releases agree in a copy's event with probability p^2 + q^2, so in all of them:
+    # Two independent releases agree in a copy's event with probability p^2 + q^2, and in all copies with this power.
     agreeing = (chance**2 + (1 - chance) ** 2) ** copies
     tellable = agreeing * releases**2 < 1e-12
     return hits, tellable and len(set(outcomes)) < releases

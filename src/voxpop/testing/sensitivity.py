@@ -1,6 +1,6 @@
-"""A search for two neighbouring collections whose histograms are too far apart, on the compiled kernels.
+"""A search for two neighbouring collections with histograms that are too far apart, on the compiled kernels.
 
-One collection holds many copies of a tiny one, each with items and users of its own.
+It also builds collections that contain many copies of a tiny one, each with separate items and users.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,13 +23,13 @@ _Users = list[Int32s]
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """The worst pair of neighbours that a search met.
+    """The worst pair of neighbours that a search found.
 
     Attributes:
-        distance: between their histograms, in the norm of the weighting; at most 1 for a sound weighting.
-        users: items of every user, in order, of the larger collection.
-        extra: place of the user whom the smaller collection lacks.
-        cutoff: weight at which items stop rising.
+        distance: The distance between their histograms, in the norm of the weighting; at most 1 for a sound weighting.
+        users: The items of every user of the larger collection, in order.
+        extra: The index of the user who is missing from the smaller collection.
+        cutoff: The weight above which items receive no more weight.
     """
 
     distance: float
@@ -46,24 +46,25 @@ def search_sensitivity(
     limit: int = 6,
     seed: int = 0,
 ) -> Violation:
-    """Search random neighbouring collections for the largest distance of their histograms.
+    """Search random neighbouring collections for the largest distance between their histograms.
 
-    It runs the real kernel on both. A distance above 1 (and a little rounding) refutes a weighting; finding none proves
-    nothing. Half of the pairs are small and wild; half are built like the known counterexample to DPSU's Algorithm 8:
-    items just below the cutoff, one user who holds them all, then users with fresh items.
+    The search runs the real kernel on both collections. A distance above 1 (and a little rounding) refutes a weighting,
+    but a search without such a distance proves nothing. Half of the pairs are small and arbitrary. The other half are
+    built like the known counterexample to DPSU's Algorithm 8, with items just below the cutoff, one user who has all of
+    them, then users with new items.
 
     Args:
-        weighting: a name, an object of your own, or a rule of `voxpop.mechanisms.set_union`.
-        norm: 1 or 2; the weighting's own norm where it is left out.
-        pairs: number of pairs to try.
-        limit: most items of one user.
-        seed: the search is a function of it.
+        weighting: A name, an object of your own, or a rule of `voxpop.mechanisms.set_union`.
+        norm: The norm, 1 or 2; by default the weighting's own norm.
+        pairs: The number of pairs to try.
+        limit: The maximum number of items per user.
+        seed: The seed, which determines the search.
 
     Returns:
-        The worst pair met.
+        The worst pair found.
 
     Raises:
-        InputError: where a weighting of your own breaks its own promises on the way.
+        InputError: If a weighting of your own violates its own promises during the search.
 
     Example:
         >>> worst = search_sensitivity("policy-gaussian", pairs=200)
@@ -91,7 +92,7 @@ def neighbour_distance(
     norm: int,
     limit: int,
 ) -> float:
-    """Return the distance of the histograms with and without user `extra`, in the norm."""
+    """Return the distance between the histograms with and without user `extra`, in the given norm."""
     setting = RuleSetting(limit, norm, weighting_rule.bits(cutoff))
     setting = replace(setting, cutoff=round(cutoff * setting.unit))
     size = 1 + max((int(user.max()) for user in users if user.size), default=0)
@@ -109,7 +110,7 @@ def _histogram(weighting_rule: WeightingRule, users: "Sequence[Int32s]", setting
 
 
 def _wild(rng: np.random.Generator, limit: int) -> tuple[_Users, int]:
-    """A few users with any few items, and any one of them extra."""
+    """Return a few users with a few arbitrary items each, and the index of an arbitrary extra user."""
     universe = int(rng.integers(1, limit + 3))
     users = [_some_items(rng, universe, limit) for _ in range(int(rng.integers(1, 10)))]
     return users, int(rng.integers(len(users)))
@@ -121,7 +122,7 @@ def _some_items(rng: np.random.Generator, universe: int, limit: int) -> Int32s:
 
 
 def _crowded(rng: np.random.Generator, limit: int, cutoff: float) -> tuple[_Users, int]:
-    """Items near the cutoff, then a user who holds them all, then users who hold one of them with fresh items."""
+    """Return users of items near the cutoff, a user with all of these, then users with one of them and new items."""
     near = int(rng.integers(1, limit + 1))
     users = [np.array([item], np.int32) for item in range(near - 1) for _ in range(int(cutoff))]
     fresh = count(near)
@@ -139,7 +140,7 @@ def _with_fresh(rng: np.random.Generator, item: int, fresh: Iterator[int], limit
 
 
 def rule_of(weighting: str | Weighting | WeightingRule) -> WeightingRule:
-    """Return the rule that a name or an object of one's own stands for."""
+    """Return the rule for a name or for an object of one's own."""
     if isinstance(weighting, Weighting):
         return CustomRule(weighting)
     return WEIGHTINGS[weighting] if isinstance(weighting, str) else weighting
@@ -148,7 +149,7 @@ def rule_of(weighting: str | Weighting | WeightingRule) -> WeightingRule:
 _ROUNDED_DIGITS = 9
 Holds = Sequence[int]
 EngineOf = Callable[[LocalCorpus], Any]
-"""From a collection to an engine that reads and weighs it (`voxpop.engine.contract.Engine`)."""
+"""A function that returns an engine for a collection, which reads and weighs it (`voxpop.engine.contract.Engine`)."""
 
 
 def in_memory(corpus: LocalCorpus) -> LocalCorpus:
@@ -157,12 +158,12 @@ def in_memory(corpus: LocalCorpus) -> LocalCorpus:
 
 
 def copied_items(users: Sequence[Holds], width: int, copies: int) -> LocalCorpus:
-    """Return copies of users who hold items.
+    """Return copies of users with items.
 
     Args:
-        users: which items, from 0 to width - 1, each user of one copy holds.
-        width: items of a copy.
-        copies: number of copies.
+        users: The items of each user of one copy, from 0 to width - 1.
+        width: The number of items of a copy.
+        copies: The number of copies.
     """
     return copied_documents(users, np.arange(copies * width).reshape(copies, width), copies * width, "items")
 
@@ -171,10 +172,10 @@ def copied_documents(documents: Sequence[Holds], rows: Int64s, words: int, kind:
     """Return copies of users with one document each.
 
     Args:
-        documents: places in a row, one document of one user each.
+        documents: The places in a row for each document. Each user has one document.
         rows: int64 (copies, places), the word at each place of each copy.
-        words: size of the vocabulary.
-        kind: of the corpus; items have no end.
+        words: The size of the vocabulary.
+        kind: The kind of the corpus. Items have no end mark.
     """
     end = [] if kind == "items" else [-1]
     pattern = np.array([place for document in documents for place in [*document, *end]], np.int64)
@@ -184,25 +185,25 @@ def copied_documents(documents: Sequence[Holds], rows: Int64s, words: int, kind:
 
 
 def corpus_of_tokens(tokens: Int32s, sizes: Int64s, words: int, kind: str) -> LocalCorpus:
-    """Return a corpus whose words are numbers of equal width, so that ids are the numbers themselves.
+    """Return a corpus with numbers of equal width as words, so that ids are the numbers themselves.
 
     Args:
-        tokens: int32.
-        sizes: positions of each user.
-        words: size of the vocabulary.
-        kind: of the corpus.
+        tokens: int32, the tokens of all users, concatenated.
+        sizes: The number of positions of each user.
+        words: The size of the vocabulary.
+        kind: The kind of the corpus.
     """
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return LocalCorpus(tokens, starts, np.arange(starts.size - 1, dtype=np.uint64), numbered_words(words), kind)
 
 
 def numbered_words(count: int) -> pa.LargeStringArray:
-    """Return the numbers from 0 on as words of equal width, which rise as their bytes do."""
+    """Return the numbers from 0 on as words of equal width, so that the order of bytes is the numeric order."""
     return pc.utf8_lpad(pa.array(np.arange(count)).cast(pa.large_string()), width=_ROUNDED_DIGITS, padding="0")
 
 
 def released_numbers(release: Release, length: int = 1) -> Int64s:
-    """Return the released grams of one length as numbers, one row each."""
+    """Return the released grams of one length as numbers, one row per gram."""
     chosen = release.grams.filter(pc.equal(release.grams["length"], length))
     flat = pc.list_flatten(chosen["gram"]).cast(pa.int64())
     return np.asarray(flat.to_numpy(), np.int64).reshape(-1, length)

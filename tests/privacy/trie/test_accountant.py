@@ -1,4 +1,4 @@
-"""The accountant compared with exhaustive computation: never below it, and within one per cent."""
+"""The accountant, compared with exhaustive computation, is never below it, and within one per cent."""
 
 import math
 from fractions import Fraction
@@ -115,7 +115,7 @@ def test_known_epsilons(epsilon, rate, theta, words):
 
 
 def test_the_other_direction_of_one_word():
-    """Without the user, no result is e^epsilon times as likely for epsilon > -ln(1 - s); below, the recursion holds."""
+    """Without the user, no result is e^epsilon times as likely if epsilon > -ln(1 - s); below, a recursion applies."""
     corners = chances(Ballot(0.2, 16))
     assert direction_delta(0.2232, corners, 0.2, 10, "one", False, 400) == 0.0
     assert direction_delta(1e-4, corners, 0.2, 10, "one", False, 1200) == pytest.approx(0.0319, abs=2e-4)
@@ -172,14 +172,14 @@ def test_corners_enclose_every_point(rate, theta):
 @pytest.mark.jit
 @pytest.mark.parametrize("words", ["one", "many"])
 def test_finer_grids_only_lower_the_bound(words):
-    """Every grid gives a safe bound: the finest gives the least, and all others are above it."""
+    """Every grid gives a safe bound, and the finest grid gives the smallest."""
     values = [trie_delta(0.6, Ballot(0.15, 12), 8, words, nodes=nodes) for nodes in (60, 120, 240, 480, 960, 3840)]
     assert all(value >= values[-1] * (1 - 1e-6) for value in values)
     assert values[0] > values[-1]
 
 
-def test_a_user_alone_is_found_with_the_chance_of_theta_coins():
-    """With theta - 1 others, sampling all theta users reveals the user: no epsilon covers this event."""
+def test_a_single_user_is_found_with_the_probability_of_theta_coins():
+    """With theta - 1 other users, sampling all theta users reveals the user; no epsilon covers this event."""
     assert trie_delta(50, Ballot(0.5, 10), 1) == pytest.approx(0.5**10, rel=1e-6)
     assert survives(10, Ballot(0.5, 10)) == 0.5**10
 

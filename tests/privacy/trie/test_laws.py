@@ -1,4 +1,4 @@
-"""The real client and server over all samples and choices: the guarantee holds, and mutants violate it."""
+"""The real client and server over all samples and choices satisfy the guarantee, and mutants violate it."""
 
 import math
 import random
@@ -61,7 +61,7 @@ def test_one_word_never_exceeds_the_accountant(rate, theta, unit):
 
 @pytest.mark.parametrize(("rate", "theta"), [(0.3, 2), pytest.param(0.6, 2, marks=pytest.mark.slow)])
 def test_many_words_never_exceed_the_accountant(rate, theta):
-    """The bound also holds if each round draws a word again."""
+    """The bound also applies if each round draws a word again."""
     worst = worst_ratio(rules_of("many", rate, theta, rounds=3), 6)
     assert 0.2 < worst <= 1 + 1e-9
 
@@ -71,13 +71,13 @@ def test_many_words_never_exceed_the_accountant(rate, theta):
     ("rate", "theta", "again", "further"), [(0.4, 2, 0.3, 0.0), pytest.param(0.5, 3, 0.2, 0.5, marks=pytest.mark.slow)]
 )
 def test_several_votes_never_exceed_the_accountant(words, least, rate, theta, again, further):
-    """For every number of votes of every user, the real client and server stay below the bound and come near it."""
+    """For every number of votes of every user, the real client and server stay below the bound and are near it."""
     worst = worst_ratio(rules_of(words, rate, theta, 2, again=again, further=further), 6)
     assert least < worst <= 1 + 1e-9
 
 
 def test_votes_that_come_again_more_often_than_accounted_are_caught():
-    """The accounting assumes 0.05 for each further vote, and the run uses 0.9: a single user is found far too often."""
+    """The accounting assumes 0.05 for each further vote, and the run uses 0.9, so one user is found far too often."""
     run, claimed = rules_of("one", 0.5, 4, again=0.9, further=0.9), Ballot(0.5, 4, 0.05, 0.05)
     clients = [client_of(0, {("a",): 1}, run)]
     laws = [law_of(each, run, ballots(len(each), run.ballot)) for each in (clients, [])]
@@ -88,7 +88,7 @@ def test_votes_that_come_again_more_often_than_accounted_are_caught():
 
 
 def every_live_prefix(client: Client, trie, rules):
-    """Vote for all live prefixes of a client at once: a broken client."""
+    """Vote for all live prefixes of a client at once, as a broken client does."""
     votes = {
         prefix_after(word, rules.size(trie.rounds + 1))
         for word, _ in client.words
@@ -113,9 +113,9 @@ def test_a_client_that_votes_for_all_its_live_prefixes_is_caught():
 
 
 def test_a_batch_of_fixed_size_under_the_bernoulli_bound_is_caught():
-    """Two words of theta holders each, and a batch of 2 theta - 1: one word always grows, unless a client has no word.
+    """One word always grows in a batch of 2 theta - 1 from two words of theta users each.
 
-    With the user, each client in the batch holds a word, so it is impossible that neither word grows. With an empty
+    With the user, each client in the batch has a word, so it is impossible that neither word grows. With an empty
     client instead, this has probability 9/35. For Bernoulli sampling at that rate, this direction costs nothing at
     epsilon 1.
     """
@@ -132,7 +132,7 @@ def test_a_batch_of_fixed_size_under_the_bernoulli_bound_is_caught():
 
 @pytest.mark.parametrize(("rate", "theta", "epsilon"), [(0.9, 3, 1.5), (0.5, 3, 0.3), (0.3, 3, 0.2)])
 def test_nodes_that_come_back_stay_within_the_bound(rate, theta, epsilon):
-    """The number of voters rises if a lost node votes in the next round; the bound must hold."""
+    """The number of voters increases if a lost node votes in the next round; the bound must still be valid."""
     lost = {1: {0, 1, 2}, 2: {0}}
     rules = rules_of("one", rate, theta, rounds=3)
 
@@ -170,7 +170,7 @@ def test_a_threshold_of_one_less_is_caught():
 
 @pytest.mark.parametrize("words", ["one", "many"])
 @pytest.mark.parametrize(("rate", "theta", "again"), [pytest.param(0.3, 3, 0.0, marks=pytest.mark.slow), (0.4, 2, 0.3)])
-def test_a_person_who_is_two_users_stays_below_the_bound_of_two_and_breaks_that_of_one(words, rate, theta, again):
+def test_a_person_with_two_users_needs_the_bound_of_two(words, rate, theta, again):
     """Exact laws of data sets that differ in two users stay below `group_delta` and exceed the bound of one user."""
     rules, rng, worst = rules_of(words, rate, theta, again=again), random.Random(2), {1: 0.0, 2: 0.0}
     ran = (rules.ballot, rules.rounds, rules.words)

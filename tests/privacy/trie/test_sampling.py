@@ -1,4 +1,4 @@
-"""The plan needs the fewest users, stays within its budget, and is found quickly."""
+"""The plan needs the smallest number of users, stays within its budget, and is found quickly."""
 
 import math
 
@@ -77,7 +77,7 @@ def test_several_votes_need_far_fewer_holders(epsilon, rounds, words, holders):
 
 @pytest.mark.parametrize(("epsilon", "least"), [(1, 95), (2, 66), (4, 60)])
 def test_no_coin_needs_fewer_than_one_round_does(epsilon, least):
-    """With single votes, any rounds need at least this number of users: the bound of docs/privacy/heavy-hitters.md.
+    """With single votes, any rounds need at least this number of users, by the bound of docs/privacy/heavy-hitters.md.
 
     Each threshold has the largest rate that one round may have. Delta is a maximum over numbers of users; if too few
     numbers are checked, delta is too small, which would only make the bound lower.

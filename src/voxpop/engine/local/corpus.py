@@ -59,6 +59,8 @@ class LocalCorpus:
         limit: memory limit of the work on it; None for as much as it needs.
         families: the family of the ids in each column of users, such as "whole numbers", which is public as the schema
             is; "" where the source declares none.
+        alike: the number of users whose ids differ from another id only in case or in spaces at their ends: private.
+            None if it is not known.
     """
 
     tokens: Int32s
@@ -70,6 +72,7 @@ class LocalCorpus:
     keys: Keys = NO_KEYS
     limit: MemoryLimit | None = None
     families: tuple[str, ...] = ()
+    alike: int | None = None
 
     def within(self, limit: MemoryLimit | None) -> "LocalCorpus":
         """Return the same corpus, to be worked on within a limit."""
@@ -101,7 +104,10 @@ class LocalCorpus:
         self, alphabet: tuple[str, ...], max_length: int, secret: Source, other: str | None = None
     ) -> "MemoryTreeWalk":
         """Return every user's one sequence, to be counted; see `MemoryTreeWalk`."""
-        self.require("the sequences of all users", per_token=4, per_user=64 + 12 * (max_length + 1), per_word=64)
+        # 12 bytes for each step: as many as there are tokens and ends, or as sequences may have.
+        short = self.tokens.size < self.user_key.size * max_length
+        need = {"per_token": 16, "per_user": 76} if short else {"per_token": 4, "per_user": 76 + 12 * max_length}
+        self.require("the sequences of all users", **need, per_word=64)
         symbols = one_sequence_each(self, alphabet, max_length, secret, other)
         return MemoryTreeWalk(symbols, len(alphabet), max_length)
 
@@ -250,7 +256,11 @@ def _write_corpus(corpus: LocalCorpus, folder: Path) -> None:
         writer.write_table(table)
     meta = {"format": "voxpop corpus", "version": _VERSION, "kind": corpus.kind, "token_source": corpus.token_source}
     with _private(folder / META) as file:
-        file.write(json.dumps({**meta, "keys": corpus.keys.to_list(), "families": corpus.families}).encode())
+        file.write(
+            json.dumps(
+                {**meta, "keys": corpus.keys.to_list(), "families": corpus.families, "alike": corpus.alike}
+            ).encode()
+        )
     sync(folder)
 
 
@@ -302,11 +312,19 @@ def load_corpus(
             table = pa.ipc.open_file(source).read_all()
         vocabulary = pa.concat_arrays([pa.array([], pa.large_string()), *table.column("token").chunks])
         keys, families = Keys.from_list(meta.get("keys", [])), tuple(map(str, meta.get("families", [])))
+        alike = None if meta.get("alike") is None else int(meta["alike"])
     except Exception:  # the files may be anything
         raise _damaged(path) from None
     kind, token_source = str(meta.get("kind")), str(meta.get("token_source", ""))
     corpus = LocalCorpus(
-        **arrays, vocabulary=vocabulary, kind=kind, token_source=token_source, keys=keys, limit=limit, families=families
+        **arrays,
+        vocabulary=vocabulary,
+        kind=kind,
+        token_source=token_source,
+        keys=keys,
+        limit=limit,
+        families=families,
+        alike=alike,
     )
     if not _fits(corpus):
         raise _damaged(path)

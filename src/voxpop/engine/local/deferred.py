@@ -1,4 +1,4 @@
-"""Deferred candidates at every length, to be weighed once more all together: who holds which of them is private."""
+"""Deferred candidates of all lengths, which one later pass weighs again. The users of a candidate are private."""
 
 from itertools import pairwise
 
@@ -16,13 +16,13 @@ USERS_AT_ONCE = 1 << 18
 
 
 class DeferredCandidates:
-    """By length and user, the distinct deferred candidates; numbered over all lengths in the order they came."""
+    """The distinct deferred candidates of each user, numbered over all lengths in order of arrival."""
 
     def __init__(self, limit: MemoryLimit | None) -> None:
-        """Begin with none.
+        """Create an empty collection.
 
         Args:
-            limit: memory limit; None for as much as they need.
+            limit: The memory limit; None for unlimited memory.
         """
         self._limit = limit
         self._items: list[Int32s] = []
@@ -33,37 +33,37 @@ class DeferredCandidates:
         """Defer candidates of one length.
 
         Args:
-            holdings: the users' grams at this length.
-            ranks: int32, by id of this length its place among these candidates, or -1.
-            size: their number, held or not.
+            holdings: The users' grams of this length.
+            ranks: int32, the rank of each id among these candidates, or -1.
+            size: The number of these candidates, including those without users.
         """
         items, counts = [], []
         wanted = (ranks >= 0).view(np.uint8)
         for mine, starts in distinct_sets(holdings, wanted, lambda items, starts, _: (items, starts)):
-            # In the order of first occurrence in the user's documents: the same on every engine. By number over all
-            # lengths.
+            # Keep the order of first occurrence in the user's documents, which is the same on every engine. Ranks are
+            # shifted because candidates are numbered over all lengths.
             items.append(ranks[mine] + np.int32(self.size))
             counts.append(np.diff(starts))
         self._items.append(stored(items, self._limit))
-        # (users + 1,), of this length.
+        # (users + 1,), where each user's candidates of this length begin.
         self._starts.append(np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *counts]))]))
         self.size += size
 
     @classmethod
     def of(cls, items: Int32s, starts: Int64s, size: int) -> "DeferredCandidates":
-        """Go on from what `joined` gave.
+        """Return the collection that `joined` described.
 
         Args:
-            items: int32, of one user after the other.
-            starts: int64 (users + 1).
-            size: number of candidates.
+            items: int32, the candidates of all users, concatenated.
+            starts: int64 (users + 1), where each user's candidates begin.
+            size: The number of candidates.
         """
         found = cls(None)
         found._items, found._starts, found.size = [items], [starts], size
         return found
 
     def joined(self, users: int) -> tuple[Int32s, Int64s]:
-        """Return every user's candidates of all lengths, the shortest first, and where they begin."""
+        """Return every user's candidates of all lengths, the shortest first, and where each user's begin."""
         holdings = self.holdings(np.empty(users, np.uint64))
         return holdings.ids, holdings.user_start
 
@@ -76,7 +76,7 @@ class DeferredCandidates:
         return Holdings(ids, user_start, user_key, self.size, limit=self._limit)
 
     def _joined(self, first: int, stop: int, user_start: Int64s) -> Int32s:
-        """Lay the candidates of some users side by side."""
+        """Return the concatenated candidates of some users."""
         begin = user_start[first:stop]
         ids = np.empty(int(user_start[min(stop, user_start.size - 1)] - begin[0]), np.int32)
         place = begin - begin[0]
@@ -89,10 +89,10 @@ class DeferredCandidates:
         return ids
 
 
-# The remaining budget of every user, and its payments: private, and never part of a result.
+# The remaining budgets and the payments of users are private and never part of a result.
 #
-# A user pays for a pass in which it holds a candidate, before weights are computed. The payment is a function of the
-# user's own items, its own past and public results, on which the proof of the individual filter relies
+# Users pay for each pass that contains a candidate of theirs, before weights are computed. The payment is a function of
+# the user's own items, the user's own past and public results. The proof of the individual filter relies on this
 # (docs/privacy/individual.md).
 
 _DEFERRED_AT_ONCE = 1 << 21
@@ -106,36 +106,36 @@ class UserBudgets:
         self._left = left
 
     def left(self, users: int) -> Int64s | None:
-        """Return the remaining budget of each user, None before the first charge."""
+        """Return the remaining budget of each user; None before the first charge."""
         if self._left is not None and self._left.size != users:
             raise InternalError("users came or went after some had paid")
         return self._left
 
     def pay(self, charge: Charge, holdings: Holdings, wanted: Bytes | None) -> Int64s:
-        """Charge every user for a pass; return the contribution bound of each.
+        """Charge every user for a pass, and return the contribution bound of each user.
 
         Args:
-            charge: of the pass.
-            holdings: the users' grams, in the order of weighing.
-            wanted: uint8 by id, nonzero for candidates; None for all ids.
+            charge: The charge for the pass.
+            holdings: The users' grams, in the order of weighing.
+            wanted: uint8 (ids), nonzero for candidates; None for all ids.
         """
         users = holdings.user_key.size
         left = self.left(users)
         left = np.full(users, charge.whole, np.int64) if left is None else left
         runs = runs_of_holdings(holdings, wanted, whole=charge.by_runs)
-        # (users,), before any weight is read: other users have no influence on it (docs/privacy/individual.md).
+        # (users,), computed before any weight is read, so other users have no influence (docs/privacy/individual.md).
         costs = charge.costs(left, runs > 0, runs)
-        # Private for good: no charge, noise or threshold is ever computed from it.
+        # Remaining budgets are always private, so no charge, noise or threshold is ever computed from them.
         self._left = left - costs
         return charge.bounds(costs)
 
 
 def runs_of_holdings(holdings: Holdings, wanted: Bytes | None, *, whole: bool) -> Int64s:
-    """Return by user the most positions in a row that hold a candidate; where not `whole`, 1 for any."""
+    """Return the length of each user's longest run of candidate positions; 1 for any run unless `whole`."""
     starts = holdings.user_start
-    # uint8 (ids); empty stands for all.
+    # uint8 (ids); an empty array selects all ids.
     mask = np.empty(0, np.uint8) if wanted is None else wanted
-    # Cut at users, so that no run is counted in two parts.
+    # Cut between users, so that no run is counted in two parts.
     cuts = np.searchsorted(starts, np.arange(0, int(starts[-1]), _DEFERRED_AT_ONCE))
     edges = np.unique([0, *cuts.tolist(), starts.size - 1]).tolist()
 

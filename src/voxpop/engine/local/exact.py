@@ -1,4 +1,4 @@
-"""Figures of a corpus for its owner: exact and without noise, so private, and never part of a release.
+"""Exact figures of a corpus for its owner. They have no noise, so they are private and never part of a release.
 
 No mechanism imports this file. Its callers mark the figures as PRIVATE. `held` is a `LocalCorpus`, which this file
 cannot import, because corpora return summaries.
@@ -24,14 +24,14 @@ PRIVATE = "PRIVATE: computed from the data without noise. Do not publish it."
 @final
 @dataclass(frozen=True, repr=False)
 class Summary(Printed):
-    """The figures of a corpus, for its owner: PRIVATE.
+    """The figures of a corpus, for its owner. They are PRIVATE.
 
     Attributes:
         kind: "text", "tokens", "items" or "sequence".
         token_source: How tokens were made.
-        columns: The columns of items and their types; none for words.
+        columns: The columns of items and their types; empty for words.
         figures: Each private number by its name, rounded to two digits unless exact.
-        frequent: The tokens that most users have, with their users; empty unless requested.
+        frequent: The most frequent tokens with their numbers of users; empty unless requested.
     """
 
     kind: str
@@ -54,7 +54,7 @@ class Summary(Printed):
     def __str__(self) -> str:
         rows = [("kind", self.kind), ("tokens made by", self.token_source or "a function without a name")]
         rows += [("columns of items", ", ".join(self.columns))] if self.columns else []
-        rows += [*self.figures.items(), *self.frequent]  # a token may be called like a figure
+        rows += [*self.figures.items(), *self.frequent]  # a list, because a token may have the name of a figure
         width = max(len(name) for name, _ in rows)
         return "\n".join([PRIVATE, *(f"  {name.ljust(width)}  {value}" for name, value in rows)])
 
@@ -81,6 +81,8 @@ def summary_of(held: Any, *, exact: bool = False, frequent: int = 0) -> Summary:
             "maximum per user": rounded(most, exact=exact),
         }
     figures |= {"ids of users": ", ".join(each or "undeclared type" for each in held.families)} if held.families else {}
+    if held.alike is not None:
+        figures["ids that differ in case or spaces only"] = rounded(held.alike, exact=exact)
     columns = tuple(f"{each.name} ({each.kind})" for each in held.keys.columns)
     return Summary(held.kind, held.token_source, columns, figures, _frequent(held, frequent, exact=exact))
 
@@ -96,11 +98,11 @@ def _frequent(held: Any, number: int, *, exact: bool) -> tuple[tuple[str, str], 
 
 
 def users_of(held: Any, gram: Sequence[str]) -> int:
-    """Return the number of users who have a gram: exact, so private.
+    """Return the exact number of users of a gram, which is private.
 
     Args:
         held: The corpus.
-        gram: Its tokens, or one item.
+        gram: The tokens of the gram, or one item.
     """
     wanted = numbers_in(held, string_array(gram))
     if (wanted < 0).any() or not wanted.size:
@@ -122,14 +124,14 @@ def numbers_in(held: Any, tokens: pa.Array) -> Int64s:
 @final
 @dataclass(frozen=True, repr=False)
 class ExactCount:
-    """The grams of one length, counted exactly: private.
+    """The exact counts of the grams of one length, which are private.
 
     Attributes:
-        length: Their number of tokens.
-        users: int64, the number of users of each gram that several users may have, and of each listed gram.
+        length: The number of tokens of each gram.
+        users: int64, the number of users of each counted gram; see `counted`.
         listed: int64, the number of users of each listed gram.
-        occurrences: The number of occurrences of all grams of the length; of items, of pairs of a user and an item.
-        covered: The number of those that are occurrences of listed grams.
+        occurrences: The number of occurrences of all grams of this length; for items, the number of (user, item) pairs.
+        covered: The number of occurrences of listed grams.
     """
 
     length: int
@@ -142,12 +144,12 @@ class ExactCount:
 def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[ExactCount]:
     """Count the users of all grams, length by length.
 
-    From length 2 on, a gram is counted if at least two users have its beginning or a listed gram has it, because only
-    one user can have any other.
+    From length 2 on, a gram is counted if its beginning belongs to at least two users or to a listed gram. Any other
+    gram can belong to one user only.
 
     Args:
         held: The corpus.
-        listed: By length, int64 (grams, length): the tokens of grams by their numbers in the corpus.
+        listed: int64 (grams, length) for each length, the numbers of the grams' tokens in the corpus.
 
     Yields:
         The counts of each length from 1 to the largest length of `listed`.
@@ -166,7 +168,7 @@ def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[ExactCount]:
         pairs = np.unique(names * max(1, users) + owner[places])
         have = np.bincount(pairs // max(1, users), minlength=number)
         mine = beginnings.pop(length, np.empty(0, np.int64))
-        known = np.append(have, 0)[mine]  # -1 is the last, which no user has
+        known = np.append(have, 0)[mine]  # an unknown token (-1) selects the appended 0
         is_listed = np.zeros(number + 1, np.bool_)
         is_listed[mine] = True
         yield ExactCount(length, have, known, names.size, int(is_listed[names].sum()))
@@ -189,7 +191,7 @@ def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[ExactCount]:
 
 
 def _positions_found(distinct: Int64s, wanted: Int64s) -> Int64s:
-    """Return the place of each wanted number among distinct ones in increasing order, or -1."""
+    """Return the position of each requested number among distinct numbers in increasing order, or -1 if missing."""
     if not distinct.size:
         return np.full(wanted.size, -1, np.int64)
     places = np.minimum(np.searchsorted(distinct, wanted), distinct.size - 1)

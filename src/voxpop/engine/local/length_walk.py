@@ -1,4 +1,4 @@
-"""The corpus, length by length: the users' grams that may still be released."""
+"""The corpus, length by length, with the users' grams that may still be released."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -35,7 +35,7 @@ from voxpop.reading.limited.sorter import copied, number_within, rename_all
 _WALKED_AT_ONCE = 1 << 20
 _NAMES_AT_ONCE = 1 << 20
 POSITIONS_IN_PARTS = 1 << 28
-"""Beyond this number one thread numbers the pairs: two threads would need more memory than the positions themselves."""
+"""Above this number of positions one thread numbers the pairs, because two tables would need more memory than these."""
 PHRASES = "distinct phrases of one length"
 
 _Cell = TypeVar("_Cell", np.int32, np.uint8)
@@ -43,11 +43,12 @@ _WalkState = dict[str, NDArray[Any]]
 
 
 class MemoryLengthWalk:
-    """A walk through the lengths, one int32 per position, overwritten from length to length.
+    """A walk through the lengths in one array of an int32 per position, which each length overwrites.
 
-    At each length: `weigh` the users' grams, `keep` the released ones, `extend` to the candidates of the next length. A
-    gram's name is its id in the vocabulary at length 1, and above it `left * 2^32 + partner`, both by their rank among
-    the kept grams of the length before. Ranks follow the order of names, so every engine gives the same names.
+    At each length, `weigh` weighs the users' grams, `keep` keeps the released ones, and `extend` continues with the
+    candidates of the next length. The name of a gram of length 1 is its id in the vocabulary. The name of a longer gram
+    is `left * 2^32 + partner`, where both numbers are ranks among the kept grams of the previous length. Ranks follow
+    the order of names, so every engine gives the same names.
     """
 
     def __init__(
@@ -64,13 +65,13 @@ class MemoryLengthWalk:
         """Begin with the tokens of all users.
 
         Args:
-            tokens: int32, the token of each position; -1 after each document.
+            tokens: int32, the token at each position; -1 after each document.
             user_start: int64 (users + 1), where each user's positions begin.
-            user_key: uint64 (users).
-            size: number of distinct tokens.
-            words: large_string, the tokens by id; None in a walk that goes on after `keep`.
-            limit: memory limit of the walk; None for as much as it needs.
-            ordered: whether tokens have an order, so that grams exist.
+            user_key: uint64 (users), the key of each user.
+            size: The number of distinct tokens.
+            words: large_string, the tokens by id; None for a walk that continues after `keep`.
+            limit: The memory limit of the walk; None for unlimited memory.
+            ordered: Whether tokens have an order. Only then grams exist.
         """
         self._tokens, self._user_start, self._user_key = tokens, user_start, user_key
         self._size, self._words, self._limit, self._ordered = size, words, limit, ordered
@@ -84,13 +85,13 @@ class MemoryLengthWalk:
 
     @classmethod
     def of_state(cls, state: _WalkState, length: int, size: int, deferred_size: int) -> "MemoryLengthWalk":
-        """Return a walk that goes on where another one was after `keep`.
+        """Return a walk that continues another walk after its `keep`.
 
         Args:
-            state: of the other walk; overwritten.
-            length: of the grams that were kept.
-            size: number of kept grams.
-            deferred_size: number of candidates that were set deferred.
+            state: The state of the other walk, which is overwritten.
+            length: The length of the grams that were kept.
+            size: The number of kept grams.
+            deferred_size: The number of deferred candidates.
         """
         walk = cls(state["ids"], state["user_start"], state["user_key"], size)
         walk._ids, walk._first, walk._length, walk._in_order = state["ids"], state.get("first"), length, True
@@ -100,23 +101,23 @@ class MemoryLengthWalk:
         return walk
 
     def state(self, *, single: bool) -> _WalkState:
-        """Return the arrays from which `of_state` goes on, without positions that no longer gram can reach.
+        """Return the arrays from which `of_state` continues, without positions that no longer gram can reach.
 
-        Of several positions in a row without a gram (`single`: without a kept token) one is left. Users who hold no
-        gram, and no candidate set deferred, are left out.
+        A run of positions without a gram (`single`: without a kept token) is reduced to one position. Users who have
+        neither a gram nor a deferred candidate are removed.
         """
         ids = self._kept()
         first = ids if self._first is None else self._first
         deferred, deferred_start = self._deferred.joined(self._user_key.size)
-        # (users + 1,), positions with a gram before each user begins.
+        # (users + 1,), the number of positions with a gram before each user.
         before = np.concatenate([[0], np.cumsum(ids >= 0)])[self._user_start]
-        # (users,), who holds a gram of this length, or a deferred candidate.
+        # (users,), whether the user has a gram of this length or a deferred candidate.
         counts = np.diff(deferred_start)
         holding = (np.diff(before) > 0) | (counts > 0)
-        # A gram can grow at its position and at the position of its partner, one place on.
+        # A gram can grow at its own position and at the position of its partner, which is the next one.
         live = (first if single else ids) >= 0
         needed = live.copy()
-        # One empty place behind each run stays, so that runs do not meet.
+        # One empty position after each run remains, so that adjacent runs remain separate.
         needed[1:] |= live[:-1]
         needed &= np.repeat(holding, np.diff(self._user_start))
         starts = np.concatenate([[0], np.cumsum(needed)])[self._user_start]
@@ -132,7 +133,7 @@ class MemoryLengthWalk:
 
     @property
     def length(self) -> int:
-        """Length of the grams that are weighed now."""
+        """The length of the grams that `weigh` weighs."""
         return self._length
 
     def weigh(
@@ -144,9 +145,10 @@ class MemoryLengthWalk:
         charge: Charge | None = None,
         among: Subset | None = None,
     ) -> Histogram:
-        """Let every user share its weight over at most `limit` of its distinct grams of this length.
+        """Let every user share their weight over at most `limit` distinct grams of this length.
 
-        Before `keep` these are the candidates or some of them, by their names; after it the kept grams, by ranks.
+        Before `keep`, the grams are all candidates or some of them, and the histogram uses their names. After it, the
+        grams are the kept ones, and the histogram uses their ranks.
         """
         if shares.sequential and not self._in_order:
             if self._ids is not None:
@@ -154,14 +156,14 @@ class MemoryLengthWalk:
             self.put_in_order(secret)
         holdings, wanted, bounds = self._holdings(), self._wanted(among), None
         if charge is not None:
-            self._kept()  # before, users are not separated
+            self._kept()  # users are not separated before the grams of length 1 are kept
             bounds = self._budgets.pay(charge, holdings, wanted)
         histogram = weigh(holdings, shares, limit, wanted, secret, pass_name, bounds)
         forget_pages(self._tokens)
         return histogram
 
     def weigh_deferred(self, shares: Shares, limit: int, secret: Source, pass_name: str, charge: Charge) -> Histogram:
-        """Let every user share its weight over at most `limit` of all candidates that were deferred."""
+        """Let every user share their weight over at most `limit` of all deferred candidates."""
         holdings = self._deferred.holdings(self._user_key)
         return weigh(holdings, shares, limit, None, secret, pass_name, self._budgets.pay(charge, holdings, None))
 
@@ -172,7 +174,7 @@ class MemoryLengthWalk:
         return Holdings(ids, *users, self._size, self._names, self._limit, words)
 
     def pay(self, charge: Charge, among: Subset | None = None) -> None:
-        """Let users pay for a pass that was weighed elsewhere."""
+        """Charge users for a pass that was weighed elsewhere."""
         self._budgets.pay(charge, self._holdings(), self._wanted(among))
 
     def _wanted(self, among: Subset | None) -> Bytes | None:
@@ -183,7 +185,7 @@ class MemoryLengthWalk:
         return self._of_names(lambda part: among.holds(part).view(np.uint8), np.uint8)
 
     def _of_names(self, work: Callable[[Int64s], NDArray[_Cell]], kind: type[_Cell]) -> NDArray[_Cell]:
-        """Return by id the value computed from its name, some names at a time."""
+        """Return a value for each id, computed from the names in batches."""
         if self._names is None:
             raise InternalError("names were asked of where there are none")
         parts = [self._names[begin : begin + _NAMES_AT_ONCE] for begin in range(0, self._names.size, _NAMES_AT_ONCE)]
@@ -194,13 +196,13 @@ class MemoryLengthWalk:
         return found
 
     def put_in_order(self, secret: Source) -> None:
-        """Settle once the order in which users weigh where it matters, the same at every length."""
+        """Sort the users once in weighing order, which is the same at every length."""
         users = self._tokens, self._user_start, self._user_key
         self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, ALL_LENGTHS)
         self._ranges, self._in_order = _ranges(self._user_start), True
 
     def _kept(self) -> Int32s:
-        """Return ids by position, which there are once the grams of length 1 were kept."""
+        """Return the id at each position, which exists after the grams of length 1 were kept."""
         if self._ids is None:
             raise InternalError("a walk went on from length 1 before the grams of length 1 were kept")
         return self._ids
@@ -209,18 +211,18 @@ class MemoryLengthWalk:
         """Keep only these grams.
 
         Args:
-            names: int64, rising: the names of the released grams, also of those that no user holds. At length 1 names
-                below 0 denote words that no user holds here.
-            deferred: int64, rising: names of other candidates, which are weighed once more in the end.
+            names: int64, the names of the released grams in increasing order, including grams without users. At length
+                1, names below 0 denote words without users in this corpus.
+            deferred: int64, the names of deferred candidates in increasing order; one last pass weighs them again.
         """
         check_width(names.size, PHRASES)
         if deferred is not None and deferred.size:
             if self._names is None:
                 raise InternalError("candidates were deferred where there are none")
             check_width(self._deferred.size + deferred.size, PHRASES)
-            # Before ids are overwritten: afterwards their holders are unknown.
+            # Do this before ids are overwritten, because the users of a candidate are unknown afterwards.
             self._deferred.add(self._holdings(), self._ranks(deferred), deferred.size)
-        # By id: its rank among all kept names, held here or not; so ranks are public and the same on every engine.
+        # Ranks count all kept names, including those without users here, so they are public and equal on every engine.
         ranks = self._ranks(names)
         self._names = None
         if self._ids is None:
@@ -232,28 +234,29 @@ class MemoryLengthWalk:
         self._size = names.size
 
     def _ranks(self, names: Int64s) -> Int32s:
-        """Return by id its place among names, which rise; -1 where it is not among them."""
+        """Return the rank of each id among the sorted names, or -1 if its name is not among them."""
         if self._names is None:
             ranks = np.full(self._size, -1, np.int32)
-            # An id is its own name; ids below 0 belong to no user here.
+            # At length 1 an id is its own name; names below 0 have no users here.
             ranks[names[names >= 0]] = np.flatnonzero(names >= 0)
             return ranks
-        # The requested names are few, so the table contains them and not all names in use.
+        # The given names are few, so the table contains them rather than all names of this length.
         table = table_of(names)
         return self._of_names(lambda part: find_names(part, table), np.int32)
 
     def _renamed(self, ids: Int32s, ranks: Int32s) -> Int32s:
-        """Write ranks in place, one int32 a position, and leave out positions that no longer gram can reach.
+        """Write ranks in place, one int32 per position, and remove positions that no longer gram can reach.
 
-        The order of users does not change, and users without grams remain: remaining budgets are stored by place.
+        The order of users does not change, and users without grams remain, because remaining budgets are stored in this
+        order.
         """
         if self._first is not None:
-            # Tokens that follow are looked up by position: all of them stay.
+            # Following tokens are looked up by position, so no position is removed.
             for _ in in_order(lambda span: rename(ids[slice(*span)], ranks, ids[slice(*span)]), self._ranges):
                 pass
             return ids
         before, starts = self._user_start, np.zeros_like(self._user_start)
-        # Cut at users, as ranges are.
+        # Cut between users, at the same places as the ranges.
         cuts = [int(np.searchsorted(before, begin)) for begin, _ in self._ranges[1:]]
         spans = list(pairwise([0, *cuts, before.size - 1]))
         ends = list(in_order(lambda span: rename_in_runs(ids, before, *span, ranks, starts), spans))
@@ -271,8 +274,8 @@ class MemoryLengthWalk:
         """Keep only these tokens.
 
         Args:
-            words: distinct, in order of bytes, public, including tokens that no user holds.
-            order: where later weightings are sequential, the source of their order of users.
+            words: The distinct public tokens in order of their bytes, including tokens without users.
+            order: The source of the order of users, if later weightings are sequential.
         """
         if self._words is None:
             raise InternalError("words are kept at length 1 only")
@@ -281,10 +284,10 @@ class MemoryLengthWalk:
         self.keep(numbers_of(pc.index_in(words, value_set=self._words), missing=-1).astype(np.int64))
 
     def extend(self, candidates: CandidateArrays) -> None:
-        """Go on to the next length: the candidates among the pairs that occur, numbered and named.
+        """Continue with the next length by numbering and naming the candidates among the pairs that occur.
 
         Raises:
-            InputError: where the corpus holds items, which have no order.
+            InputError: If the corpus consists of items, which have no order.
         """
         if not self._ordered:
             raise no_order()
@@ -292,13 +295,13 @@ class MemoryLengthWalk:
         if candidates.single:
             if self._first is None:
                 self._first = ids.copy() if self._limit is None else copied(ids, self._limit)
-            # Single-side: the partner is the token that follows the gram.
+            # For single-side candidates, the partner is the token that follows the gram.
             partners, offset = self._first, self._length
         need, estimates = candidates.need, candidates.estimates
         if self._limit is None:
             self._names = self._numbered(ids, partners, offset, need, estimates)
         else:
-            # Numbers differ from those without a limit; names do not, and only names are ever seen.
+            # Numbers differ from those without a limit. Names do not, and results contain only names.
             self._names = number_within(ids, partners, offset, need, estimates, self._limit)
         self._size = self._names.size
         self._length += 1
@@ -307,22 +310,22 @@ class MemoryLengthWalk:
         """Number the pairs of all ranges, each in a separate thread."""
 
         def number(span: tuple[int, int]) -> Int64s:
-            # Ranges are cut at users, so no gram crosses from one thread's range to another's.
+            # Ranges are cut between users, so no gram extends from one thread's range to another's.
             names, count = number_pairs(ids, partners, offset, *span, need, estimates, widths.MOST_NUMBERS)
             check_width(count if count >= 0 else widths.MOST_NUMBERS + 1, PHRASES)
             return names[:count]
 
         if ids.size > POSITIONS_IN_PARTS:
-            # Most pairs occur in all parts, and each part would hold them: one thread, and a single table.
+            # Nearly all pairs occur in all parts, and each part would store them, so one thread fills a single table.
             return number((0, ids.size))
         return self._merged(list(in_order(number, self._ranges)))
 
     def _merged(self, parts: list[Int64s]) -> Int64s:
-        """Give the pairs of all ranges one numbering."""
+        """Renumber the pairs of all ranges with common numbers."""
         names = parts[0]
         for own, (begin, end) in zip(parts[1:], self._ranges[1:], strict=True):
             renamed = np.empty(own.size, np.int32)
-            # In the order of ranges, so numbers do not depend on which thread was first.
+            # Merge in the order of ranges, so that numbers do not depend on which thread finished first.
             names = merge_names(own, names, names.size, renamed)
             check_width(names.size, PHRASES)
             mine = self._kept()[begin:end]
@@ -330,13 +333,13 @@ class MemoryLengthWalk:
         return names
 
     def _start_ids(self, ranks: Int32s) -> None:
-        """Write the kept tokens into an array of our own."""
+        """Write the kept tokens into a new array."""
         if self._limit is not None:
             self._ids = copied(self._tokens, self._limit, ranks)
             return
-        # Memory of earlier rounds is free, but allocators keep it: gigabytes in addition to the next array.
+        # Allocators keep the memory of earlier rounds, which would add gigabytes to the next array.
         release_unused()
-        # Where users were put in order, the tokens are a copy already.
+        # If users were put in order, the tokens are already a copy.
         ids = self._tokens if self._in_order else np.empty(self._tokens.size, np.int32)
 
         def start(begin: int) -> None:
@@ -350,9 +353,9 @@ class MemoryLengthWalk:
 
 
 def _ranges(user_start: Int64s) -> list[tuple[int, int]]:
-    """Cut the positions into one range per thread, at users."""
+    """Return one range of positions per thread, cut between users."""
     total = int(user_start[-1])
-    # Even parts of positions, each moved on to where the next user begins.
+    # Start from equal parts, and move each cut to the beginning of the next user.
     wanted = [total * number // THREADS for number in range(1, THREADS)]
     cuts = [int(user_start[np.searchsorted(user_start, cut)]) for cut in wanted]
     edges = [0, *cuts, total]

@@ -1,4 +1,4 @@
-"""The private state of a series on this machine: users' pools, remaining budgets and the scores of all items."""
+"""The private state of a series on this machine, with users' pools, remaining budgets and the scores of all items."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,20 +22,20 @@ from voxpop.reading.limited.memory import MemoryLimit
 
 ORDER_OF_NIGHTS = "series"
 BYTES_OF_PAIR, BYTES_OF_USER, BYTES_OF_ITEM = 48, 96, 160
-"""Bytes at the peak of a night: for each item of each pool or row, each user and each item."""
+"""Peak memory of a night in bytes, for each item of a pool or a row, for each user and for each item."""
 
 Add = Callable[[Int64s, Int32s, Int64s, Int64s], None]
 Reading = Opening
 States = Callable[[Int64s, Int64s], Bytes]
-"""From scores and nights of release to 0 for released items, 1 for resting ones, 2 for active ones."""
+"""Returns 0 for released items, 1 for resting ones and 2 for active ones, from scores and nights of release."""
 
 
 class UserBatches(Protocol):
-    """The rows of a night: a `LocalCorpus`."""
+    """The rows of a night, as in `LocalCorpus`."""
 
     @property
     def tokens(self) -> Int32s:
-        """Of all users."""
+        """The tokens of all users, concatenated."""
 
     @property
     def user_start(self) -> Int64s:
@@ -43,7 +43,7 @@ class UserBatches(Protocol):
 
     @property
     def user_key(self) -> Uint64s:
-        """By user."""
+        """The key of each user."""
 
     @property
     def vocabulary(self) -> pa.LargeStringArray:
@@ -51,7 +51,7 @@ class UserBatches(Protocol):
 
     @property
     def limit(self) -> MemoryLimit | None:
-        """Of memory, if there is one."""
+        """The memory limit, if there is one."""
 
 
 @final
@@ -60,8 +60,8 @@ class Removed:
     """The items and nights of a user that were removed from the state.
 
     Attributes:
-        items: the number of items in the user's pool.
-        nights: the number of nights on which they joined it.
+        items: The number of items in the user's pool.
+        nights: The number of nights on which these items joined the pool.
     """
 
     items: int
@@ -71,17 +71,17 @@ class Removed:
 @final
 @dataclass(slots=True, repr=False, eq=False)
 class NightlyPools:
-    """Users in the order in which they weigh, each with a pool that only grows, and every item of any pool.
+    """Users in weighing order, each with a pool that only grows, and every item of any pool.
 
     Attributes:
         keys: uint64 (users), a function of the user's id only.
-        left: int64 (users), the remaining budget, in 2^-40 of all.
-        paid: int64 (users), the payments for the night that has begun.
-        items: int32, the pools of all users.
+        left: int64 (users), the remaining budget, in units of 2^-40 of the whole budget.
+        paid: int64 (users), the payments for the current night.
+        items: int32, the pools of all users, concatenated.
         starts: int64 (users + 1), where each pool begins.
         nights: int32, the night on which each item joined the pool.
-        words: large_string (items), in order of arrival. Items stay until the series ends, also without users.
-        scores: int64 (items), after the last night.
+        words: large_string (items), in order of arrival. Items remain until the series ends, even without users.
+        scores: int64 (items), the scores after the last night.
         released: int64 (items), the night of the release, or 0.
     """
 
@@ -106,19 +106,19 @@ class NightlyPools:
     def take(
         self, corpus: UserBatches, secret: Source, night: int, pool: int, whole: int, past: Callable[[Uint64s], Int64s]
     ) -> None:
-        """Let new items join the pools: in order of arrival, those of one night by a keyed hash, at most `pool` a user.
+        """Add new items to the pools in order of arrival and, within one night, of a keyed hash, up to `pool` per user.
 
         Args:
-            corpus: the rows of the night.
-            secret: source of the draws.
-            night: its number.
-            pool: most items of one user in all nights.
-            whole: the budget of a new user.
-            past: returns the scores of new items by their names in draws: the noise of all earlier nights.
+            corpus: The rows of the night.
+            secret: The source of the draws.
+            night: The number of the night.
+            pool: The maximum number of items per user over all nights.
+            whole: The budget of a new user.
+            past: A function from names in draws to scores, which contain the noise of all earlier nights.
         """
         keys, tokens, starts = _by_key(corpus)
         places = self._places(keys)
-        # By id of the corpus, its id here; new words follow the known ones.
+        # Map ids of the corpus to ids of the state. New words follow the known ones.
         known = numbers_of(pc.index_in(corpus.vocabulary, value_set=self.words), missing=-1).astype(np.int32)
         new = np.flatnonzero(known < 0)
         known[new] = len(self.words) + np.arange(new.size, dtype=np.int32)
@@ -126,10 +126,10 @@ class NightlyPools:
         decided = np.concatenate([self.released, np.zeros(new.size, np.int64)]).astype(np.bool_).view(np.uint8)
         fresh, begins = fresh_items(ids.astype(np.int32), starts, places, self.items, self.starts, decided)
         words = pa.chunked_array([self.words, corpus.vocabulary.take(int64_array(new))]).combine_chunks()
-        # A user without budget has been removed, or gives nothing any more: its rows are ignored.
+        # A user without budget was removed or can contribute no more, so the user's rows are ignored.
         room = np.append(np.where(self.left > 0, pool - np.diff(self.starts), 0), pool)[places]
         fresh, begins = _within(fresh, begins, room, keys, words, secret)
-        # Only items that joined a pool exist from now on.
+        # From now on, only items that joined a pool exist.
         joined = np.zeros(len(words), np.bool_)
         joined[: len(self.words)] = True
         joined[fresh] = True
@@ -137,28 +137,28 @@ class NightlyPools:
         added = words.take(int64_array(np.flatnonzero(joined)[len(self.words) :]))
         check_width(len(self.words) + len(added), "items")
         self._merge(keys, places, fresh, begins, secret, night, whole)
-        # Before states are computed: an item has its past noise in either of two neighbouring streams.
+        # Before states are computed, add the past noise, which an item has in either of two neighbouring streams.
         self.words = pa.chunked_array([self.words, added]).combine_chunks()
         self.scores = np.concatenate([self.scores, _in_parts(past, item_names(added, secret))])
         self.released = np.concatenate([self.released, np.zeros(len(added), np.int64)])
 
     def pay(self, charge: Charge, states: States, since: int) -> None:
-        """Let every user with an item that gets weight pay for the night."""
+        """Charge every user with an active item for the night."""
         known = states(self.scores, self.released)
         self.paid = charge.costs(self.left, with_active(self.items, self.starts, self.nights, known, since))
         self.left = self.left - self.paid
 
     def weigh(self, charge: Charge, states: States, since: int, add: Add) -> Int64s:
-        """Return the weight of every item, each user moving its items within its payment."""
+        """Return the weight of every item. Each user's bound is the user's payment."""
         histogram = np.zeros(len(self.words), np.int64)
         items, starts = active_items(self.items, self.starts, self.nights, states(self.scores, self.released), since)
         bounds = charge.bounds(self.paid)
-        # One bound would stand for all users.
+        # An array with one bound would apply to all users, so append a second one.
         add(histogram, items, starts, bounds if bounds.size != 1 else np.append(bounds, 0))
         return histogram
 
     def read(self, reading: Reading, weights: Int64s | None, secret: Source, threshold: int, night: int) -> None:
-        """Add a night's noisy weights to the scores of all items, and release those that reach the threshold.
+        """Add a night's noisy weights to the scores of all items, and release items that reach the threshold.
 
         The weights are None on a night without a run.
         """
@@ -170,7 +170,7 @@ class NightlyPools:
             return after
 
         self.scores = _in_parts(part, np.arange(len(self.words)))
-        # All items are tested, held or not.
+        # All items are tested, with or without users.
         self.released = np.where((self.released == 0) & (self.scores >= threshold), night, self.released)
 
     def out(self, after: int) -> tuple[pa.LargeStringArray, Int64s]:
@@ -179,9 +179,10 @@ class NightlyPools:
         return self.words.take(int64_array(chosen)), self.released[chosen]
 
     def remove(self, key: int) -> Removed | None:
-        """Remove the pool of a user, who has no budget from now on; return None if there was nothing to remove.
+        """Remove the pool and the budget of a user; return None for a user without pool and budget.
 
-        The key stays: rows that follow must not begin with a second budget. Items and scores stay as well.
+        The key remains, because later rows of the user must not begin with a second budget. Items and scores also
+        remain.
         """
         (place,) = self._places(np.array([key], np.uint64))
         first, stop = self.starts[place : place + 2] if place >= 0 else (0, 0)
@@ -201,14 +202,14 @@ class NightlyPools:
 
     @staticmethod
     def of(arrays: Mapping[str, np.ndarray[Any, Any]]) -> "NightlyPools":
-        """Return the state that `arrays` described."""
+        """Return the state that `arrays` returned."""
         own = {name: arrays[name] for name in NightlyPools.__slots__ if name != "words"}
         size = arrays["word_starts"].size - 1
         starts, letters = (pa.py_buffer(np.ascontiguousarray(arrays[name])) for name in ("word_starts", "letters"))
         return NightlyPools(words=pa.LargeStringArray.from_buffers(size, starts, letters), **own)
 
     def _places(self, keys: Uint64s) -> Int64s:
-        """Return the place of each user, or -1."""
+        """Return the position of each user in the state, or -1."""
         order = np.argsort(self.keys)
         found = np.searchsorted(self.keys, keys, sorter=order)
         places = np.append(order, 0)[np.minimum(found, order.size)]
@@ -230,7 +231,7 @@ class NightlyPools:
 
 
 def require_memory(corpus: UserBatches, pools: NightlyPools) -> None:
-    """Refuse a night that would go beyond the limit of the corpus, if it has one."""
+    """Raise an error if a night would exceed the memory limit of the corpus."""
     if corpus.limit is not None:
         size = BYTES_OF_PAIR * (corpus.tokens.size + pools.items.size)
         size += BYTES_OF_USER * (corpus.user_key.size + pools.keys.size)
@@ -239,7 +240,7 @@ def require_memory(corpus: UserBatches, pools: NightlyPools) -> None:
 
 
 def _by_key(corpus: UserBatches) -> tuple[Uint64s, Int32s, Int64s]:
-    """Return the users in order of their keys with their tokens; users who share a key are one user."""
+    """Return users and their tokens in order of the keys. Users with the same key become one user."""
     order = np.argsort(corpus.user_key, kind="stable")
     keys, tokens = corpus.user_key[order], np.empty(corpus.tokens.size, np.int32)
     gather_slices(np.asarray(corpus.tokens), np.asarray(corpus.user_start), order, tokens)
@@ -272,6 +273,6 @@ def _within(
 
 
 def _in_parts(work: Callable[[Any], Int64s], values: np.ndarray[Any, Any]) -> Int64s:
-    """Return the results of parts of an array, which threads compute."""
+    """Return the results for an array, which threads compute in parts."""
     parts = [values[first : first + ITEMS_AT_ONCE] for first in range(0, len(values), ITEMS_AT_ONCE)]
     return np.concatenate([np.empty(0, np.int64), *in_order(work, parts)])

@@ -26,21 +26,21 @@ from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Sorter, 
 from voxpop.reading.sources import open_source
 from voxpop.reading.text_files import CSV
 from voxpop.reading.tokenizers import Encoded, Piece, encode_by_text, encode_lists, list_tokeniser
-from voxpop.reading.users import Stretch, Users, encode_users, identities, numbered_users, stretches
+from voxpop.reading.users import Spellings, Stretch, Users, encode_users, identities, numbered_users, stretches
 from voxpop.reading.wanted import ReadOptions, Request, Wanted
 from voxpop.reading.words import merge_words
 
-# From rows to a corpus: users grouped, tokens renamed to their rank in the vocabulary.
+# To make a corpus from rows, group the users and rename each token to its rank in the vocabulary.
 
 
 def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind: str) -> LocalCorpus:
     """Merge the lists of words, rename every id, and lay the documents out user by user.
 
     Args:
-        pieces: the batches, in the order of the rows.
-        words: the provisional vocabularies that the pieces' ids refer to.
-        users: the result of `encode_users`.
-        kind: the kind of data.
+        pieces: The batches, in the order of the rows.
+        words: The provisional vocabularies that the pieces' ids refer to.
+        users: The result of `encode_users`.
+        kind: The kind of data.
 
     Returns:
         The corpus.
@@ -48,10 +48,10 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
     used = [np.zeros(len(each), np.uint8) for each in words]
     for piece in pieces:
         mark_used(piece.ids, used[piece.interner])
-    # names: by list of words, int32 from provisional id to rank in the sorted vocabulary.
+    # names: one int32 array per list of words, the rank in the sorted vocabulary of each provisional id.
     vocabulary, names = merge_words(words, [mask.view(np.bool_) for mask in used])
     tokens = np.empty(sum(piece.ids.size for piece in pieces), np.int32)
-    # (pieces + 1,), where each piece's ids go.
+    # (pieces + 1,), the position of each piece's ids.
     places = np.cumsum([0, *(piece.ids.size for piece in pieces)])
 
     def finish(number: int) -> None:
@@ -65,7 +65,7 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
     if pieces and pieces[0].ends is None:
         # A row without an item belongs to no user.
         return LocalCorpus(group_items(tokens, codes, user_start), user_start, keys, vocabulary, kind)
-    # Where every document ends: from places within a piece to places in all of them.
+    # Shift the ends of documents from positions within a piece to positions in all pieces.
     own = [piece.ends[1:] + place for piece, place in zip(pieces, places, strict=False) if piece.ends is not None]
     ends = np.concatenate([np.zeros(1, np.int64), *own])
     sizes_by_user(codes, ends, user_start)
@@ -76,30 +76,33 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
     return LocalCorpus(grouped, user_start, keys, vocabulary, kind)
 
 
-# Within a memory limit, every stretch of rows becomes a small corpus on disk, and these are merged.
-#
-# The result has the same users as the corpus that is read in memory, in another order: their documents in the order of
-# rows, tokens by their rank in the sorted vocabulary. See docs/design/0009-spilling.md.
+# Within a memory limit, each stretch of rows becomes a small corpus on disk, and these are merged. The result has the
+# same users as the corpus that is read in memory, but in a different order. Their documents are in the order of rows,
+# and tokens are ranks in the sorted vocabulary. See docs/design/0009-spilling.md.
 
 Encode = Callable[[Stretch], Encoded]
 
+BYTES_OF_SPELLING = 32
+"""Bytes per user while two lists of users are merged."""
 SHARE_OF_STRETCH = 6
-"""A stretch holds this part of the room: naming and grouping its tokens takes a few copies of it."""
+"""A stretch may take 1/6 of the available memory, because naming and grouping its tokens takes a few copies of it."""
 
 
 def read_rows(limit: MemoryLimit | None, rows: Rows, encode: Encode, kind: str) -> LocalCorpus:
-    """Return the corpus of rows; within a limit its arrays are mapped where they are large."""
-    # The next stretch is encoded while the last is grouped and written. Threads number users and encode rows, but only
-    # this thread reads rows, since a source may belong to it.
+    """Return the corpus of rows. Within a limit, large arrays are mapped files."""
+    # The next stretch is encoded while the last one is grouped and written. Threads number users and encode rows, but
+    # only this thread reads rows, because a source may belong to it.
     rows = in_order(lambda row: (row[0], numbered_users(row[1]), row[2]), rows)
     encoded = _encoded(stretches(rows, None if limit is None else limit.room // SHARE_OF_STRETCH), encode)
     first = next(encoded, None)
-    if first is None:  # it is released like any other: an error would distinguish it from a table of one user
+    if first is None:  # no error, because an error would distinguish an empty table from a table of one user
         return build_corpus([], [], encode_users([numbered_users(int64_array([]))]), kind).within(limit)
-    # All rows fit into one stretch: nothing to merge.
+    # All rows fit into one stretch, so there is nothing to merge.
     stretch, tokens = first
     if limit is None or stretch.finished:
-        return build_corpus(*tokens, encode_users(stretch.users), kind).within(limit)
+        users, spellings = encode_users(stretch.users), Spellings(None)
+        spellings.add(users[2])
+        return replace(build_corpus(*tokens, users, kind), alike=spellings.alike(len(users[2]))).within(limit)
     spill = _Spill(limit, kind)
     one_behind(spill.take, chain([first], encoded))
     return spill.merged()
@@ -115,33 +118,35 @@ def _encoded(every: Iterator[Stretch], encode: Encode) -> Iterator[tuple[Stretch
 
 @final
 class _Spill:
-    """Small corpora, one behind the other on disk."""
+    """Small corpora that are stored one after another on disk."""
 
     def __init__(self, limit: MemoryLimit, kind: str) -> None:
         self._limit, self._kind = limit, kind
         self._tokens, self._heads = limit.file(), limit.file()
         self._words = WordRuns(limit)
         self._sizes: list[int] = []
+        self._spellings = Spellings(limit.room // (SHARE_OF_STRETCH * BYTES_OF_SPELLING))
 
     def take(self, encoded: tuple[Stretch, Encoded]) -> None:
-        """Group the tokens of a stretch by user, and keep the small corpus that this gives."""
+        """Group the tokens of a stretch by user, and store the resulting small corpus."""
         stretch, (pieces, words) = encoded
         codes, keys, users = encode_users(stretch.users)
         corpus = build_corpus(pieces, words, (codes, keys, users), self._kind)
+        self._spellings.add(users)
         who, heads = identities(users, keys), np.zeros(keys.size, HEAD)
         heads["key"], heads["other"], heads["user"], heads["size"] = *who.T, keys, np.diff(corpus.user_start)
         self._tokens.append(corpus.tokens)
         self._heads.append(heads)
         self._words.add(corpus.vocabulary)
         self._sizes.append(heads.size)
-        # The caller still holds the stretch while the next is cut.
+        # The caller still has a reference to the stretch while the next one is cut.
         for held in (pieces, words, stretch.users):
             held.clear()
         del corpus, codes, keys, users, who, heads
         release_unused()
 
     def merged(self) -> LocalCorpus:
-        """Give every token its final name, and every user one place."""
+        """Assign each token its final id and each user one position."""
         limit, most = self._limit, self._limit.room // SHARE_OF_SORTER
         vocabulary = self._words.merged()
         release_unused()
@@ -153,10 +158,11 @@ class _Spill:
         self._heads.close()
         mapped = in_key_order(sorter, limit)
         release_unused()
-        return LocalCorpus(*mapped, vocabulary, self._kind, limit=limit)
+        corpus = LocalCorpus(*mapped, vocabulary, self._kind, limit=limit)
+        return replace(corpus, alike=self._spellings.alike(corpus.user_key.size))
 
     def _named_blocks(self, most: int) -> Iterator[Block]:
-        """Yield all records, about that number of bytes of tokens at a time, by their final names."""
+        """Yield all records with their final ids, in blocks of about `most` bytes of tokens."""
         place = begin = 0
         for number, users in enumerate(self._sizes):
             names = self._words.names(number)
@@ -173,25 +179,25 @@ class _Spill:
 ROWS_AT_ONCE = 1 << 15
 _ITEMS_READ_AT_ONCE = 1 << 20
 _FINE_TYPES: Final = re.compile(r"time|decimal\d+\(\d+, [1-9]")
-"""Types of items whose values are often too fine to be shared."""
+"""Item types with values that are often too fine for several users to share."""
 _NEIGHBOURS_IN_TEXT: Final = " The tokens before and after such a value count as neighbours."
 DEFAULTS: Final = ReadOptions()
 FOUND: Final = CSV()
 
 
 def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv: CSV = FOUND) -> LocalCorpus:
-    """Read a table in batches; rows of one user may come in any order and from any number of files.
+    """Read a table in batches. The rows of a user may be in any order and in any number of files.
 
     Args:
-        source: anything that `voxpop.read` takes, except a Spark DataFrame.
-        wanted: the columns, and how they become tokens.
-        options: how reading runs.
-        csv: how CSV files are written.
+        source: Any source that `voxpop.read` accepts, except a Spark DataFrame.
+        wanted: The requested columns, and the rules that turn them into tokens.
+        options: The settings of reading.
+        csv: The format of CSV files.
 
     Raises:
-        InputError: if the memory limit is too low, or `csv` describes a source that is no CSV.
-        SourceError: if the source is missing or broken, or a row has no user. A table without rows is no error.
-        ColumnError: if a column is missing or of a type that does not fit.
+        InputError: If the memory limit is too low, or `csv` is given for a source that is not CSV.
+        SourceError: If the source is missing or damaged, or a row has no user. A table without rows is valid.
+        ColumnError: If a column is missing or has an unsupported type.
     """
     return enclosed(lambda: _corpus_of(source, wanted, options, csv))
 
@@ -234,6 +240,11 @@ def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> L
             f'of the values in "{keyed.content}" are null and were left out.'
             f"{'' if kind == 'items' else _NEIGHBOURS_IN_TEXT}",
         ),
+        (
+            corpus.alike,
+            "ids of users differ from another id only in case or in spaces at their ends. Each id is protected as one "
+            "user, so a person with several ids is not. Give such ids one spelling first, such as lower(trim(id)).",
+        ),
     ):
         if count:
             tell(f"{rounded(count, exact=options.exact)} {what}", options.progress)
@@ -249,10 +260,10 @@ def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> L
 
 @contextmanager
 def _memory_of_the_system() -> Iterator[None]:
-    """Let Arrow allocate from the C library, which reuses the memory of one batch for the next.
+    """Let Arrow allocate memory from the C library, which reuses the memory of one batch for the next.
 
-    Arrow's own allocator returns it to the system in between. On a virtual machine, reading and releasing pairs took up
-    to 1.2 times as long with it.
+    Arrow's own allocator returns memory to the system after each batch. With that allocator, reading and releasing
+    pairs on a virtual machine took up to 1.2 times as long.
     """
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
@@ -263,7 +274,7 @@ def _memory_of_the_system() -> Iterator[None]:
 
 
 def one_item_each(users: pa.Array, items: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return users and items row by row, from rows with lists of items; an empty list is no row."""
+    """Return users and items row by row, from rows with lists of items. An empty list yields no row."""
     if not is_list(items.type):
         return users, items
     elements, sizes = flattened(items)
@@ -271,33 +282,32 @@ def one_item_each(users: pa.Array, items: pa.Array) -> tuple[pa.Array, pa.Array]
 
 
 def _with_users(batches: Batches, user: str, column: str, events: Events | None) -> Rows:
-    """Yield the users and the contents of each batch; of events their sequences."""
+    """Yield the users and the contents of each batch. The contents of events are their sequences."""
     rows = checked_users(batches, user)
     for where, first, batch in rows if events is None else events.sequences(rows, user, column):
         yield f"{where}, from {row_called(first + 1)} on", batch.column(user), batch.column(column)
 
 
-# An order computed from the content of rows, for rows whose given order depends on other users.
-#
-# Spark takes files in the order of their sizes, so one user's rows could exchange the files of all, and with them the
-# documents that others are counted by. The order here depends only on a user's own documents (docs/privacy/spark.md).
+# The order of rows may depend on several users. Spark, for example, reads files in the order of their sizes, so the
+# rows of one user could change the order of all files, and with it the documents that count for other users. The order
+# computed here depends only on a user's own documents (docs/privacy/spark.md).
 
 _POSITIONS_READ_AT_ONCE = 1 << 20
 BYTES_OF_POSITION = 72
-"""Of one user's: three copies of its tokens, and up to seven numbers of a document."""
+"""Bytes per position of one user, for three copies of its tokens and up to seven numbers of a document."""
 
 
 def in_content_order(corpus: LocalCorpus, *, documents: bool = True) -> LocalCorpus:
-    """Return a corpus in which nothing follows from where rows lay, but the order of users of different keys.
+    """Return a corpus that does not depend on the positions of rows, except in the order of users with different keys.
 
-    A user's documents are sorted by their tokens, those by their bytes.
+    Each user's documents are sorted by their tokens, and tokens by their bytes.
 
     Args:
-        corpus: changed in place; a token's id is its rank in the order of bytes.
-        documents: whether a user's documents came without an order, unlike events in order of time.
+        corpus: The corpus to change in place. The id of a token is its rank in the order of bytes.
+        documents: Whether to sort each user's documents. Events are already in the order of time.
 
     Raises:
-        MemoryLimitError: where the documents of one user do not fit into the corpus's limit.
+        MemoryLimitError: If the documents of one user do not fit into the corpus's limit.
     """
     if documents and corpus.kind != "items":
         if corpus.limit is not None:
@@ -312,7 +322,7 @@ def _sort(corpus: LocalCorpus, first: int, last: int) -> None:
     starts = corpus.user_start[first : last + 1]
     tokens = corpus.tokens[starts[0] : starts[-1]]
     begins = np.concatenate([[0], np.flatnonzero(tokens < 0) + 1])
-    # The bytes of these numbers sort as the tokens do, and the end of a document comes first.
+    # The bytes of these numbers sort in the order of the tokens, and the end of a document sorts first.
     letters = pa.py_buffer((tokens + np.int32(1)).astype(">i4"))
     buffers = [None, pa.py_buffer(4 * begins), letters]
     contents = pa.LargeBinaryArray.from_buffers(pa.large_binary(), begins.size - 1, buffers)

@@ -1,4 +1,4 @@
-"""Counts of the symbols after contexts that grow by one symbol at a time, in one sequence per user. All private."""
+"""Private counts of the symbols after contexts that grow by one symbol at a time, in one sequence per user."""
 
 import numpy as np
 
@@ -24,13 +24,13 @@ class MemoryTreeWalk:
     """
 
     def __init__(self, symbols: Int32s, alphabet: int, max_length: int, places: Int32s | None = None) -> None:
-        """Put every step under the empty context, but no end mark behind `max_length` symbols.
+        """Assign the empty context to every step, except to end marks after `max_length` symbols.
 
         Args:
-            symbols: int32, from `one_sequence_each`: private.
-            alphabet: number of symbols.
-            max_length: maximum number of steps of a sequence.
-            places: of another walk, to go on where it was: int32 by position, the node of the step's context, or -1.
+            symbols: int32, the private sequences from `one_sequence_each`.
+            alphabet: The number of symbols.
+            max_length: The maximum number of steps of a sequence.
+            places: int32 by position, the node of each step's context or -1, to continue another walk.
         """
         self.symbols, self._width = symbols, alphabet + 1
         self.places = np.empty(symbols.size, np.int32) if places is None else places
@@ -42,13 +42,13 @@ class MemoryTreeWalk:
         return count_following(self.symbols, self.places, self._width)
 
     def count_lengths(self, first: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the classes of length that occur, and the number of sequences of each."""
+        """Return the classes of length that occur, and the number of sequences in each."""
         return np.unique(np.searchsorted(first, np.diff(self._starts) - 1, side="right") - 1, return_counts=True)
 
     def count_variety(self, given: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the numbers of distinct and, for two bins, of repeated symbols of all sequences, by bin."""
+        """Return the total number of distinct symbols and, for two bins, of repeated symbols of all sequences."""
         (most, bins), starts = given.tolist(), self._starts
-        # Without end marks.
+        # End marks do not count.
         counts = count_variety(self.symbols, starts[:-1], starts[1:] - 1, self._width - 1, most)
         return np.arange(bins), counts[:bins]
 
@@ -63,7 +63,7 @@ class MemoryTreeWalk:
         return np.append(0, np.flatnonzero(self.symbols == self._width - 1) + 1)
 
     def released(self, counted: CountKind, noise: ContextNoise, *given: Int64s) -> Int64s:
-        """Count and add noise; see `TreeWalk.released`."""
+        """Return noisy counts; see `TreeWalk.released`."""
         noisy: Int64s = opened(noise, *getattr(self, f"count_{counted}")(*given))
         return noisy
 
@@ -80,18 +80,18 @@ class GramWalk:
     """Count the symbols after grams, release the noisy counts, and `enter` longer grams."""
 
     def __init__(self, symbols: Int32s, width: int) -> None:
-        """Let the empty gram, node 0, start at every position but the end marks.
+        """Start the empty gram, node 0, at every position except end marks.
 
         Args:
-            symbols: int32, from `one_sequence_each`: private.
-            width: number of symbols and the end mark.
+            symbols: int32, the private sequences from `one_sequence_each`.
+            width: The number of symbols, including the end mark.
         """
         self._symbols, self._width, self._depth = symbols, width, 0
         self._places = _opened(symbols, width - 1)
         self._keys = np.empty(0, np.int64)
 
     def released(self, counted: str, noise: ContextNoise) -> Int64s:
-        """Count the symbols after the grams, and add noise."""
+        """Return the noisy counts of the symbols after the grams."""
         if counted != "children":
             raise InternalError("grams have no other counts than those of their children")
         self._keys, counts = count_children(self._symbols, self._places, self._depth, self._width)
@@ -99,11 +99,11 @@ class GramWalk:
         return noisy
 
     def enter(self, entries: Int64s, size: int) -> None:
-        """Go on to longer grams, in the given order; positions without one are left out.
+        """Continue with longer grams, in the given order. Positions without one are excluded.
 
         Args:
-            entries: gram * width + symbol, of the grams counted last.
-            size: these are below it.
+            entries: The new grams as gram * width + symbol, among the grams of the last count.
+            size: An upper bound (exclusive) on the entries.
         """
         entered = np.full(size, -1, np.int32)
         entered[entries] = np.arange(entries.size)
@@ -112,5 +112,5 @@ class GramWalk:
 
 
 def _opened(symbols: Int32s, end: int) -> Int32s:
-    """Return int32 by position, the node whose gram starts there: the root, and -1 for end marks."""
+    """Return int32 by position, 0 for the root (the empty gram that starts there) or -1 for end marks."""
     return np.where(symbols == end, -1, 0).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Weigh a corpus: every user picks at most `limit` distinct candidates and shares its weight over them."""
+"""Weighing of a corpus, in which every user shares a weight over at most `limit` distinct candidates."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,28 +23,28 @@ from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unu
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Mapped, Sorter, in_key_order
 
 ITEMS_AT_ONCE = 1 << 15
-"""Items whose noise is drawn together, each such part by a thread."""
+"""Number of items per batch of noise; each thread draws one batch at a time."""
 
-# The ids of every user at one length: one id per position, user by user.
+# The ids of every user at one length, one id per position, concatenated over users.
 
 WORDS_AT_ONCE = 1 << 17
-"""Words named together: their draws take 42 MB then, and 147 for two million at once."""
+"""Number of words per batch of names. A batch needs 42 MB for draws; two million words at once would need 147 MB."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Holdings:
-    """The private side of one weighing.
+    """The private input of one weighing.
 
     Attributes:
-        ids: int32, the item or gram at each position; negative if no item is there.
+        ids: int32, the item or gram at each position; negative for no item.
         user_start: int64 (users + 1), where each user's positions begin.
         user_key: uint64 (users), a function of the user's id only.
-        size: ids are below it.
-        names: int64 (size), the name of each id in draws, the same on every engine; None where ids themselves are.
-        limit: memory limit of weighing them; None for as much as it needs.
-        words: large_string (size), the items themselves at length 1: draws name them by their bytes, because ids depend
-            on the other items; None elsewhere.
-        order: int64 (users), the users in the order in which they weigh; None if they lie in this order.
+        size: Upper bound (exclusive) on the ids.
+        names: int64 (size), the name of each id in draws, equal on every engine; None for ids that are their own names.
+        limit: The memory limit of weighing; None for unlimited memory.
+        words: large_string (size), the items at length 1. Draws name them by their bytes, because ids depend on the
+            other items. None for longer grams.
+        order: int64 (users), the users in weighing order; None for users that are stored in this order.
     """
 
     ids: Int32s
@@ -57,42 +57,43 @@ class Holdings:
     order: Int64s | None = None
 
     def draw_names(self, secret: Source) -> Uint64s | None:
-        """Return the names in draws by id, None where ids are their own names.
+        """Return the name of each id in draws; None for ids that are their own names.
 
-        Words get 64 bits of their draw. Two words of one user that got the same would be kept or cut together in a
-        sample, which the proof allows: a sample may be any function of the user's own items.
+        Words get 64 bits of their draw. If two words of one user got the same bits, a sample would keep or cut both.
+        The
+        proof allows this, because a sample may be any function of the user's own items.
         """
         if self.words is not None:
             return item_names(self.words, secret, parts=1)[:, 0]
-        # left * 2^32 + partner is below 2^63, so the sign plays no part.
+        # left * 2^32 + partner is below 2^63, so the sign bit is 0.
         return None if self.names is None else self.names.view(np.uint64)
 
 
 def item_names(words: pa.LargeStringArray, secret: Source, parts: int = 2) -> Uint64s:
-    """Return 128 bits (n, 2) for each item, by which all its draws name it: the same wherever it is held.
+    """Return the name of each item in draws: 128 bits (n, 2), the same wherever the item occurs.
 
     Args:
         words: large_string (n), the items.
-        secret: source of the bits.
-        parts: number of 64-bit parts kept (1 or 2), the more significant first.
+        secret: The source of the bits.
+        parts: The number of 64-bit parts to return (1 or 2), the more significant first.
     """
     letters, starts = text_buffers(words)
     names = np.empty((len(words), parts), np.uint64)
     for first in range(0, len(words), WORDS_AT_ONCE):
         mine = starts[first : first + WORDS_AT_ONCE + 1]
-        # A function of the bytes and the secret: ids differ between engines, names do not.
+        # Names depend only on the bytes and the secret. Ids differ between engines; names do not.
         names[first : first + WORDS_AT_ONCE] = secret.text_draws(WORDS_PASS, letters, mine)[:, :parts]
     return names
 
 
-# User first: a user's items are made distinct and cut to the limit before weighing.
+# Each user's items are made distinct and cut to the limit before they are weighed.
 
 _WeighTask = TypeVar("_WeighTask")
 _WeighResult = TypeVar("_WeighResult")
 
 TOKENS_AT_ONCE = 1 << 19
 FEW_TOKENS_AT_ONCE = 1 << 16
-"""Within a memory limit: drawing from a user who holds too many items takes a hundred bytes for each of them."""
+"""Batch size within a memory limit, because a draw from a user with too many items needs 100 bytes per item."""
 
 
 BoundedSets = tuple[Int32s, Int64s]
@@ -100,7 +101,7 @@ BoundedSets = tuple[Int32s, Int64s]
 
 @dataclass(slots=True)
 class _Scratch:
-    """The marks of one thread for repeated items: the last user who held each item."""
+    """The marker of one thread for repeated items, which is the last user of each item."""
 
     seen: Int32s
     stamp: int = 0
@@ -109,14 +110,14 @@ class _Scratch:
 def bounded_sets(
     holdings: Holdings, limit: int, candidates: Bytes | None, secret: Source, pass_name: str
 ) -> Iterator[BoundedSets]:
-    """Yield (items, starts) of users: at most `limit` distinct candidates each, drawn uniformly without replacement.
+    """Yield (items, starts) for batches of users, with at most `limit` distinct candidates per user, drawn uniformly.
 
-    A user's draw depends on the secret, the user's key and the user's own items only, so adding a user changes no other
-    user's draw. The sets are in the order of users for any number of threads that prepare them in advance.
+    Draws are without replacement. A user's draw depends only on the secret, the user's key and the user's own items,
+    so adding a user changes no other user's draw. The sets are in the order of users for any number of threads.
     """
-    # Positions bound distinct items: where no user has more of them than the limit nothing is drawn.
+    # Distinct items are at most the positions, so nothing is drawn if no user has more positions than the limit.
     crowded = holdings.user_key.size > 0 and int(np.diff(holdings.user_start).max()) > limit
-    # Names cost a draw for each item: only where a user's set is cut.
+    # Computing names costs one draw per item, so do it only if a user exceeds the limit.
     names = holdings.draw_names(secret) if crowded else None
 
     def bound(items: Int32s, starts: Int64s, keys: Uint64s) -> BoundedSets:
@@ -130,9 +131,9 @@ def distinct_sets(
     candidates: Bytes | None,
     then: Callable[[Int32s, Int64s, Uint64s], _WeighResult],
 ) -> Iterator[_WeighResult]:
-    """Yield the result of `then` on (items, starts, keys) of users: all distinct candidates of each, in order."""
-    check_width(holdings.user_key.size, "users")  # whose items were seen is marked by numbers of 32 bits
-    # uint8 (ids), nonzero for candidates; empty for all.
+    """Yield the result of `then` on (items, starts, keys) of each batch of users: all distinct candidates, in order."""
+    check_width(holdings.user_key.size, "users")  # the marker stores users as 32-bit numbers
+    # uint8 (ids), nonzero for candidates; empty if every id is a candidate.
     mask = np.empty(0, np.uint8) if candidates is None else candidates
     scratches: SimpleQueue[_Scratch] = SimpleQueue()
     for _ in range(THREADS if holdings.limit is None else 1):
@@ -141,7 +142,7 @@ def distinct_sets(
     def distinct(users: Int64s) -> _WeighResult:
         scratch = scratches.get()
         items, starts = _distinct(holdings, users, mask, scratch)
-        # Marks of this thread's next users begin behind those of the last ones.
+        # The next users of this thread use larger marks than the last ones.
         scratch.stamp += users.size
         scratches.put(scratch)
         return then(items, starts, holdings.user_key[users])
@@ -150,17 +151,17 @@ def distinct_sets(
 
 
 def _distinct(holdings: Holdings, users: Int64s, mask: Bytes, scratch: _Scratch) -> BoundedSets:
-    """Return the distinct items of users; of one user with a great many positions a part at a time."""
+    """Return the distinct items of a batch of users. A single user with very many positions is read in parts."""
     ids, user_start = holdings.ids, holdings.user_start
     begin, end = int(user_start[users[0]]), int(user_start[users[-1] + 1])
-    # One pass, unless a single user holds more than four batches.
+    # Read the batch in one pass, unless it is a single user with more than four batches of tokens.
     if users.size > 1 or end - begin <= 4 * TOKENS_AT_ONCE:
         items, starts = gather_distinct(ids, user_start, users, mask, scratch.seen, scratch.stamp)
     else:
         parts, alone = [], np.zeros(1, np.int64)
         for place in range(begin, end, TOKENS_AT_ONCE):
             span = np.array([place, min(place + TOKENS_AT_ONCE, end)], np.int64)
-            # One mark for all parts: the next part skips items that an earlier part has seen.
+            # All parts share one marker, so later parts skip items that an earlier part has seen.
             parts.append(gather_distinct(ids, span, alone, mask, scratch.seen, scratch.stamp)[0])
             forget_pages(ids, place, int(span[1]))
         items = np.concatenate(parts)
@@ -179,21 +180,21 @@ def cut_to_limit(
     secret: Source,
     pass_name: str,
 ) -> BoundedSets:
-    """Draw `limit` items of each user who holds more."""
+    """Draw `limit` items of each user who has more."""
     if starts.size < 2 or np.diff(starts).max() <= limit:
         return items, starts
-    # Only for users who hold too many: items of other users are not drawn.
+    # Items of users within the limit need no draw.
     first, second = pairs_over_limit(items, starts, keys, limit)
-    # By the name of the item, which is the same on every engine, not by its number here.
+    # Draws use the name of the item, which is the same on every engine, not its number here.
     named = second if names is None else names[second.view(np.int64)]
-    # uint64 by (user key, item): the draw of a user does not depend on other users (docs/privacy/randomness.md).
+    # uint64 by (user key, item), so a user's draw does not depend on other users (docs/privacy/randomness.md).
     priorities = secret.draws(sample_of(pass_name), first, named)[:, 0].copy()
     kept = keep_smallest(items, starts, priorities, limit)
     return items[:kept], starts
 
 
 def _batches(holdings: Holdings) -> Iterator[Int64s]:
-    """Yield the users in their order, about that number of tokens and at most that number of users at a time."""
+    """Yield batches of users in their order, limited both by the number of tokens and by the number of users."""
     most = TOKENS_AT_ONCE if holdings.limit is None else FEW_TOKENS_AT_ONCE
     if holdings.order is not None:
         for first, stop in user_spans(_starts_in(holdings.order, holdings.user_start), most):
@@ -206,12 +207,12 @@ def _batches(holdings: Holdings) -> Iterator[Int64s]:
 
 
 def _starts_in(order: Int64s, user_start: Int64s) -> Int64s:
-    """Return where each user's positions would begin if users lay in an order."""
+    """Return where each user's positions begin if users are stored in this order."""
     return np.concatenate([[0], np.cumsum(np.diff(user_start)[order])]).astype(np.int64)
 
 
 def user_spans(user_start: Int64s, most: int) -> Iterator[tuple[int, int]]:
-    """Yield (first user, end): whole users of up to `most` positions, at most as many of them, and at least one."""
+    """Yield spans (first user, end) with at most `most` positions and users, but at least one whole user."""
     first, users = 0, user_start.size - 1
     while first < users:
         stop = int(np.searchsorted(user_start, user_start[first] + most, side="right")) - 1
@@ -220,20 +221,20 @@ def user_spans(user_start: Int64s, most: int) -> Iterator[tuple[int, int]]:
         first = stop
 
 
-# The weights of the items that at least one user holds: private.
+# The private weights of the items that have at least one user.
 
 IDS_AT_ONCE = 1 << 17
-"""Items that are decided together: draws for their bytes take 42 MB then, and 147 for two million at once."""
+"""Number of items decided per batch. Draws of their bytes need 42 MB; two million items at once would need 147 MB."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Histogram:
-    """Weight by item, for the items of the bounded sets and for no others.
+    """The weight of each item of the bounded sets. Other items are not included.
 
     Attributes:
-        _ids: int64 (support), which items: ids in rising order, or names of grams in any order (`MemoryLengthWalk`).
+        _ids: int64 (support), ids in increasing order, or names of grams in any order (`MemoryLengthWalk`).
         _weights: int64 (support), positive, in units of the weighting's grid.
-        _words: large_string (support), the items themselves where draws name them by their bytes; else None.
+        _words: large_string (support), the items if draws name them by their bytes; otherwise None.
     """
 
     _ids: Int64s
@@ -241,23 +242,23 @@ class Histogram:
     _words: pa.LargeStringArray | None = None
 
     def chosen(self, decision: Opening) -> Int64s:
-        """Return the ids that pass, rising.
+        """Return the ids that pass, in increasing order.
 
         Args:
-            decision: which of the items pass.
+            decision: The decision about each item.
         """
         nobody = np.empty(0, np.int64)
         return self.noisy_levels(decision, nobody, nobody)[0]
 
     def noisy_levels(self, levels: Opening, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the ids of a level above 0, rising, and their levels.
+        """Return the ids with a level above 0 in increasing order, and their levels.
 
         Args:
-            levels: number of cutpoints that each item with weight reaches; 1 for one that passes a decision.
-            spurious_names: ids that have a level where they have no weight, rising.
-            theirs: int64 (spurious), the level of each.
+            levels: A function that counts the cutpoints reached by each item with weight; 1 if it passes a decision.
+            spurious_names: The ids, in increasing order, that have a level if they have no weight.
+            theirs: int64 (spurious), the level of each of these ids.
         """
-        # A simulated hit counts only where there is no weight: elsewhere the item's own noise decides
+        # A simulated hit counts only for an item without weight. Otherwise the item's own noise decides
         # (docs/privacy/ngrams.md, "Simulation").
         table, somebodys = table_of(spurious_names), np.zeros(spurious_names.size, np.uint8)
 
@@ -267,19 +268,19 @@ class Histogram:
             each = opened(levels, weights, ids, texts).astype(np.int64, copy=False)
             return ids[each > 0], each[each > 0]
 
-        # Draws are by name, so neither parts nor threads change them; those of bytes need memory, one part at a time.
+        # Draws depend on names, not on batches or threads. Draws of bytes need more memory, so they use one thread.
         work = in_order(grade, self._parts()) if self._words is None else map(grade, self._parts())
         graded = list(work)
         nobodys = somebodys == 0
         ids_of = [spurious_names[nobodys], *(ids for ids, _ in graded)]
         levels_of = [theirs[nobodys], *(reached for _, reached in graded)]
-        # Sorted, so the order does not reveal the simulated ones.
+        # Sort the names, so that their order does not reveal the simulated ones.
         names = np.concatenate(ids_of)
         order = np.argsort(names)
         return names[order], np.concatenate(levels_of)[order]
 
     def _parts(self) -> Iterator[tuple[Int64s, Int64s, Texts | None]]:
-        """Yield weights, ids and texts, some at a time."""
+        """Yield weights, ids and texts in batches."""
         texts = None if self._words is None else text_buffers(self._words)
         for start in range(0, self._ids.size, IDS_AT_ONCE):
             stop = min(start + IDS_AT_ONCE, self._ids.size)
@@ -287,10 +288,10 @@ class Histogram:
             yield self._weights[start:stop], self._ids[start:stop], some
 
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
-        """Return the words of ids that passed, at length 1."""
+        """Return the words of ids that passed at length 1."""
         if self._words is None:
             raise InternalError("texts were asked of weights whose ids are numbers of grams")
-        # At length 1 ids rise, so places are found by bisection.
+        # At length 1 ids are sorted, so bisection finds their places.
         return self._words.take(int64_array(np.searchsorted(self._ids, ids)))
 
     @proved("ngrams.md#proof")
@@ -299,7 +300,7 @@ class Histogram:
 
         Proof: "Weights are defined on the whole public set, zero for candidates without users."
         """
-        # (names,): including those that no user holds; otherwise their absence would be published.
+        # (names,), including names without users: otherwise their absence would be published.
         weights = np.zeros(size, np.int64)
         weights[self._ids] = self._weights
         noisy: Int64s = opened(noise, weights, np.arange(size))
@@ -308,7 +309,7 @@ class Histogram:
 
 _NAMES_AT_ONCE = 1 << 20
 BYTES_OF_ID = 48
-"""Bytes that a distinct item takes at the peak: weight, last user who held it, result, and pages of its name."""
+"""Peak memory per distinct item in bytes, for the weight, the last user, the result, and pages of the name."""
 
 
 def weigh(
@@ -320,25 +321,25 @@ def weigh(
     pass_name: str,
     bounds: Int64s | None = None,
 ) -> Histogram:
-    """Return the histogram of the bounded sets: one pass over the positions.
+    """Return the histogram of the bounded sets, computed in one pass over the positions.
 
     Args:
-        holdings: the private data: the items of every user.
-        shares: how a user's weight is shared, with its grid and cutoff filled in.
-        limit: most items of one user.
-        candidates: uint8 (ids), nonzero where an item may be chosen, a function of public outputs only; None
-            means every item.
-        secret: source of the sample and of the order of users.
-        pass_name: which pass of the release this is, such as "round 0/length 1"; every pass draws afresh.
-        bounds: int64 by user, in the order in which they lie: the contribution bound of each, as charged; None if the
-            bound is 1 for every user.
+        holdings: The private items of every user.
+        shares: The weighting, with its grid and cutoff.
+        limit: The maximum number of items per user.
+        candidates: uint8 (ids), nonzero for items that may be drawn, a function of public outputs only; None if every
+            item may be drawn.
+        secret: The source of the sample and of the order of users.
+        pass_name: The name of this pass in the release, such as "round 0/length 1". Every pass has new draws.
+        bounds: int64 (users) in stored order, the contribution bound of each user, as charged; None if the bound is 1
+            for every user.
 
     Returns:
-        Weights of exactly those items that lie in some bounded set.
+        The weights of exactly those items that are in at least one bounded set.
     """
     if holdings.limit is not None:
         holdings.limit.require(BYTES_OF_ID * holdings.size, "the weights of all distinct tokens or pairs")
-    # int64 (ids), units of the weighting's grid: sums are exact, so their order matters only to sequential weightings.
+    # int64 (ids), in units of the weighting's grid. Sums are exact, so order matters only to sequential weightings.
     histogram, weighed = np.zeros(holdings.size, np.int64), 0
     for items, starts in bounded_sets(holdings, limit, candidates, secret, pass_name):
         if bounds is None:
@@ -348,7 +349,7 @@ def weigh(
         weighed += starts.size - 1
     if bounds is not None and weighed != bounds.size:
         raise InternalError("users weighed with the bounds of others")
-    # The support of the bounded sets, and nothing else, may be queried.
+    # Only the support of the bounded sets may be queried.
     if holdings.names is not None:
         return Histogram(*_supported(holdings.names, histogram))
     ids, words = np.flatnonzero(histogram), holdings.words
@@ -358,44 +359,44 @@ def weigh(
 
 
 def _supported(names: Int64s, weights: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the names and the weights of those above 0; the weights that are given are used up."""
+    """Return the names and weights of items with positive weight, overwriting `weights`."""
     found, end = np.empty(np.count_nonzero(weights), np.int64), 0
     for begin in range(0, names.size, _NAMES_AT_ONCE):
         mine = weights[begin : begin + _NAMES_AT_ONCE]
         held = np.flatnonzero(mine)
         found[end : end + held.size] = names[begin : begin + _NAMES_AT_ONCE][held]
-        # In place, from the front: hundreds of millions of pairs are not copied once more.
+        # Compact in place, to avoid a second copy of hundreds of millions of pairs.
         weights[end : end + held.size] = mine[held]
         end += held.size
     return found, weights[:end] if 2 * end > names.size else weights[:end].copy()
 
 
-# The order in which users weigh: one rule for memory, limited memory and Spark.
+# The order of weighing users. The same rule applies in memory, within a memory limit and on Spark.
 #
-# A user's place is given by 64 bits of a keyed hash of the user's key, and where two users share them by the key
-# itself: both are functions only of the user's id and the secret. Nothing else decides: neither the position of a
-# user's rows nor the number of users nor the file or machine. So an additional user moves none of the others; the proof
-# of every sequential weighting starts from this fact (docs/privacy/set-union.md).
+# Users are sorted by 64 bits of a keyed hash of the user's key, and then by the key itself. Both are functions of the
+# user's id and the secret only. The position of a user's rows, the number of users, the file and the machine have no
+# influence. Therefore an additional user does not reorder the other users; the proof of every sequential weighting
+# starts from this fact (docs/privacy/set-union.md).
 
 
 def order_hashes(keys: Uint64s, secret: Source, pass_name: str) -> Uint64s:
-    """Return the first sort key of users: uint64 by user, a keyed hash of its key."""
+    """Return the first sort key of users, a keyed hash of each user's key: uint64 (users)."""
     return secret.draws(order_of(pass_name), keys, 0)[:, 0].copy()
 
 
 @proved("randomness.md#the-order-of-users")
 def weighing_order(keys: Uint64s, secret: Source, pass_name: str) -> Int64s:
-    """Return the places of users in the order in which they weigh: by (hash, key), both of 64 bits.
+    """Return the users in the order of weighing, by (hash, key), both of 64 bits.
 
     Proof: "So the order of two users is a function of the secret and these two."
 
-    Users of one key, whose ids are strings with equal fixed 64-bit hashes, come in the order of their places. A user
-    more changes the places of others, but not which of two comes first.
+    Users with the same key (string ids with equal fixed 64-bit hashes) remain in their given order. An additional user
+    changes the positions of other users, but not which of two other users is first.
 
     Args:
         keys: uint64 (users), a function of each user's id.
-        secret: source of the hash.
-        pass_name: which order this is.
+        secret: The source of the hash.
+        pass_name: The name of this order.
 
     Returns:
         int64 (users), a permutation.
@@ -403,19 +404,19 @@ def weighing_order(keys: Uint64s, secret: Source, pass_name: str) -> Int64s:
     hashes = order_hashes(keys, secret, pass_name)
     order = np.argsort(hashes)
     if (np.diff(hashes[order]) == 0).any():
-        # By hash, then key, then place: lexsort's last argument comes first, and it is stable.
+        # Sort by hash, then key, then position. The last argument of lexsort is its first key, and lexsort is stable.
         order = np.lexsort((keys, hashes))
     return order
 
 
 _WEIGHED_AT_ONCE = 1 << 22
-"""Positions that a thread moves before the pages of a mapped corpus are given back."""
+"""Number of positions that a thread moves before it releases pages of a mapped corpus."""
 
 
 def in_weighing_order(
     tokens: Int32s, user_start: Int64s, user_key: Uint64s, limit: MemoryLimit | None, secret: Source, pass_name: str
 ) -> Mapped:
-    """Return the same users in the order that `weighing_order` gives: in memory, or mapped within a limit.
+    """Return the users sorted by `weighing_order`, in memory or mapped within a limit.
 
     Passes then read memory in order, which is twice as fast as following a random order each time.
     """
@@ -431,18 +432,18 @@ def in_weighing_order(
         for _ in in_order(gather, user_spans(starts, _WEIGHED_AT_ONCE)):
             forget_pages(tokens)
         return moved, starts, user_key[order]
-    # Bytes; a sixteenth of it at a time goes in.
+    # The buffer size in bytes. Each addition to the sorter is at most a sixteenth of it.
     most = limit.room // SHARE_OF_SORTER
     sorter = Sorter(limit, most, tokens.nbytes + HEAD.itemsize * user_key.size)
     for first, last in user_spans(user_start, most // 16):
         heads = np.zeros(last - first, HEAD)
         heads["user"] = heads["other"] = user_key[first:last]
-        # The order of set union: by 64 bits of a keyed hash, then by user key, wherever users lie
+        # The order of set union: by 64 bits of a keyed hash, then by user key, independent of where users are stored
         # (docs/privacy/set-union.md).
         heads["key"] = order_hashes(heads["user"], secret, pass_name)
         heads["row"] = np.arange(first, last)
         begin, end = int(user_start[first]), int(user_start[last])
-        # A user who holds more than one block comes in several.
+        # A user with more than one block is added in several parts.
         for place in range(begin, max(end, begin + 1), most // 16):
             stop = min(place + most // 16, end)
             heads["size"] = np.diff(user_start[first : last + 1]) if last - first > 1 else stop - place

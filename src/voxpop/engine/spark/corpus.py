@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 
 class SparkCorpus:
-    """The users' data, encoded, spread over executors: private, and it never comes to the driver.
+    """The users' encoded data, distributed over executors. It is private and never reaches the driver.
 
-    A user lives in one Spark partition, which holds the arrays of a `Corpus` of its users. Set union, n-grams and
-    sequences take it as they take a `Corpus`.
+    All rows of a user are in one Spark partition, which contains the arrays of a `Corpus` of its users. Set union,
+    n-grams and sequences use a `SparkCorpus` like a `Corpus`.
 
     Attributes:
         kind: "text", "tokens", "items" or "sequence".
-        token_source: how its tokens were made, as in `Corpus`.
-        keys: the columns that items came from, as in `Corpus`.
-        families: the families of the ids of users, as in `LocalCorpus`.
+        token_source: The description of the tokenizer, as in `Corpus`.
+        keys: The source columns of items, as in `Corpus`.
+        families: The type families of the user ids, as in `LocalCorpus`.
     """
 
     def __init__(
         self, state: "DataFrame", places: int, kind: str, token_source: str, keys: Keys, families: tuple[str, ...]
     ) -> None:
-        """Take the encoded partitions and their number; see `voxpop.engine.spark.frames`."""
+        """Store the encoded partitions and their number; see `voxpop.engine.spark.frames`."""
         self._places = places
         self.kind = kind
         self.token_source = token_source
@@ -54,12 +54,12 @@ class SparkCorpus:
         self._state = self._holder.hold(state, theirs=True)
 
     def weigh(self, shares: "Shares", limit: int, secret: "Source", pass_name: str) -> "SparkHistogram":
-        """Let every user share its weight over at most `limit` distinct items."""
+        """Let every user share their weight over at most `limit` distinct items."""
         state = self._in_groups() if shares.sequential else self._state
         return weighed_items(state, shares, limit, secret, pass_name, pass_name)
 
     def pools(self, secret: "Source") -> SparkPools:
-        """Return every user's distinct items, to be released in adaptive rounds."""
+        """Return every user's distinct items, for release in adaptive rounds."""
         return SparkPools(self._state, self._places, secret)
 
     def length_walk(self) -> SparkLengthWalk:
@@ -69,7 +69,7 @@ class SparkCorpus:
     def tree_walk(
         self, alphabet: tuple[str, ...], max_length: int, secret: "Source", other: str | None = None
     ) -> SparkTreeWalk:
-        """Return every user's one sequence, to be counted."""
+        """Return the walk that counts one sequence per user."""
         return SparkTreeWalk(self._state, alphabet, max_length, secret, other)
 
     def only(self, keys: "TypedKeys", listed: pa.LargeStringArray | None) -> "SparkCorpus":
@@ -93,7 +93,7 @@ class SparkCorpus:
         """Return the private state of a series, on executors; see `Engine.nights`."""
         from voxpop.engine.spark.nights import SparkNights
 
-        # A series begins in memory, and goes to the engine of its first rows.
+        # A series begins in memory, and moves to the engine of its first rows.
         if first and not isinstance(state, SparkNights):
             return SparkNights.empty(self, secret)
         if not isinstance(state, SparkNights):
@@ -101,10 +101,10 @@ class SparkCorpus:
         return state
 
     def gathered(self) -> NoReturn:
-        """Refuse: users stay on their executors.
+        """Raise an error, because users remain on their executors.
 
         Raises:
-            InputError: always.
+            InputError: Always.
         """
         raise InputError(
             "a corpus on Spark has no arrays of all users: they stay on their executors. Set union, n-grams, counts "

@@ -1,7 +1,7 @@
-"""Arrays as rows of a DataFrame, settings and public arrays of a task, and states that are kept.
+"""Arrays as rows of a DataFrame, settings and public arrays of a task, and cached states.
 
-Executors keep a few arrays of their users from one pass to the next, and send each other arrays through a shuffle. Both
-are cut into pieces, one row each, so that no row is large. A row contains its destination and its origin.
+Executors keep a few arrays of their users from one pass to the next, and send arrays to each other through a shuffle.
+These arrays are cut into pieces of one row each, so that no row is large. A row contains its destination and origin.
 """
 
 import io
@@ -34,7 +34,7 @@ AnswerBatches = Iterator[pa.RecordBatch]
 SparkTask = Callable[..., AnswerBatches]
 """A task on a partition; see `voxpop.engine.spark.tasks`."""
 Message = tuple[int, int, Arrays]
-"""Place, sender and arrays."""
+"""Destination, sender and arrays."""
 
 MESSAGES = "place int, sender int, piece int, name string, type string, data binary"
 STATE_SCHEMA = pa.schema(
@@ -48,18 +48,18 @@ STATE_SCHEMA = pa.schema(
     }
 )
 PIECE = 1 << 21
-"""Bytes in one row."""
+"""Maximum number of bytes in one row."""
 BYTES_AT_ONCE = 1 << 24
-"""Approximate number of bytes of rows that go to Spark together."""
+"""Approximate number of bytes of rows per batch that is passed to Spark."""
 _FRAME_ROWS_AT_ONCE = 1 << 16
 LOW_BITS = 31
-"""Weights of sequential weightings reach 2^61 in each partition, so they are summed in two parts."""
+"""Weights of sequential weightings can reach 2^61 in each partition, so they are summed in two parts."""
 MOST_IN_CLOSURE = 1 << 18
-"""Bytes of public arrays in a closure; with `MOST_CLOSURE` for all else below the size that Spark writes to disk."""
+"""Maximum bytes of public arrays in a closure. With `MOST_CLOSURE` it is below the size that Spark writes to disk."""
 MOST_CLOSURE = 1 << 19
-"""Bytes of settings in a closure. Spark writes closures above 2^20 bytes to disk, and keys must not be written."""
+"""Maximum bytes of settings in a closure. Spark writes closures above 2^20 bytes to disk, where keys must not be."""
 SEED = 42
-"""Of the hash by which Spark finds the partition of a number."""
+"""Seed of the hash that assigns numbers to partitions in Spark."""
 _WORD_MASK = 2**32 - 1
 
 
@@ -99,8 +99,8 @@ def pieces(arrays: Arrays) -> AnswerBatches:
 
 
 def received(rows: pa.Table) -> dict[int, Arrays]:
-    """Return the arrays that each sender sent, senders rising. The arrays are writable."""
-    if not rows.num_rows:  # Spark then gives a table without columns
+    """Return the writable arrays of each sender, with senders in increasing order."""
+    if not rows.num_rows:  # in this case Spark returns a table without columns
         return {}
     found: dict[int, dict[tuple[str, str], list[tuple[int, Any]]]] = {}
     columns = (rows.column(name).to_pylist() for name in ("sender", "name", "type", "piece"))
@@ -118,11 +118,11 @@ def _joined_arrays(kind: str, parts: list[tuple[int, Any]]) -> NDArray[Any]:
 
 
 def laid_together(batches: SparkBatches, sent: bytes | None = None) -> tuple[Arrays, Arrays]:
-    """Return the arrays of a partition and the public ones; none of an empty partition.
+    """Return the arrays of a partition and the public arrays. Both are empty for an empty partition.
 
     Args:
-        batches: the rows of its state.
-        sent: public arrays that came with the closure. Otherwise they come with the first piece, if there are any.
+        batches: The rows of the partition's state.
+        sent: Public arrays from the closure. Otherwise the first piece contains the public arrays, if there are any.
     """
     held = list(batches)
     if not held:
@@ -136,9 +136,9 @@ def laid_together(batches: SparkBatches, sent: bytes | None = None) -> tuple[Arr
 
 
 def on_state(work: Callable[..., AnswerBatches]) -> SparkTask:
-    """Make a task of a function of a partition's arrays and the public arrays. Empty partitions are omitted.
+    """Return a task that calls a function with a partition's arrays and the public arrays, except on empty partitions.
 
-    A function with a parameter `mine` gets the number of its partition, which `numbered` wrote down.
+    A function with a parameter `mine` receives the number of its partition, as `numbered_state` wrote it.
     """
     wants_number = "mine" in signature(work).parameters
 
@@ -148,7 +148,7 @@ def on_state(work: Callable[..., AnswerBatches]) -> SparkTask:
         arrays, sent = laid_together(held, public)
         if arrays and wants_number:
             settings["mine"] = int(held[0].column("sender")[0].as_py())
-        held.clear()  # the arrays are copies: while the work runs, the rows would take their memory a second time
+        held.clear()  # the arrays are copies, so the rows would take the memory a second time
         if arrays:
             yield from work(arrays, sent, **settings)
 
@@ -156,7 +156,7 @@ def on_state(work: Callable[..., AnswerBatches]) -> SparkTask:
 
 
 def numbered_state(state: "DataFrame") -> "DataFrame":
-    """Return a state whose rows contain the number of their partition as the sender."""
+    """Return a state with the number of the partition as the sender of each row."""
     from pyspark.sql import functions as sql
 
     return state.withColumn("sender", sql.spark_partition_id())
@@ -176,11 +176,11 @@ def unpacked_arrays(content: bytes) -> Arrays:
 
 
 def run_with_public(state: "DataFrame", work: SparkTask, arrays: Arrays, schema: str = MESSAGES) -> "DataFrame":
-    """Run a task on every partition, with public arrays: small ones in its closure, others by a broadcast.
+    """Run a task on every partition with public arrays, which are sent in the closure if small, or else by a broadcast.
 
-    A broadcast brings them with the first piece of a partition. It is a separate job, which costs more than small
-    arrays do. Large arrays must not travel in a closure, since Spark writes large closures to disk, and keys travel in
-    closures.
+    A broadcast sends them with the first piece of a partition. It is a separate job, which takes longer than sending
+    small arrays in a closure. Large arrays must not be in a closure, because Spark writes large closures to disk, and
+    closures contain keys.
     """
     from pyspark.sql import functions as sql
 
@@ -193,10 +193,10 @@ def run_with_public(state: "DataFrame", work: SparkTask, arrays: Arrays, schema:
 
 
 def closure(work: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
-    """Return a task with its settings. Settings that may hold keys are sent in no other way.
+    """Return a task with its settings. This is the only way to send settings that may contain keys.
 
     Raises:
-        InputError: if Spark would write the settings to disk.
+        InputError: If Spark would write the settings to disk.
     """
     from pyspark import cloudpickle
 
@@ -210,13 +210,13 @@ def closure(work: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
 
 
 def texts_of(arrays: Arrays) -> pa.LargeStringArray:
-    """Return the strings that arrays hold by their bytes."""
+    """Return the strings that arrays store as bytes."""
     starts = np.ascontiguousarray(arrays["word_starts"], np.int64)
     return pa.LargeStringArray.from_buffers(starts.size - 1, pa.py_buffer(starts), pa.py_buffer(arrays["word_data"]))
 
 
 def names_of(words: pa.Array) -> pa.BinaryArray:
-    """Return the bytes of words, by which Spark compares them."""
+    """Return the bytes of words, because Spark compares words by their bytes."""
     return words.cast(pa.large_binary()).cast(pa.binary())
 
 
@@ -226,7 +226,7 @@ def words_of(names: pa.Array) -> pa.LargeStringArray:
 
 
 def weight_rows(names: pa.Array | Int64s, weights: Int64s) -> AnswerBatches:
-    """Yield (name, high, low): weights in two parts whose sums over all partitions cannot overflow."""
+    """Yield (name, high, low): the weights in two parts, so that sums over all partitions cannot overflow."""
     parts = [pa.array(names), pa.array(weights >> LOW_BITS), pa.array(weights & ((1 << LOW_BITS) - 1))]
     batch = pa.RecordBatch.from_arrays(parts, ["name", "high", "low"])
     for begin in range(0, batch.num_rows, _FRAME_ROWS_AT_ONCE):
@@ -240,10 +240,10 @@ def word_arrays(words: pa.LargeStringArray) -> Arrays:
 
 
 def spread_rows(count: int) -> Int64s:
-    """Return numbers that Spark's hash sends to partitions 0, 1, 2, ..., one to each.
+    """Return numbers that Spark's hash assigns to partitions 0, 1, 2, ..., one number for each.
 
-    Spark places by the hash of a number, and hashes of 0, 1, 2, ... leave a third of the partitions without any. Where
-    a hash of another kind placed these numbers, the release would be the same, and some tasks longer.
+    Spark assigns a number to a partition by its hash, and the hashes of 0, 1, 2, ... skip a third of the partitions. If
+    Spark used a different hash, the release would be the same, but some tasks would take longer.
     """
     numbers = np.full(count, -1, np.int64)
     first = 0
@@ -272,11 +272,12 @@ def _hashes(numbers: Int64s) -> Int64s:
 
 
 class Holder:
-    """Keeps partitions on their executors, in memory or on local disk, for as long as it lives.
+    """Caches partitions on their executors, in memory or on local disk, until the holder is collected.
 
-    Of the states given to it the last two are kept: the last is made from the one before. Where nothing is made before
-    the end, all have to be. Blocks that are lost with an executor are made again, from the kept states or from the
-    source.
+    The holder caches the last two states, because each state is computed from the previous one. If nothing is
+    computed before the end, all states have to be cached. Blocks that are lost with an executor are recomputed from the
+    cached
+    states or from the source.
     """
 
     def __init__(self, most: int | None = 2) -> None:
@@ -286,11 +287,11 @@ class Holder:
         weakref.finalize(self, _UNUSED.put, self._held)
 
     def hold(self, state: "DataFrame", *, theirs: bool = False) -> "DataFrame":
-        """Keep a new state, and let go of the one before the last, or of none.
+        """Cache a new state and release the second-to-last one, if it exists.
 
         Args:
-            state: the state to keep once it is made.
-            theirs: whether an external query is part of it, which is planned with the settings of the session.
+            state: The state to cache when it is computed.
+            theirs: Whether the state includes an external query, which is planned with the settings of the session.
         """
         from pyspark import StorageLevel
 
@@ -303,21 +304,21 @@ class Holder:
 
 
 _UNUSED: "SimpleQueue[list[DataFrame]]" = SimpleQueue()
-"""States of holders that are gone. A finalizer may only put them here, and `put` of this queue permits that."""
+"""States of collected holders. A finalizer may only add states to this queue, which `put` of this type permits."""
 
 
 def _let_go_of_unused() -> None:
     while True:
         for state in _UNUSED.get():
-            with suppress(Exception):  # the session may have ended before
+            with suppress(Exception):  # the session may have ended already
                 state.unpersist()
 
 
 @cache
 def _start_to_let_go() -> Thread:
-    """Start the thread that lets go of unused states, once in a process.
+    """Start the thread that releases unused states, once per process.
 
-    Python may collect a holder at any time, also while a command of this thread waits for Java's answer. A second
+    Python may collect a holder at any time, including while a command of this thread waits for Java's answer. A second
     command of the same thread would then break the connection. Each thread has a separate connection.
     """
     thread = Thread(target=_let_go_of_unused, name="voxpop-unpersist", daemon=True)

@@ -1,4 +1,4 @@
-"""Weights that stay on the executors: decisions and noise are sent to them."""
+"""Weights that remain on the executors, which receive decisions and noise."""
 
 from typing import TYPE_CHECKING
 
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 
 
 class SparkHistogram:
-    """The queries of `Histogram`, on weights that are never collected.
+    """The queries of `Histogram` on weights that are never collected.
 
-    Every action may be run again, by Spark or by the caller: its noise is a function of the secret and the gram.
+    Spark or the caller may repeat any action, because its noise is a function of the secret and the gram.
     """
 
     def __init__(self, weights: "DataFrame", *, words: bool) -> None:
-        """Take the weights of all partitions.
+        """Store the weights of all partitions.
 
         Args:
-            weights: columns name, high and low, one row per partition and item.
-            words: whether names are the bytes of words.
+            weights: Columns name, high and low, with one row per partition and item.
+            words: Whether names are the bytes of words.
         """
         self._weights = weights
         self._words = words
         self._texts: pa.LargeStringArray | None = None
 
     def chosen(self, decision: Opening) -> Int64s:
-        """Return the names that pass, rising; words get the numbers 0, 1, 2, ... in order of their bytes."""
+        """Return the names that pass, in increasing order. Words are numbered 0, 1, 2, ... in order of their bytes."""
         return self._released(self._weights, decision)[0]
 
     def noisy_levels(self, levels: Opening, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the names of a level above 0, rising, and their levels; words are numbered as by `chosen`.
+        """Return the names with a level above 0 in increasing order, and their levels.
 
-        The candidates with votes stay on the executors: the levels of candidates that may have no holder are sent
-        there.
+        Words are numbered as by `chosen`. The candidates with votes remain on the executors, which receive the levels
+        of candidates that may have no users.
         """
         from pyspark.sql import functions as sql
 
@@ -62,7 +62,7 @@ class SparkHistogram:
         grading = closure(level, levels=levels.restricted(), words=self._words)
         found = answer(_summed(rows).mapInArrow(grading, kind))
         names, reached = found.column("name").combine_chunks(), np.asarray(found.column("level")).astype(np.int64)
-        order = np.asarray(pc.array_sort_indices(names))  # of words the order of bytes
+        order = np.asarray(pc.array_sort_indices(names))  # for words, this is the order of their bytes
         ordered = names.take(pa.array(order))
         if self._words:
             self._texts = words_of(ordered)
@@ -70,13 +70,13 @@ class SparkHistogram:
         return np.asarray(ordered).astype(np.int64), reached[order]
 
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
-        """Return the words of numbers that `chosen` gave."""
+        """Return the words of numbers that `chosen` returned."""
         if self._texts is None:
             raise InternalError("texts were asked of weights before words were chosen")
         return self._texts.take(pa.array(ids))
 
     def measured(self, noise: Opening, size: int) -> Int64s:
-        """Return the noisy weight of every rank below `size`: noise is added before anything leaves the executors."""
+        """Return the noisy weight of every rank below `size`. Executors add the noise before any weight leaves them."""
         from pyspark.sql import functions as sql
 
         nothing = sql.lit(0).cast("bigint")
@@ -91,10 +91,10 @@ class SparkHistogram:
 
 
 def _summed(weights: "DataFrame") -> "DataFrame":
-    """Add up the partitions: the one shuffle of a length.
+    """Add up the weights of the partitions, in the only shuffle of each length.
 
-    A partition names a gram once, so adding up before the shuffle would only cost; and each task writes a file's worth
-    for each task that it shuffles to, so there are as many of these as run at once.
+    Each gram occurs once in a partition, so a sum before the shuffle would save nothing. Each task writes one block
+    for each task after the shuffle, so there are only as many of these as run in parallel.
     """
     from pyspark.sql import functions as sql
 
@@ -104,7 +104,7 @@ def _summed(weights: "DataFrame") -> "DataFrame":
 
 @task
 def level(batches: SparkBatches, *, levels: Opening, words: bool) -> AnswerBatches:
-    """Yield the names of a level above 0: by their own noise where they have weight; without weight, as simulated.
+    """Yield the names with a level above 0. Names with weight use their own noise; names without weight are simulated.
 
     A name that passes a decision has level 1.
     """
@@ -131,7 +131,10 @@ def add_noise(batches: SparkBatches, *, noise: Opening) -> AnswerBatches:
 
 
 def _weights_of(batch: pa.RecordBatch) -> Int64s:
-    """Return summed weights, cut off where nothing depends on them any more: min(x, c) brings no two sums apart."""
+    """Return the summed weights, clipped at a bound beyond which results do not change.
+
+    Clipping never increases the distance of two sums.
+    """
     high, low = (np.asarray(batch.column(name)) for name in ("high", "low"))
     high = high + (low >> LOW_BITS)
     whole = (high << LOW_BITS) | (low & ((1 << LOW_BITS) - 1))

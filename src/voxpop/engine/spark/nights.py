@@ -1,7 +1,7 @@
-"""The private state of a series on a cluster: users with their pools and all items, as plain Parquet files.
+"""The private state of a series on a cluster, with users, their pools and all items in plain Parquet files.
 
-Users are in a few groups, by a keyed hash of their key. Those of a group weigh one after the other, and the weight of
-an item is the sum over all groups. With one group, nights are those of `NightlyPools` of the local engine.
+Users are assigned to a few groups by a keyed hash of their key. The users of a group weigh one after another, and the
+weight of an item is the sum over all groups. With one group, nights are the same as with the local `NightlyPools`.
 """
 
 from collections.abc import Callable
@@ -70,7 +70,7 @@ _NIGHT_ROWS_AT_ONCE = 1 << 14
 
 @on_state
 def send_users(arrays: Arrays, sent: Arrays, *, mine: int, secret: "Source", places: int) -> AnswerBatches:
-    """Send tonight's users to their groups, without released items."""
+    """Send the users of this night to their groups, without released items."""
     corpus = corpus_of_arrays(arrays)
     decided = np.zeros(len(corpus.vocabulary) + 1, np.bool_)
     found = places_of(texts_of(sent), corpus.vocabulary) if sent else np.empty(0, np.int64)
@@ -88,7 +88,7 @@ def send_users(arrays: Arrays, sent: Arrays, *, mine: int, secret: "Source", pla
 
 
 def take_users(users: pa.Table, news: pa.Table, *, secret: "Source", night: int, pool: int, whole: int) -> pa.Table:
-    """Return the users of a group after tonight's items joined their pools."""
+    """Return the users of a group after the items of this night joined their pools."""
     with safely("take_users"):
         pools, sent = _pools_of(users, secret), list(received(news).values())
         if sent:
@@ -105,7 +105,7 @@ def take_users(users: pa.Table, news: pa.Table, *, secret: "Source", night: int,
 
 @task
 def new_items(batches: SparkBatches, *, secret: "Source", past: Callable[[Uint64s], Int64s]) -> AnswerBatches:
-    """Return items that are new tonight with the noise of all earlier nights."""
+    """Return the new items of this night with the noise of all earlier nights."""
     for batch in batches:
         words = batch.column(0)
         scores = past(item_names(words_of(words), secret))
@@ -133,7 +133,7 @@ def pay_users(users: pa.Table, held: pa.Table, *, secret: "Source", charge: "Cha
 def weigh_users(
     users: pa.Table, held: pa.Table, *, secret: "Source", charge: "Charge", since: int, add: Add
 ) -> pa.Table:
-    """Return the weights of a group, each user moving its items within its payment."""
+    """Return the weights of a group. Each user's bound is the user's payment."""
     with safely("weigh_users"):
         pools = _pools_of(users, secret)
         weights = pools.weigh(charge, _known(pools, held), since, add)
@@ -145,7 +145,7 @@ def weigh_users(
 def read_items(
     batches: SparkBatches, *, secret: "Source", reading: "NightReading", threshold: int, night: int
 ) -> AnswerBatches:
-    """Add a night's noise to all items, and release by the threshold."""
+    """Add a night's noise to all items, and release items that reach the threshold."""
     for batch in batches:
         score, released, weight = (
             numbers_of(batch.column(name), missing=0).astype(np.int64) for name in ("score", "released", "weight")
@@ -160,7 +160,7 @@ def _place(*tables: pa.Table) -> int:
 
 
 def _known(pools: NightlyPools, held: pa.Table) -> States:
-    """Return the states of a group's items as they were sent; released items were not."""
+    """Return the states of a group's items. Released items were not sent."""
     states = np.zeros(len(pools.words), np.uint8)
     if held.num_rows:
         found = places_of(words_of(held.column("word").combine_chunks()), pools.words)
@@ -169,9 +169,9 @@ def _known(pools: NightlyPools, held: pa.Table) -> States:
 
 
 def _pools_of(rows: pa.Table, secret: "Source") -> NightlyPools:
-    """Return the users of a group in the order in which they weigh; scores stay with the items."""
+    """Return the users of a group in weighing order. Scores are stored with the items."""
     pools = NightlyPools.empty()
-    if not rows.num_rows:  # Spark then gives a table without columns
+    if not rows.num_rows:  # in this case Spark returns a table without columns
         return pools
     keys, left, paid = (
         numbers_of(rows.column(name).combine_chunks()).astype(np.int64) for name in ("key", "remaining", "paid")
@@ -192,7 +192,7 @@ def _pools_of(rows: pa.Table, secret: "Source") -> NightlyPools:
 
 
 def _rows_of(pools: NightlyPools, place: int) -> pa.Table:
-    # At least one batch, whose schema is the same without users.
+    # At least one batch, because its schema is the same without users.
     parts = [*(range(0, pools.keys.size, _NIGHT_ROWS_AT_ONCE) or [0]), pools.keys.size]
     return pa.Table.from_batches([_batch(pools, first, stop, place) for first, stop in pairwise(parts)])
 
@@ -212,12 +212,12 @@ def _batch(pools: NightlyPools, first: int, stop: int, place: int) -> pa.RecordB
 
 
 class SparkNights:
-    """The state of `NightlyPools` on executors; only released items come to the driver."""
+    """The state of `NightlyPools` on executors. Only released items reach the driver."""
 
     def __init__(
         self, folder: Path | None, places: int, secret: "Source", session: "SparkSession | None" = None
     ) -> None:
-        """Take the folder of the files, or none before the first night."""
+        """Store the folder of the files; None before the first night."""
         self.folder, self.places, self._secret, self._session = folder, places, secret, session
         self._frames: tuple[DataFrame, DataFrame] | None = None
         self._holder = Holder(most=None)
@@ -229,11 +229,13 @@ class SparkNights:
 
     @property
     def _both(self) -> "tuple[DataFrame, DataFrame]":
-        """Users and items."""
+        """Return users and items."""
         if self._frames is None:
             from pyspark.sql import SparkSession
 
-            # The one of the rows, or one on this machine: a stopped night is completed without rows.
+            # Use the session of the rows. Without rows, for example to complete a stopped night, use the active session
+            # or a
+            # local one.
             self._session = self._session or SparkSession.getActiveSession() or start_session("local[*]")
             if self.folder is None:
                 self._frames = tuple(self._session.createDataFrame([], kind) for kind in (USERS, ITEMS))
@@ -253,7 +255,7 @@ class SparkNights:
         whole: int,
         past: Callable[[Uint64s], Int64s],
     ) -> None:
-        """Let new items join the pools, with the noise of all earlier nights."""
+        """Add new items to the pools, with the noise of all earlier nights."""
         from pyspark.sql import functions as sql
 
         self._session = corpus._state.sparkSession
@@ -268,13 +270,13 @@ class SparkNights:
             self._frames = users, self._holder.hold(items.union(new))
 
     def pay(self, charge: "Charge", states: States, since: int) -> None:
-        """Let every user with an item that gets weight pay for the night."""
+        """Charge every user with an active item for the night."""
         users, items = self._both
         pay = closure(pay_users, secret=_of_users(self._secret), charge=charge, since=since)
         self._frames = met(users, self._held(states), pay, self.places, USERS), items
 
     def weigh(self, charge: "Charge", states: States, since: int, add: Add) -> "DataFrame":
-        """Return the weights of items by group: private, on executors."""
+        """Return the private weights of items by group, which remain on executors."""
         weigh = closure(weigh_users, secret=_of_users(self._secret), charge=charge, since=since, add=add)
         return met(self._both[0], self._held(states), weigh, self.places, "word binary, weight bigint")
 
@@ -286,7 +288,7 @@ class SparkNights:
         threshold: int,
         night: int,
     ) -> None:
-        """Add a night's noisy weights to the scores of all items, and release those that reach the threshold."""
+        """Add a night's noisy weights to the scores of all items, and release items that reach the threshold."""
         from pyspark.sql import functions as sql
 
         users, items = self._both
@@ -299,7 +301,7 @@ class SparkNights:
         self._frames = users, weighed.mapInArrow(work, ITEMS)
 
     def out(self, after: int) -> tuple[pa.LargeStringArray, Int64s]:
-        """Return the items released after a night, and the nights of their release, as the files have them."""
+        """Return the items released after a night, and the nights of their release, in the order of the files."""
         from pyarrow import dataset
 
         if self.folder is None:
@@ -311,7 +313,7 @@ class SparkNights:
         return words, rows.column("released").to_numpy().astype(np.int64)
 
     def remove(self, key: int) -> Removed | None:
-        """Remove the pool of a user, who has no budget from now on; return None if there was nothing to remove."""
+        """Remove the pool and the budget of a user; return None for a user without pool and budget."""
         from pyspark.sql import functions as sql
 
         users, items = self._both
@@ -333,7 +335,7 @@ class SparkNights:
         """Write the state into a new folder, and continue from it.
 
         Raises:
-            ReleaseError: This machine does not see the files of the executors.
+            ReleaseError: If this machine cannot read the files of the executors.
         """
         from pyarrow import dataset
 
@@ -354,17 +356,17 @@ class SparkNights:
         self.folder, self._frames, self._holder = folder, None, Holder(most=None)
 
     def _held(self, states: States) -> "DataFrame":
-        """Return the group, word and state of every item of a pool that is not released."""
+        """Return the group, word and state of every unreleased item of a pool."""
         from pyspark.sql import functions as sql
 
         users, items = self._both
         known = items.mapInArrow(closure(item_states, states=states), "word binary, state int")
-        # By an alias, since Spark cannot distinguish columns of a frame from those of a frame that was derived from it.
+        # Use an alias, because Spark cannot distinguish columns of a frame from columns of a frame derived from it.
         pairs = users.select(sql.col("place").alias("place"), sql.explode("items").alias("word")).distinct()
         return pairs.join(known, "word")
 
     def _by_cores(self) -> AbstractContextManager[None]:
-        """Plan shuffles by words into as many tasks as run in parallel, in place of 200."""
+        """Plan shuffles of words with as many tasks as run in parallel, instead of 200."""
         return with_setting(self._session, SETTING, str(at_least_two(cores(self._session))))
 
 

@@ -1,7 +1,7 @@
-"""Tables of Spark: Parquet files as a DataFrame, and a DataFrame as a corpus.
+"""Open Parquet files as a Spark DataFrame, and read a DataFrame as a corpus.
 
-Types are those of the schema. No type is inferred from values, so the rows of one user change neither a type nor the
-spelling of other users' items.
+All types are declared in the schema. No type is inferred from values, so the rows of one user change neither a type nor
+the spelling of other users' items.
 
 If Spark runs on this machine only, the local engine reads the table, because there a shuffle and Python workers only
 add cost. Spark writes the rows of the query as Parquet, through public methods of a DataFrame, and this process reads
@@ -45,19 +45,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TRIES, BETWEEN = 50, 0.1
-"""Number of attempts to remove a folder that tasks still write into, and seconds between."""
+"""Number of attempts to remove a folder that tasks still write into, and the seconds between attempts."""
 AS_STRINGS = {"void": "string", "array<void>": "array<string>"}
-"""Types that only null has, which no file holds."""
+"""Replacements for types that contain only null, because files cannot store these types."""
 EXACTLY = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
-"""Settings under which times are written without a change. Spark's default has nanoseconds, which end in 2262."""
+"""Settings that write times unchanged. By default Spark writes nanoseconds, which end in the year 2262."""
 
 
 @contextmanager
 def written_rows(rows: "DataFrame", folder: Path) -> Iterator[list[Path]]:
-    """Write the rows into a folder that only this user may enter, while they are read."""
+    """Write the rows into a folder that only this user may enter. The folder exists while the rows are read."""
     try:
         private = Path(tempfile.mkdtemp(dir=folder, prefix="voxpop-rows-")).resolve()
     except OSError as error:
@@ -66,7 +66,7 @@ def written_rows(rows: "DataFrame", folder: Path) -> Iterator[list[Path]]:
             "--work-folder)."
         ) from None
     try:
-        # Without dictionaries the size of a file is that of its values, on which `corpus_here` relies.
+        # `corpus_here` requires that the size of a file is the size of its values, so dictionaries are off.
         writer = rows.write.options(**{"compression": "uncompressed", "parquet.enable.dictionary": "false"})
         ran(rows.sparkSession, writer.parquet, f"file://{private / 'rows'}", settings=EXACTLY)
         yield sorted((private / "rows").glob("*.parquet"))
@@ -75,7 +75,7 @@ def written_rows(rows: "DataFrame", folder: Path) -> Iterator[list[Path]]:
 
 
 def _remove(private: Path) -> None:
-    """Remove a folder into which tasks of a query that failed may write for another moment."""
+    """Remove a folder. Tasks of a failed query may still write into it for a moment."""
     for _ in range(TRIES):
         rmtree(private, ignore_errors=True)
         if not private.exists():
@@ -85,23 +85,23 @@ def _remove(private: Path) -> None:
 
 
 BYTES_OF_ROW, OF_ITS_BYTES = 64, 16
-"""A row takes far less memory than this and 16 times its bytes in a file without dictionaries: a token of one letter
-takes four bytes, at most three times while it is read and released."""
+"""A row takes far less memory than 64 bytes plus 16 times its size in a file without dictionaries. A token of one
+letter, for example, takes four bytes, with at most three copies while it is read and released."""
 
 
 def corpus_here(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> LocalCorpus:
     """Return the rows of a query as a corpus in the order of contents.
 
-    Without a limit from the caller the limit is half of the machine's memory, which is public. Rows that need far less
-    are read without a limit. The release is the same, and faster.
+    If the caller gives no limit, the limit is half of the machine's memory, which is public. Rows that need far less
+    memory are read without a limit, because this is faster and the release is the same.
 
     Args:
-        rows: the wanted columns of a table, under names that every file can hold.
-        wanted: their names in the table, and how they are read.
-        options: of the call.
+        rows: The requested columns of a table, with names that every file format supports.
+        wanted: The names of the columns in the table, and the rules for reading them.
+        options: The options of the call.
 
     Raises:
-        SourceError: if the query fails.
+        SourceError: If the query fails.
     """
     limit = MemoryLimit.of(usual_limit() if options.memory is None else options.memory, options.work_folder)
     with written_rows(rows, limit.folder) as written:
@@ -114,7 +114,7 @@ def corpus_here(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> Loca
 
 
 def _batches(files: list[Path], wanted: Wanted) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the files, each of which is removed behind its last."""
+    """Yield the rows of the files, and remove each file after its last row."""
     dictionary = wanted.aliases[len(wanted.users)] if wanted.repeated else None
     for path in files:
         columns = [Column(name) for name in wanted.aliases]
@@ -126,21 +126,21 @@ def _batches(files: list[Path], wanted: Wanted) -> Iterator[pa.RecordBatch]:
 FOLDER_TYPES = "spark.sql.sources.partitionColumnTypeInference.enabled"
 """Whether Spark infers types from names of folders."""
 PLACEMENT = 0x766F78706F70
-"""Mixed into the hash that places users, so that it differs from the hash of other shuffles."""
+"""Constant in the hash that places users, so that the hash differs from those of other shuffles."""
 MOST_PARTITIONS = 1 << 20
-"""Spark cannot keep track of more tasks. Sums of weights are exact for 2^32 partitions."""
+"""Spark cannot manage more tasks. Sums of weights are exact for 2^32 partitions."""
 
 
 def open_frame(session: "SparkSession", sources: list[str]) -> "DataFrame":
     """Return Parquet files as a DataFrame.
 
     Args:
-        session: where to read.
-        sources: paths, folders or patterns, as the cluster sees them.
+        session: The session that reads the files.
+        sources: Paths, folders or patterns that are valid on the cluster.
 
     Raises:
-        InputError: if a name has the ending of another format.
-        SourceError: if the files cannot be read.
+        InputError: If a name has the ending of another format.
+        SourceError: If the files cannot be read.
     """
     from pyspark.errors import PySparkException
 
@@ -182,14 +182,14 @@ def read_spark(frame: "DataFrame", wanted: Wanted, options: ReadOptions) -> Spar
     share a partition. Each user's documents are sorted by content, so they do not depend on where rows lie.
 
     Args:
-        frame: a table of Spark, classic or Connect; reading it again must give the same rows, in any order.
-        wanted: the columns to read.
-        options: as in `voxpop.read`; executors show no progress.
+        frame: A table of Spark, classic or Connect. Each reading of it must give the same rows, in any order.
+        wanted: The columns to read.
+        options: The options of `voxpop.read`. Executors show no progress.
 
     Raises:
-        ColumnError: if a column is missing, or users are of a type without exact equality.
-        SourceError: if each reading of the table may give other rows.
-        InputError: if `memory` is given for executors.
+        ColumnError: If a column is missing, or users are of a type without exact equality.
+        SourceError: If each reading of the table may give different rows.
+        InputError: If `memory` is given for executors.
     """
     partitions, memory = options.partitions, options.memory
     check_repeatable(frame)
@@ -212,7 +212,7 @@ def read_spark(frame: "DataFrame", wanted: Wanted, options: ReadOptions) -> Spar
 
 
 def _with_users(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> "DataFrame":
-    """Return the rows that have a user, and show the number of the others; this counts them in a job."""
+    """Return the rows that have a user, and show the number of rows without a user. Counting them takes a Spark job."""
     from pyspark.sql import functions as sql
 
     missing = sql.lit(False)
@@ -226,15 +226,15 @@ def _with_users(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> "Dat
 
 
 def check_repeatable(frame: "DataFrame") -> None:
-    """Raise a SourceError if the plan of a table draws at random or numbers rows.
+    """Raise an InputError if the plan of a table draws at random or numbers rows.
 
-    Rows that are lost with an executor are computed again, and the noise of a release must then meet the same rows.
-    No public method of Spark returns whether a plan is deterministic, hence `_jdf`; it can only refuse a table. Spark
-    Connect does not show plans, so there the check is omitted.
+    If an executor is lost, its rows are computed again, and the noise of a release must then be added to the same rows.
+    No public method of Spark returns whether a plan is deterministic, hence `_jdf`. Its result can only reject a table.
+    Spark Connect does not show plans, so the check is omitted there.
     """
     plan: Any = getattr(frame, "_jdf", None)
     if plan is not None and not plan.queryExecution().analyzed().deterministic():
-        raise SourceError(
+        raise InputError(
             "the table is not the same whenever Spark reads it: its query draws at random or numbers rows (rand, uuid, "
             "monotonically_increasing_id, a function without a fixed answer). Write it to a file first, and read that."
         )
@@ -246,19 +246,21 @@ def _placed(rows: "DataFrame", wanted: Wanted, count: int) -> "DataFrame":
 
     owners = wanted.aliases[: len(wanted.users)]
     placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), *owners)).sortWithinPartitions(*owners)
-    # By field: an executor with another version reports it, instead of failing to unpickle.
+    # Single fields are sent, so that an executor with another version reports the mismatch instead of failing to
+    # unpickle.
     named = {each.name: getattr(wanted, each.name) for each in fields(wanted)}
     return placed.mapInArrow(partial(encode, wanted=named, versions=own_versions()), MESSAGES)
 
 
 def _exact(frame: "DataFrame", name: str) -> "Expression":
-    """Return a column whose strings are equal only if their bytes are.
+    """Return a column that compares its strings by their bytes.
 
-    Items and texts with a collation thus keep their own spelling. A spelling common to all that a collation regards as
-    equal would have to be chosen among the spellings of several users. A column of type void becomes one of strings.
+    Items and texts with a collation thus keep their own spelling. If strings that a collation regards as equal shared a
+    spelling, it would have to be chosen from the spellings of several users. A column of type void becomes a column of
+    strings.
 
     Raises:
-        ColumnError: for a column of intervals, which files hold as numbers.
+        ColumnError: If the column contains intervals, which files store as numbers.
     """
     from pyspark.sql import functions as sql
     from pyspark.sql.types import ArrayType, StringType
@@ -284,12 +286,12 @@ def _keys(frame: "DataFrame", columns: list[str]) -> Keys:
 
 
 def arrow_schema(frame: "DataFrame") -> dict[str, pa.DataType]:
-    """Return the Arrow types of the columns of a DataFrame; structs and others without one are of type null."""
+    """Return the Arrow types of the columns of a DataFrame. Types that Arrow does not support become null."""
     found = {}
     for name in frame.columns:
         try:
             found[name] = _arrow_type(frame, name)
-        except Exception:  # pyspark has different exceptions for types without an Arrow type
+        except Exception:  # pyspark raises various exceptions for types without an Arrow type
             found[name] = pa.null()
     return found
 
@@ -304,10 +306,10 @@ def _arrow_type(frame: "DataFrame", name: str) -> Any:
 
 
 def _family_of_user(frame: "DataFrame", user: str) -> str:
-    """Return the family of the ids of users.
+    """Return the family of types of the user ids.
 
     Raises:
-        ColumnError: if they have no equality, or another one than that of their bytes.
+        ColumnError: If the ids have no equality, or one that differs from the equality of their bytes.
     """
     kind = frame.schema[user].dataType
     if getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY":

@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LOCAL = re.compile(r"local(\[\s*(\*|\d+)\s*(,\s*\d+\s*)?\])?")
-"""Masters whose tasks run in the Java process of the driver. `local-cluster[...]` starts other processes."""
+"""Masters that run tasks in the Java process of the driver. `local-cluster[...]` starts other processes."""
 CONNECT = "sc://"
 LEAST_JAVA = 17
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
-"""Output of `java -version`. Before Java 9 the version was 1.8."""
+"""Output of `java -version`. Versions before Java 9 are numbered 1.8 and lower."""
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For Java on this machine: Python does the work, and Java spent half of its time on optimizing itself."""
+"""Options for Java on this machine. Python does the work, and Java spent half of its time on optimizing itself."""
 
 
 def java() -> Path:
     """Return the Java program of JAVA_HOME, or else the one on the PATH.
 
     Raises:
-        InputError: if no session exists.
+        InputError: If neither exists.
     """
     home = os.environ.get("JAVA_HOME")
     found = Path(home, "bin", "java") if home else None
@@ -73,7 +73,7 @@ def start_session(master: str) -> "SparkSession":
         master: "local[*]", "spark://host:7077", "yarn", "k8s://..." or, for Spark Connect, "sc://host:15002".
 
     Raises:
-        InputError: if pyspark or Java is missing, or the master cannot be reached.
+        InputError: If pyspark or Java is missing, or the master cannot be reached.
     """
     try:
         from pyspark.sql import SparkSession
@@ -92,7 +92,7 @@ def start_session(master: str) -> "SparkSession":
         builder = builder.config("spark.ui.enabled", "false")
         builder = builder.config("spark.driver.defaultJavaOptions", QUICK_JAVA)
     ahead = Thread(target=_import_ahead, daemon=True)
-    ahead.start()  # while Java starts
+    ahead.start()  # in parallel with the start of Java
     session = _started(builder, master)
     ahead.join()
     session.sparkContext.setLogLevel("FATAL")  # voxpop reports failures in one line
@@ -118,7 +118,7 @@ def _started(builder: Any, master: str) -> "SparkSession":
 
 
 def context_of(session: "SparkSession") -> Any:
-    """Return the Spark context of a session, or None on Spark Connect, which has none."""
+    """Return the Spark context; None on Spark Connect, which has no context."""
     try:
         return session.sparkContext
     except (AttributeError, NotImplementedError):
@@ -132,10 +132,10 @@ def is_here(session: "SparkSession") -> bool:
 
 
 def use_own_python(session: "SparkSession") -> None:
-    """Make workers on this machine run the Python that runs here, unless the user chose another.
+    """Set the Python of workers on this machine to the current one, unless the user chose another.
 
-    Spark takes the first `python3` on the PATH. In a virtual environment that is not activated, that Python has no
-    voxpop.
+    Spark uses the first `python3` on the PATH. If a virtual environment is not activated, Voxpop is missing from that
+    Python.
     """
     context = context_of(session)
     if context is None or not str(context.master).startswith("local"):
@@ -147,19 +147,19 @@ def use_own_python(session: "SparkSession") -> None:
 DYNAMIC = "spark.dynamicAllocation.enabled"
 SETTING = "spark.sql.shuffle.partitions"
 QUIET = 2.0
-"""Seconds without a new executor after which all executors are assumed to have registered."""
+"""Seconds without a new executor before all executors are assumed to have registered."""
 MOST_SECONDS = 30.0
 EVERY = 0.2
 MOST_COUNTED = 1 << 14
-"""Most parallel tasks that are counted on Spark Connect."""
+"""Maximum number of parallel tasks that are counted on Spark Connect."""
 _CONNECT_CORES: "WeakKeyDictionary[Any, int]" = WeakKeyDictionary()
 
 
 def cores(session: "SparkSession") -> int:
     """Return the number of tasks that run in parallel. The number never depends on a table.
 
-    If Spark starts and ends executors with the amount of work (dynamic allocation), their number depends on the data.
-    The number is then `spark.sql.shuffle.partitions` as configured.
+    With dynamic allocation, Spark starts and ends executors according to the amount of work, so their number depends on
+    the data. In this case, the number is `spark.sql.shuffle.partitions` as configured.
     """
     if str(session.conf.get(DYNAMIC, "false")).lower() == "true":
         return int(session.conf.get(SETTING) or 1)
@@ -178,7 +178,7 @@ def settled_cores(session: "SparkSession") -> int:
     """Return the number of tasks that run in parallel, on a cluster after its executors have registered."""
     context = context_of(session)
     if context is not None and not is_here(session):
-        session.range(1).count()  # Spark waits for the first executor; before, it reports two cores
+        session.range(1).count()  # Spark waits for the first executor; before that, it reports two cores
         _wait_for_executors(context)
     return cores(session)
 
@@ -197,15 +197,16 @@ def _wait_for_executors(context: Any) -> None:
 
 
 def at_least_two(count: int) -> int:
-    """Return the number of partitions into which two joined tables are shuffled.
+    """Return the number of partitions for a shuffle of two joined tables.
 
-    Spark does not regard rows in a single partition as placed by a column, and would shuffle both tables again.
+    If all rows are in a single partition, Spark does not regard them as partitioned by a column, and would shuffle both
+    tables again.
     """
     return max(count, 2)
 
 
 NOT_ADAPTIVE = {"spark.sql.adaptive.enabled": "false"}
-"""Adaptive execution runs every shuffle as a separate job, to learn sizes that are known here."""
+"""Adaptive execution runs every shuffle as a separate job to measure sizes, which are known here."""
 _SparkResult = TypeVar("_SparkResult")
 _LOCK = Lock()
 _DEPTH: dict[tuple[int, str], tuple[int, str]] = {}
@@ -271,11 +272,11 @@ KNOWN: dict[str, tuple[type[InputError], str]] = {
         "header unlike that of the first file. Correct the file.",
     ),
 }
-"""Failures of Spark and what to do. Nothing of Spark's own text is passed on, since it may quote rows."""
+"""Failures of Spark and what to do. Spark's own text is never passed on, because it may quote rows."""
 
 
 def answer(frame: "DataFrame") -> "pa.Table":
-    """Return the rows of a frame, or raise a VoxpopError that quotes nothing."""
+    """Return the rows of a frame, or raise a VoxpopError that quotes no data."""
     return ran(frame.sparkSession, frame.toArrow)
 
 
@@ -285,7 +286,7 @@ def ran(
     *given: Any,
     settings: Mapping[str, str] = NOT_ADAPTIVE,
 ) -> _SparkResult:
-    """Return the result of a query that runs with some settings, or raise a VoxpopError that quotes nothing."""
+    """Return the result of a query that runs with some settings, or raise a VoxpopError that quotes no data."""
     try:
         with ExitStack() as changed:
             for name, value in settings.items():
@@ -297,7 +298,7 @@ def ran(
 
 
 def failure_of(error: Exception) -> VoxpopError:
-    """Return the error to raise for a failed query: a known one, or one that names Spark's condition only."""
+    """Return the error to raise for a failed query. An unknown error contains only Spark's error condition."""
     condition = getattr(error, "getCondition", lambda: None)()
     return translated(str(error)) or SourceError(
         f"the query that gives the table fails on Spark ({condition or type(error).__name__}). Spark's message may "
@@ -307,7 +308,7 @@ def failure_of(error: Exception) -> VoxpopError:
 
 
 def translated(text: str) -> VoxpopError | None:
-    """Return the VoxpopError that a failure of Spark quotes or corresponds to, or None."""
+    """Return the VoxpopError that a failure of Spark quotes or corresponds to; None for other failures."""
     match = RAISED.search(text)
     if match is not None:
         kind = getattr(errors, match.group(1), InternalError)

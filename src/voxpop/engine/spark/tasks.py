@@ -1,8 +1,8 @@
-"""Tasks of the executors: batches of Arrow in, batches of Arrow out, on the kernels of the local engine.
+"""Tasks of the executors, which map batches of Arrow to batches of Arrow with the kernels of the local engine.
 
-Closures hold settings and the keys of one purpose; public arrays come with them or with the rows
-(`frames.run_with_public`). Every function is a pure one of its arguments: run twice, or on another machine, it answers
-the same.
+Closures contain settings and the keys of one purpose. Public arrays are sent with closures or with the rows
+(`frames.run_with_public`). Every function is a pure function of its arguments, so a second run or another machine
+returns the same result.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
     from voxpop.reading.typed_keys import TypedKeys
 
-set_up()  # in a worker of the daemon the package was there before there was a task
+set_up()  # a worker of the daemon may have imported the package before its first task
 
 MOST_SUM = 1 << 61
 
@@ -57,11 +57,11 @@ class Weighing:
     """One weighing.
 
     Attributes:
-        shares: how a user's weight is shared.
-        limit: most items of one user.
-        secret: restricted to the sample and, for sequential weightings, the order of users.
-        pass_name: which pass of the release this is.
-        paying: the charge of each user, where charges are individual.
+        shares: The rule for sharing a user's weight.
+        limit: The maximum number of items per user.
+        secret: The keys of the sample and, for sequential weightings, of the order of users; no other keys.
+        pass_name: The name of this pass in the release.
+        paying: The charge of each user, if charges are individual.
     """
 
     shares: "Shares"
@@ -72,7 +72,7 @@ class Weighing:
 
     @property
     def given(self) -> "tuple[Shares, int, Source, str]":
-        """The arguments of `weigh` on the local engine."""
+        """The arguments of `weigh` of the local engine."""
         return self.shares, self.limit, self.secret, self.pass_name
 
 
@@ -80,13 +80,13 @@ class Weighing:
 class Paying:
     """A pass that charges every user individually.
 
-    A state contains the remaining budgets at the time of its creation. Later passes are charged again at each use: the
-    charge of a user is a function of the user's items.
+    A state contains the remaining budgets at the time of its creation. Later passes are charged again at each use. This
+    is possible because the charge of a user is a function of the user's items.
 
     Attributes:
-        charge: of the pass.
-        kept: whether it weighed kept grams, rather than candidates.
-        subset: which of the subsets that are sent it was about; None for all.
+        charge: The charge for the pass.
+        kept: Whether the pass weighed kept grams, rather than candidates.
+        subset: The index of the subset that this pass weighed; None for all candidates.
     """
 
     charge: "Charge"
@@ -95,7 +95,7 @@ class Paying:
 
 
 def own_versions() -> dict[str, str]:
-    """Return the versions of the packages that make words from texts; "none" if one is not installed."""
+    """Return the versions of the packages that make words from texts; "none" for a package that is not installed."""
     found = dict.fromkeys(("voxpop", "icu4py"), "none")
     for name in found:
         with suppress(metadata.PackageNotFoundError):
@@ -108,8 +108,8 @@ def encode(batches: SparkBatches, *, wanted: dict[str, Any], versions: Mapping[s
     """Turn the rows of a partition into the arrays of a corpus, as the local engine does.
 
     Args:
-        batches: users, contents, and their order where there is one.
-        wanted: the fields of `Wanted`: the columns and their use.
+        batches: Users, contents, and their order if there is one.
+        wanted: The fields of `Wanted`, which are the columns and their use.
         versions: The versions of the driver; see `own_versions`.
 
     Raises:
@@ -156,7 +156,7 @@ def weigh_items(arrays: Arrays, sent: Arrays, *, weighing: Weighing, order: str)
 
 @on_state
 def choose_keys(arrays: Arrays, sent: Arrays, *, keys: "TypedKeys") -> AnswerBatches:
-    """Keep the single keys of a partition's users, or with a list that was sent the joint keys of listed values."""
+    """Keep the single keys of a partition's users or, if a list was sent, the joint keys of listed values."""
     yield from pieces(_arrays_of(corpus_of_arrays(arrays).only(keys, texts_of(sent) if sent else None)))
 
 
@@ -168,26 +168,26 @@ def weigh_rows(arrays: Arrays, sent: Arrays, *, columns: int, unit: int) -> Answ
 
 
 def word_rows(words: Any, weights: Int64s) -> AnswerBatches:
-    """Yield (name, high, low) of words by their bytes."""
+    """Yield (name, high, low), with the bytes of words as names."""
     return weight_rows(names_of(words), weights)
 
 
 @on_state
 def keep_words(arrays: Arrays, sent: Arrays, *, order: "Source | None") -> AnswerBatches:
-    """Drop every unreleased word, and arrange users in the order of weighing, if there is one."""
+    """Remove every unreleased word, and sort users in the order of weighing if there is one."""
     levels = corpus_of_arrays(arrays).length_walk()
     levels.keep_words(texts_of(sent), order)
     yield from _kept_rows(levels, single=False)
 
 
 def places_of(wanted: pa.Array, vocabulary: pa.Array) -> Int64s:
-    """Return where each wanted word is in the vocabulary, or -1."""
+    """Return the position of each given word in the vocabulary, or -1."""
     found = pc.index_in(wanted, value_set=vocabulary).fill_null(-1)
     return np.asarray(found).astype(np.int64)
 
 
 def _kept_rows(levels: "MemoryLengthWalk", *, single: bool) -> AnswerBatches:
-    """Yield the rest of a partition, unless none of its users holds anything any more."""
+    """Yield the remaining state of a partition, if any of its users still has grams or deferred candidates."""
     state = levels.state(single=single)
     if state["user_key"].size:
         yield from pieces(state)
@@ -206,11 +206,11 @@ class Since:
     """The settings of the walk that a task needs in addition to the state.
 
     Attributes:
-        length: of the grams that are kept in the state.
-        size: number of these grams.
-        single: whether partners of candidates are tokens.
-        deferred_size: number of deferred candidates of shorter lengths.
-        paid: passes since the state was made, in order: first those over kept grams.
+        length: The length of the grams that the state keeps.
+        size: The number of these grams.
+        single: Whether partners of candidates are tokens.
+        deferred_size: The number of deferred candidates of shorter lengths.
+        paid: The passes since the state was computed, in order. Passes over kept grams are first.
     """
 
     length: int
@@ -247,7 +247,7 @@ def _walk(arrays: Arrays, public: Arrays, since: Since) -> "MemoryLengthWalk":
 
 @on_state
 def keep_next(arrays: Arrays, sent: Arrays, *, since: Since) -> AnswerBatches:
-    """Go on to the released grams one longer."""
+    """Continue with the released grams of the next length."""
     levels = _walk(arrays, sent, since)
     levels.keep(sent["names"], sent.get("deferred"))
     yield from _kept_rows(levels, single=since.single)
@@ -255,7 +255,7 @@ def keep_next(arrays: Arrays, sent: Arrays, *, since: Since) -> AnswerBatches:
 
 @on_state
 def weigh_grams(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Since) -> AnswerBatches:
-    """Weigh candidates if some were sent, else kept grams by their ranks."""
+    """Weigh candidates if candidates were sent; otherwise weigh kept grams by their ranks."""
     charge = None if weighing.paying is None else weighing.paying.charge
     among = _subset(sent, weighing.paying)
     histogram = _walk(arrays, sent, since).weigh(*weighing.given, charge, among)
@@ -266,22 +266,22 @@ def weigh_grams(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Sinc
 def weigh_deferred(
     arrays: Arrays, sent: Arrays, *, weighing: Weighing, charge: "Charge", since: Since
 ) -> AnswerBatches:
-    """Weigh the candidates that were deferred, by their numbers."""
+    """Weigh the deferred candidates, by their numbers."""
     histogram = _walk(arrays, sent, since).weigh_deferred(*weighing.given, charge)
     yield from weight_rows(histogram._ids, histogram._weights)
 
 
-# Users of many partitions in few groups: for weightings in which a user's contribution depends on other users.
+# Weightings that depend on the order of users read many partitions into few groups.
 #
-# A partition that weighs separately cannot see contributions of others, and more partitions waste more weight. So users
-# are read in as many partitions as there are cores, and weigh in at most `GROUPS`.
+# A partition that weighs separately cannot see the contributions of other partitions, so more partitions waste more
+# weight. Therefore users are read in as many partitions as there are cores, and weigh in at most `GROUPS`.
 
 GROUPS = 2
-"""Two lose 2.7 of 100 phrases, four 6.4 (docs/guides/spark.md); with one, one core would weigh and hold all users."""
+"""Two lose 2.7 of 100 phrases, four 6.4 (docs/guides/spark.md). With one, one core would store and weigh all users."""
 
 
 def in_groups(state: "DataFrame", places: int) -> "DataFrame":
-    """Return the encoded users of the partitions in groups: a partition's group depends only on its number."""
+    """Return the encoded users in groups. The group of a partition depends only on the number of the partition."""
     from pyspark.sql import functions as sql
 
     if places <= GROUPS:
@@ -294,7 +294,7 @@ def in_groups(state: "DataFrame", places: int) -> "DataFrame":
 
 @task
 def gather(batches: SparkBatches) -> AnswerBatches:
-    """Yield the state of a group: the corpora of several partitions, in the order of their numbers."""
+    """Yield the state of a group, which joins the corpora of several partitions in the order of their numbers."""
     held = list(batches)
     parts = list(received(pa.Table.from_batches(held)).values()) if held else []
     if parts:
@@ -305,7 +305,7 @@ def joined_arrays(parts: list[Arrays]) -> Arrays:
     """Return the arrays of the users of all parts, with one vocabulary."""
     texts = [texts_of(part) for part in parts]
     vocabulary, names = merge_words(texts, [np.ones(len(each), np.bool_) for each in texts])
-    # -1, the end of a document, takes the last name.
+    # -1, the end of a document, selects the last name.
     tokens = [np.append(own, np.int32(-1))[part["tokens"]] for part, own in zip(parts, names, strict=True)]
     sizes = np.concatenate([np.diff(part["user_start"]) for part in parts])
     users: Arrays = {"tokens": np.concatenate(tokens), "user_start": np.concatenate([[0], np.cumsum(sizes)])}

@@ -1,4 +1,4 @@
-"""The walks on a cluster: each partition walks, public sets are broadcast in between."""
+"""The walks on a cluster. Each partition walks separately, and public sets are broadcast between the lengths."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -57,7 +57,7 @@ def restricted_weighing(
     order: str,
     paying: Paying | None = None,
 ) -> Weighing:
-    """Return a weighing with the keys of only its sample and order."""
+    """Return a weighing with the keys of its sample and order, and no other keys."""
     purposes = [sample_of(pass_name), f"{WORDS_PASS}{TEXT}"]
     if shares.sequential:
         purposes.append(order_of(order))
@@ -73,16 +73,16 @@ def weigh_by(state: "DataFrame", work: SparkTask, public: Arrays, *, words: bool
 def weighed_items(
     state: "DataFrame", shares: "Shares", limit: int, secret: "Source", pass_name: str, order: str
 ) -> SparkHistogram:
-    """Let every user of all partitions share its weight over at most `limit` distinct items."""
+    """Let every user of all partitions share their weight over at most `limit` distinct items."""
     weighing = restricted_weighing(shares, limit, secret, pass_name, order=order)
     return weigh_by(state, closure(weigh_items, weighing=weighing, order=order), {}, words=True)
 
 
 class SparkLengthWalk:
-    """What `MemoryLengthWalk` answers: `weigh`, `keep` the released grams, `extend` to the next candidates.
+    """The counterpart of `MemoryLengthWalk`: `weigh`, `keep` the released grams, `extend` to the next candidates.
 
-    The state of a length is a DataFrame of arrays, made from that of the length before and from public sets, and kept
-    on the executors while the next length needs it. Lost blocks are recomputed from the length before, or from the
+    The state of a length is a DataFrame of arrays, computed from the state of the previous length and from public sets.
+    Executors cache it while the next length needs it. Lost blocks are recomputed from the previous length or from the
     source.
     """
 
@@ -90,9 +90,9 @@ class SparkLengthWalk:
         """Begin with the tokens of all partitions.
 
         Args:
-            state: of each partition.
-            in_groups: the same users in few groups; see `voxpop.engine.spark.tasks.in_groups`.
-            ordered: whether tokens have an order.
+            state: The encoded partitions.
+            in_groups: A function that returns the same users in few groups; see `voxpop.engine.spark.tasks.in_groups`.
+            ordered: Whether tokens have an order.
         """
         self._state = state
         self._in_groups = in_groups
@@ -109,7 +109,7 @@ class SparkLengthWalk:
 
     @property
     def length(self) -> int:
-        """Length of the grams that are weighed now."""
+        """The length of the grams that `weigh` weighs."""
         return self._length
 
     def weigh(
@@ -121,7 +121,7 @@ class SparkLengthWalk:
         charge: "Charge | None" = None,
         among: "Subset | None" = None,
     ) -> SparkHistogram:
-        """Let every user share its weight over at most `limit` of its distinct grams of this length."""
+        """Let every user share their weight over at most `limit` distinct grams of this length."""
         given = shares, limit, secret, pass_name
         if self._size is None:
             if charge is not None or among is not None:
@@ -138,14 +138,14 @@ class SparkLengthWalk:
         return weigh_by(self._state, work, self._public(), words=False)
 
     def _in_order(self, secret: "Source") -> None:
-        """Let users weigh in an order from now on, in groups."""
+        """From now on, let users weigh in an order, in groups."""
         self._state = self._in_groups()
         self._order = secret.restrict(order_of(ALL_LENGTHS))
 
     def weigh_deferred(
         self, shares: "Shares", limit: int, secret: "Source", pass_name: str, charge: "Charge"
     ) -> SparkHistogram:
-        """Let every user share its weight over at most `limit` of all candidates that were deferred."""
+        """Let every user share their weight over at most `limit` of all deferred candidates."""
         if self._size is None or self._candidates is not None:
             raise InternalError("deferred candidates were weighed in the middle of a length")
         since = self._since(self._size)
@@ -161,7 +161,7 @@ class SparkLengthWalk:
         return Since(self._length - between, size, single, self._deferred_size, tuple(self._paid))
 
     def _paying(self, charge: "Charge | None", among: "Subset | None") -> Paying | None:
-        """Remember that users pay for a pass."""
+        """Record that users pay for a pass."""
         if charge is None:
             if among is not None:
                 raise InternalError("some candidates were weighed without a charge")
@@ -186,19 +186,19 @@ class SparkLengthWalk:
         self._deferred_size += 0 if deferred is None else deferred.size
 
     def keep_words(self, words: pa.LargeStringArray, order: "Source | None" = None) -> None:
-        """Keep only these tokens: distinct, in order of bytes, including tokens that no user holds."""
+        """Keep only these distinct tokens, which are in order of bytes and may have no users."""
         if order is not None:
             self._in_order(order)
         self._go_on(closure(keep_words, order=self._order), word_arrays(words), len(words))
 
     def _go_on(self, work: SparkTask, public: Arrays, size: int) -> None:
-        """Make the state of that number of kept grams."""
+        """Compute the state for that number of kept grams."""
         self._state = self._holder.hold(run_with_public(self._state, work, public))
         self._size, self._candidates, self._words = size, None, None
         self._paid, self._subsets = [], []
 
     def extend(self, candidates: "CandidateArrays") -> None:
-        """Go on to the next length: these are its candidates."""
+        """Continue with the next length and its candidates."""
         if not self._ordered:
             raise no_order()
         if self._size is None:
@@ -217,7 +217,7 @@ class SparkLengthWalk:
         return public
 
 
-# The walk down a tree of contexts: each partition counts, and noise is added where the counts are.
+# The walk down a tree of contexts. Each partition counts, and noise is added on the executors that have the counts.
 
 
 @on_state
@@ -233,7 +233,7 @@ def cut_sequences_of(
 def count_steps_of(
     arrays: Arrays, sent: Arrays, *, alphabet: int, block: int, counted: str, given: tuple[Int64s, ...]
 ) -> AnswerBatches:
-    """Count what `TreeWalk.released` counts, each count with the block of its node."""
+    """Return the counts of `TreeWalk.released`, with the block of its node for each count."""
     keys, counts = getattr(_counting_of(arrays, alphabet), f"count_{counted}")(*given)
     columns = [pa.array(keys // block), pa.array(keys), pa.array(counts)]
     yield pa.RecordBatch.from_arrays(columns, ["block", "name", "weight"])
@@ -257,7 +257,7 @@ def lengthen_steps_of(arrays: Arrays, sent: Arrays, *, depth: int, alphabet: int
 
 
 def noisy_counts(counts: pa.Table, nodes: pa.Table, *, noise: "ContextNoise") -> pa.Table:
-    """Return the noisy counts of one block of nodes: noise is added to the sums of all partitions."""
+    """Return the noisy counts of one block of nodes. The noise is added to the sums of all partitions."""
     with safely("noisy_counts"):
         nodes = nodes.sort_by("row")
         first = int(nodes["row"][0].as_py())
@@ -281,7 +281,7 @@ def _counting_of(arrays: Arrays, alphabet: int) -> MemoryTreeWalk:
 
 
 NODES_AT_ONCE = 1 << 10
-"""Nodes whose children get their noise on one executor."""
+"""Number of nodes in one block, which gets noise for their children on one executor."""
 
 
 class SparkTreeWalk:
@@ -306,7 +306,7 @@ class SparkTreeWalk:
     def released(self, counted: "CountKind", noise: "ContextNoise", *given: Int64s) -> Int64s:
         """Count, add noise on the executors, and return the noisy counts.
 
-        Nodes are dealt out in blocks; the counts of a block meet its nodes' public numbers on one executor.
+        Nodes are assigned in blocks. One executor receives the counts of a block and the public numbers of its nodes.
         """
         width = noise.width
         work = {"alphabet": self._alphabet, "block": width * NODES_AT_ONCE, "counted": counted, "given": given}

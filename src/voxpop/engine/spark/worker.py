@@ -1,8 +1,8 @@
 """The first steps of every task on an executor: set threads, use compiled kernels, and withhold messages of other code.
 
-Every worker on a machine reads kernels that other workers have compiled, and keeps its own compiled kernels
-(`kernels/_jit.py`). Files are written once and never changed, in a folder whose name is a digest of all that machine
-code depends on. Without them every worker would compile for tens of seconds.
+Every worker on a machine loads kernels that other workers have compiled, and saves the kernels it compiles
+(`kernels/_jit.py`). Files are written once and never changed, in a folder named by a digest of everything that machine
+code depends on. Without these files, every worker would compile for tens of seconds.
 """
 
 import gc
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def keep_machine_code() -> None:
-    """Keep the code of kernels that are imported from now on, and use the code kept by other processes.
+    """Save the code of kernels that are imported from now on, and use the code saved by other processes.
 
-    Without a folder that only this user may write into, every process compiles separately.
+    If there is no folder that only this user may write into, every process compiles separately.
     """
     if "voxpop.kernels._jit" in sys.modules:
         return
@@ -38,8 +38,9 @@ _WorkerTask = TypeVar("_WorkerTask", bound=Callable[..., "Iterator[pa.RecordBatc
 def task(work: _WorkerTask) -> _WorkerTask:
     """Run a task with the threads of its executor, without numba's cache of compiled kernels, and with safe errors.
 
-    That cache, shared by many processes, has crashed schedulers (docs/design/0005-spark.md): `keep_machine_code` keeps
-    kernels instead. Messages of other code may quote data, so only the type of its exceptions is passed on.
+    Numba's cache has crashed schedulers when many processes shared it (docs/design/0005-spark.md), so
+    `keep_machine_code` keeps kernels instead. Messages of other code may quote data, so only the type of its exceptions
+    is passed on.
     """
 
     @wraps(work)
@@ -52,7 +53,7 @@ def task(work: _WorkerTask) -> _WorkerTask:
 
 @contextmanager
 def safely(name: str) -> Iterator[None]:
-    """Set the worker up for the task of this name, and let no message out that we did not write."""
+    """Set up the worker for the task of this name, and replace messages that Voxpop did not write."""
     set_up()
     try:
         yield
@@ -71,14 +72,14 @@ TOO_LARGE = (
     'weightings need half of all users in one task; weighting="weighted" does not.'
 )
 _SEEN: set[str] = set()
-"""Tasks that this worker has run."""
+"""Names of tasks that this worker has run."""
 
 
 def _leave_out_of_collections(name: str) -> None:
     """Exclude the imported and compiled objects of a task from Python's garbage collection.
 
-    Spark collects garbage after every task, which takes 0.1 seconds with the 160,000 objects of numba. A task of a name
-    that has run here before imports and compiles next to nothing.
+    Spark collects garbage after every task, which takes 0.1 seconds with the 160,000 objects of numba. A task that has
+    already run in this worker imports and compiles almost nothing.
     """
     if name not in _SEEN and os.environ.get("VOXPOP_JIT_CACHE") == "0":
         _SEEN.add(name)
@@ -87,8 +88,8 @@ def _leave_out_of_collections(name: str) -> None:
 
 
 def set_up() -> None:
-    """Choose threads and caching before anything heavy is imported; nothing outside of a task of Spark."""
-    if "pyspark" not in sys.modules:  # a worker has it
+    """Choose threads and caching before any slow import. Outside of a Spark task, do nothing."""
+    if "pyspark" not in sys.modules:  # every worker has imported it
         return
     import pyarrow as pa
     from pyspark import TaskContext

@@ -1,1 +1,1 @@
-"""Counts and rankings of the grams of a release: the number of users of each, or the grams with the most users."""
+"""Counts of the users of each released gram, and rankings of the grams with the most users."""

@@ -3,19 +3,19 @@
 from typing import Final
 
 MOST_PLACES: Final = 10**6
-"""The largest number of grams that a ranking names."""
+"""The maximum number of grams in a ranking."""
 USUAL: Final = 0.95
-"""The probability of the statement about the order of a ranking."""
+"""The probability that the error bound of a ranking's order is correct."""
 
 # ---- The private choice of the limit (docs/privacy/counts.md) ----
 COUNT_LIMITS: Final = tuple(2**step for step in range(14))
-"""The menu: 1, 2, 4, ..., 8,192 released words for which a user counts in full."""
+"""The limits to choose from: 1, 2, 4, ..., 8,192 released words per user at full weight."""
 CLASS_EDGES: Final = COUNT_LIMITS[1:]
-"""Numbers of released words at which the next class of users begins. Of four times that width, a limit may be far too
-low where all users of a class are at its upper end."""
+"""The first number of released words in each class of users but the first. With classes four times as wide, the chosen
+limit could be far too low if all users of a class are at its upper end."""
 TYPICAL_SIZES: Final = tuple(2**0.5 * limit for limit in COUNT_LIMITS)
-"""The number of released words that stands for each class."""
+"""The number of released words that represents each class."""
 CERTAIN_SIGMAS: Final = 3.0
-"""Standard deviations of noise below which a number of users is taken as 0."""
+"""The cutoff, in standard deviations of the noise, below which a noisy number of users is replaced by 0."""
 SHARE_OF_LIMIT: Final = 0.005
-"""The histogram's share of all mu^2."""
+"""The histogram's share of the total mu^2."""

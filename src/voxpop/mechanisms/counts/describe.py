@@ -1,4 +1,4 @@
-"""Plans of counts and rankings as text, from their public numbers."""
+"""The text of plans of counts and rankings, computed from their public numbers."""
 
 from collections.abc import Mapping
 from typing import Any

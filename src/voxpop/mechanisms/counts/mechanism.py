@@ -1,4 +1,4 @@
-"""Counts and rankings of released grams: public configurations."""
+"""Public configurations of counts and rankings of released grams."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class CountsMechanism:
-    """Count the users who hold each released gram, with noise and a separate budget.
+    """Count the users of each released gram, with noise and a separate budget.
 
-    The grams are those of a release, so they are public, and each gets Gaussian noise, including grams without users. A
-    user who holds at most `counted_in_full` released grams of a length counts as one for each of them; a user who holds
-    n, more than that, counts as sqrt(counted_in_full / n) for each. So such users count too little, never too much. The
-    proof is in docs/privacy/counts.md.
+    The grams are those of a release, so they are public. Each count receives Gaussian noise, including the counts of
+    grams without users. A user who has at most `counted_in_full` released grams of a length counts as one for each of
+    them. A user who has more, n of them, counts as sqrt(counted_in_full / n) for each, so such users may be
+    undercounted but are never overcounted. The proof is in docs/privacy/counts.md.
 
     Attributes:
-        counted_in_full: The number of released words up to which a user counts in full; it halves from length to
-            length. Noise grows with the root of the sum over lengths. By default it is chosen privately, for the least
-            mean error.
+        counted_in_full: The maximum number of released words per user at full weight. It halves with each further
+            length, and the noise grows with the square root of the sum over all lengths. By default, the limit with the
+            smallest mean error is chosen privately.
 
     Raises:
-        InputError: for a limit out of range.
+        InputError: If the limit is out of range.
 
     Example:
         >>> import polars as pl
@@ -51,21 +51,23 @@ class CountsMechanism:
             )
 
     def plan(self, budget: Budget, release: "Release") -> "CountsPlan":
-        """Fill in the noise for a budget and the grams of a release; no private data is needed.
+        """Compute the noise for a budget and the grams of a release, without private data.
 
         Raises:
-            BudgetError: where the budget is out of range for Gaussian noise.
+            BudgetError: If the budget is outside the range of Gaussian noise.
         """
         check_budget(budget)
         return self.plan_within(None, budget, release)
 
     def plan_within(self, square: float | None, budget: Budget, release: "Release") -> "CountsPlan":
-        """Fill in the noise for a part of the mu^2 of another release, whose guarantee covers the counts.
+        """Compute the noise for counts that spend a part of another release's mu^2.
+
+        The guarantee of that other release covers the counts.
 
         Args:
-            square: that part of mu^2; None if the counts have a separate budget.
-            budget: of the whole.
-            release: whose grams are counted.
+            square: The part of mu^2; None if the counts have a separate budget.
+            budget: The budget of the whole.
+            release: The release with the grams to count.
         """
         from voxpop.mechanisms.counts.plan import plan_counts
         from voxpop.mechanisms.counts.releasing import sizes_of
@@ -73,13 +75,15 @@ class CountsMechanism:
         return plan_counts(self, self.menu(sizes_of(release)), budget, release, square)
 
     def menu(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """Return the limits of each length, at most the number of grams; several where a release chooses.
+        """Return the limits of each length, at most the number of grams.
+
+        The result has several entries if the limit is chosen privately.
 
         Args:
-            sizes: number of grams of each length.
+            sizes: The number of grams of each length.
         """
         chosen = COUNT_LIMITS if self.counted_in_full is None else (self.counted_in_full,)
-        # limit / 2^k, rounded up, for grams of k + 1 tokens. Limits above the number of grams are the same.
+        # limit / 2^k, rounded up, for grams of k + 1 tokens. All limits above the number of grams have the same effect.
         cut = (tuple(min(-(-limit // 2**k), size) for k, size in enumerate(sizes)) for limit in chosen)
         return tuple(dict.fromkeys(cut))
 
@@ -91,19 +95,19 @@ class CountsMechanism:
 @final
 @dataclass(frozen=True, slots=True)
 class TopMechanism:
-    """Name the k released grams that most users hold, in order, with a separate budget.
+    """Rank the k released grams with the most users, with a separate budget.
 
-    The grams are those of a release, so they are public. Gumbel noise is added to the number of users of each, and the
-    k highest are named: the exponential mechanism, one pick after the other ("peeling"). Each user counts in full for
-    any number of grams, so there is no limit to choose. The noise grows with the root of k. For up to about twice as
-    many places as `CountsMechanism` has for a limit, that is less noise than counting; counts themselves stay unknown.
-    The proof is in docs/privacy/top.md.
+    The grams are those of a release, so they are public. Gumbel noise is added to the number of users of each gram, and
+    the k grams with the highest noisy numbers are released in order. This is the exponential mechanism, applied once
+    per pick ("peeling"). Each user counts in full for any number of grams, so there is no limit to choose. The noise
+    grows with the square root of k. If k is at most about twice the limit of `CountsMechanism`, a ranking has less
+    noise than counts, but the counts themselves remain unknown. The proof is in docs/privacy/top.md.
 
     Attributes:
-        k: number of grams.
+        k: The number of grams to rank.
 
     Raises:
-        InputError: for a number out of range.
+        InputError: If k is out of range.
 
     Example:
         >>> import polars as pl
@@ -121,10 +125,10 @@ class TopMechanism:
         check_whole("k", self.k, MOST_PLACES, "the number of grams that are named")
 
     def plan(self, budget: Budget, release: "Release") -> "TopPlan":
-        """Fill in the noise for a budget and the grams of a release; no private data is needed.
+        """Compute the noise for a budget and the grams of a release, without private data.
 
         Raises:
-            BudgetError: if the budget is too small for the number of places.
+            BudgetError: If the budget is too small for the number of places.
         """
         from voxpop.mechanisms.counts.plan import plan_top
 

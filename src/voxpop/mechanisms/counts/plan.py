@@ -1,4 +1,4 @@
-"""Plans of counts and rankings: the noise for a budget and the grams of a release; no private data."""
+"""Plans of counts and rankings, which compute the noise for a budget and a release without private data."""
 
 from dataclasses import dataclass
 from math import hypot, nextafter, sqrt
@@ -22,16 +22,17 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class CountsPlan(Planned[Configured, "Corpus", "Counts"]):
-    """What `Counts.plan` returns: every number that will run, before any private data is read.
+    """The plan of `CountsMechanism`, with every number of the run before any private data is read.
 
-    Without a limit the numbers before the release are those of the largest limit, which has the most noise.
+    If the limit is chosen privately, the numbers before the release are those of the largest limit, because it has the
+    largest noise.
 
     Attributes:
-        grams: the release whose grams are counted.
-        menu: for each limit that may run, and for each length, the most grams for which a user counts in full.
-        sigmas: by limit, standard deviation of the noise on every count, in users.
-        histogram_sigma: standard deviation of the noise on the number of users in a class; 0 where nothing is chosen.
-        ran: in the plan of counts, which limit ran; None before.
+        grams: The release with the grams to count.
+        menu: The limits that may run. Each has, for each length, the maximum number of grams per user at full weight.
+        sigmas: The standard deviation of the noise on every count for each limit, in users.
+        histogram_sigma: The standard deviation of the noise on the number of users in a class; 0 if no limit is chosen.
+        ran: The index of the limit that ran; None before the release.
     """
 
     _recorded: ClassVar = frozenset({"ran"})
@@ -44,7 +45,7 @@ class CountsPlan(Planned[Configured, "Corpus", "Counts"]):
 
     @property
     def limits(self) -> tuple[int, ...]:
-        """For each length, the most grams for which a user counts in full."""
+        """The maximum number of grams per user at full weight, for each length."""
         return self.menu[-1 if self.ran is None else self.ran]
 
     @property
@@ -55,14 +56,14 @@ class CountsPlan(Planned[Configured, "Corpus", "Counts"]):
     @property
     def sensitivity(self) -> float:
         """The l2 sensitivity of all counts together."""
-        # A user adds at most 1 to each of `limit` grams a length, or sqrt(limit / n) to each of n: in l2 the root of
-        # the sum of limits (docs/privacy/counts.md).
+        # For each length, a user adds at most 1 to each of `limit` grams, or sqrt(limit / n) to each of n grams, so the
+        # l2 norm is at most the square root of the sum of limits (docs/privacy/counts.md).
         return root_above(max(1, sum(self.limits)))
 
     @property
     def error(self) -> float:
-        """Standard deviation of a count, rounding to whole users included."""
-        # Rounding to whole users is about uniform on a length of 1: variance 1 / 12.
+        """Standard deviation of a count, including the rounding to whole users."""
+        # The rounding error is approximately uniform on an interval of length 1, so its variance is 1 / 12.
         return hypot(self.sigma, sqrt(1 / 12))
 
     def _proof(self) -> CountsProof:
@@ -101,26 +102,26 @@ def plan_counts(
     release: "Release",
     square: float | None = None,
 ) -> CountsPlan:
-    """Fill in the noise for the limits of `Counts.menu`; see `Counts.plan`.
+    """Compute the noise for the limits of `CountsMechanism.menu`; see `CountsMechanism.plan`.
 
     Args:
-        counts: the configuration.
-        menu: the limits that may run.
-        budget: of the counts, or of the release that they are a part of.
-        release: whose grams are counted.
-        square: the mu^2 that they may spend; None for all that the budget gives.
+        counts: The configuration.
+        menu: The limits that may run.
+        budget: The budget of the counts, or of the release that includes them.
+        release: The release with the grams to count.
+        square: The mu^2 that the counts may spend; None for the whole budget.
     """
     from voxpop.privacy import precise
     from voxpop.privacy.gaussian import sigma
 
     slack = _slack(budget, len(menu[0]), len(menu) - 1)
     check_slack("counts need", budget, slack)
-    # The exact Gaussian mechanism (Balle and Wang, 2018), for all lengths together.
+    # The exact Gaussian mechanism (Balle and Wang, 2018) for all lengths together.
     exact = nextafter(budget.delta - slack, 0.0)
     sensitivities = [root_above(max(1, sum(limits))) for limits in menu]
 
     def noise(sensitivity: float) -> float:
-        """Return the least noise of all together."""
+        """Return the smallest standard deviation for all counts together."""
         if square is None:
             return sigma(budget.epsilon, exact, sensitivity)
         return sensitivity * (1 + 2.0**-40) / sqrt(square)
@@ -129,31 +130,31 @@ def plan_counts(
     if len(menu) == 1:
         sigmas, histogram = (noise(sensitivities[0]),), 0.0
     else:
-        # Split between histogram and counts.
+        # Split mu^2 between the histogram and the counts.
         whole = noise(1.0) * (1 + 2.0**-40)
         sigmas = tuple(each * (whole / sqrt(1 - SHARE_OF_LIMIT)) for each in sensitivities)
         histogram = whole / sqrt(SHARE_OF_LIMIT)
     plan = CountsPlan(counts, budget, release, menu, sigmas, histogram)
-    # In eighty digits, in which sigma was confirmed; of the limit that costs most.
+    # The comparison uses eighty digits, as the confirmation of sigma does, and the most expensive limit.
     if square is not None and counts_square(plan._proof()) > precise.number(square):
         raise InternalError("counts would run with less noise than was charged for")
     return certified(plan)
 
 
 def _slack(budget: Budget, lengths: int, chosen: float) -> float:
-    """Return the cost of finite arithmetic; the choice of a limit counts as one more pass."""
+    """Return the delta reserved for finite arithmetic, where the choice of a limit counts as one more pass."""
     return walk_slack(budget.epsilon, max(1, lengths) + bool(chosen))
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class TopPlan(Planned[Configured, "Corpus", "Top"]):
-    """The plan of `Top`: every number that will run, before any private data is read.
+    """The plan of `TopMechanism`, with every number of the run before any private data is read.
 
     Attributes:
-        grams: the release whose grams are ranked.
-        picks: number of grams that will be named: k, or all.
-        rate: of the Gumbel noise on every count, per user.
+        grams: The release with the grams to rank.
+        picks: The number of grams in the ranking, which is k or the number of all grams if that is smaller.
+        rate: The rate of the Gumbel noise on every count, per user.
     """
 
     grams: "Release"
@@ -162,23 +163,23 @@ class TopPlan(Planned[Configured, "Corpus", "Top"]):
 
     @property
     def error(self) -> float:
-        """Standard deviation of the noise on the number of users that the order follows."""
+        """Standard deviation of the noise on the number of users, which determines the order."""
         return gumbel_spread(self.rate)
 
     def _proof(self) -> PicksProof:
         return PicksProof(self.picks, len(self.grams), self.rate)
 
     def behind(self, probability: float = USUAL) -> float:
-        """Return the error bound of the order of the ranking, in users.
+        """Return an error bound for the order of the ranking, in users.
 
-        With this probability no gram that is named has this number of users fewer than one that comes later or is not
-        named.
+        With the given probability, no gram in the ranking has fewer users, by this number or more, than a gram that is
+        ranked lower or not at all.
 
         Args:
-            probability: strictly between 0 and 1.
+            probability: The probability of the bound, strictly between 0 and 1.
 
         Raises:
-            InputError: for a probability out of range.
+            InputError: If the probability is out of range.
         """
         check_probability(probability)
         return behind(self.picks, len(self.grams), self.rate, probability) if self.picks else 0.0
@@ -202,8 +203,8 @@ class TopPlan(Planned[Configured, "Corpus", "Top"]):
 
 
 def plan_top(top: Configured, k: int, budget: Budget, release: "Release") -> TopPlan:
-    """Fill in the noise for a number of places; see `Top.plan`."""
+    """Compute the noise for a number of places; see `TopMechanism.plan`."""
     picks, candidates = min(k, len(release)), max(1, len(release))
-    # Among all released grams, which are public, with or without users.
+    # The candidates are all released grams, because these are public. They include grams without users.
     rate = largest_rate(budget, max(1, picks), candidates)
     return certified(TopPlan(top, budget, release, picks, rate))

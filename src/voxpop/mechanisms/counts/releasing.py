@@ -1,4 +1,4 @@
-"""Counts and rankings of a public list of grams: the steps of the gate, and their results."""
+"""The release of counts and rankings for a public list of grams."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ _Gram = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedGrams:
-    """The grams of one length that a walk keeps: those on the list, and parts of longer ones.
+    """The grams of one length that a walk keeps, which are the listed grams and the parts of longer ones.
 
     Attributes:
-        length: of each.
-        names: int64, rising: ranks at length 1, `left * 2^32 + partner` above.
-        words: in order of bytes, at length 1; empty above.
-        before: number of grams that were kept at the length before.
-        ranks: int64 by place on the list, the rank of each among the names.
-        counted: bool by rank, which are on the list; None where all are.
+        length: The number of tokens of each gram.
+        names: int64 in increasing order; ranks at length 1, `left * 2^32 + partner` for longer grams.
+        words: The words in the order of their bytes at length 1; empty for longer grams.
+        before: The number of grams kept at the previous length.
+        ranks: int64 (listed grams), the rank of each among the names.
+        counted: bool (kept grams), whether each is on the list; None if all are.
     """
 
     length: int
@@ -50,23 +50,23 @@ class ListedGrams:
 
 
 def listed_grams(release: "Release", lengths: int) -> Iterator[ListedGrams]:
-    """Yield the grams of each length from 1 on, with the parts through which a walk must go.
+    """Yield the grams of each length from 1 on, with the parts that a walk must visit to reach longer grams.
 
     Args:
-        release: whose grams are on the list.
-        lengths: of the longest gram.
+        release: The release with the listed grams.
+        lengths: The length of the longest gram.
     """
     wanted: list[dict[_Gram, None]] = [{} for _ in range(lengths)]
     for gram in release.each_gram():
         wanted[len(gram) - 1][gram] = None
     walked = [dict(each) for each in wanted]
     for longer, shorter in zip(walked[:0:-1], walked[-2::-1], strict=True):
-        # Parts that are not on the list are walked through, and do not count.
+        # The walk visits parts that are not on the list, but does not count their users.
         shorter |= {part: None for gram in longer for part in (gram[:-1], gram[1:])}
     rank: dict[_Gram, int] = {}
     for number, grams in enumerate(walked):
         if number:
-            # left * 2^32 + partner, as the walk names a gram by its two parts.
+            # left * 2^32 + partner, because the walk names a gram by its two parts.
             named = {gram: (rank[gram[:-1]] << 32) | rank[gram[1:]] for gram in grams}
             kept, words = sorted(named, key=named.__getitem__), string_array([])
             names = np.array([named[gram] for gram in kept], np.int64)
@@ -85,12 +85,12 @@ def sizes_of(release: "Release") -> list[int]:
 
 
 def release_counts(plan: "CountsPlan", data: Corpus, seed: int | None) -> Counts:
-    """Count every released gram with noise, in whole users; see `Counts.release`."""
+    """Count the users of every released gram with noise, rounded to whole users; see `Release.count`."""
     gate, guarantee = plan.begin(seed)
     engine, lengths = _engine_of(data, plan.grams)
     lists = list(listed_grams(plan.grams, lengths))
     words = max(1, len(lists[0].ranks)) if lists else 1
-    # No user holds more words than there are.
+    # No user has more released words than exist, so higher classes are empty.
     edges = tuple(edge for edge in CLASS_EDGES if edge <= words)
     gate.open(engine, lists)
     ran = None
@@ -103,15 +103,15 @@ def release_counts(plan: "CountsPlan", data: Corpus, seed: int | None) -> Counts
 
 
 def chosen_limit(plan: "CountsPlan", words: int, counts: list[int]) -> int:
-    """Return the place of the limit with the least mean error, by a noisy histogram of users.
+    """Return the index of the limit with the smallest mean error, estimated from a noisy histogram of users.
 
-    A user is in the class of its number of released words (docs/privacy/counts.md, "The choice of the limit").
+    The number of released words of a user determines the class (docs/privacy/counts.md, "The choice of the limit").
     """
     kept = [users if users >= CERTAIN_SIGMAS * plan.histogram_sigma else 0 for users in counts]
 
     def error(place: int) -> float:
         limit = plan.menu[place][0]
-        # The bias of users who hold more than the limit, over all words; and the mean size of the noise.
+        # The mean absolute noise, plus the bias from users above the limit, averaged over all words.
         lost: float = sum(
             users * held * (1 - sqrt(min(limit, held) / held)) for users, held in zip(kept, TYPICAL_SIZES, strict=False)
         )
@@ -121,7 +121,7 @@ def chosen_limit(plan: "CountsPlan", words: int, counts: list[int]) -> int:
 
 
 def release_top(plan: "TopPlan", data: Corpus, seed: int | None) -> Top:
-    """Return the released grams that most users hold, in order; see `Top.release`."""
+    """Return the released grams with the most users, in order; see `Release.top`."""
     gate, guarantee = plan.begin(seed)
     engine, lengths = _engine_of(data, plan.grams)
     first = gate.first(engine, listed_grams(plan.grams, lengths), lengths)
@@ -129,7 +129,7 @@ def release_top(plan: "TopPlan", data: Corpus, seed: int | None) -> Top:
 
 
 def _engine_of(data: Corpus, release: "Release") -> tuple[Engine, int]:
-    """Return the private side, and the length of the longest gram."""
+    """Return the engine that reads private data, and the length of the longest gram."""
     engine, lengths = check_engine(data), len(sizes_of(release))
     if lengths > 1:
         check_ordered(engine)

@@ -1,1 +1,1 @@
-"""Heavy hitters: words that stay on the devices of their users (TrieHH), with an exact accountant."""
+"""Heavy hitters (TrieHH) find frequent words that remain on the devices of their users, with an exact accountant."""

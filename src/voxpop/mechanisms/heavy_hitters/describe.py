@@ -15,9 +15,9 @@ def describe(plan: Mapping[str, Any], guarantee: str = "", two: Budget | None = 
     """Return the text of a plan.
 
     Args:
-        plan: the public numbers.
-        guarantee: the guarantee in words.
-        two: the budget of a person who counts as two users; None without one.
+        plan: The public numbers.
+        guarantee: The guarantee in words.
+        two: The budget of a person who counts as two users; None if there is no guarantee for such a person.
     """
     first, unit, symbols = plan["first_unit"], plan["unit"], plan["alphabet"]
     step = f"{first} {symbols} a round" if first > 1 else "one symbol a round"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from voxpop.kernels.arrays import Bools
 
 PublicWord = str | tuple[str, ...]
-"""A word or a text, or the tokens of a phrase as a release lists them."""
+"""A word or a text, or the tokens of a phrase as in a release."""
 TOKENIZERS = ("words", "whitespace", "characters")
 PATTERN = "regex:"
 
@@ -57,7 +57,7 @@ def _entry_text(entry: PublicWord) -> str:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class PublicList:
-    """A public list of words. Two lists are equal if their fingerprints are.
+    """A public list of words. Equality compares size and fingerprint.
 
     Attributes:
         size: The number of distinct entries.
@@ -71,7 +71,7 @@ class PublicList:
 
     @staticmethod
     def of(given: Any) -> "PublicList":
-        """Return the list of any value that `HeavyHitters.exclude` may have.
+        """Return the list for any value that `HeavyHitters.exclude` accepts.
 
         Raises:
             InputError: The list is of another type.
@@ -91,13 +91,14 @@ class PublicList:
         return {"size": self.size, "fingerprint": self.fingerprint}
 
     def normalised(self, corpus: "LocalCorpus") -> list[tuple[str, ...]]:
-        """Return the tokens of every entry, by the tokenizer of the data.
+        """Return the tokens of every entry, computed with the tokenizer of the data.
 
-        Entries that are lists of tokens are unchanged. So are the strings if the data are items, or if their tokenizer
-        is a callable, which has no name. Strings become phrases at their spaces if the data are lists of tokens.
+        Entries that are lists of tokens are unchanged. Strings are unchanged too if the data are items, or if their
+        tokenizer is a callable, because a callable has no name. If the data are lists of tokens, strings are split at
+        their spaces.
 
         Raises:
-            InputError: The list is one of a saved plan, which has no words.
+            InputError: The list belongs to a saved plan, so its words are unknown.
         """
         if self.words is None:
             raise InputError(
@@ -125,7 +126,7 @@ def _cut(texts: list[str], corpus: "LocalCorpus") -> list[tuple[str, ...]]:
     from voxpop.reading.wanted import Wanted
 
     tokenizer: Any = re.compile(reading.removeprefix(PATTERN)) if reading.startswith(PATTERN) else reading
-    # Each entry is the document of one user, so the normal path of reading cuts it.
+    # Each entry becomes the document of one user, so that the normal reader tokenizes it.
     table = pl.DataFrame({"number": range(len(texts)), "text": texts})
     read = read_here(table, Wanted.of(user="number", text="text", tokenizer=tokenizer))
     vocabulary, ids = read.vocabulary.to_pylist(), read.tokens
@@ -138,7 +139,7 @@ def excluded_tokens(vocabulary: "pa.LargeStringArray", listed: list[tuple[str, .
 
     Args:
         vocabulary: The tokens.
-        listed: The tokens of each entry of the list. Entries of several tokens are no words.
+        listed: The tokens of each entry of the list. Entries with several tokens match no single token.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

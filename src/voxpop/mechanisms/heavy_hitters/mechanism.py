@@ -1,4 +1,4 @@
-"""Heavy hitters: the words that many users hold, found without collecting the words of any user."""
+"""The mechanism of heavy hitters, which finds words that many users share without collecting any user's words."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,38 +19,40 @@ if TYPE_CHECKING:
 LONGEST_WORD: Final = 256
 WIDEST_UNIT: Final = 4
 AUTO: Final = {"characters": (4, 2), "bytes": (2, 1), "tokens": (1, 1)}
-"""Symbols of the first round and of later rounds under unit="auto".
+"""Number of symbols of the first round and of each later round under unit="auto".
 
-With 26 characters the first round has 475,254 sums, and later rounds have 703 for each living prefix. Three rounds of
-four symbols would need 51 users instead of 62, and 475,255 sums for each prefix (docs/design/0003). There are more
-bytes and tokens than letters, so their units are shorter.
+With 26 characters the first round has 475,254 sums, and each later round has 703 for each prefix that may grow. Three
+rounds of four symbols would need 51 users instead of 62, but 475,255 sums for each prefix (docs/design/0003). Units of
+bytes and tokens are shorter, because there are more bytes and tokens than letters.
 """
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class HeavyHitters(Mechanism["Corpus", "Release"]):
-    """Find the words that many users hold, by sampled votes and a threshold.
+    """Find the words that many users share, by sampled votes and a threshold.
 
-    In each round, a secret draw selects users. A user whose most frequent word starts with a prefix of the trie votes
-    for that prefix and the next symbols of the word. Prefixes with at least theta votes are added to the trie. No noise
-    is added: the secret numbers of votes and the threshold make the release (epsilon, delta)-differentially private for
-    one user with all their data, added or removed. The package `voxpop-flower` runs the same protocol over Flower among
-    a few honest organisations, each of which keeps the words of its users. The proof is in
-    docs/privacy/heavy-hitters.md. The algorithm of the paper is `voxpop.papers.TrieHH`.
+    In each round, a secret draw selects users. If the most frequent word of a selected user starts with a prefix of the
+    trie, the user votes for that prefix extended by the next symbols of the word. Prefixes with at least theta votes
+    are added to the trie. No noise is added, because the secret numbers of votes and the threshold make the release
+    (epsilon, delta)-differentially private for one user with all their data, added or removed. The package
+    `voxpop-flower` runs the same protocol over Flower among a few honest organisations, and each of them keeps the
+    words of its users. The proof is in docs/privacy/heavy-hitters.md. The algorithm of the paper is
+    `voxpop.papers.TrieHH`.
 
     Attributes:
-        max_length: The maximum number of symbols of a word, including its end mark. Longer words are left out.
+        max_length: The maximum number of symbols of a word, including its end mark. Longer words are skipped.
         alphabet: The kind of symbols: one of the "characters" or "bytes" of a word. With "tokens", a whole document or
             sequence is a word, such as a phrase, and its tokens are the symbols.
-        unit: The number of symbols by which prefixes grow in a round, 1 to 4. Longer units need fewer rounds, and so
-            fewer users for each word, but more sums in each round. "auto" takes the longest units whose sums secure
-            aggregation can add: four characters in the first round and two in each later round, two bytes and one, or
-            one token and one. A plan lists the cost of each unit.
+        unit: The number of symbols that each round adds to a prefix, 1 to 4. Longer units need fewer rounds, and
+            therefore fewer users for each word, but more sums in each round. "auto" takes the longest units that secure
+            aggregation can handle: four characters in the first round and two in each later round, two bytes and one,
+            or one token and one. A plan lists the cost of each unit.
         exclude: Public words that no user votes for, such as a dictionary or the words of an earlier release. Give an
             iterable of strings, a release, or the path of a text file with one word per line. The tokenizer of the
-            data normalises the words. Each user then votes for the most frequent of its other words. The list must not
-            depend on data that no release covers. Plan and release record its size and its fingerprint.
+            data normalises the words. Each user then votes for the most frequent of the user's other words. The list
+            must not depend on data that no release covers. The plan and the release record its size and its
+            fingerprint.
 
     Raises:
         InputError: A field is out of range.
@@ -91,7 +93,7 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
 
     @property
     def rounds(self) -> int:
-        """The number of rounds that the longest word takes."""
+        """The number of rounds that the longest word needs."""
         first, unit = self.units
         # 1 + ceil((L - first) / unit).
         return 1 + max(0, -(-(self.max_length - first) // unit))
@@ -102,7 +104,7 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
         return AUTO[self.alphabet] if self.unit == "auto" else (self.unit, self.unit)
 
     def plan(self, budget: Budget) -> "HittersPlan":
-        """Compute sampling rate and threshold for a budget; no data is needed.
+        """Compute the sampling rate and the threshold for a budget, without data.
 
         Args:
             budget: The privacy budget of all rounds together.

@@ -1,4 +1,4 @@
-"""The plan of heavy hitters: sampling rate, threshold, guarantee, and the number of users that a word needs."""
+"""The plan of heavy hitters with its sampling rate, threshold, guarantee and number of users that a word needs."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 Aggregation = Literal["", "open", "secure"]
-"""How sums of votes were added: the server saw the sums of each node, or only their total; "" without a server."""
+"""The aggregation of votes. With "open" the server saw the sums of each node, with "secure" only their total. The
+empty string means that there was no server."""
 
 SERVER_VIEW: dict[Aggregation, str] = {
     "": "",
@@ -39,7 +40,7 @@ TRUST: dict[Aggregation, str] = {
     "secure": _TRUST.format(kept="total") + " That a node's own sums stay hidden needs a server that hands on the "
     "nodes' keys unchanged, and fewer than a third of the nodes working with it.",
 }
-"""Assumptions about server and nodes, stated in the plan of a run."""
+"""Assumptions about server and nodes, which are part of the plan of a run."""
 
 
 _VOTER_PROBABILITIES = (0.5, 0.9, 0.99)
@@ -54,8 +55,8 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
 
     Attributes:
         rules: The public rules of client and server.
-        aggregation: How the sums of a federation are added, "open" or "secure". The guarantee then states which sums
-            the server sees, and the plan states the assumptions.
+        aggregation: The aggregation of a federation, "open" or "secure". In a federation, the guarantee lists the sums
+            that the server sees, and the plan contains the assumptions.
 
     Example:
         >>> import voxpop as vp
@@ -70,7 +71,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
     aggregation: Aggregation = field(default="", kw_only=True)
 
     def _guaranteed(self) -> Guarantee:
-        # The claim excludes the server's view before the threshold, so the plan states that view separately.
+        # The claim excludes the server's view before the threshold, so the plan describes that view separately.
         return Guarantee(self.budget.epsilon, self.budget.delta, server_view=SERVER_VIEW[self.aggregation])
 
     def _proof(self) -> VotesProof:
@@ -78,10 +79,10 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
         return VotesProof(ballot.rate, ballot.again, ballot.further, ballot.theta, self.rules.rounds, self.rules.words)
 
     def budget_of_users(self, users: int) -> Budget:
-        """Return the guarantee of a person who counts as several users, such as one whose words are on several nodes.
+        """Return the guarantee of a person who counts as several users, for example because several nodes have data.
 
         Args:
-            users: The number of users; each may hold different words.
+            users: The number of users, who may have different words.
 
         Returns:
             Epsilon multiplied by the number of users, and delta by the chain of neighbours between the two data sets.
@@ -102,12 +103,12 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
 
     @property
     def sampling_rate(self) -> float:
-        """The probability that a user is sampled in a round."""
+        """The probability that a user is sampled, per round."""
         return self.rules.ballot.rate
 
     @property
     def theta(self) -> int:
-        """The threshold: the number of votes that a prefix needs."""
+        """The threshold, which is the minimum number of votes for a prefix to grow."""
         return self.rules.ballot.theta
 
     @property
@@ -122,7 +123,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
         return listed
 
     def sums(self, symbols: int = _LETTERS) -> tuple[int, int]:
-        """Return the number of sums that secure aggregation adds in a round.
+        """Return the number of sums that secure aggregation adds per round.
 
         Args:
             symbols: The number of symbols of the public alphabet.
@@ -144,8 +145,8 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
         )
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int:
-        # The worst case is a word of the greatest length that shares no prefix with others and takes every round:
-        # P(X_1 + ... + X_W >= theta)^L (TrieHH, Proposition 1).
+        # The worst case is a word of the maximum length that shares no prefix with other words and needs every round.
+        # Its probability is P(X_1 + ... + X_W >= theta)^L (TrieHH, Proposition 1).
         return voters_needed(probability, self.rules.ballot, self.rules.rounds)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
@@ -180,7 +181,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
         try:
             two: Budget | None = self.budget_of_users(2)
         except BudgetError:
-            two = None  # the line is left out where nothing holds
+            two = None  # without a guarantee for such a person, the text omits the line
         return describe(self.to_dict(), str(self.guarantee), two)
 
 
@@ -205,7 +206,7 @@ def certified_plan(mechanism: Configured, rules: Rules, budget: Budget) -> Hitte
     Raises:
         BudgetError: The ballot exceeds the budget.
     """
-    # The exact accountant computes delta from the received numbers. No claim of the server is trusted.
+    # The exact accountant computes delta from the received numbers, so no claim of the server is trusted.
     delta = trie_delta(budget.epsilon, rules.ballot, rules.rounds)
     if delta > budget.delta:
         raise BudgetError(

@@ -1,11 +1,11 @@
-"""The public side of the protocol: prefixes, the trie, the rules, and how the trie grows.
+"""The public part of the protocol, with prefixes, the trie, the rules, and the growth of the trie.
 
-The end mark of a word counts as a symbol, which distinguishes a word from its start.
+The end mark of a word counts as a symbol, because it distinguishes a word from a prefix of a longer word.
 
 The votes of all users of a corpus are drawn in arrays (reference implementation: `tests/naive/protocol.py`). A release
 on one machine and a node of a federation use the same votes.
 Words are numbered in the order of their symbols, so the words with a common prefix are adjacent and form a run. A run
-for a number of symbols begins where a word has fewer symbols in common with the word before.
+for a number of symbols begins at a word that has fewer symbols in common with the preceding word.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Symbol = Hashable
 Word = tuple[Symbol, ...]
-"""A word is a tuple of symbols: characters, bytes, or tokens of a phrase."""
+"""A word is a tuple of symbols, which are characters, bytes, or the tokens of a phrase."""
 
 
 @final
@@ -41,8 +41,8 @@ class Prefix:
     """The start of a word, or all of it.
 
     Attributes:
-        symbols: the symbols, the end mark left out.
-        ended: whether the end mark is in it: then it is a whole word.
+        symbols: The symbols without the end mark.
+        ended: Whether the prefix includes the end mark and is therefore a whole word.
     """
 
     symbols: Word
@@ -53,11 +53,11 @@ ROOT = Prefix(())
 
 
 def prefix_after(word: Word, size: int) -> Prefix:
-    """Return the first symbols of a word, the end mark counted.
+    """Return the first symbols of a word, counting the end mark as a symbol.
 
     Args:
-        word: not empty.
-        size: number of symbols; see `Rules.size`.
+        word: The word, which must not be empty.
+        size: The number of symbols; see `Rules.size`.
 
     Example:
         >>> prefix_after(tuple("sun"), 2)
@@ -65,17 +65,17 @@ def prefix_after(word: Word, size: int) -> Prefix:
         >>> prefix_after(tuple("sun"), 4)
         Prefix(symbols=('s', 'u', 'n'), ended=True)
     """
-    # The end mark is the symbol behind the last one.
+    # The end mark follows the last symbol.
     return Prefix(word[:size], ended=size > len(word))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Trie:
-    """Prefixes that got enough votes, by the round in which they grew.
+    """Prefixes that received enough votes, grouped by round.
 
     Attributes:
-        levels: the prefixes of each round so far; before the first there is the root.
+        levels: The prefixes of each completed round. Before the first round, only the root may grow.
     """
 
     levels: tuple[frozenset[Prefix], ...] = ()
@@ -87,19 +87,19 @@ class Trie:
 
     @property
     def live(self) -> frozenset[Prefix]:
-        """The prefixes that may still grow: those of the last round without an end mark."""
+        """The prefixes that may still grow, which are those of the last round without an end mark."""
         if not self.levels:
             return frozenset((ROOT,))
-        # Only of the last round: a prefix that did not grow then never grows again.
+        # Prefixes of earlier rounds are absent, because a prefix that did not grow in its round never grows again.
         return frozenset(prefix for prefix in self.levels[-1] if not prefix.ended)
 
     @property
     def words(self) -> frozenset[Word]:
-        """The words that grew up to their end mark."""
+        """The complete words, which have grown to their end mark."""
         return frozenset(prefix.symbols for level in self.levels for prefix in level if prefix.ended)
 
     def grown(self, prefixes: frozenset[Prefix]) -> "Trie":
-        """Return the trie one level higher."""
+        """Return the trie with one more level."""
         return Trie((*self.levels, prefixes))
 
 
@@ -109,16 +109,17 @@ _WHOLE = 1 << 128
 @final
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The public numbers before the first round.
+    """The public numbers that are fixed before the first round.
 
     Attributes:
-        ballot: how users vote in every round, and the threshold.
-        rounds: most rounds.
-        unit: symbols by which a prefix grows in a round.
-        max_length: most symbols of a word, its end mark counted.
-        alphabet: "characters" and "bytes" take every token as a word, "tokens" every document.
-        words: "one" for a user's most frequent word in every round, "many" for any of its words, drawn in each round.
-        first: symbols of the first round, where that is not `unit`; 0 where it is.
+        ballot: The distribution of a user's votes in every round, and the threshold.
+        rounds: The maximum number of rounds.
+        unit: The number of symbols that each round adds to a prefix.
+        max_length: The maximum number of symbols of a word, including its end mark.
+        alphabet: "characters" and "bytes" treat every token as a word, "tokens" every document.
+        words: "one" for a user's most frequent word in every round, "many" for any of the user's words, drawn in each
+            round.
+        first: The number of symbols of the first round; 0 if it is `unit`.
     """
 
     ballot: Ballot
@@ -131,72 +132,73 @@ class Rules:
 
     @property
     def longest(self) -> int:
-        """Most symbols of a word, its end mark left out."""
+        """The maximum number of symbols of a word without its end mark."""
         return self.max_length - 1
 
     @property
     def bars(self) -> tuple[int, ...]:
-        """Below the first of these 128 uniform bits mean at least one vote, below the second at least two, and so on.
+        """The bounds that a user's 128 uniform bits are compared with.
 
-        Each is exactly its probability's share of all 128 bits.
+        A draw below the first bound means at least one vote, below the second at least two votes, and so on. Each bound
+        is the probability multiplied by 2^128 and rounded down.
         """
-        # P(X >= x) 2^128, rounded down: no user votes more often than accounting assumes.
+        # P(X >= x) 2^128 is rounded down, so that no user votes more often than accounting assumes.
         return tuple(int(Fraction(tail) * _WHOLE) for tail in self.ballot.tails)
 
     def size(self, rounds: int) -> int:
-        """Return the number of symbols that this number of rounds spells."""
+        """Return the length of a prefix after this number of rounds, in symbols."""
         # first + (rounds - 1) unit; nothing before the first round.
         return (self.first or self.unit) + (rounds - 1) * self.unit if rounds else 0
 
 
 def is_valid(vote: object, trie: Trie, rules: Rules) -> bool:
-    """Return whether a client could cast a vote after this trie.
+    """Return whether a client could cast this vote, given the trie.
 
     Args:
-        vote: any received value.
-        trie: state before the round.
-        rules: the public rules.
+        vote: Any received value.
+        trie: The state before the round.
+        rules: The public rules.
     """
     if not isinstance(vote, Prefix) or not isinstance(vote.symbols, tuple):
         return False
     known, after, size = rules.size(trie.rounds), rules.size(trie.rounds + 1), len(vote.symbols)
     if not 0 < size <= rules.longest or Prefix(vote.symbols[:known]) not in trie.live:
         return False
-    # An ended word may be shorter than the round's prefixes, an unfinished one has exactly their length.
+    # A complete word may be shorter than the prefixes of the round. An incomplete one has exactly their length.
     return known <= size < after if vote.ended else size == after
 
 
 def grow(trie: Trie, votes: Mapping[Prefix, int], rules: Rules) -> Trie:
-    """Return the trie with the prefixes that got at least theta votes.
+    """Return the trie extended by the prefixes with at least theta votes.
 
     Args:
-        trie: state before the round.
-        votes: result of `count_votes`, or the sum of several results.
-        rules: the public rules.
+        trie: The state before the round.
+        votes: The result of `count_votes`, or the sum of several results.
+        rules: The public rules.
     """
     return trie.grown(rules.ballot.survivors(votes))
 
 
 def is_over(trie: Trie, rules: Rules) -> bool:
-    """Return whether no prefix can grow or no round is left: a function of public values."""
-    # A function of the public trie only, so stopping early reveals nothing more.
+    """Return whether no prefix can grow or no round is left."""
+    # The result is a function of the public trie only, so stopping early reveals nothing more.
     return trie.rounds >= rules.rounds or not trie.live
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Spelling:
-    """The distinct words of a corpus, and the words of each user: private.
+    """The distinct words of a corpus, and the words of each user. All fields are private.
 
     Attributes:
-        sizes: int32 (words), symbols of each, the end mark left out.
-        shared: int32 (words), symbols each has in common with the start of the word before.
-        said: int32, the word at every position; negative if no word fits.
-        user_start: int64 (users + 1), where each user's positions begin.
-        vocabulary: the tokens.
-        in_bytes: whether the symbols of a token are its bytes.
-        rows: int32 (words, longest), tokens of each word, -1 beyond its end; None where a word is a token itself.
-        excluded: uint8 (words), 1 for a word of the public list, which no user votes for; None without a list.
+        sizes: int32 (words), number of symbols of each word without the end mark.
+        shared: int32 (words), number of leading symbols that each word has in common with the preceding word.
+        said: int32 (positions), the word at every position; negative if no word fits.
+        user_start: int64 (users + 1), the first position of each user.
+        vocabulary: The tokens.
+        in_bytes: Whether the symbols of a token are its bytes.
+        rows: int32 (words, longest), the tokens of each word, padded with -1; None if every word is a single token.
+        excluded: uint8 (words), 1 for words of the public list, which no user votes for; None without a list.
     """
 
     sizes: Int32s
@@ -209,8 +211,8 @@ class Spelling:
     excluded: Bytes | None = None
 
     def fits(self, rules: Rules) -> Bytes:
-        """Return which words may be voted for: neither empty nor too long, nor on the public list."""
-        # Other words are removed before the user's word is chosen, so they cost no vote.
+        """Return which words may receive votes, because they are neither empty nor too long nor on the public list."""
+        # All other words are removed before the user's word is chosen, so they cost no vote.
         fitting = (self.sizes > 0) & (self.sizes <= rules.longest)
         if self.excluded is not None:
             fitting &= self.excluded == 0
@@ -233,7 +235,7 @@ def spell(corpus: "LocalCorpus", rules: Rules, exclude: PublicList = NO_WORDS) -
         exclude: The public words that no user votes for.
 
     Raises:
-        InputError: for tokens of items, which have no order.
+        InputError: The alphabet is "tokens" and the data are items, which have no order.
     """
     spelling = _documents(corpus, rules) if rules.alphabet == "tokens" else _single(corpus, rules)
     if not exclude.size:
@@ -247,20 +249,20 @@ def spell(corpus: "LocalCorpus", rules: Rules, exclude: PublicList = NO_WORDS) -
 
 
 def polled(corpus: "LocalCorpus", rules: Rules, exclude: PublicList = NO_WORDS) -> "LocalCorpus":
-    """Return a corpus of the same users with nothing but the word of each user that its votes are for.
+    """Return a corpus of the same users that contains only the word each user votes for.
 
-    The votes of this corpus are those of the whole corpus, in every round and for every secret.
+    This corpus casts the same votes as the whole corpus, in every round and for every secret.
 
     Args:
         corpus: The data.
-        rules: The public rules, by which a user votes for one word.
+        rules: The public rules, with one word per user.
         exclude: The public words that no user votes for.
     """
     spelling = spell(corpus, rules, exclude)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
     ids, starts = electorate.held, electorate.held_start
     if spelling.rows is not None:
-        # int32 (users with a word, longest + 1), the tokens of each user's document, and -1 from its end on.
+        # int32 (users with a word, longest + 1), the tokens of each user's document, padded with -1.
         rows = np.append(spelling.rows[ids], np.full((ids.size, 1), -1, np.int32), axis=1)
         sizes = spelling.sizes[ids].astype(np.int64) + 1
         ids = rows[np.arange(rows.shape[1]) < sizes[:, None]]
@@ -292,32 +294,33 @@ def _documents(corpus: "LocalCorpus", rules: Rules) -> Spelling:
         )
     ends = np.flatnonzero(corpus.tokens < 0)
     starts = np.concatenate([np.zeros(1, np.int64), ends + 1])[:-1]
-    # (users + 1,), now in documents: the number that end before each user begins.
+    # (users + 1,), in documents instead of tokens: the number of documents that end before each user's first token.
     user_start = np.searchsorted(ends, corpus.user_start).astype(np.int64)
     sizes = ends - starts
     fitting = np.flatnonzero((sizes > 0) & (sizes <= rules.longest))
-    # int32 (documents, longest), the tokens of each; a document ends with -1, which fills up its row.
+    # int32 (documents, longest), the tokens of each document, padded with the -1 that ends the document.
     rows = corpus.tokens[np.minimum(starts[fitting, None] + np.arange(rules.longest), ends[fitting, None])]
-    # lexsort's last key comes first: by the first token, then the second, with -1 (nothing) before all.
+    # lexsort compares the last key first, so rows are sorted by their first token, then by the second, and so on. The
+    # padding of -1 sorts before all tokens.
     order = np.lexsort(rows.T[::-1])
     rows = rows[order]
-    # In this order: in which places, from the first on, each equals the one before.
+    # For each row, the leading places that agree with the preceding row.
     alike = np.logical_and.accumulate(rows[1:] == rows[:-1], axis=1)
     fresh, shared = np.ones(len(rows), np.bool_), np.zeros(len(rows), np.int32)
     fresh[1:], shared[1:] = ~alike.all(axis=1), (alike & (rows[1:] >= 0)).sum(axis=1)
     said = np.full(ends.size, -1, np.int32)
-    # By document: the number of its content, -1 where it does not fit.
+    # (documents,), the number of each document's distinct content; -1 if the document does not fit.
     said[fitting[order]] = np.cumsum(fresh) - 1
     lengths = (rows[fresh] >= 0).sum(axis=1, dtype=np.int32)
     return Spelling(lengths, shared[fresh], said, user_start, corpus.vocabulary, rows=rows[fresh])
 
 
 def gram_of(word: Word, alphabet: str) -> list[str]:
-    """Return a found word as a gram: a list of tokens.
+    """Return a found word as a gram, which is a list of tokens.
 
     Args:
-        word: its symbols, in a federation as they came over the wire.
-        alphabet: see `HeavyHitters`.
+        word: The symbols; in a federation, the symbols as received.
+        alphabet: The kind of symbols; see `HeavyHitters`.
     """
     if alphabet == "bytes":
         return [bytes(int(str(byte)) & 0xFF for byte in word).decode(errors="backslashreplace")]
@@ -332,13 +335,13 @@ _HALF = np.uint64(32)
 @final
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Electorate:
-    """The state of all users that `client.py` holds for one: private.
+    """The private state of all users, which `client.py` keeps for a single user.
 
     Attributes:
-        keys: uint64 (users).
-        twins: uint64 (users), number of earlier users with the same key.
-        held: int32, each user's words in order, as often as it holds them; if only one counts, that one.
-        held_start: int64 (users + 1).
+        keys: uint64 (users), the key of each user.
+        twins: uint64 (users), the number of earlier users with the same key.
+        held: int32, the words of each user in order, one entry per occurrence. If only one word counts, only that word.
+        held_start: int64 (users + 1), the first entry of each user in `held`.
     """
 
     keys: Uint64s
@@ -351,12 +354,12 @@ class Electorate:
         """Return the users of a corpus with the words that fit the rules.
 
         Args:
-            spelling: the words of the corpus.
-            keys: of the users.
-            rules: the public rules.
+            spelling: The words of the corpus.
+            keys: The keys of the users.
+            rules: The public rules.
         """
         held, held_start = np.empty(spelling.said.size, np.int32), np.empty(keys.size + 1, np.int64)
-        # int32, each user's words in order of their symbols; `held` has room for every position.
+        # The words of each user in order of their symbols; `held` has room for every position.
         count = hold_all(spelling.said, spelling.user_start, spelling.fits(rules), held, held_start)
         if rules.words == "one":
             count = keep_most_frequent(held, held_start)
@@ -366,68 +369,64 @@ class Electorate:
         """Return the places of the users who are sampled in the next round, and the number of votes that each casts.
 
         Args:
-            rounds: number of completed rounds.
-            rules: the public rules.
-            secret: of the run.
+            rounds: The number of completed rounds.
+            rules: The public rules.
+            secret: The secret of the run.
         """
-        # uint64 (users, 2), fresh in every round.
+        # uint64 (users, 2), new draws in every round.
         draws = secret.draws(f"sample/round {rounds + 1}", self.keys, self.twins)
         votes, some = np.zeros(len(draws), np.int64), np.arange(len(draws))
         for bar in rules.bars:
-            # Bars decrease, so a user who misses one misses the rest: few are examined again.
+            # Bars decrease, so most users can be rejected after the first comparison.
             some = some[_below(draws[some], bar)]
             votes[some] += 1
         sampled = np.flatnonzero(votes)
         return sampled, votes[sampled]
 
     def choices(self, users: Int64s, rounds: int, rules: Rules, secret: "Secret") -> tuple[Bools, Int32s]:
-        """Return which of the users hold a word at all, and the word that each of these picks in the round.
+        """Return which of the users have a word at all, and the word that each of these picks in the round.
 
         Args:
-            users: places of users, rising.
-            rounds: number of completed rounds.
-            rules: the public rules.
-            secret: of the run.
+            users: The places of the users, in increasing order.
+            rounds: The number of completed rounds.
+            rules: The public rules.
+            secret: The secret of the run.
         """
         begin = self.held_start[users]
-        # (users,), the number of entries of each: words repeated for each time they are held.
+        # (users,), the number of entries of each user, with one entry per occurrence of a word.
         total = self.held_start[users + 1] - begin
         having = total > 0
         users, begin, total = users[having], begin[having], total[having]
         if rules.words == "many":
             draws = secret.draws(f"word/round {rounds + 1}", self.keys[users], self.twins[users])[:, 0]
-            # A user's words lie in order, each repeated for each time it is held.
+            # A uniform draw of an entry picks each word in proportion to its occurrences.
             begin = begin + _share_of(draws, total)
         return having, self.held[begin]
 
 
 def _below(draws: Uint64s, bar: int) -> Bools:
     high, low = np.uint64(bar >> 64), np.uint64(bar & (2**64 - 1))
-    # 128 bits compared as two halves.
+    # Compare 128 bits as two halves of 64 bits.
     below: Bools = (draws[:, 0] < high) | ((draws[:, 0] == high) & (draws[:, 1] < low))
     return below
 
 
 def twins_of(keys: Uint64s) -> Uint64s:
-    """Return for each key the number of equal keys before it.
-
-    Args:
-        keys: uint64.
-    """
+    """Return for each key the number of earlier entries with the same key."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     first = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if keys.size else np.empty(0, np.bool_)
     places = np.arange(keys.size)
     twins = np.empty(keys.size, np.uint64)
-    # Place in its run of equal keys: place less that of the run's first.
+    # The place within a run of equal keys is the place less the place of the run's first key.
     twins[order] = (places - np.maximum.accumulate(np.where(first, places, 0))).astype(np.uint64)
     return twins
 
 
 def _share_of(draws: Uint64s, total: Int64s) -> Int64s:
-    """Return draw * total / 2^64 rounded down, for totals below 2^32: as the client computes it, without overflow."""
+    """Return draw * total / 2^64 rounded down, for totals below 2^32. The client computes the same number."""
     whole = total.astype(np.uint64)
-    # Long multiplication by halves: 2^32 times less than 2^32 stays below 2^64.
+    # Long multiplication of 32-bit halves does not overflow, because both factors are below 2^32.
     low = ((draws & _LOW) * whole) >> _HALF
     return (((draws >> _HALF) * whole + low) >> _HALF).astype(np.int64)
 
@@ -435,26 +434,27 @@ def _share_of(draws: Uint64s, total: Int64s) -> Int64s:
 def prefix_votes(
     spelling: Spelling, electorate: Electorate, trie: Trie, rules: Rules, secret: "Secret", least: int = 1
 ) -> Counter[Prefix]:
-    """Return the votes of all users in the next round, by prefix: those of each user go to one.
+    """Return the number of votes for each prefix in the next round. All votes of a user are for the same prefix.
 
     Args:
-        spelling: the words of the users.
-        electorate: the users.
-        trie: state before the round.
-        rules: the public rules.
-        secret: determines coins and choices of words.
-        least: prefixes with fewer votes are left out.
+        spelling: The words of the users.
+        electorate: The users.
+        trie: The state before the round.
+        rules: The public rules.
+        secret: The secret, which determines coins and choices of words.
+        least: The minimum number of votes; prefixes with fewer votes are omitted.
     """
     known, size, live = rules.size(trie.rounds), rules.size(trie.rounds + 1), trie.live
     users, cast = electorate.sampled(trie.rounds, rules, secret)
     having, words = electorate.choices(users, trie.rounds, rules, secret)
-    # Words are in order, so those with the same prefix form a run, which begins where fewer symbols are shared.
+    # Words are sorted, so the words with the same prefix form a run, and each run begins at a word that shares fewer
+    # symbols with the preceding word.
     first = np.flatnonzero(spelling.shared < size)
     run = np.searchsorted(first, words, side="right") - 1
     counts = np.bincount(run, cast[having], minlength=first.size)
     votes: Counter[Prefix] = Counter()
     for each in np.flatnonzero(counts >= least).tolist():
-        # Every word of a run has the same prefix. Who votes for a dead prefix is silent: like `cast_vote`.
+        # Every word of a run has the same prefix. Votes for prefixes that cannot grow are dropped, as in `cast_vote`.
         word = spelling.word(int(first[each]))
         if prefix_after(word, known) in live:
             votes[prefix_after(word, size)] = int(counts[each])

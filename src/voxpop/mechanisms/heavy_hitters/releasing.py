@@ -1,4 +1,4 @@
-"""The privacy boundary: the only code that turns votes into published words."""
+"""The privacy boundary of heavy hitters, which is the only code that turns votes into published words."""
 
 from collections import deque
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def release_hitters(plan: "HittersPlan", data: Corpus, seed: int | None) -> Release:
-    """Run every round, and name the words that grew up to their end; see `HeavyHitters.release`."""
+    """Run every round, and return the words that grew to their end mark; see `HeavyHitters.release`."""
     corpus = check_engine(data)
     gate, guarantee = plan.begin(seed)
     held: LocalCorpus = corpus.gathered()
@@ -37,14 +37,14 @@ def release_hitters(plan: "HittersPlan", data: Corpus, seed: int | None) -> Rele
 def release_of_trie(
     grams: list[list[str]], plan: "HittersPlan", guarantee: Guarantee, *, token_source: str = "", keys: Keys = NO_KEYS
 ) -> Release:
-    """Return the release of grams, in canonical order: by length, then by the bytes of their tokens.
+    """Return the release of grams in canonical order, sorted by length and then by the bytes of their tokens.
 
     Args:
-        grams: the words found: lists of tokens.
-        plan: the plan that ran; for a federation it states the aggregation of the nodes' sums.
-        guarantee: of this plan, once it is known whether the draws were secret.
-        token_source: the source of the words, if known.
-        keys: the columns that the words came from, if they did; documents of several tokens have none.
+        grams: The words found, as lists of tokens.
+        plan: The plan that ran. In a federation it includes the aggregation of the nodes' sums.
+        guarantee: The guarantee of this plan, which depends on whether the draws were secret.
+        token_source: The source of the words, if known.
+        keys: The columns that contained the words, if any. Documents of several tokens have no such columns.
     """
     distinct = {tuple(gram) for gram in grams}
     ordered = sorted(distinct, key=lambda gram: (len(gram), [token.encode() for token in gram]))

@@ -1,1 +1,1 @@
-"""N-grams: phrases of every length, guided by the grams that are already released."""
+"""The mechanism of n-grams, which releases phrases of every length, guided by the grams that are already released."""

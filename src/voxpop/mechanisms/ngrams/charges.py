@@ -1,10 +1,10 @@
-"""The charge of each pass after length 1: public shares of the budget of each user.
+"""The charge of each pass after length 1, as a public share of the budget of each user.
 
-The charge of a pass depends on the length or, if tokens are few, on the released grams. From length 5 on, a user whose
-candidates form short runs pays a larger part of the remaining budget, because the user can take part in few more
-lengths. Users pay only for passes in which they hold a candidate (docs/privacy/individual.md).
+The charge of a pass depends on the length or, if tokens are few, on the released grams. From length 5 on, a user with
+only short runs of candidates pays a larger part of the remaining budget, because such a user can take part in fewer
+later lengths. Users pay only for passes over their candidates (docs/privacy/individual.md).
 
-A length has public numbers: the votes of its users, the planned numbers and the numbers that ran.
+The public numbers of a length are the votes of its users, the planned numbers and the numbers that ran.
 """
 
 from collections.abc import Sequence
@@ -25,18 +25,19 @@ from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter, noi
 from voxpop.privacy.weightings.rule import RuleSetting, WeightingRule
 
 LEAST_LEFT = 2.0**-30
-"""Charge of the last length if rounding has used up all shares; users pay no more than they have."""
+"""Charge of the last length if rounding has used up all shares. Users never pay more than their remaining budget."""
 Rates = tuple[int, ...]
-"""The part of its remaining budget that a user pays, in 2^-20, by the length of its longest run of candidates."""
+"""The part of the remaining budget that a user pays, in units of 2^-20, by the length of the user's longest run of
+candidates."""
 
 
 def growth(released: int, valid: int, expected: float) -> float:
-    """Return the assumed ratio of the shares of later lengths, from length to length.
+    """Return the assumed ratio of each later length's share to the share of the preceding length.
 
     Args:
-        released: grams released at the length before.
-        valid: valid candidates of the next length.
-        expected: number of these candidates that are likely to be released.
+        released: The number of grams released at the preceding length.
+        valid: The number of valid candidates of the next length.
+        expected: The number of these candidates that are likely to be released.
     """
     if expected / valid < tuned.DENSE:
         return tuned.VOTE_FALL
@@ -48,10 +49,10 @@ class Charges:
     """The charges of all passes after length 1, in shares of a cap, and the remaining share.
 
     Attributes:
-        cap: mu^2 that each user may spend after length 1.
-        worths: of each length, by `worths_of`.
-        dense: whether tokens are few; known after length 1.
-        left: 1 less the shares of earlier measurements and votes; used only where tokens are few.
+        cap: The mu^2 that each user may spend after length 1.
+        worths: The worth of each length; see `worths_of`.
+        dense: Whether tokens are few, which is known after length 1.
+        left: 1 less the shares of earlier measurements and votes; used only if tokens are few.
     """
 
     cap: float
@@ -60,42 +61,42 @@ class Charges:
     left: float = 1.0
 
     def after_words(self, words: int) -> Self:
-        """Return the charges once the number of released words is known."""
+        """Return the charges after the number of released words is known."""
         return replace(self, dense=words <= tuned.FEW_TOKENS)
 
     def measurement(self, length: int) -> tuple[Charge, Self]:
-        """Return the charge of the measurement before the vote on a length, and the charges that follow."""
+        """Return the charge of the measurement before a length's vote, and the charges for later passes."""
         share = self._share(length) * tuned.MEASUREMENT
         charges = IndividualFilter(self.cap)
-        # Even shares are rounded down one by one: the sensitivity is 1 (docs/privacy/individual.md, "Given the past").
+        # Each even share is rounded down, so the sensitivity is 1 (docs/privacy/individual.md, "Given the past").
         return charges.charge(charges.cost(share), 1.0), replace(self, left=self.left - share)
 
     def usual(self, length: int) -> float:
-        """Return the mu^2 that the vote on a length costs if nothing is known of its outcome."""
+        """Return the mu^2 that a length's vote costs before anything is known about its outcome."""
         return self._share(length) * self.cap
 
     def vote(self, length: int, ratio: float = tuned.VOTE_FALL) -> tuple[float, Rates | None, Self]:
-        """Return the mu^2 of the vote on a length, the rates that users pay, and the charges that follow.
+        """Return the mu^2 of a length's vote, the rates that users pay, and the charges for later passes.
 
         Args:
-            length: of the grams.
-            ratio: of the shares of later lengths, by `growth`; it matters only where tokens are few.
+            length: The number of tokens in the grams.
+            ratio: The ratio of the shares of later lengths, by `growth`, which matters only if tokens are few.
         """
         share = self._share(length, ratio)
         return share * self.cap, self._rates(length, ratio), replace(self, left=self.left - share)
 
     def screening(self, length: int) -> float | None:
-        """Return the mu^2 of the screening vote before the vote on a length, None without a vote."""
+        """Return the mu^2 of the screening vote before a length's vote; None if it has no screening vote."""
         if self.dense or length > 1 + len(tuned.SCREENING_CHARGES):
             return None
         return tuned.SCREENING_CHARGES[length - 2] * self.cap
 
     def second_chance(self) -> tuple[float, Rates]:
-        """Return the mu^2 that sets the noise of the second-chance pass; users pay all that they have left."""
+        """Return the mu^2 that determines the noise of the second-chance pass, and rates that spend the whole rest."""
         return tuned.SECOND_CHARGE * self.cap, (BOUND_STEPS,)
 
     def charge(self, square: float | Fraction, sensitivity: float, rates: Rates | None) -> Charge:
-        """Return the charge of a vote, with the noise that it buys."""
+        """Return the charge of a vote together with its noise."""
         charges = IndividualFilter(self.cap)
         return charges.charge(charges.cost(float(square) / self.cap), sensitivity, rates)
 
@@ -110,7 +111,7 @@ class Charges:
         if not self.dense and length < tuned.PACED_FROM:
             return None
         if self.dense:
-            # (lengths left,), charges relative to that of this length.
+            # (lengths left,), charges relative to the charge of this length.
             coming = ratio ** np.arange(len(self.worths) - length + 1)
             spare = tuned.SPARE_OF_DENSE * float(coming.sum())
         else:
@@ -120,8 +121,8 @@ class Charges:
                 if length - tuned.PACED_FROM < len(tuned.SECOND_CHANCE_SPARE)
                 else 0.0
             )
-        # A run of r candidates takes part in at most r more lengths, this one included: its user pays c_1 / (c_1 + ...
-        # + c_r + spare) of the remaining budget, rounded down.
+        # A run of r candidates takes part in at most r more lengths, including this one. Therefore its user pays
+        # c_1 / (c_1 + ... + c_r + spare) of the remaining budget, rounded down.
         parts = coming[0] / (np.cumsum(coming) + spare)
         return (0, *(int(part * BOUND_STEPS) for part in np.minimum(parts, 1.0)))
 
@@ -129,11 +130,11 @@ class Charges:
 def usual_charges(worths: Sequence[float]) -> tuple[float, ...]:
     """Return the charges of lengths from 2 on, as shares of the budget after length 1.
 
-    If the extraction ends before the charges become even, the last length costs twice as much: it need not leave
-    anything for longer ones.
+    If the last length is one of the first lengths with uneven charges, its charge is doubled, because it need not leave
+    any budget for longer lengths.
 
     Args:
-        worths: of each length from 1 on, by `worths_of`.
+        worths: The worth of each length from 1 on; see `worths_of`.
 
     Example:
         >>> usual_charges((1.0, 1.0, 1.0)), [round(charge, 3) for charge in usual_charges((1.0, 1.0, 4.0))]
@@ -150,11 +151,12 @@ def usual_charges(worths: Sequence[float]) -> tuple[float, ...]:
 
 
 def _valued(usual: tuple[float, ...], worths: Sequence[float]) -> tuple[float, ...]:
-    # Where short grams count too, the second-chance pass finds many of them: usual charges by worth.
+    # If short grams count too, the second-chance pass finds many of them, so the usual charges are scaled by worth.
     spread = _adding_up([charge * worth for charge, worth in zip(usual, worths, strict=True)], fsum(usual))
-    # If only the longest count, all parts of one must be released in their own votes: shares fall, and all is spent.
+    # If only the longest grams count, all parts of such a gram must be released in their own votes. Therefore the
+    # shares decrease and spend the whole budget.
     chained = _adding_up([worth * tuned.CHAIN_FALL**number for number, worth in enumerate(worths)], 1.0)
-    # 1 where length 2 is worth as much as the last, 0 where it is worth nothing.
+    # 1 if length 2 is worth at least as much as the last length, 0 if it is worth nothing.
     short = min(1.0, worths[0] / worths[-1])
     mixed = (short * one + (1.0 - short) * other for one, other in zip(spread, chained, strict=True))
     return tuple(max(charge, tuned.LEAST_SHARE * least) for charge, least in zip(mixed, usual, strict=True))
@@ -169,35 +171,35 @@ def dense_share(worths: Sequence[float], ratio: float) -> float:
     """Return a length's share of the remaining budget if tokens are few: worth / (worth + ratio * next worth + ...).
 
     Args:
-        worths: of this and of each longer length.
-        ratio: growth factor of the shares from length to length.
+        worths: The worth of this length and of each longer one.
+        ratio: The ratio of the shares from length to length.
     """
     share = worths[0] / fsum(worth * ratio**number for number, worth in enumerate(worths))
     return min(1.0, max(share, tuned.LEAST_SHARE / len(worths)))
 
 
 def first_share(worths: Sequence[float]) -> float:
-    """Return the share of length 1 in all mu^2: a sixth, if every gram counts the same."""
+    """Return length 1's share of the total mu^2, which is a sixth if every gram counts the same."""
     if len(worths) == 1:
         return 1.0
-    # Shares of lengths 2, 3, ... over that of length 2, if every gram counts the same.
+    # Shares of lengths 2, 3, ... relative to the share of length 2, if every gram counts the same.
     falling = [tuned.VOTE_FALL**number for number in range(len(worths) - 1)]
     later = fsum(map(mul, worths[1:], falling)) / fsum(falling)
-    # w_1 s / (w_1 s + w' (1 - s)), with w' the mean worth of later lengths by their usual shares.
+    # w_1 s / (w_1 s + w' (1 - s)), where w' is the mean worth of later lengths, weighted by their usual shares.
     return tuned.SHARE_OF_WORDS * worths[0] / (tuned.SHARE_OF_WORDS * worths[0] + (1 - tuned.SHARE_OF_WORDS) * later)
 
 
 def worths_of(values: Sequence[float]) -> tuple[float, ...]:
-    """Return the worth of the budget of each length, which serves its grams and all longer ones made of them.
+    """Return the worth of the budget of each length, which serves its grams and all longer grams made of them.
 
-    The number of grams that a length releases grows about as the root of its budget, so the budget should grow as the
-    square of the value.
+    The number of grams that a length releases grows approximately with the square root of its budget, so the budget
+    should grow with the square of the value.
 
     Args:
-        values: worth to the caller of a released gram of each length, at least 0, the last above 0.
+        values: The worth to the caller of a released gram of each length, at least 0, the last above 0.
 
     Returns:
-        For each length the square of the mean value of this and longer lengths.
+        For each length, the square of the mean value over this length and all longer ones.
 
     Example:
         >>> worths_of([1, 1, 1]), worths_of([10, 0, 4])
@@ -207,9 +209,10 @@ def worths_of(values: Sequence[float]) -> tuple[float, ...]:
 
 
 NORM = 2
-"""Noise is Gaussian: a user has weight 1 in l2."""
+"""Noise is Gaussian, so a user has weight 1 in l2."""
 _MOST_WEIGHT = 2.0**29
-"""Thresholds and cutoffs below it fit every grid; an item reaches it with as many users."""
+"""Upper limit of thresholds and cutoffs, which fits every grid. An item needs at least this number of users to reach
+it."""
 ALL_SO_FAR, ONE_SHORTER = "all so far", "one shorter"
 
 
@@ -219,9 +222,9 @@ class SpuriousAllowance:
     """The number of spurious grams that a length may add.
 
     Attributes:
-        share: spurious grams for each gram that counts.
-        of: which grams count: `ALL_SO_FAR`, with this length, less the spurious grams of shorter lengths, or
-            `ONE_SHORTER`.
+        share: The number of spurious grams for each gram that counts.
+        of: The grams that count, `ALL_SO_FAR` or `ONE_SHORTER`. The former includes this length, without the spurious
+            grams of shorter lengths.
     """
 
     share: float
@@ -231,15 +234,16 @@ class SpuriousAllowance:
 @final
 @dataclass(frozen=True, slots=True)
 class LengthPlan:
-    """The numbers of one length, before any data is read.
+    """The numbers of one length before any data is read.
 
     Attributes:
-        length: tokens in a gram.
-        sigma: noise scale of a gram's weight, if the charges are the usual ones.
-        measurement_sigma: noise scale of the measurement behind the forecast of this length; None without one.
-        lowest_threshold: threshold with no more candidates than grams of the length before.
-        highest_threshold: threshold with a million times as many.
-        spurious: estimated number of spurious grams that are allowed; None at length 1, which has none.
+        length: The number of tokens in a gram.
+        sigma: The noise scale of a gram's weight, if the charges are the usual ones.
+        measurement_sigma: The noise scale of the measurement for the forecast of this length; None without one.
+        lowest_threshold: The threshold if there are no more candidates than grams of the preceding length.
+        highest_threshold: The threshold if there are a million times as many candidates.
+        spurious: The estimated number of spurious grams that are allowed; None at length 1, which has no spurious
+            grams.
     """
 
     length: int
@@ -253,17 +257,17 @@ class LengthPlan:
 @final
 @dataclass(frozen=True, slots=True)
 class LengthRun:
-    """The numbers with which one length ran: functions of the budget and of earlier results.
+    """The numbers of the run of one length, which are functions of the budget and of earlier results.
 
     Attributes:
-        length: tokens in a gram.
-        sigma: noise scale of a gram's weight.
-        measurement_sigma: noise scale of the measurement before the vote; None without one.
-        candidates: number of grams that could have been released; None at length 1, where it is not known.
-        threshold: weight that a noisy weight had to reach; the mean over the released grams where bands differ.
-        spurious: estimated number of released grams without users; None at length 1, which has none.
-        bands: (candidates, threshold or None if none was released, released) of each band of likelihood.
-        screening_sigma: noise scale of the screening vote; None without one.
+        length: The number of tokens in a gram.
+        sigma: The noise scale of a gram's weight.
+        measurement_sigma: The noise scale of the measurement before the vote; None without one.
+        candidates: The number of grams that could have been released; None at length 1, where this number is unknown.
+        threshold: The minimum noisy weight of a released gram. If bands differ, the mean over the released grams.
+        spurious: The estimated number of released grams without users; None at length 1, which has no spurious grams.
+        bands: (candidates, threshold or None if no gram was released, released) of each band of likelihood.
+        screening_sigma: The noise scale of the screening vote; None without one.
     """
 
     length: int
@@ -285,14 +289,14 @@ class LengthRun:
 @final
 @dataclass(frozen=True, slots=True)
 class SecondChanceRun:
-    """The numbers with which the second-chance pass ran, over the deferred candidates of all lengths.
+    """The numbers of the second-chance pass over the deferred candidates of all lengths.
 
     Attributes:
-        sigma: noise scale.
-        candidates: number of candidates.
-        released: number of added grams, by length from 2 on.
-        spurious: estimated number of added grams without users, by length from 2 on.
-        lowest_threshold: lowest weight that sufficed; None if none was released.
+        sigma: The noise scale.
+        candidates: The number of candidates.
+        released: The number of added grams by length, from 2 on.
+        spurious: The estimated number of added grams without users by length, from 2 on.
+        lowest_threshold: The lowest threshold of all pieces; None if no gram was released.
     """
 
     sigma: float
@@ -310,14 +314,14 @@ class SecondChanceRun:
 @final
 @dataclass(frozen=True, slots=True)
 class Voting:
-    """The votes of one length: the numbers that determine its grid, noise and threshold.
+    """The numbers that determine the grid, noise and threshold of the vote on one length.
 
     Attributes:
-        rule: the weighting.
-        limit: most grams of one user.
-        eta: expected share of spurious grams.
-        alpha: weight stops rising at threshold + alpha * sigma.
-        bound: the sensitivity of one user.
+        rule: The weighting.
+        limit: The maximum number of grams per user.
+        eta: The expected share of spurious grams.
+        alpha: The distance from the threshold to the cutoff above which weight stops increasing, in sigma.
+        bound: The sensitivity of one user.
     """
 
     rule: WeightingRule
@@ -328,7 +332,7 @@ class Voting:
 
     @property
     def second_chance(self) -> "Voting":
-        """Return the votes of the second-chance pass: as at any length, but weight stops rising earlier."""
+        """Return the votes of the second-chance pass, which differ from other votes only by a smaller alpha."""
         return replace(self, alpha=tuned.SECOND_ALPHA)
 
     def grid_and_charge(
@@ -341,20 +345,21 @@ class Voting:
     def setting(self, square: float, released: int, candidates: int) -> RuleSetting:
         """Return the finest grid that fits its own noise.
 
-        A coarse grid needs more noise, noise a higher threshold and cutoff, and these may need a coarser grid still. So
-        grids are tried from fine to coarse until one fits its own noise: that grid is charged for, and it runs.
+        A coarse grid needs more noise, more noise needs a higher threshold and cutoff, and these may need a still
+        coarser grid. Therefore grids are tried from fine to coarse until one fits its own noise. This grid is charged
+        for and runs.
 
         Args:
-            square: the mu^2 that may be spent.
-            released: grams of the length before.
-            candidates: most candidates there can be; fewer have a lower threshold.
+            square: The mu^2 that may be spent.
+            released: The number of grams of the preceding length.
+            candidates: The maximum number of candidates. A smaller number has a lower threshold.
 
         Raises:
-            BudgetError: no grid fits, or no weight could reach the threshold.
+            BudgetError: No grid fits, or no weight could reach the threshold.
         """
         setting, sigma = RuleSetting(self.limit, NORM, self.rule.bits(1.0), bound=self.bound), square**-0.5
         while sigma <= _MOST_WEIGHT:
-            # The sensitivity grows as the grid becomes coarser, sigma with it, and the cutoff with sigma.
+            # As the grid becomes coarser, the sensitivity increases, and therefore sigma and the cutoff increase too.
             sigma = noise_for(square, self.rule.sensitivity(setting))
             top = threshold_for(self.eta, sigma, released, candidates) + self.alpha * sigma
             if top > _MOST_WEIGHT:
@@ -369,19 +374,19 @@ class Voting:
         )
 
     def round(self, setting: RuleSetting, sigma: float, threshold: float) -> RoundPlan:
-        """Return one round on a grid, with the threshold rounded up to the grid."""
-        # A higher threshold has fewer spurious grams, and privacy does not depend on it.
+        """Return one round on a grid, with the threshold rounded up to a multiple of the grid's unit."""
+        # A higher threshold releases fewer spurious grams, and privacy does not depend on it.
         on_grid = ceil(threshold * setting.unit) / setting.unit
         return RoundPlan(with_cutoff(self.rule, setting, threshold + self.alpha * sigma), "gaussian", sigma, on_grid)
 
     def charged(self, setting: RuleSetting, sigma: float, threshold: float, square: Any) -> RoundPlan:
-        """Return one round whose noise was compared with its charge."""
+        """Return one round after comparing its noise with its charge."""
         found = self.round(setting, sigma, threshold)
         check_charged(found.shares, sigma, square)
         return found
 
     def finest(self, sigma: float, threshold: float) -> RoundPlan:
-        """Return a round on the finest grid, to explain its numbers; it is not charged for."""
+        """Return a round on the finest grid to explain its numbers. It is not charged for."""
         bits = self.rule.bits(threshold + self.alpha * sigma + 1.0)
         return self.round(RuleSetting(self.limit, NORM, bits), sigma, threshold)
 
@@ -393,9 +398,10 @@ class Voting:
 def threshold_for(eta: float, sigma: float, released: int, candidates: int) -> float:
     """Return the threshold that empty candidates reach with probability eta * min(1, released / candidates).
 
-    So the expected number of spurious grams is at most eta times the number released before (DPNE, Section 2).
+    Therefore the expected number of spurious grams is at most eta times the number of grams released at the preceding
+    length (DPNE, Section 2).
     """
-    # sigma Phi^-1(1 - p) for p = eta min(1, |S_k| / N), by the tail so that small p keep their digits.
+    # sigma Phi^-1(1 - p) for p = eta min(1, |S_k| / N), computed from the tail so that a small p keeps its digits.
     return float(-sigma * ndtri(eta * min(1.0, released / candidates)))
 
 

@@ -1,4 +1,4 @@
-"""The text of a plan of n-grams and the section of its report, from public numbers."""
+"""The text of a plan of n-grams and the content of its report, computed from public numbers."""
 
 from collections.abc import Mapping, Sequence
 from math import inf
@@ -21,12 +21,17 @@ _DESCRIBED_PROBABILITIES = (0.5, 0.9)
 
 
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
-    """Return the story of an extraction from its plan's numbers and the number of grams that each length released."""
+    """Return the content of an extraction's report.
+
+    Args:
+        plan: The numbers of the plan.
+        sizes: The number of released grams of each length.
+    """
     limits, spurious, single = _limits(plan), spurious_of(plan), single_user(plan, sizes)
-    # Several rounds decide about length 1, so one noise scale and threshold do not give its probabilities.
+    # If several rounds decide about length 1, a single noise scale and threshold do not give its probabilities.
     first = 2 if _rounds(plan) else 1
     chances = {run["length"]: _chance(plan, run) for run in plan["ran"] if run["length"] >= first}
-    # Of length 1 as planned, of others with the thresholds that ran.
+    # Length 1 has the planned numbers, longer lengths have the thresholds that ran.
     users = {1: [plan["lengths"][0][f"users_{round(100 * wanted)}"] for wanted in _DESCRIBED_PROBABILITIES]}
     users |= {
         length: [users_for(chances[length], p) for p in _DESCRIBED_PROBABILITIES] for length in chances if length > 1
@@ -82,7 +87,7 @@ def _span(numbers: Sequence[int]) -> str:
 
 
 def _limits(plan: Mapping[str, Any]) -> list[int]:
-    """Return the limit of each length; plans of DPNE may have a list."""
+    """Return the limit of each length. Only plans of DPNE may contain a list of limits."""
     limit = plan["max_phrases_per_user"]
     return [limit] * plan["max_length"] if isinstance(limit, int) else [int(each) for each in limit]
 
@@ -103,15 +108,16 @@ def _chance(plan: Mapping[str, Any], run: Mapping[str, Any], items: int = PHRASE
 
 
 def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None) -> str:
-    """Return the largest probability of release of a phrase of one user, over the lengths from 2 on; "" if none ran.
+    """Return the largest probability that a phrase of one user is released, over the lengths from 2 on.
 
-    The worst case: the parts of the phrase are released, the user spends their budget of all later lengths on it, and
-    the phrase is among the likeliest ones, whose threshold is the lowest. A phrase that is not released at its length
-    must have reached the lowest cutpoint to get a second chance.
+    The result is an empty string if no such length ran. In the worst case, the parts of the phrase are released, the
+    user spends the whole budget of later lengths on it, and the phrase is among the likeliest ones, which have the
+    lowest threshold. A phrase that is not released at its length must have reached the lowest cutpoint to get a second
+    chance.
 
     Args:
-        plan: the numbers of a plan, before or after it ran.
-        sizes: number of released phrases of each length; lengths without any are left out.
+        plan: The numbers of a plan, before or after it ran.
+        sizes: The number of released phrases of each length. Lengths without released phrases are skipped.
     """
     runs = [run for run in plan["ran"] if run["length"] > 1 and (sizes is None or sizes.get(run["length"]))]
     planned, second = plan["lengths"][1:], plan.get("second_chance") or {"sigma": 1.0, "lowest_threshold": None}
@@ -120,7 +126,7 @@ def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None)
         found = [_chance(plan, each, 1)(1) for each in numbers]
     else:
         lowest = min([-float(ndtri(tuned.LIKELIEST)), *(each["lowest_threshold"] / each["sigma"] for each in planned)])
-        # In sigma: the weight of the phrase at its length, and the rest of the budget for the second chance.
+        # The weight of the phrase at its length, in sigma. The second chance has the rest of the budget.
         first = np.linspace(0, float(plan["mu_squared_later"]) ** 0.5, 257)
         again = second["lowest_threshold"]
         later = 0 * first if again is None else ndtr(np.sqrt(first[-1] ** 2 - first**2) - again / second["sigma"])
@@ -146,8 +152,11 @@ def _spurious_by_length(plan: Mapping[str, Any]) -> dict[int, float]:
 
 
 def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return each pass's part of the budget: of 1 / sigma^2, which adds up; or its charge, where users pay each."""
-    # In adaptive rounds all of length 1 together, else its one vote.
+    """Return each pass's part of the budget.
+
+    The parts are 1 / sigma^2, which adds up, or charges if each user pays for their own passes.
+    """
+    # All adaptive rounds of length 1 together, or its only vote.
     first = sum(each["scale"] ** -2 for each in _rounds(plan)) or plan["ran"][0]["sigma"] ** -2
     later = float(plan["mu_squared_later"])
     parts = [{"length": 1, "part": "vote", "square": first}]
@@ -230,7 +239,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
 
 
 def _risk(plan: Mapping[str, Any]) -> list[str]:
-    """Return the releases that the guarantee allows: phrases of no user or of only one user."""
+    """Return the lines about phrases of no user or of only one user, which the guarantee allows to be released."""
     if plan["max_length"] == 1:
         return []
     number = (
@@ -245,7 +254,7 @@ def _risk(plan: Mapping[str, Any]) -> list[str]:
 
 
 def _rounds(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the adaptive rounds of length 1; none where one pass decides."""
+    """Return the adaptive rounds of length 1; the list is empty if one pass decides."""
     decisions = [row for row in plan["passes"] if row["pass"] != "choice"]
     return decisions if decisions[-1]["pass"] == "round" else []
 

@@ -1,11 +1,14 @@
-"""Which candidates of the next length are likely: a public function of noisy weights of the released grams.
+"""The likely candidates of the next length, as a public function of noisy weights of the released grams.
 
-The forecast of a gram is the Markov estimate: the estimate of the left gram times that of its partner, over that of
-their overlap. All estimates are whole numbers of cells, so no rounding decides which pairs reach a level: the pair of
-`a` and `b` reaches it exactly where `estimate(b) >= ceil(level * estimate(overlap) / (estimate(a) * FINE))`.
+The forecast of a gram is the Markov estimate: the product of the estimates of the left gram and its partner, divided by
+the estimate of their overlap. All estimates are whole numbers of cells, so rounding never decides which pairs reach a
+level. The pair of `a` and `b` reaches a level if and only if
 
-The measurements are cheap and therefore coarse, often ten times coarser than the votes. So `calibrated` groups the
-grams by their level in the vote and draws each measurement to the mean of its group (James and Stein 1961).
+    estimate(b) >= ceil(level * estimate(overlap) / (estimate(a) * FINE_CELLS)).
+
+The measurements are cheap and therefore coarse, often ten times as coarse as the votes. Therefore `calibrated_cells`
+groups the grams by their level in the vote and shrinks each measurement towards the mean of its group (James and Stein
+1961).
 """
 
 from bisect import bisect_left
@@ -20,9 +23,9 @@ from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.mechanisms.ngrams.candidates import MOST_ESTIMATE, NO_ESTIMATE, Bands, Candidates, Joined, Pairs
 
 FINE_CELLS = 2**8
-"""Steps of a level in one whole forecast unit."""
+"""Steps of a level per whole forecast unit."""
 MOST_LEVEL = 2**26
-"""Levels stay below it, so that level times estimate fits into 63 bits."""
+"""Upper limit of levels, so that the product of a level and an estimate fits into 63 bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,8 +33,8 @@ class Estimates:
     """Noisy weights of the released grams of one length, including grams without users.
 
     Attributes:
-        cells: int64, by rank, in cells; at least 1.
-        cell: weight of a cell, a power of two.
+        cells: int64 by rank, the weights in cells, at least 1.
+        cell: The weight of one cell, which is a power of two.
     """
 
     cells: Int64s
@@ -39,19 +42,19 @@ class Estimates:
 
     @property
     def capped(self) -> Int64s:
-        """Estimates that can be multiplied: up to a public cap."""
-        # (grams,), 1 to 2^36 cells: level * estimate < 2^26 * 2^36 fits 63 bits.
+        """Estimates with a public upper limit, so that they can be multiplied."""
+        # (grams,), 1 to 2^36 cells, so that level * estimate < 2^26 * 2^36 fits into 63 bits.
         return np.clip(self.cells, 1, MOST_ESTIMATE)
 
     @property
     def total(self) -> int:
-        """The sum of all, as the estimate of the empty gram."""
+        """The sum of all estimates, which serves as the estimate of the empty gram."""
         return min(max(1, int(self.cells.sum())), MOST_ESTIMATE)
 
 
 def cell_below(sigma: float) -> float:
     """Return the largest power of two of at most sigma / `FORECAST_CELLS_IN_SIGMA`."""
-    # A power of two, so that cells and units of the grid divide each other.
+    # Because both are powers of two, cells and units of the grid divide each other.
     return float(2.0 ** floor(log2(sigma / tuned.FORECAST_CELLS_IN_SIGMA)))
 
 
@@ -60,11 +63,11 @@ class Forecast:
     """Forecasts of all valid candidates, without listing them.
 
     Attributes:
-        valid: the candidates that the pruning rule allows.
-        pairs: the same pairs, partners with their capped estimates.
-        left: int64 (left grams), capped estimates.
-        overlap: int64 (left grams), capped estimates of the shared part.
-        unit: weight of one level.
+        valid: The candidates that the pruning rule allows.
+        pairs: The same pairs, with capped estimates of the partners.
+        left: int64 (left grams), capped estimates of the left grams.
+        overlap: int64 (left grams), capped estimates of the overlaps.
+        unit: The weight of one level.
     """
 
     valid: Candidates
@@ -75,28 +78,29 @@ class Forecast:
 
     @staticmethod
     def of(valid: Candidates, estimates: Estimates, overlap: Int64s, overlap_cell: float) -> "Forecast":
-        """Put estimates together.
+        """Combine estimates into a forecast.
 
         Args:
-            valid: the candidates that the pruning rule allows.
-            estimates: of the left grams, which are the partners, too.
-            overlap: int64 (left grams), capped, in cells of `overlap_cell`.
-            overlap_cell: weight of such a cell.
+            valid: The candidates that the pruning rule allows.
+            estimates: The estimates of the left grams, which are also the partners.
+            overlap: int64 (left grams), the capped estimates of the overlaps, in cells of `overlap_cell`.
+            overlap_cell: The weight of such a cell.
         """
-        # est(a) est(b) / est(overlap), in weight, over cells of each; a power of two, so without rounding.
+        # est(a) est(b) / est(overlap) in weight, divided by the same in cells. All are powers of two, so the division
+        # is exact.
         unit = estimates.cell**2 / overlap_cell / FINE_CELLS
         pairs = replace(valid.pairs, estimates=estimates.capped)
         return Forecast(valid, pairs, estimates.capped, overlap, unit)
 
     def candidates(self, level: int) -> Candidates:
-        """Return the valid candidates whose forecast reaches a level."""
-        # (left grams,): ceil(level est(overlap) / (est(a) FINE)), once, in whole numbers (docs/privacy/ngrams.md, "One
-        # predicate").
+        """Return the valid candidates with a forecast that reaches a level."""
+        # (left grams,), ceil(level est(overlap) / (est(a) FINE)), computed once, in integers (docs/privacy/ngrams.md,
+        # "One predicate").
         need = -(-(level * self.overlap) // (self.left * FINE_CELLS))
         return Candidates(self.pairs, np.minimum(need, NO_ESTIMATE))
 
     def level_of(self, weight: float) -> int:
-        """Return the least level that stands for at least this weight."""
+        """Return the smallest level that corresponds to at least this weight."""
         # ceil(weight / unit).
         return min(MOST_LEVEL, int(-(-weight // self.unit)))
 
@@ -105,10 +109,11 @@ def bands_of(candidates: Candidates, forecast: Forecast, least: float, joined: J
     """Partition candidates by their forecasts.
 
     Args:
-        candidates: all of them.
-        forecast: of these candidates.
-        least: forecast of weight where the second band begins; each band ends at twice its beginning.
-        joined: the candidates with those that passed a screening vote.
+        candidates: All candidates.
+        forecast: The forecast of these candidates.
+        least: The lowest forecast of the second band, in weight. Each further band begins at twice the forecast of the
+            preceding one.
+        joined: The candidates together with those that passed a screening vote.
     """
     sets, level = [candidates], forecast.level_of(least)
     while len(sets) < tuned.MOST_BANDS and 0 < level < MOST_LEVEL:
@@ -126,15 +131,16 @@ def pruned(
 ) -> Candidates:
     """Return the candidates worth a vote: the most likely ones up to a public number, or all that are very likely.
 
-    The threshold depends on the number of candidates, and the candidates on the threshold. Both conditions, once true,
-    stay true as the level rises, so bisection finds the level.
+    The threshold depends on the number of candidates, and the candidates depend on the threshold. Both conditions
+    remain true as the level increases, so bisection finds the smallest level.
 
     Args:
-        forecast: of the valid candidates.
-        released: number of released grams of the length before.
-        length: tokens in those grams.
-        least: forecast, in weight, below which candidates were not worth a vote at the length before; 0 if unknown.
-        threshold_of: the threshold as a function of the number of candidates.
+        forecast: The forecast of the valid candidates.
+        released: The number of released grams of the preceding length.
+        length: The number of tokens in those grams.
+        least: The forecast, in weight, below which candidates were not worth a vote at the preceding length; 0 if
+            unknown.
+        threshold_of: The threshold as a function of the number of candidates.
     """
     enough = breadth_after(length) * released
 
@@ -145,25 +151,25 @@ def pruned(
     level = forecast.level_of(least)
     if level == 0 and forecast.valid.count <= enough:
         return forecast.valid
-    # The least level that is low enough, or the last level there is.
+    # The smallest level with a low enough number of candidates, or the highest possible level.
     return forecast.candidates(level + bisect_left(range(level, MOST_LEVEL), True, key=low_enough))
 
 
 def breadth_after(length: int) -> int:
-    """Return the number of candidates that a released gram of this length is worth."""
+    """Return the maximum number of candidates per released gram of this length."""
     return tuned.FIRST_BREADTH if length == 1 else tuned.BREADTH
 
 
 def worthless(sizes: Int64s, selected: Int64s) -> int:
-    """Return the number of bands, from the least likely one, that released too little for their votes.
+    """Return the number of bands, from the least likely one on, that released too little to be worth their votes.
 
     Args:
-        sizes: int64 (bands), candidates.
-        selected: int64 (bands), number of these candidates that were released.
+        sizes: int64 (bands), the number of candidates.
+        selected: int64 (bands), the number of these candidates that were released.
     """
     poor = 0
     for band, (size, chosen) in enumerate(zip(sizes, selected, strict=True)):
-        # Bands rise in likelihood: the first good one ends the search.
+        # Bands increase in likelihood, so the first good band ends the search.
         if size >= tuned.MANY and chosen >= tuned.YIELD * size:
             break
         if size >= tuned.MANY:
@@ -175,12 +181,12 @@ def calibrated_cells(cells: Int64s, levels: Int64s, sigma: float) -> Int64s:
     """Return the estimates of released grams.
 
     Args:
-        cells: int64, measured, by rank.
-        levels: int64, cutpoints reached in the vote, by rank.
-        sigma: standard deviation of the measurements, in cells.
+        cells: int64 by rank, the measurements.
+        levels: int64 by rank, the number of cutpoints reached in the vote.
+        sigma: The standard deviation of the measurements, in cells.
 
     Returns:
-        int64, positive.
+        The estimates, int64 by rank, positive.
     """
     order = np.argsort(levels, kind="stable")
     found = np.empty(cells.size, np.int64)
@@ -190,11 +196,11 @@ def calibrated_cells(cells: Int64s, levels: Int64s, sigma: float) -> Int64s:
 
 
 def _classes(levels: Int64s) -> list[slice]:
-    """Part rising levels, no level in two parts, into parts that are large enough."""
+    """Divide increasing levels into classes that are large enough, so that each level is in only one class."""
     ends = [*np.flatnonzero(np.diff(levels)) + 1, levels.size]
     begins = [0]
     for end in ends[:-1]:
-        # The remainder at the end joins the last class, so no class is smaller.
+        # The remaining levels join the last class, so that no class is too small.
         if end - begins[-1] >= tuned.ALIKE and levels.size - end >= tuned.ALIKE:
             begins.append(int(end))
     return [slice(*each) for each in zip(begins, [*begins[1:], levels.size], strict=True)]
@@ -204,9 +210,9 @@ def _drawn_together(cells: Int64s, sigma: float) -> Int64s:
     if not cells.size:
         return cells
     mean = max(float(cells.mean()), tuned.LEAST_MEAN * sigma)
-    # Variance of measurements = that of the grams + that of the noise; the first is the difference.
+    # The variance of measurements is the variance of the grams plus the variance of the noise.
     between = max(0.0, float(cells.var()) - sigma**2)
-    # The best linear estimate of each gram: all the way to the mean where only noise differs (James and Stein, 1961).
+    # The best linear estimate of each gram, which is the mean if only noise differs (James and Stein, 1961).
     estimates = mean + between / (between + sigma**2) * (cells - mean)
-    # (grams,), whole cells of at least 1: estimates are divided by.
+    # (grams,), whole cells of at least 1, because estimates are divisors.
     return np.rint(np.maximum(estimates, max(tuned.LEAST_OF_MEAN * mean, 1.0))).astype(np.int64)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""N-grams: the phrases of every length that many users share, guided by the grams that are already released."""
+"""The mechanism of n-grams, which finds the phrases of every length that many users share."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -25,27 +25,27 @@ MOST_VALUE = 1e6
 class NGrams(Mechanism["Corpus", "Release"]):
     """Release the phrases of length 1 to `max_length` that many users share.
 
-    Words are released in adaptive rounds, as by `Items`. Then, length after length, every user picks at most
-    `max_phrases_per_user` of its candidates (phrases whose parts were released) and shares one unit of weight over
-    them. Gaussian noise is added to the weight of every candidate, including candidates that no user holds, and
-    candidates above a threshold are released. A user pays only for passes in which the user holds a candidate, and a
-    second-chance pass spends the remaining budget. The release is (epsilon, delta)-differentially private for one user
-    with all their data, and every part of a released phrase is released too. The proofs are in docs/privacy/ngrams.md
-    and docs/privacy/individual.md. The algorithm extends `voxpop.papers.DPNE`.
+    Words are released in adaptive rounds, as by `Items`. Then, for each further length, every user selects at most
+    `max_phrases_per_user` candidates (phrases with released parts) and distributes one unit of weight over them.
+    Gaussian noise is added to the weight of every candidate, including candidates without users, and candidates above a
+    threshold are released. Users pay only for passes in which they have a candidate, and a second-chance pass spends
+    the remaining budget. The release is (epsilon, delta)-differentially private for one user with all their data, and
+    every part of a released phrase is released too. The proofs are in docs/privacy/ngrams.md and
+    docs/privacy/individual.md. The algorithm extends `voxpop.papers.DPNE`.
 
     Attributes:
         max_length: The maximum number of tokens of a phrase, at most 32.
-        max_phrases_per_user: The maximum number of phrases of one user at each length. The phrases of a user with more
-            are drawn at random. By default, the limit of words is chosen privately (docs/privacy/limit.md), and that of
-            longer phrases is 100,000, because their noise does not depend on it. A limit that you give must not depend
-            on the data.
-        max_spurious_share: The expected share of released phrases that no user holds, at most. Strictly between 0 and
+        max_phrases_per_user: The maximum number of phrases per user at each length. If a user has more, they are
+            sampled at random. By default, the limit of words is chosen privately (docs/privacy/limit.md), and the limit
+            of longer phrases is 100,000, because their noise does not depend on it. A limit that you give must not
+            depend on the data.
+        max_spurious_share: The maximum expected share of released phrases that no user wrote. Strictly between 0 and
             1/2.
-        length_weights: The worth of a released phrase, one number for each length. Lengths that are worth more get more
-            of the budget. By default all lengths count the same. Choose the numbers without looking at the data.
+        length_weights: The worth of a released phrase, one number for each length. Lengths with a higher worth receive
+            more of the budget. By default all lengths count the same. Choose the numbers without looking at the data.
 
     Raises:
-        InputError: a field is out of range.
+        InputError: A field is out of range.
 
     Example:
         >>> import polars as pl
@@ -72,11 +72,11 @@ class NGrams(Mechanism["Corpus", "Release"]):
 
     @property
     def bound(self) -> int:
-        """The most phrases of one user at each length; without a limit, from length 2 on."""
+        """The maximum number of phrases per user at each length; without a given limit, at each length from 2 on."""
         return tuned.PHRASES_PER_USER if self.max_phrases_per_user is None else self.max_phrases_per_user
 
     def voting(self, length: int) -> "Voting":
-        """Return how users vote on a length; the same at all of them."""
+        """Return the numbers of a length's vote, which are the same at all lengths."""
         from voxpop.mechanisms.ngrams.charges import Voting
         from voxpop.privacy.individual import MOST_BOUND
         from voxpop.privacy.weightings.builtin import PolicyGaussian
@@ -84,16 +84,17 @@ class NGrams(Mechanism["Corpus", "Release"]):
         return Voting(PolicyGaussian(), self.bound, self.max_spurious_share, tuned.VOTE_ALPHA, MOST_BOUND)
 
     def plan(self, budget: Budget) -> "NGramsPlan":
-        """Compute noise and thresholds for a budget; no data is needed.
+        """Compute noise and thresholds for a budget, without data.
 
         Args:
-            budget: the privacy budget.
+            budget: The privacy budget.
 
         Returns:
-            The plan: noise scale, range of thresholds and users needed for each length, and the guarantee.
+            The plan with the guarantee and, for each length, the noise scale, the range of thresholds and the users
+            needed.
 
         Raises:
-            BudgetError: no threshold can meet the budget.
+            BudgetError: No threshold can satisfy the budget.
         """
         from voxpop.mechanisms.ngrams.charges import worths_of
         from voxpop.mechanisms.ngrams.plan import plan_ngrams
@@ -113,12 +114,12 @@ class NGrams(Mechanism["Corpus", "Release"]):
 
 
 def check_lengths(max_length: object) -> None:
-    """Refuse a greatest length that is out of range."""
+    """Raise an error if the maximum length is out of range."""
     check_whole("max_length", max_length, _LONGEST, "the most tokens in a phrase; 5 to 9 are usual")
 
 
 def check_limit(limit: object) -> None:
-    """Refuse a contribution bound that is out of range."""
+    """Raise an error if the contribution bound is out of range."""
     check_whole(
         "max_phrases_per_user",
         limit,
@@ -128,7 +129,7 @@ def check_limit(limit: object) -> None:
 
 
 def check_spurious_share(share: object) -> None:
-    """Refuse a share of spurious phrases that is out of range."""
+    """Raise an error if the share of spurious phrases is out of range."""
     check_within(
         "max_spurious_share", share, 1e-9, 0.5, "the share of released phrases that may be spurious; 0.01 is usual"
     )

@@ -1,4 +1,4 @@
-"""From a budget to the numbers of an extraction: noise, thresholds and guarantee. No data is read here."""
+"""The plan of n-grams, which computes noise, thresholds and guarantee from a budget without data."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -38,31 +38,31 @@ if TYPE_CHECKING:
     from voxpop.release.release import Release
 
 CROWDED = 10**6
-"""Candidates for each gram released before, at which a plan shows the highest threshold."""
+"""Candidates per gram of the preceding length, as assumed for the highest threshold of a plan."""
 USUAL_CANDIDATES = 10
-"""Candidates for each gram released before, at which a plan shows the users needed."""
+"""Candidates per gram of the preceding length, as assumed for the users needed of a plan."""
 _PHRASE_PROBABILITIES = (0.5, 0.9)
 SIDE_VOTES = 5
-"""Passes in addition to one for each length: at most four screening votes, and the second-chance pass."""
+"""Passes in addition to one for each length, namely at most four screening votes and the second-chance pass."""
 
 
 class Extraction(Protocol):
-    """A configuration whose plan is an `NGramsPlan`: `NGrams`, or `papers.DPNE`."""
+    """A configuration that has an `NGramsPlan`, such as `NGrams` or `papers.DPNE`."""
 
     @property
     def max_length(self) -> int:
-        """Most tokens in a gram."""
+        """The maximum number of tokens in a gram."""
 
     @property
     def max_phrases_per_user(self) -> Any:
-        """Most grams of a user at one length; None for a private choice at length 1 and a public one above."""
+        """The maximum number of grams per user at one length; None for a private choice at length 1, public above."""
 
     @property
     def max_spurious_share(self) -> float:
-        """Expected share of spurious grams."""
+        """The expected share of spurious grams."""
 
     def voting(self, length: int) -> Voting:
-        """Return how users vote on a length."""
+        """Return the numbers of a length's vote."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
@@ -71,21 +71,22 @@ class Extraction(Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
-    """The numbers of an extraction, known before any data is read.
+    """The numbers of an extraction, which are known before any data is read.
 
-    The noise of length 1, and the total mu^2 of all later passes, are fixed. Later passes share that total by the
-    released grams; the guarantee does not depend on the shares.
+    The noise of length 1 and the total mu^2 of all later passes are fixed. The shares of this total depend on the
+    released grams, but the guarantee does not depend on the shares.
 
     Attributes:
-        first: noise and threshold of length 1, or its adaptive rounds, or the menu from which a release chooses them.
-        later: total mu^2 of everything after length 1.
-        longer: one `LengthPlan` for each length from 2 on.
-        slack: the part of delta that finite arithmetic costs.
-        schedule: the pure function that returns the next pass of a release; None at the end.
-        worths: the worth of the budget of each length; empty if the schedule does not use it.
-        words: in the plan of a release whose words come in adaptive rounds, the rounds that ran.
-        ran: in the plan of a release, the numbers with which each length ran.
-        second_chance: the same of the second-chance pass; None if there was none.
+        first: The noise and threshold of length 1, its adaptive rounds, or the options among which a release chooses
+            them.
+        later: The total mu^2 of everything after length 1.
+        longer: One `LengthPlan` for each length from 2 on.
+        slack: The part of delta that is reserved for finite arithmetic.
+        schedule: The pure function that returns the next pass of a release, and None at the end.
+        worths: The worth of the budget of each length; empty if the schedule does not use it.
+        words: The adaptive rounds that released the words, if any; None before a release.
+        ran: The numbers of each length's run; empty before a release.
+        second_chance: The numbers of the second-chance pass; None if it did not run.
 
     Example:
         >>> import voxpop as vp
@@ -108,7 +109,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     second_chance: SecondChanceRun | None = None
 
     def _proof(self) -> Proof:
-        # Length 1, and M of all that follows.
+        # The proof covers length 1 and the total mu^2 = M of all later passes.
         if isinstance(self.first, RoundPlan):
             return ThresholdProof(self.first.stated(), Later(self.later, "everybody", self.mechanism.max_length))
         later = Later(self.later, "each user", self.mechanism.max_length + SIDE_VOTES)
@@ -116,13 +117,13 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
 
     @property
     def lengths(self) -> tuple[LengthPlan, ...]:
-        """The numbers of each length; of length 1 those that ran, or of the largest limit that may be chosen."""
+        """The numbers of each length; at length 1 those that ran, or those of the largest limit before a choice."""
         first = deciding(self.words or self.first)
         return LengthPlan(1, first.scale, None, first.threshold, first.threshold), *self.longer
 
     @property
     def sigma(self) -> tuple[float, ...]:
-        """Noise scale of each length."""
+        """The noise scale of each length."""
         return tuple(each.sigma for each in self.lengths)
 
     @property
@@ -173,17 +174,17 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
 
 
 def without_slack(budget: Budget, slack: float) -> Budget:
-    """Return the budget less the cost of finite arithmetic, rounded down.
+    """Return the budget minus the delta reserved for finite arithmetic, rounded down.
 
     Raises:
-        BudgetError: too little delta is left.
+        BudgetError: Too little delta is left.
     """
     check_slack("n-grams need", budget, slack)
     return Budget(budget.epsilon, nextafter(budget.delta - slack, 0.0))
 
 
 def rest_after(square: float, share: float) -> float:
-    """Return the mu^2 that a length 1 of so much mu^2, a share of all, leaves to later ones, rounded down."""
+    """Return the mu^2 left for later lengths if length 1 has this mu^2 and this share of all, rounded down."""
     return nextafter(square * (1 - 2.0**-40) * (1 / share - 1), 0.0)
 
 
@@ -198,16 +199,19 @@ def plan_ngrams(
     if more:
         share, novelty = share * tuned.WORDS_PART, tuned.WORDS_NOVELTY
     first = planned_rounds(Terms(exact.epsilon, exact.delta, share, novelty), ngrams.max_phrases_per_user)
-    # It is fixed before any data is read. The histogram of a menu is paid from it.
+    # The mu^2 of later lengths is fixed before any data is read, and pays for the histogram of a menu.
     histogram = first.sigma**-2 if isinstance(first, Menu) else 0.0
     later = nextafter(rest_after(first.square, share) - histogram, 0.0) if more else 0.0
-    # Rounds with a Gaussian of mu^2 = M behind them (docs/privacy/adaptive.md, "What follows").
+    # Rounds followed by Gaussian releases of mu^2 = M (docs/privacy/adaptive.md, "What follows").
     longer = _longer(ngrams, Charges(later, worths))
     return certified(NGramsPlan(ngrams, budget, first, later, longer, slack, schedule, worths))
 
 
 def _longer(ngrams: Extraction, charges: Charges) -> tuple[LengthPlan, ...]:
-    """Run the charges without data: every length takes its usual share, and every pass must fit a grid."""
+    """Return the numbers of lengths from 2 on before any data is read.
+
+    Every length takes its usual share, and every pass must fit a grid.
+    """
     lengths = []
     for length in range(2, ngrams.max_length + 1):
         voting = ngrams.voting(length)

@@ -1,7 +1,7 @@
-"""The passes of n-grams over the users, and the loop.
+"""The passes of n-grams over the users, and the loop that runs them.
 
 `State` and `Pass` are public. A `Pass` contains everything that is fixed before users weigh: candidates, charge, noise
-and cutpoints. The `Runner` hands it to the gate, which compares it with the certificate and returns a function of the
+and cutpoints. The `Runner` passes it to the gate, which compares it with the certificate and returns a function of the
 noisy weights, the `Outcome`. The plan's `schedule` returns the next pass from the state, and the pass's `after` returns
 the next state from the outcome. Both are pure functions that receive no private number:
 
@@ -42,15 +42,16 @@ if TYPE_CHECKING:
 
 PassKind = Literal["words", "measurement", "screening", "vote", "second chance"]
 LABELS = {"words": "length", "measurement": "measurement", "screening": "prevote", "vote": "length"}
-"""The words by which draws are named; part of every seeded release."""
+"""The labels that distinguish draws. They are part of every seeded release."""
 
 
 class Keep(NamedTuple):
-    """The grams that remain after a vote: users drop all others.
+    """The grams that users keep after a vote. Users drop all other grams.
 
     Attributes:
-        names: int64, rising, names of the released grams, including grams without users.
-        deferred: int64, rising, names of the candidates that the second-chance pass weighs; None for no such pass.
+        names: int64, the names of the released grams in increasing order, including grams without users.
+        deferred: int64, the names of the candidates for the second-chance pass in increasing order; None if there will
+            be no such pass.
     """
 
     names: Int64s
@@ -59,15 +60,15 @@ class Keep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NextVote:
-    """The vote on the next length, fixed before it and before its screening vote.
+    """The vote on the next length, which is fixed before the vote and its screening vote.
 
     Attributes:
-        forecast: of the candidates that the pruning rule allows.
-        likely: those worth a vote, by forecast.
-        measurement_sigma: noise scale behind the forecast.
-        round: grid, noise and usual threshold.
-        charge: the charge of each user.
-        screening: mu^2 of the screening vote before it; None without a vote.
+        forecast: The forecast of the candidates that the pruning rule allows.
+        likely: The candidates worth a vote according to their forecasts.
+        measurement_sigma: The noise scale of the measurement for the forecast.
+        round: The grid, noise and usual threshold.
+        charge: The charge of each user.
+        screening: The mu^2 of the preceding screening vote; None if there is no screening vote.
     """
 
     forecast: Forecast
@@ -83,21 +84,22 @@ class State:
     """Everything public about an extraction so far.
 
     Attributes:
-        plan: the plan that runs.
-        words: the released words, in order of bytes.
-        rounds: the adaptive rounds in which they came; None without.
-        grams: the released grams of each length.
-        ran: the numbers with which each length ran.
-        keep: which grams of the last vote users keep.
-        levels: int64, cutpoints that each gram released last reached, by rank.
-        estimates: of the released grams of each measured length.
-        charges: the charges of the passes that follow length 1.
-        ballot: the next vote; None until its measurement.
-        joined: the candidates of the next vote with those that passed its screening vote; None without one.
-        deferred: candidates for the second-chance pass, by length.
-        least: forecast, in sigma, below which the last vote released too little.
-        spurious: expected spurious grams so far, at most.
-        second_chance: the numbers of the second-chance pass; None before it.
+        plan: The plan that runs.
+        words: The released words, in the order of their bytes.
+        rounds: The adaptive rounds that released the words; None without adaptive rounds.
+        grams: The released grams of each length.
+        ran: The numbers of each length's run.
+        keep: The grams of the last vote that users keep.
+        levels: int64 by rank, the number of cutpoints reached by each gram of the last released length.
+        estimates: The estimates of the released grams of each measured length.
+        charges: The charges of the passes that follow length 1.
+        ballot: The next vote; None until its measurement.
+        joined: The candidates of the next vote, including those that passed its screening vote; None without a
+            screening vote.
+        deferred: The candidates for the second-chance pass, by length.
+        least: The forecast, in sigma, below which the last vote released too little.
+        spurious: The maximum expected number of spurious grams so far.
+        second_chance: The numbers of the second-chance pass; None before it.
     """
 
     plan: "NGramsPlan"
@@ -123,11 +125,11 @@ class State:
 
     @property
     def before(self) -> int:
-        """The number of released grams of the length before."""
+        """The number of released grams of the preceding length."""
         return len(self.grams[-1])
 
     def valid(self, *, single: bool = False) -> Candidates | None:
-        """Return the valid candidates of the next length; None without any, and after the last length."""
+        """Return the valid candidates of the next length, or None if there are no candidates or no further lengths."""
         if self.length > self.plan.mechanism.max_length:
             return None
         found = Candidates.all_valid(self.grams[-1], len(self.words), single=single)
@@ -146,14 +148,14 @@ class State:
 
 
 class Outcome(NamedTuple):
-    """The outcome of a pass for the schedule: a function of noisy weights.
+    """The outcome of a pass for the schedule, which is a function of noisy weights.
 
     Attributes:
-        names: int64, rising, the candidates that reach the lowest cutpoint; of words their ranks.
-        levels: int64, number of cutpoints that each of them reaches; in a measurement the noisy weights by rank, in
-            cells.
-        words: at length 1 the released words, in order of bytes.
-        rounds: the adaptive rounds that released them; None without.
+        names: int64, the candidates that reach the lowest cutpoint, in increasing order; for words, their ranks.
+        levels: int64, the number of cutpoints that each of them reaches; in a measurement, the noisy weights by rank,
+            in cells.
+        words: The released words at length 1, in the order of their bytes.
+        rounds: The adaptive rounds that released the words; None without adaptive rounds.
     """
 
     names: Int64s
@@ -164,21 +166,22 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One pass over the users; all of it is public.
+    """One pass over the users. All fields are public.
 
     Attributes:
-        kind: the purpose of the pass.
-        length: tokens in the grams that are weighed; for the second-chance pass the longest.
-        shares: the weighting, on the grid that was charged for; None for words in adaptive rounds.
-        sigma: noise scale.
-        after: returns the state after this pass from its outcome.
-        charge: the charge of each user; None at length 1, and if all users are charged for every pass.
-        vote: the candidates and cutpoints of a vote; None in a measurement and for words in adaptive rounds.
-        size: in a measurement, the number of measured grams.
-        rounds: the adaptive rounds of length 1, or the menu of them; None in all other passes.
-        keep: which grams users keep before the pass; None if the pass before was no vote.
-        extend: the candidates by which users go on to this length before the pass; None if they are there already.
-        among: which candidates take part; None for all.
+        kind: The purpose of the pass.
+        length: The number of tokens in the weighed grams; for the second-chance pass the largest one.
+        shares: The weighting, on the grid that was charged for; None for words in adaptive rounds.
+        sigma: The noise scale.
+        after: The function that returns the state after this pass from its outcome.
+        charge: The charge of each user; None at length 1, and if all users are charged for every pass.
+        vote: The candidates and cutpoints of a vote; None in a measurement and for words in adaptive rounds.
+        size: The number of measured grams in a measurement.
+        rounds: The adaptive rounds of length 1, or the menu of them; None in all other passes.
+        keep: The grams that users keep before the pass; None if the preceding pass was no vote.
+        extend: The candidates that extend the grams of users to this length before the pass; None if their grams
+            already have this length.
+        among: The candidates that take part; None for all.
     """
 
     kind: PassKind
@@ -196,25 +199,25 @@ class Pass:
 
     @property
     def name(self) -> str:
-        """The name of the pass in draws."""
+        """The name of the pass, which determines its draws."""
         return "sweep" if self.kind == "second chance" else f"{LABELS[self.kind]} {self.length}"
 
     @property
     def cell(self) -> int:
-        """Units of the grid in a cell, to which noisy weights of a measurement are rounded."""
+        """The number of grid units per cell. The noisy weights of a measurement are rounded to cells."""
         unit = 1 if self.shares is None else self.shares.setting.unit
         return max(1, round(cell_below(self.sigma) * unit))
 
 
 class Runner:
-    """Runs passes through the gate of a release; the private side stays there."""
+    """Runs passes through the gate of a release. The gate does not return private data."""
 
     def __init__(self, engine: Engine, gate: "AdaptiveGate | ThresholdGate") -> None:
         self._engine, self._gate = engine, gate
         self._later: LaterPasses | None = None
 
     def execute(self, step: Pass) -> Outcome:
-        """Run a pass, and return its outcome."""
+        """Run a pass and return its outcome."""
         if step.kind != "words":
             if self._later is None:
                 raise InternalError("grams were to be weighed before words")
@@ -259,19 +262,19 @@ def run_passes(state: State, runner: Runner) -> State:
 
 
 def downward_closed(lengths: Sequence[Int32s]) -> list[Int32s]:
-    """Add the parts of grams that are missing, as suffixes may be under single-side pruning: a part is no new fact.
+    """Add the missing parts of grams, such as suffixes under single-side pruning. A part reveals nothing new.
 
     Args:
-        lengths: int32 (grams, length) for each length from 1 on; all prefixes are there.
+        lengths: int32 (grams, length) for each length from 1 on. All prefixes are present.
 
     Returns:
-        The same with all parts, in order of their tokens.
+        The same arrays including all parts, in the order of their tokens.
     """
     closed = list(lengths)
     for index in range(len(closed) - 1, 0, -1):
         longer, shorter = closed[index], closed[index - 1]
         if len(longer) and longer.shape[1] > 1:
-            # From long to short: the parts of grams added at one length are added at the next.
+            # The loop runs from long to short, so the parts of grams added at one length are added at the next.
             every = np.unique(np.concatenate([shorter, longer[:, 1:], longer[:, :-1]]), axis=0)
             closed[index - 1] = shorter if len(every) == len(shorter) else every.astype(np.int32)
     return closed

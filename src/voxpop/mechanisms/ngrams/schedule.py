@@ -1,10 +1,10 @@
-"""Which pass comes next: pure functions of the public state.
+"""The order of passes, as pure functions of the public state.
 
-`schedule` returns the next pass. The order of passes: words; then for each length a measurement of the grams released
-last, a screening vote about unlikely candidates (lengths 2 to 5), and the vote; at the end a second-chance pass about
-the deferred candidates of all lengths. Below, each function that makes a pass is followed by the function that returns
-the state after it. No function here receives a corpus, so candidates, charges, noise and thresholds depend only on
-released grams and noisy weights.
+`schedule` returns the next pass. The first pass releases words. Each further length has a measurement of the grams
+released last, a screening vote about unlikely candidates (lengths 2 to 5), and the vote. The last pass is a
+second-chance pass about the deferred candidates of all lengths. Below, each function that returns a pass is followed by
+the function that returns the state after it. No function here receives a corpus, so candidates, charges, noise and
+thresholds depend only on released grams and noisy weights.
 """
 
 from dataclasses import replace
@@ -43,7 +43,7 @@ from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 
 def schedule(state: State) -> Pass | None:
-    """Return the next pass; None at the end."""
+    """Return the next pass, or None at the end."""
     if not state.grams:
         return _words_pass(state)
     if state.ballot is not None:
@@ -64,10 +64,10 @@ def _words_pass(state: State) -> Pass:
 
 
 def _measurement(state: State) -> Pass:
-    """Weigh the grams released last again, with noise on each of them, including grams without users."""
+    """Measure the grams released last, with noise on each of them, including grams without users."""
     charge, charges = state.charges.measurement(state.length)
     shares = CalibratedRule(Weighted(), RuleSetting(state.plan.mechanism.voting(1).limit, NORM))
-    # By exact fractions, from the shares that run.
+    # The check uses exact fractions of the shares that run.
     check_charged(shares, charge.sigma, charge.square)
     after = partial(_after_measurement, replace(state, charges=charges, keep=None), charge.sigma)
     return Pass(
@@ -76,7 +76,7 @@ def _measurement(state: State) -> Pass:
 
 
 def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
-    """Forecast the next length, and fix noise, threshold, candidates and charge of its vote."""
+    """Forecast the next length, and determine noise, threshold, candidates and charge of its vote."""
     cell = cell_below(sigma)
     estimates = *state.estimates, Estimates(calibrated_cells(outcome.levels, state.levels, sigma / cell), cell)
     state = replace(state, estimates=estimates)
@@ -84,7 +84,7 @@ def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
     if valid is None:
         raise InternalError("grams were measured that cannot be extended")
     forecast, before, length = _forecast(valid, state), state.before, state.length
-    # The forecast number of candidates that will be released; sigma = 1 / mu for a sensitivity of about 1.
+    # The expected number of released candidates, where sigma = 1 / mu for a sensitivity of approximately 1.
     most = min(valid.count, breadth_after(length - 1) * before)
     threshold = threshold_for(mechanism.max_spurious_share, state.charges.usual(length) ** -0.5, before, most)
     expected = forecast.candidates(forecast.level_of(threshold)).count
@@ -95,7 +95,7 @@ def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
     def threshold_of(count: int) -> float:
         return voting.threshold(charge.sigma, before, max(count, 1))
 
-    # `least` is in sigma, the forecast in weight.
+    # `least` is in sigma, but the forecast is in weight.
     likely = pruned(forecast, before, length - 1, state.least * charge.sigma, threshold_of)
     vote = voting.charged(setting, charge.sigma, threshold_of(likely.count), charge.square)
     screening = charges.screening(length) if valid.count > likely.count else None
@@ -105,18 +105,19 @@ def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
 def _forecast(valid: Candidates, state: State) -> Forecast:
     grams, estimates = state.grams[-1], state.estimates[-1]
     if grams.length == 1:
-        # Length 2: est(a) est(b) / est(everything); the empty overlap is the sum of noisy estimates, already public.
+        # The forecast of length 2 is est(a) est(b) / est(empty gram). The estimate of the empty gram is the sum of
+        # noisy estimates, which are already public.
         return Forecast.of(valid, estimates, np.full(len(grams), estimates.total), estimates.cell)
-    # est(a) est(b) / est(overlap): the overlap was measured at the length before.
+    # est(a) est(b) / est(overlap), where the overlap was measured at the preceding length.
     overlaps = state.estimates[-2]
     return Forecast.of(valid, estimates, overlaps.capped[grams.suffix], overlaps.cell)
 
 
 def _screening(state: State, ballot: NextVote, square: float) -> Pass:
-    """Screen the pruned valid candidates at a small charge; candidates that pass join the vote."""
+    """Screen the pruned valid candidates at a small charge. Candidates that pass join the vote."""
     length, valid, likely = state.length, ballot.forecast.valid, ballot.likely
     voting = state.plan.mechanism.voting(length)
-    # The expected number of pruned candidates without users that pass, for each gram released before.
+    # The expected number of pruned candidates without users that pass, per gram released at the preceding length.
     hits = tuned.FIRST_STANDING_OUT if length == 2 else tuned.STANDING_OUT
     chance = min(0.5, hits * state.before / (valid.count - likely.count))
     setting, charge = voting.grid_and_charge(state.charges, square, None, state.before, valid.count)
@@ -129,13 +130,13 @@ def _screening(state: State, ballot: NextVote, square: float) -> Pass:
 
 
 def _after_screening(state: State, likely: Candidates, among: Subset, sigma: float, outcome: Outcome) -> State:
-    # Noise lifts likely candidates too; these are in the vote already.
+    # Noise raises likely candidates above cutpoints too, but these take part in the vote already.
     further = among.holds(outcome.names)
     return replace(state, joined=Joined(likely, outcome.names[further], outcome.levels[further] - 1, sigma))
 
 
 def _vote(state: State, ballot: NextVote) -> Pass:
-    """Vote on the likely candidates, and on those that passed the screening vote."""
+    """Vote on the likely candidates and on those that passed the screening vote."""
     vote, joined, likely = ballot.round, state.joined, ballot.likely
     candidates: NumberedCandidates = likely if joined is None else joined
     bands = bands_of(likely, ballot.forecast, tuned.FIRST_EDGE * vote.scale, joined)
@@ -146,7 +147,7 @@ def _vote(state: State, ballot: NextVote) -> Pass:
     levels = ThresholdVote.of(candidates, vote.rule(state.plan.budget), cutpoints)
     after = partial(_after_vote, state, ballot, levels, bands)
     step = Pass("vote", state.length, vote.shares, vote.scale, after, ballot.charge, levels)
-    # A screening vote has extended the users' grams to this length already.
+    # If there was a screening vote, it has already extended the users' grams to this length.
     return replace(step, extend=likely) if joined is None else replace(step, among=joined.subset)
 
 
@@ -174,35 +175,35 @@ def _after_vote(state: State, ballot: NextVote, vote: ThresholdVote, bands: Band
         state,
         grams=(*state.grams, state.grams[-1].longer(names[result.selected], single=False)),
         ran=(*state.ran, ran),
-        # Spurious grams are kept too, without users.
+        # Spurious grams are kept too, although they have no users.
         keep=Keep(names[result.selected], names[places]),
         levels=levels[result.selected],
         ballot=None,
         joined=None,
         deferred=(*state.deferred, Deferred(names[places], piece, tokens)),
-        # Band b begins at FIRST_EDGE 2^(b-1) sigma: below the first good one nothing is voted for next time.
+        # Band b begins at FIRST_EDGE 2^(b-1) sigma. Forecasts below the first good band take no part in the next vote.
         least=tuned.FIRST_EDGE * 2.0 ** (poor - 1) if poor else 0.0,
         spurious=state.spurious + result.spurious,
     )
 
 
 def allowed(eta: float, sizes: list[int], spent: float) -> tuple[float, float]:
-    """Return the spurious grams allowed for each gram that the next length releases, and beyond.
+    """Return the spurious grams allowed per gram that the next length releases, and the number allowed in addition.
 
     Args:
-        eta: expected share of spurious grams, at most.
-        sizes: number of grams that each length before released.
-        spent: charge for spurious grams among them.
+        eta: The maximum expected share of spurious grams.
+        sizes: The number of grams that each preceding length released.
+        spent: The number charged for spurious grams among them.
     """
     rule, before = allowance(eta, len(sizes) + 1), sum(sizes)
     if rule.of == ALL_SO_FAR:
         return rule.share, max(0.0, rule.share * before - spent)
-    # As many as published for this length, within eta of the grams released before it.
+    # The published number for this length, but at most eta of all grams released before it.
     return 0.0, max(0.0, min(rule.share * sizes[-1], eta * before - spent))
 
 
 def _second_chance(state: State) -> Pass:
-    """Vote once more, with the remaining budget of each user, on the deferred candidates of all lengths."""
+    """Vote once more on the deferred candidates of all lengths, with the remaining budget of each user."""
     listed, released = DeferredList(state.deferred), sum(map(len, state.grams))
     voting = state.plan.mechanism.voting(2).second_chance
     square, rates = state.charges.second_chance()

@@ -1,9 +1,9 @@
-"""Votes: from noisy weights to levels, and from levels to the candidates that are released.
+"""Votes, which turn noisy weights into levels, and levels into released candidates.
 
-The level of a candidate is the number of rising cutpoints that its noisy weight reaches. The number of candidates of a
-band that reach each cutpoint is public, and the number that would reach it only by noise is known. So each band gets
-the cutpoint that, over all bands, releases most while the share of spurious grams stays below eta. All of this is a
-function of noisy weights.
+The level of a candidate is the number of increasing cutpoints that its noisy weight reaches. The number of candidates
+of a band that reach each cutpoint is public, and the number that would reach it only because of noise is known.
+Therefore each band uses the cutpoint that, over all bands, releases the most candidates while the share of spurious
+grams remains below eta. All of this is a function of noisy weights.
 """
 
 from dataclasses import dataclass, replace
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.ngrams.candidates import Grouped, NumberedCandidates
 
 PRICES = np.geomspace(0.01, 10_000, 1_000)
-"""In released grams for each spurious one. At the lowest a spurious gram costs next to nothing, at the highest a
-hundred times what `max_spurious_share` allows by default; steps of 1.4 percent."""
+"""The prices of a spurious gram, in released grams. At the lowest price a spurious gram costs almost nothing, and the
+highest is a hundred times the price that corresponds to the default `max_spurious_share`. Steps are 1.4 percent."""
 
 
 def cutpoints_below(usual: float, released: int, candidates: int) -> Floats:
-    """Return the rising cutpoints below the published threshold that may decide, in sigma.
+    """Return the increasing cutpoints below the published threshold that may decide, in sigma.
 
     Args:
-        usual: the published threshold, in sigma.
-        released: grams released at the length before.
-        candidates: number of candidates.
+        usual: The published threshold, in sigma.
+        released: The number of grams released at the preceding length.
+        candidates: The number of candidates.
     """
-    # Phi^-1(1 - p): N candidates without votes reach it HITS * |S_k| times on average.
+    # Phi^-1(1 - p), so that on average HITS * |S_k| of N candidates without votes reach it.
     lowest = -ndtri(min(tuned.LIKELIEST, tuned.HITS * released / max(candidates, 1)))
     return np.linspace(min(lowest, usual), usual, tuned.FINE_CUTPOINTS, endpoint=False)
 
 
 def cutpoints_above(usual: float, top: float) -> Floats:
-    """Return the rising cutpoints above the published threshold, in sigma; they show the weight of a gram.
+    """Return the increasing cutpoints above the published threshold, in sigma, which show the weight of a gram.
 
     Args:
-        usual: the published threshold, in sigma.
-        top: where weight stops rising.
+        usual: The published threshold, in sigma.
+        top: The cutoff above which weight stops increasing.
     """
     top = min(top, usual + tuned.FURTHEST)
     fine = np.arange(usual + tuned.FINE_STEP, usual + 1, tuned.FINE_STEP)
@@ -55,12 +55,12 @@ def cutpoints_above(usual: float, top: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """The outcome of the noisy votes of a length.
+    """The outcome of a length's noisy votes.
 
     Attributes:
-        reached: int64 (bands, cutpoints), candidates that reach each cutpoint.
-        sizes: int64 (bands), candidates.
-        chances: float64 (cutpoints), probability that a candidate without users reaches each; falling.
+        reached: int64 (bands, cutpoints), the number of candidates that reach each cutpoint.
+        sizes: int64 (bands), the number of candidates.
+        chances: float64 (cutpoints), the probability that a candidate without users reaches each cutpoint, decreasing.
     """
 
     reached: Int64s
@@ -69,29 +69,29 @@ class Votes:
 
     @property
     def reference(self) -> int:
-        """The cutpoint r; the candidates below it estimate the number of candidates without users (Storey 2002)."""
+        """The reference cutpoint r; candidates below it estimate the number without users (Storey 2002)."""
         return int(np.argmax(self.chances <= tuned.MOST_CHANCE))
 
     @property
     def empty(self) -> Floats:
-        """Candidates without users, by band: an estimate from above.
+        """The number of candidates without users in each band, estimated from above.
 
-        Grams that few hold are counted among them.
+        The estimate includes grams with few users.
         """
-        # (bands,); plus 1, so that no estimate is 0.
+        # (bands,), plus 1 so that no estimate is 0.
         below = self.sizes - self.reached[:, self.reference] + 1
         return np.asarray(np.minimum(self.sizes, below / (1 - self.chances[self.reference])))
 
     def choose(self, share: float, spare: float) -> tuple[Int64s, Floats]:
-        """Return the cutpoint of each band (the number of cutpoints for none) and the spurious grams charged for it.
+        """Return the cutpoint of each band, and the spurious grams charged for it.
 
-        A price is put on each spurious gram, the lowest that keeps the share: at any price bands choose independently.
-        The charge is at least the expected number of released spurious grams, for any candidates
-        (docs/privacy/ngrams.md, "Spurious grams").
+        A cutpoint after the last one selects no candidates. Each spurious gram has a price, because at any given price
+        the bands choose independently. The lowest price that keeps the share is used. The charge is at least the
+        expected number of released spurious grams, for any candidates (docs/privacy/ngrams.md, "Spurious grams").
 
         Args:
-            share: spurious grams allowed for each gram released.
-            spare: spurious grams allowed beyond.
+            share: The number of spurious grams allowed for each released gram.
+            spare: The number of spurious grams allowed in addition.
         """
         reference = self.reference
         below, each = self.sizes - self.reached[:, reference], 1 / (1 - float(self.chances[reference]))
@@ -108,8 +108,9 @@ class ThresholdVote:
     """The candidates of a vote, and its cutpoints.
 
     Attributes:
-        candidates: all of them; None at length 1, where only held grams can be selected.
-        rules: whether a noisy weight reaches each cutpoint; rising thresholds, the same noise.
+        candidates: All candidates; None at length 1, where only grams with users can be selected.
+        rules: The rules that decide whether a noisy weight reaches each cutpoint, with increasing thresholds and the
+            same noise.
     """
 
     candidates: "NumberedCandidates | None"
@@ -117,10 +118,10 @@ class ThresholdVote:
 
     @staticmethod
     def of(candidates: "NumberedCandidates | None", rule: Rule, cutpoints: Floats) -> "ThresholdVote":
-        """Put cutpoints, in sigma, on the grid of a rule, in addition to its cutpoint; equal ones are merged."""
+        """Round cutpoints, in sigma, to the grid of a rule, and add the rule's cutpoint. Equal cutpoints are merged."""
         if not isinstance(rule, ThresholdRule):
             raise InternalError("votes are decided by thresholds, and a plan of n-grams has another rule")
-        # In units of the grid: thresholds are compared as whole numbers.
+        # Thresholds are integers in units of the grid.
         steps = np.minimum(np.ceil(cutpoints * rule.scale / rule.unit), MOST_UNITS)
         units = sorted({rule.threshold_units, *map(int, steps)})
         if len(units) >= MOST_CUTPOINTS:
@@ -131,14 +132,14 @@ class ThresholdVote:
         """Choose the cutpoint of each band.
 
         Args:
-            bands: of the candidates.
+            bands: The bands of the candidates.
             held: int64, the band of each candidate that reached the lowest cutpoint.
-            levels: int64, number of cutpoints that each of them reached.
-            eta: spurious grams allowed for each released gram.
-            spare: spurious grams allowed beyond.
+            levels: int64, the number of cutpoints that each of them reached.
+            eta: The number of spurious grams allowed for each released gram.
+            spare: The number of spurious grams allowed in addition.
         """
         cutpoints, spurious = self.votes(bands, held, levels).choose(eta, spare)
-        # A level counts reached cutpoints, so it is one more than the number of the last of them.
+        # A level counts reached cutpoints, so it is one more than the index of the last of them.
         selected = levels > cutpoints[held]
         released = np.bincount(held[selected], minlength=bands.sizes.size)
         thresholds = [*self.thresholds.tolist(), None]  # the cutpoint past the last one selects nothing
@@ -147,11 +148,11 @@ class ThresholdVote:
         return Selection(selected, each, tuple(spurious.tolist()))
 
     def votes(self, bands: "Grouped", held: Int64s, levels: Int64s) -> Votes:
-        """Count, by band, the candidates that reach each cutpoint."""
+        """Count the candidates of each band that reach each cutpoint."""
         counts = np.zeros((bands.sizes.size, len(self.rules)), np.int64)
-        # (bands, cutpoints), by the last cutpoint that is reached.
+        # (bands, cutpoints), the number of candidates by their last reached cutpoint.
         np.add.at(counts, (held, levels - 1), 1)
-        # From above: a candidate that reaches a cutpoint reaches all lower ones.
+        # A candidate that reaches a cutpoint reaches all lower ones, so the counts are summed from above.
         reached = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
         return Votes(
             reached,
@@ -167,12 +168,12 @@ class ThresholdVote:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The result of a vote: public.
+    """The public result of a vote.
 
     Attributes:
-        selected: bool, for each given levels candidate.
-        bands: (candidates, threshold or None where none was selected, released) of each band.
-        spurious_by_band: estimated number of selected candidates without users, by band.
+        selected: bool, whether each candidate with a level is selected.
+        bands: (candidates, threshold or None if no candidate was selected, released) of each band.
+        spurious_by_band: The estimated number of selected candidates without users in each band.
     """
 
     selected: Bools
@@ -198,35 +199,35 @@ class Selection:
 
 
 def deferred_by(held: Int64s, levels: Int64s, votes: Votes, result: Selection) -> tuple[Int64s, Int64s]:
-    """Group unselected candidates by band and level, and leave out groups that are almost always spurious.
+    """Group unselected candidates by band and level, and drop groups that are almost always spurious.
 
     Args:
         held: int64, the band of each candidate that reached the lowest cutpoint.
-        levels: int64, number of cutpoints that each reached.
-        votes: outcome of the votes, by band.
-        result: the selected candidates.
+        levels: int64, the number of cutpoints that each of them reached.
+        votes: The outcome of the votes, by band.
+        result: The selected candidates.
 
     Returns:
-        Places of the deferred candidates, rising, and the piece of each.
+        The places of the deferred candidates in increasing order, and the piece of each.
     """
-    # By place among candidates that reached the lowest cutpoint; -1 if selected or not deferred.
+    # (candidates that reached the lowest cutpoint,), -1 if selected or not deferred.
     piece_of, piece = np.full(held.size, -1, np.int64), 0
     # (bands,), estimated number of candidates without users.
     empty = votes.empty
     chances = np.append(votes.chances, 0.0)
-    # (bands, cutpoints + 1): no candidate reaches the one beyond the last.
+    # (bands, cutpoints + 1). No candidate reaches the cutpoint after the last one.
     reached = np.hstack([votes.reached, np.zeros((votes.sizes.size, 1), np.int64)])
     for band in range(votes.sizes.size):
         mine = np.flatnonzero((held == band) & ~result.selected)
-        # By rising level, so pieces are alike in how close they came.
+        # Sorted by level, so that the candidates of a piece are at similar distances from the threshold.
         mine = mine[np.argsort(levels[mine], kind="stable")]
         for part in np.array_split(mine, max(1, min(tuned.PIECES, mine.size // tuned.FEWEST_IN_PIECE))):
             if not part.size:
                 continue
-            # Numbers of the lowest and of the first unreached cutpoint of the piece.
+            # Indices of the lowest cutpoint and of the first unreached cutpoint of the piece.
             low, high = int(levels[part[0]]) - 1, int(levels[part[-1]])
             within = int(reached[band, low] - reached[band, high])
-            # The estimated share of the piece that has users: 1 - n (p_low - p_high) / candidates between.
+            # The estimated share of candidates with users is 1 - n (p_low - p_high) / (candidates between the two).
             if 1.0 - empty[band] * (chances[low] - chances[high]) / max(1, within) >= tuned.LEAST_REAL:
                 piece_of[part] = piece
                 piece += 1

@@ -1,1 +1,1 @@
-"""Rounds of weighing and deciding, which set union and n-grams consist of."""
+"""Rounds of weighing and deciding, which are the parts of set union and n-grams."""

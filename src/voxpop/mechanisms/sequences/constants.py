@@ -17,7 +17,13 @@ FOR_VARIETY = 1_500
 FIRST_SYMBOLS = 10
 """If only single symbols are counted, distinct and repeated ones are counted among this many first symbols."""
 CLASS_GROWTH = 1.6
-"""Lengths are counted in classes: 1, 2, 3, 4 to 5, 6 to 8, 9 to 13 and so on."""
+"""Lengths are counted in classes: 1, 2, 3, 4 to 5, 6 to 8, 9 to 13, 14 to 19, 20 to 31 and so on."""
+USUAL_LENGTH, LONGEST_FOUND = 20, 1_000
+"""Where no `max_length` is given: sequences are drawn up to the first of these lengths, as a rule; up to the second if
+released lengths show so. The rule is `StepsRule` of `privacy/path_budget.py`: classes that noise explains
+are empty, and longer than usual are sequences only if a fifth of the users have such ones. On 7,000 users of MSNBC, of
+which 2 % have more than 35 pages, held queries of up to 2 symbols at epsilon 1 have a tenth more error if sequences are
+drawn up to 35 symbols, and a fifth more at 56."""
 
 # ---- The tree of contexts (releasing.py) ----
 EPSILON_PARTS = (Fraction(1, 20), Fraction(1, 5), Fraction(3, 10))

@@ -1,10 +1,10 @@
-"""The tree of contexts: noisy counts of the symbols that follow each context, and its tables. Public arrays.
+"""The tree of contexts, with noisy counts of the symbols that follow each context. All arrays are public.
 
-Probabilities follow from noisy counts by post-processing. Bottom up, the counts of a node and the sums of its
-children's counts are averaged by precision. Top down, the expected value of each count is its context's total times the
-probability in the context one symbol shorter. Each count moves towards its expected value by empirical Bayes
-(`kernels/shrinking.py`): if the noise exceeds the count, the probability of the shorter context remains. The root has
-no shorter context; there the expected count of every symbol is the mean.
+Probabilities follow from noisy counts by post-processing. From the bottom up, the counts of a node are averaged with
+the sums of its children's counts, weighted by precision. From the top down, the expected value of each count is the
+total of its context times the probability in the context that is one symbol shorter. Each count is moved towards its
+expected value by empirical Bayes (`kernels/shrinking.py`), so if the noise exceeds the count, the probability of the
+shorter context remains. The root has no shorter context, so the expected count of every symbol there is the mean.
 """
 
 from dataclasses import dataclass
@@ -31,20 +31,21 @@ ROOT, OTHERS = -1, -2
 
 @dataclass(frozen=True, eq=False)
 class ContextTree:
-    """Contexts by node, shorter ones first, and the counts of the symbols after them.
+    """Contexts by node, with shorter ones first, and the counts of the symbols after them.
 
-    A node's children are its context with one symbol more before it; steps in none of them are counted by the node
-    "others" of the same parent. So every step of a sequence is in exactly one node that has no children.
+    A node's children are its context with one more symbol before it. The node "others" of the same parent counts the
+    steps outside of these children. Therefore every step of a sequence is in exactly one node without children.
 
     Attributes:
-        width: number of symbols and the end mark, symbol `width - 1`; before a sequence, it denotes the beginning.
-        max_length: most symbols of a sequence.
+        width: The number of symbols including the end mark, which is symbol `width - 1`. Before a sequence, the end
+            mark denotes the beginning.
+        max_length: The maximum number of symbols of a sequence.
         parents: int32 by node, the context without its oldest symbol; -1 for the root.
         before: int32 by node, that oldest symbol; `ROOT` for the root, `OTHERS` for all symbols without a child.
         scales: float64 by node, the scale of the noise on its counts.
-        counts: int64 (nodes, width), noisy, below 0 too.
-        steps: the number of first steps of each sequence that are counted; None for all.
-        sequences: the noisy number of sequences, which only counts where steps are left out.
+        counts: int64 (nodes, width), the noisy counts, which may be negative.
+        steps: The number of first steps of each sequence that are counted; None for all.
+        sequences: The noisy number of sequences, which is used only if some steps are not counted.
     """
 
     width: int
@@ -58,30 +59,30 @@ class ContextTree:
 
     @property
     def nodes(self) -> int:
-        """Number of nodes."""
+        """The number of nodes."""
         return int(self.parents.size)
 
     @cached_property
     def depths(self) -> Int32s:
-        """int32 by node, the length of its context; that of "others" is one more than its parent's."""
+        """int32 by node, the length of its context; for "others", one more than the length of the parent's context."""
         depths = np.zeros(self.nodes, np.int32)
         for node in range(1, self.nodes):
-            # Parents come before children.
+            # Parents precede children.
             depths[node] = depths[self.parents[node]] + 1
         return depths
 
     @cached_property
     def child(self) -> Int32s:
-        """int32 by node * width + symbol before it, the node of the longer context, or -1."""
+        """int32 by node * width + preceding symbol, the node of the longer context, or -1."""
         child = np.full(self.nodes * self.width, -1, np.int32)
         named = np.flatnonzero(self.before >= 0)
-        # int64: nodes times symbols may pass 2^31.
+        # The product is int64, because nodes times symbols may exceed 2^31.
         child[self.parents[named].astype(np.int64) * self.width + self.before[named]] = named
         return child
 
     @cached_property
     def others(self) -> Int32s:
-        """int32 by node, its node "others", or -1."""
+        """int32 by node, the node "others" among its children, or -1."""
         others = np.full(self.nodes, -1, np.int32)
         mine = np.flatnonzero(self.before == OTHERS)
         others[self.parents[mine]] = mine
@@ -89,13 +90,13 @@ class ContextTree:
 
     @cached_property
     def begun(self) -> Bools:
-        """By node, whether its context reaches back to the beginning."""
+        """For each node, whether its context begins at the beginning of a sequence."""
         begun: Bools = self.before == self.width - 1
         return begun
 
     @cached_property
     def contexts(self) -> Int32s:
-        """int32 (nodes, longest), oldest symbol first, without the beginning, padded with -1; "others" have none."""
+        """int32 (nodes, longest), oldest symbol first, without the beginning, padded with -1; empty for "others"."""
         rows = np.full((self.nodes, int(self.depths.max(initial=0))), -1, np.int32)
         for node in range(1, self.nodes):
             if self.before[node] == OTHERS:
@@ -103,16 +104,16 @@ class ContextTree:
             above = self.parents[node]
             size = int((rows[above] >= 0).sum())
             first = [] if self.begun[node] else [self.before[node]]
-            # One symbol more on the left: contexts grow backwards.
+            # Contexts grow backwards, so the new symbol is on the left.
             rows[node, : size + len(first)] = [*first, *rows[above, :size]]
         return rows
 
     def find(self, rows: Int32s, lengths: Int64s, begun: Bools) -> Int32s:
-        """Return the node of each history: of the longest context that it ends in."""
+        """Return the node of each history, which is the node of the longest context at its end."""
         return nodes_of(np.ascontiguousarray(rows), lengths, begun, self.width, (self.child, self.others))
 
     def with_level(self, parents: Int32s, before: Int32s, scales: Floats, counts: Int64s) -> "ContextTree":
-        """Return the tree with more nodes."""
+        """Return the tree with additional nodes."""
         return ContextTree(
             self.width,
             self.max_length,
@@ -126,7 +127,7 @@ class ContextTree:
 
     @property
     def counted(self) -> int:
-        """Most steps of a sequence that are counted."""
+        """The maximum number of counted steps per sequence."""
         return self.max_length if self.steps is None else self.steps
 
 
@@ -134,18 +135,18 @@ def context_table(alphabet: tuple[str, ...], tree: ContextTree, estimates: Float
     """Return the table of a model; see `SequenceModel.to_polars`.
 
     Args:
-        alphabet: the symbols.
-        tree: the released counts.
+        alphabet: The symbols.
+        tree: The released counts.
         estimates: float64 (nodes, width), the smoothed counts.
     """
     import polars as pl
 
     require_polars()
     width = tree.width
-    # "Others" have the context of their parent.
+    # A node "others" has the context of its parent.
     named = np.where(tree.before == OTHERS, tree.parents, np.arange(tree.nodes))
     context = tree.contexts[named]
-    # (nodes * width, longest + 1): a context, padded, and the symbol after it; the end mark does not change the gram.
+    # (nodes * width, longest + 1), a padded context and the symbol after it. The end mark does not change the gram.
     rows = np.column_stack([np.repeat(context, width, axis=0), np.tile(np.arange(width), tree.nodes)])
     ends = rows[:, -1] == width - 1
     rows[ends, -1] = -1
@@ -164,7 +165,7 @@ def context_table(alphabet: tuple[str, ...], tree: ContextTree, estimates: Float
 
 
 def lists_of_symbols(alphabet: tuple[str, ...], symbols: Int32s | Int64s, sizes: Int64s) -> "pl.Series":
-    """Return lists of symbols, given by their numbers one after the other and the size of each list."""
+    """Return lists of symbols from their concatenated numbers and the size of each list."""
     import polars as pl
 
     require_polars()
@@ -174,7 +175,7 @@ def lists_of_symbols(alphabet: tuple[str, ...], symbols: Int32s | Int64s, sizes:
 
 
 def context_columns(tree: ContextTree) -> pa.Table:
-    """Return the columns of a tree, one row per node."""
+    """Return the columns of a tree with one row per node."""
     counts = lists_of(int64_array(tree.counts.ravel()), np.full(tree.counts.size // tree.width, tree.width))
     return pa.table(
         {
@@ -192,18 +193,18 @@ def context_tree_of(
     """Return the tree of a table.
 
     Args:
-        width: number of symbols and the end mark.
-        max_length: most steps of a sequence.
-        parents: by node.
-        before: by node.
-        scales: by node.
-        counts: of all nodes, one behind the other.
+        width: The number of symbols including the end mark.
+        max_length: The maximum number of steps of a sequence.
+        parents: The parents by node.
+        before: The oldest symbols by node.
+        scales: The noise scales by node.
+        counts: The counts of all nodes, concatenated.
 
     Returns:
         The tree.
 
     Raises:
-        ValueError: where nodes are missing, doubled or out of order.
+        ValueError: Nodes are missing, duplicated or out of order.
     """
     nodes = parents.size
     if counts.size != nodes * width or nodes == 0 or not (np.isfinite(scales) & (scales > 0)).all():
@@ -223,15 +224,16 @@ def context_tree_of(
 
 
 LEAST_MASS = 1e-9
-"""Minimum of expected and estimated counts, which are divisors."""
+"""Minimum of expected and estimated counts, because these are divisors."""
 
 LEAST_COUNT = 0.01
 """Minimum of the estimated count of each symbol, because no probability may be 0."""
 
 BIN_EDGES = np.concatenate([[0.0], np.geomspace(1 / 64, 64, 49)])
-"""float64 (50), edges of the cells of count over expected count: one from 0, then 8 to a factor of 4."""
+"""float64 (50), edges of the bins of count over expected count. The first bin begins at 0, and each further factor of 4
+has 8 bins."""
 STRATA = np.array([0.25, 1.0, 4.0, 16.0, 64.0, 256.0])
-"""float64 (6), expected counts in noise scales that separate bins with different distributions of ratios."""
+"""float64 (6), expected counts in noise scales that separate strata with different distributions of ratios."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -239,9 +241,10 @@ class Smoothed:
     """The estimates of a tree.
 
     Attributes:
-        chances: float64 (nodes, width), the probability of each symbol to follow.
-        totals: float64 by node, number of occurrences of its context.
-        ends: number of sequences that end before they are cut; at least the minimum that the root implies.
+        chances: float64 (nodes, width), the probability that each symbol follows.
+        totals: float64 by node, the number of occurrences of its context.
+        ends: The number of sequences that end before they are truncated, which is at least the minimum implied by the
+            root.
     """
 
     chances: Floats
@@ -253,8 +256,9 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
     """Return the estimates of all nodes.
 
     Args:
-        tree: public.
-        bootstrap: draws the true counts from their distribution given the released ones, instead of estimating them.
+        tree: The public tree.
+        bootstrap: A source that draws the true counts from their distribution given the released ones; None to estimate
+            them instead.
 
     Returns:
         The estimates.
@@ -269,47 +273,47 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
     for depth in range(1, int(tree.depths.max(initial=0)) + 1):
         level = np.flatnonzero(tree.depths == depth)
         named, rest = level[tree.before[level] != OTHERS], level[tree.before[level] == OTHERS]
-        # `named`: the parent's context with one known symbol before it; `rest`: with any of the others before it.
+        # `named` has the parent's context with one known symbol before it, `rest` with any other symbol before it.
         rows, lengths = tree.contexts[named], (tree.contexts[named] >= 0).sum(axis=1)
         totals[named] = gram_totals(tree, Smoothed(chances, totals, ends), rows, lengths, tree.begun[named])
-        # The rest of a parent's total after its named children.
+        # The rest is the parent's total minus the totals of its named children.
         held = np.bincount(tree.parents[named], weights=totals[named], minlength=tree.nodes)
         totals[rest] = np.maximum(totals - held, 1.0)[tree.parents[rest]]
         for nodes in (named, rest):
             if nodes.size:
                 size, purpose = nodes.size * tree.width, f"settling/{depth}/{nodes is rest}"
                 drawn = None if bootstrap is None else uniforms(bootstrap, purpose, size)
-                # float64 (nodes, width): c(v) P_parent(y).
+                # float64 (nodes, width), c(v) P_parent(y).
                 expected = totals[nodes, None] * chances[tree.parents[nodes]]
                 each = np.repeat(scales[nodes, None], tree.width, 1)
                 counted = estimated(counts[nodes], expected, each, drawn, BIN_EDGES, tuned.PRIOR_BINS)
                 counted[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST_MASS**2  # no sequence is empty
                 chances[nodes] = counted / counted.sum(axis=1, keepdims=True)
-        # Where all steps are "others" these add nothing to the counts of the parent.
+        # If all steps are in "others", their counts add no information to the counts of the parent.
         alone = rest[held[tree.parents[rest]] == 0.0]
         chances[alone] = chances[tree.parents[alone]]
     return Smoothed(chances, totals, ends)
 
 
 def gram_totals(tree: ContextTree, smoothed: Smoothed, rows: Int32s, lengths: Int64s, begun: Bools) -> Floats:
-    """Return the number of occurrences of grams, by the chain rule along the longest contexts whose chances are known.
+    """Return the number of occurrences of grams, by the chain rule over the longest contexts with known probabilities.
 
     Args:
-        tree: public.
-        smoothed: known for all contexts that are shorter than the grams.
-        rows: int32 (grams, most), symbols from the left, padded.
-        lengths: int64 by gram.
-        begun: by gram, whether only beginnings of sequences count.
+        tree: The public tree.
+        smoothed: The estimates, which are known for all contexts that are shorter than the grams.
+        rows: int32 (grams, longest), symbols from the left, padded.
+        lengths: int64 by gram, the number of symbols.
+        begun: bool by gram, whether only beginnings of sequences count.
 
     Returns:
-        float64 by gram.
+        The numbers of occurrences, float64 by gram.
     """
     totals = np.where(begun, smoothed.ends, smoothed.totals[0])
     for place in range(int(lengths.max(initial=0))):
         more = np.flatnonzero(lengths > place)
         # c(x1 ... xk) = c() times the product of P(x_i | the longest known context of x1 ... x_(i-1)).
         nodes = tree.find(rows[more], np.full(more.size, place), begun[more])
-        # Where that context is all of x1 ... x_(i-1), its own total is nearer than the product so far.
+        # If that context is all of x1 ... x_(i-1), its own total is more accurate than the product so far.
         exact = (tree.depths[nodes] == place + begun[more]) & (tree.before[nodes] != OTHERS)
         above = np.where(exact, smoothed.totals[nodes], totals[more])
         totals[more] = above * smoothed.chances[nodes, rows[more, place]]
@@ -317,7 +321,7 @@ def gram_totals(tree: ContextTree, smoothed: Smoothed, rows: Int32s, lengths: In
 
 
 def _combined(tree: ContextTree) -> tuple[Floats, Floats]:
-    """Return each node's counts, its own and its children's averaged by precision, and the scale of their noise."""
+    """Return each node's counts, averaged by precision with its children's sums, and the scale of their noise."""
     counts, variances = tree.counts.astype(np.float64), tree.scales**2
     for depth in range(int(tree.depths.max(initial=0)), 0, -1):
         level = np.flatnonzero(tree.depths == depth)
@@ -325,8 +329,8 @@ def _combined(tree: ContextTree) -> tuple[Floats, Floats]:
         np.add.at(sums, tree.parents[level], counts[level])
         np.add.at(noise, tree.parents[level], variances[level])
         above = np.unique(tree.parents[level])
-        # Two independent estimates of one count, of variances v and u, are best averaged with weights u and v over v +
-        # u; the variance is then v u / (v + u). In units of 2, as all noise is Laplace.
+        # The best average of two independent estimates of one count, with variances v and u, has weights u / (v + u)
+        # and v / (v + u), and its variance is v u / (v + u). Variances are in units of 2, because all noise is Laplace.
         weight = variances[above] / (variances[above] + noise[above])
         counts[above] += weight[:, None] * (sums[above] - counts[above])
         variances[above] *= 1.0 - weight
@@ -337,22 +341,22 @@ def _estimated_at_root(noisy: Floats, scale: float, bootstrap: "Source | None") 
     """Return a quantile, or a bootstrap sample, of the count of each symbol and the end: float64 (width), above 0.
 
     Args:
-        noisy: float64 (width).
-        scale: of the noise on each.
-        bootstrap: as in `settle`.
+        noisy: float64 (width), the noisy counts.
+        scale: The scale of the noise on each count.
+        bootstrap: The source of bootstrap draws, as in `smooth`.
     """
     symbols = noisy.size - 1
-    # The noise of sums is without bias; that of counts that cannot fall below 0 is not.
+    # Sums of noisy counts are unbiased. Counts with a minimum of 0 would be biased.
     total = max(float(noisy[:-1].sum()), symbols * LEAST_COUNT)
     drawn = None if bootstrap is None else uniforms(bootstrap, "settling/root", symbols)
-    # No count is more than all: ratios reach to the number of symbols, in steps as before.
+    # No count exceeds the total, so the bins of ratios extend to the number of symbols, with the same step.
     more = max(int(np.ceil(np.log(symbols / BIN_EDGES[-1]) / np.log(BIN_EDGES[-1] / BIN_EDGES[-2]))), 0)
     edges = np.concatenate([BIN_EDGES, BIN_EDGES[-1] * (BIN_EDGES[-1] / BIN_EDGES[-2]) ** np.arange(1, more + 1)])
-    # However few symbols there are, a first guess at their ratios would be worse: one may be nearly all.
+    # There is no prior even with few symbols, because a single symbol may have nearly the whole total.
     counted = estimated(noisy[:-1], np.full(symbols, total / symbols), np.full(symbols, scale), drawn, edges, 0.0)
     if bootstrap is None:
         counted *= total / counted.sum()
-    # The end is not a symbol: its count is used as released.
+    # The end is not a symbol, so its count is used as released.
     moved = 0.0 if bootstrap is None else scale * float(laplace(bootstrap, "settling/ends", 1)[0])
     found: Floats = np.maximum(np.append(counted, noisy[-1] + moved), LEAST_COUNT)
     return found
@@ -364,23 +368,24 @@ def estimated(
     """Return a quantile, or a bootstrap sample, of each true count, given all released counts.
 
     Args:
-        noisy: float64, released.
-        expected: float64, roughly known.
-        scales: float64, of the noise.
-        drawn: float64, for a bootstrap sample; None for a quantile.
-        edges: of the cells of ratios.
-        prior_bins: as many bins the prior counts like, which expects symbols that never follow; 0 for no prior.
+        noisy: float64, the released counts.
+        expected: float64, rough estimates of the true counts.
+        scales: float64, the scales of the noise.
+        drawn: float64, uniform numbers for a bootstrap sample; None for a quantile.
+        edges: The edges of the bins of ratios.
+        prior_bins: The weight of the prior as a number of bins; 0 for no prior. The prior expects symbols that never
+            follow.
     """
     flat, mean, scale = noisy.ravel(), np.maximum(expected.ravel(), LEAST_MASS), scales.ravel()
     strata = np.searchsorted(STRATA, mean / scale)
     weights = _ratios(flat, mean, scale, strata, edges, prior_bins)
-    # By stratum: the mean ratio, by which expected counts are off on average.
+    # (strata,), the mean ratio, which is the average factor between counts and expected counts.
     centre = weights @ ((edges[1:] + edges[:-1]) / 2)
     centre[tuned.TRUSTED_MEANS :] = 1.0
     mean = mean / centre[strata]
     levels = np.full(flat.size, tuned.QUANTILE) if drawn is None else drawn[:, 0].copy()
     if drawn is None and prior_bins:
-        # Where many symbols never follow, 0 is a good estimate: a lower quantile is nearer to it.
+        # If many symbols never follow, 0 is a good estimate, so the quantile is lower.
         empty = weights[:, edges[1:] <= tuned.EMPTY].sum(axis=1)
         levels -= (tuned.PER_EMPTY * np.maximum(empty - tuned.USUAL_EMPTY, 0.0))[strata]
     found = count_quantiles(flat, mean, scale, edges, weights, strata, levels)
@@ -388,10 +393,10 @@ def estimated(
 
 
 def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: Floats, prior_bins: float) -> Floats:
-    """Return the weights of ratios in each stratum; with few bins or much noise, near those of the one above."""
-    # To begin with, ratios have the density exp(-r) at the geometric middle r of each cell.
+    """Return the weights of ratios in each stratum; if data are scarce, near those of the next higher one."""
+    # Initially, ratios have the density exp(-r) at the geometric middle r of each bin.
     middle = np.sqrt(np.maximum(edges[1:], 1e-3) * np.maximum(edges[:-1], 1e-3))
-    # (cells,), and 1 together.
+    # (bins,), with a sum of 1.
     fitted = np.diff(edges) * np.exp(-middle)
     fitted /= fitted.sum()
     if prior_bins:
@@ -400,7 +405,8 @@ def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: F
     weights = np.empty((STRATA.size + 1, fitted.size))
     for stratum in range(STRATA.size, -1, -1):
         mine = np.flatnonzero(strata == stratum)
-        # From high strata, where noise is small, to low ones, which begin with the weights of the one above.
+        # The loop runs from high strata, where noise is small, to low ones. Each begins with the weights of the one
+        # above.
         if mine.size:
             some = mine[:: 1 + mine.size // tuned.MOST]
             given = noisy[some], mean[some], scale[some], edges, fitted
@@ -410,16 +416,16 @@ def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: F
 
 
 def uniforms(secret: "Source", purpose: str, size: int) -> Floats:
-    """Return float64 (size, 2), above 0 and below 1, a function of secret and purpose. No privacy rests on them."""
-    # (size, 2), 64 bits each, of which a double holds 53.
+    """Return float64 (size, 2), strictly between 0 and 1, from secret and purpose. Privacy never depends on them."""
+    # (size, 2), 64 bits each. A double has room for 53 of them.
     words = secret.draws(purpose, np.arange(size, dtype=np.uint64), 0)[:, :2]
     found: Floats = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
     return found
 
 
 def laplace(secret: "Source", purpose: str, size: int) -> Floats:
-    """Return float64 (size,), Laplace numbers of scale 1 in doubles: for post-processing only."""
-    # Two exponential numbers; their difference is a Laplace one.
+    """Return float64 (size,), Laplace numbers of scale 1 in doubles, which are only for post-processing."""
+    # The difference of two exponential numbers has a Laplace distribution.
     two = np.log(uniforms(secret, purpose, size))
     found: Floats = two[:, 0] - two[:, 1]
     return found

@@ -37,8 +37,11 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     symbols = "an alphabet that is found first"
     if plan["alphabet_size"] is not None:
         symbols = f"an alphabet of {plan['alphabet_size']:,} symbols"
+    longest = f"at most {plan['max_length'] or plan['sensitivity']:,} symbols"
+    if plan["max_length"] is None:
+        longest += " (more if a fifth of the users have more)"
     lines = [
-        f"Sequences of at most {plan['max_length']:,} symbols from {symbols}; one sequence per user, drawn at random",
+        f"Sequences of {longest} from {symbols}; one sequence per user, drawn at random",
         f"{guarantee}; integer Laplace noise" if guarantee else "integer Laplace noise",
     ]
     if "epsilon_to_find" in plan:
@@ -47,7 +50,10 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         )
         lines.append(f"counting: epsilon {plan['epsilon_to_count']:.6g}")
     lines.append(f"number of sequences by length: noise scale {plan['scale_of_lengths']:.6g}")
-    lines.append("they decide how many first steps of each sequence are counted: few, if most sequences are short")
+    deciding = "how many first steps of each sequence are counted: few, if most sequences are short"
+    if plan["max_length"] is None:
+        deciding = f"how long sequences are drawn, and {deciding}"
+    lines.append(f"they decide {deciding}")
     single = f"counts of single symbols: noise scale {plan['scale']:.6g} or less"
     if plan["threshold"] is not None:
         single += f"; a symbol is a separate context from about {plan['threshold']:.6g} occurrences"
@@ -76,7 +82,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
         kicker="A model of sequences",
         proof="docs/privacy/sequences.md",
         values={
-            "max_length": plan.get("max_length"),
+            "max_length": model.max_length,
             "counted": model.counted_steps,
             "alphabet_size": plan.get("alphabet_size"),
             "scale": plain(plan.get("scale")),

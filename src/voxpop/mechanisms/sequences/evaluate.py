@@ -1,4 +1,4 @@
-"""The resemblance of samples to the data: PRIVATE, for people who may see the data, and never part of a release."""
+"""The PRIVATE resemblance of samples to the data, for people who may see the data; never part of a release."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.sequences.model import SequenceModel
 
 LONGEST, TOP, SANITY = 4, 100, 0.001
-"""Runs of up to `LONGEST` symbols are compared; the `TOP` most frequent of them; and errors are relative to at least
-`SANITY` of all sequences."""
+"""Constants of the comparison. It uses runs of up to `LONGEST` symbols and the `TOP` most frequent runs, and errors are
+relative to at least `SANITY` of all sequences."""
 
 
 def evaluate_model(model: "SequenceModel", corpus: Any, _: Sequence[int] = ()) -> Evaluation:
     """Compare sequences that a model draws with one sequence of each user; see `voxpop.evaluate`.
 
     Args:
-        model: of the same data.
-        corpus: the data, on this machine. The first `model.max_length` symbols of each user's sequence count.
+        model: A model of the same data.
+        corpus: The data, on this machine. The first `model.max_length` symbols of each user's sequence count.
 
     Returns:
-        The measures: PRIVATE.
+        The PRIVATE measures.
 
     Raises:
-        InputError: if the data have no order or are on a cluster, or nothing was released.
+        InputError: The data have no order or are on a cluster, or nothing was released.
     """
     engine = check_engine(corpus)
     check_ordered(engine)
@@ -53,7 +53,7 @@ def evaluate_model(model: "SequenceModel", corpus: Any, _: Sequence[int] = ()) -
 
 
 def _sequences(corpus: LocalCorpus, model: "SequenceModel") -> Sessions:
-    """Return one sequence of each user, as the mechanism cuts it: private."""
+    """Return one sequence of each user, truncated as in the mechanism. The result is private."""
     other, secret = model.plan.to_dict().get("other"), Secret.from_seed(0)
     marked = one_sequence_each(corpus, model.alphabet, model.max_length, secret, other)
     ends = np.flatnonzero(marked == len(model.alphabet))
@@ -74,7 +74,7 @@ def _distance(model: "SequenceModel", real: Sessions, drawn: Sessions, shares: A
 
 
 def _next(model: "SequenceModel", real: Sessions, drawn: Sessions) -> float:
-    """Return the distance of the followers of a symbol, averaged over the symbols of the data."""
+    """Return the distance between the distributions of the next symbol, averaged over the symbols of the data."""
     size = len(model.alphabet)
     if not real.size or size * (size + 1) > 1 << 24:
         return float("nan")
@@ -85,7 +85,7 @@ def _next(model: "SequenceModel", real: Sessions, drawn: Sessions) -> float:
 
 
 def _shares(model: "SequenceModel", real: Sessions, drawn: Sessions, length: int) -> tuple[Int64s, Floats, Floats]:
-    """Return all runs of a length that sequences contain, and the shares of sequences of both that contain them."""
+    """Return all runs of this length, and the shares of real and of drawn sequences that contain each of them."""
     size, counted = len(model.alphabet), []
     if (size + 1) ** length > 2**62:
         return np.empty(0, np.int64), np.empty(0), np.empty(0)
@@ -102,7 +102,7 @@ def _shares(model: "SequenceModel", real: Sessions, drawn: Sessions, length: int
 
 
 def _error(table: tuple[Int64s, Floats, Floats]) -> float:
-    """Return the mean relative error of runs, each as often as sequences of the data contain it."""
+    """Return the mean relative error of runs, weighted by the share of sequences in the data that contain them."""
     _, real, drawn = table
     if not real.sum():
         return float("nan")
@@ -110,7 +110,7 @@ def _error(table: tuple[Int64s, Floats, Floats]) -> float:
 
 
 def _share_found(tables: list[tuple[Int64s, Floats, Floats]]) -> float:
-    """Return the share of the most frequent runs of all lengths that are among those of the model."""
+    """Return the share of the data's most frequent runs, of all lengths, that are also among the model's."""
     real, drawn = (np.concatenate([table[place] for table in tables]) for place in (1, 2))
     most = min(TOP, int((real > 0).sum()))
     if not most:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from voxpop.errors import InputError
-from voxpop.mechanisms.sequences.constants import FIND
+from voxpop.mechanisms.sequences.constants import FIND, LONGEST_FOUND, USUAL_LENGTH
 from voxpop.privacy.budget import Budget, check_budget, check_whole
 from voxpop.privacy.planned import Mechanism
 
@@ -26,22 +26,23 @@ _MOST_SYMBOLS = 10**7
 class Sequences(Mechanism["Corpus", "SequenceModel"]):
     """Release how often each symbol follows the symbols before it, with noise: a model that can be sampled from.
 
-    Each user contributes one sequence, of which the first `max_length` symbols count. If a user has several sequences,
+    Each user contributes one sequence, of which the first symbols count. If a user has several sequences,
     one of them is drawn at random. The mechanism counts sequences by length, their distinct symbols, and the symbols
     that follow each context (the symbols before a place). Contexts become longer where they are frequent, and all
     counts are released with noise.
 
-    Nothing else needs to be chosen. The released lengths decide how many first steps of each sequence are counted
-    behind contexts (noise is proportional to their number), and the noise of these decides whether contexts are counted
-    at all. Sequences are drawn up to `max_length` in any case.
+    Nothing else needs to be chosen. The released lengths decide how long sequences are drawn, and how many first steps
+    of each are counted behind contexts (noise is proportional to their number). The noise of these decides whether
+    contexts are counted at all.
 
     The release is (epsilon, 0)-differentially private for one user, with all their data, added or removed. Counts are
     integers with integer noise, which is cut at 2^62; the probability of more noise is less than e^(-2^13). The proof
     is in docs/privacy/sequences.md.
 
     Attributes:
-        max_length: The largest number of symbols of each user that count, and the longest sequence that is drawn. Raise
-            it where sequences are longer: noise grows with it only as far as the released lengths do. Choose it without
+        max_length: The largest number of symbols of each user that count, and the longest sequence that is drawn. None
+            lets the released lengths decide, which costs no epsilon: up to 20 symbols, fewer if noise explains the
+            longer sequences, and more if a fifth of the users have such ones (at most 1,000). Choose a number without
             looking at the data.
         max_gram: The length of the longest gram that is counted: a context and the symbol after it.
         alphabet: All tokens that may occur: distinct strings, or a release of single items. The alphabet is public;
@@ -67,16 +68,16 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
         ['user', 'sequence']
     """
 
-    max_length: int = 20
+    max_length: int | None = None
     max_gram: int = 5
     alphabet: "Iterable[str] | Release | Literal['find'] | None" = field(default=None, repr=False)
     other: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Check every field, and sort the alphabet."""
-        check_whole(
-            "max_length", self.max_length, LONGEST_SEQUENCE, "the most symbols of one user that count; 20 is usual"
-        )
+        if self.max_length is not None:
+            meaning = "the most symbols of one user that count; None lets the released lengths decide"
+            check_whole("max_length", self.max_length, LONGEST_SEQUENCE, meaning)
         check_whole("max_gram", self.max_gram, LONGEST_GRAM, "the length of the longest gram counted; 5 is usual")
         if self.alphabet is not None and self.alphabet != FIND:
             object.__setattr__(self, "alphabet", public_alphabet(self.alphabet))
@@ -86,6 +87,16 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
             )
         if self.other is not None and self.alphabet != FIND and self.other in (self.alphabet or ()):
             raise InputError("`other` is in the alphabet; it must be another symbol, which stands for all others.")
+
+    @property
+    def most(self) -> int:
+        """Maximum number of symbols of each user that count: `max_length`, or the most that released lengths decide."""
+        return LONGEST_FOUND if self.max_length is None else self.max_length
+
+    @property
+    def usual(self) -> int:
+        """The number of symbols for which a plan shows the noise: `max_length`, or that of most models."""
+        return USUAL_LENGTH if self.max_length is None else self.max_length
 
     def plan(self, budget: Budget) -> "SequencePlan":
         """Compute the noise for a budget, without data.

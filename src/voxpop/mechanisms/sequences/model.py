@@ -1,4 +1,4 @@
-"""A released model of sequences: noisy counts of the symbols after each context, and queries on them. All public."""
+"""A released model of sequences: noisy counts of the symbols after each context, and queries. All of it is public."""
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as SequenceOf
@@ -34,21 +34,21 @@ _MOST_ROWS = 1_100_000
 @final
 @dataclass(frozen=True, repr=False, eq=False)
 class SequenceModel(Result):
-    """A model of whole sequences: noisy counts of the symbols after each context.
+    """A model of whole sequences, based on noisy counts of the symbols after each context.
 
-    Everything here is a function of the released noisy counts, so no use of a model costs budget.
+    Every result is a function of the released noisy counts, so no use of a model costs budget.
 
     All queries (`starting`, `ending`, `lengths`, `transitions`, `paths`, `funnel`, and `next` with a level) return the
     columns share, error (one standard error), low and high. A share of `level` of the intervals from low to high is
-    correct. The intervals contain the noise; they do not contain the effect of a longer memory.
+    correct. The intervals include the noise, but not the effect of a longer memory.
 
     Attributes:
-        alphabet: the public symbols, in order of their bytes.
-        tree: the released noisy counts by context.
-        profile: the released noisy numbers of sequences by length, and of distinct and repeated symbols.
-        plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
-        guarantee: the guarantee of the release, or that it is not private.
-        metadata: the operator's statements for the report. It is not compared.
+        alphabet: The public symbols, in the order of their bytes.
+        tree: The released noisy counts by context.
+        profile: The released noisy numbers of sequences by length, and of distinct and repeated symbols.
+        plan: The numbers that ran, which `plan.to_dict()` and `str(plan)` return.
+        guarantee: The guarantee of the release, or the statement that it is not private.
+        metadata: The operator's statements for the report, which equality ignores.
     """
 
     alphabet: tuple[str, ...]
@@ -60,12 +60,12 @@ class SequenceModel(Result):
 
     @property
     def max_length(self) -> int:
-        """Maximum number of symbols of a sequence."""
+        """The maximum number of symbols of a sequence."""
         return self.tree.max_length
 
     @property
     def counted_steps(self) -> int:
-        """The number of first steps of each sequence that were counted, from the released lengths."""
+        """The number of first steps of each sequence that were counted, which depends on the released lengths."""
         return self.tree.counted
 
     @property
@@ -77,10 +77,10 @@ class SequenceModel(Result):
         """Return the released counts.
 
         Returns:
-            Columns gram (list of str), a context and the symbol after it; begins, whether the context is the beginning
-            of a sequence; others, whether the row covers all longer contexts without separate rows; ends, whether the
-            end of the sequence follows; count, the noisy integer that was released; estimate, the smoothed count;
-            scale, of the noise.
+            A table with these columns: gram (list of str), a context and the symbol after it; begins, whether the
+                context is the beginning of a sequence; others, whether the row covers all longer contexts without
+                separate rows; ends, whether the end of the sequence follows; count, the noisy integer that was
+                released; estimate, the smoothed count; scale, the scale of the noise.
         """
         smoothed = self._sampler.smoothed
         return context_table(self.alphabet, self.tree, smoothed.totals[:, None] * smoothed.chances)
@@ -88,35 +88,36 @@ class SequenceModel(Result):
     def sample(self, n: int, seed: int | None = None) -> "pl.DataFrame":
         """Draw synthetic sequences.
 
-        Sequences are drawn together: each has the distribution of the model, and the numbers of symbols and short runs
+        Sequences are drawn together. Each has the distribution of the model, but the numbers of symbols and short runs
         in all of them are nearer to their expected values than those of independent sequences.
 
         Args:
-            n: number of sequences, at least 1.
-            seed: the same seed and n draw the same sequences again; it does not affect privacy.
+            n: The number of sequences, at least 1.
+            seed: The seed, which does not affect privacy. The same seed and n draw the same sequences again.
 
         Returns:
-            Columns user (0 to n - 1) and sequence (list of str), as `voxpop.read` reads them with sequence="sequence".
-            Each has at least one symbol and at most `max_length`.
+            A table with the columns user (0 to n - 1) and sequence (list of str), which `voxpop.read` accepts with
+            sequence="sequence". Each sequence has at least one symbol and at most `max_length`.
 
         Raises:
-            InputError: if n is out of range, or nothing was released.
+            InputError: If n is out of range, or nothing was released.
         """
         return queries.sample_frame(self.alphabet, self._sampler, n, seed)
 
     def to_events(self, n: int, seed: int | None = None) -> "pl.DataFrame":
-        """Draw synthetic sequences as a table of events, one event a row.
+        """Draw synthetic sequences as a table of events, one event per row.
 
         Args:
-            n: number of sequences, at least 1.
-            seed: as in `sample`, which draws the same sequences.
+            n: The number of sequences, at least 1.
+            seed: The seed as in `sample`, which draws the same sequences.
 
         Returns:
-            Columns user (0 to n - 1), place (1 for the first event of a sequence) and symbol, as `voxpop.read` reads
-            them with sequence="symbol" and order="place". Events have no times, because none are released.
+            A table with the columns user (0 to n - 1), place (1 for the first event of a sequence) and symbol, which
+            `voxpop.read` accepts with sequence="symbol" and order="place". Events have no times, because none are
+            released.
 
         Raises:
-            InputError: if n is out of range, or nothing was released.
+            InputError: If n is out of range, or nothing was released.
 
         Example:
             >>> import polars as pl
@@ -139,10 +140,10 @@ class SequenceModel(Result):
         """Return the probability that `sample` draws exactly this sequence.
 
         Args:
-            sequence: symbols.
+            sequence: The symbols.
 
         Returns:
-            A probability; 0 for a sequence that cannot be drawn.
+            The probability, which is 0 for a sequence that cannot be drawn.
         """
         return self._sampler.probability(self._symbols(sequence, known=False))
 
@@ -150,15 +151,15 @@ class SequenceModel(Result):
         """Return the next symbols in a sequence that begins with `prefix`.
 
         Args:
-            prefix: symbols; none for the beginning.
-            level: the share of intervals that are correct, such as 0.9; None for no intervals, which is faster.
+            prefix: The symbols of the prefix; empty for the beginning.
+            level: The share of intervals that are correct, such as 0.9. None omits the intervals, which is faster.
 
         Returns:
-            Columns symbol (null for the end of the sequence) and probability, and with a level error, low and high; the
-            most probable first. Probabilities sum to 1.
+            A table with the columns symbol (null for the end of the sequence) and probability, and with a level also
+            error, low and high. The most probable symbol is first. Probabilities sum to 1.
 
         Raises:
-            InputError: if the prefix contains a symbol that is not in the alphabet, or nothing was released.
+            InputError: If the prefix contains a symbol that is not in the alphabet, or nothing was released.
 
         Example:
             >>> import polars as pl
@@ -184,20 +185,20 @@ class SequenceModel(Result):
         return found.sort("share", descending=True, maintain_order=True)
 
     def starting(self, level: float = 0.9) -> "pl.DataFrame":
-        """Return the first symbols of sequences: columns symbol, share, error, low and high."""
+        """Return the first symbols of sequences, with the columns symbol, share, error, low and high."""
         return self._following([], level).drop_nulls("symbol")
 
     def ending(self, level: float = 0.9) -> "pl.DataFrame":
-        """Return the last symbols of sequences, also of those cut at `max_length`; columns as of `starting`."""
+        """Return the last symbols of sequences, including those truncated at `max_length`; columns as in `starting`."""
         found = self._queries.answer(queries.last_symbols, level, symbol=self.alphabet)
         return found.sort("share", descending=True, maintain_order=True)
 
     def lengths(self, level: float = 0.9) -> "pl.DataFrame":
-        """Return the lengths of sequences: columns length (`max_length` stands for all longer ones), share, ..."""
+        """Return the lengths of sequences, with the columns length (`max_length` means at least this), share, ..."""
         return self._queries.answer(queries.lengths, level, length=range(1, self.max_length + 1))
 
     def transitions(self, level: float = 0.9) -> "pl.DataFrame":
-        """Return the next symbols after each symbol: columns from, symbol (null for the end), share, ..."""
+        """Return the next symbols after each symbol, with the columns from, symbol (null for the end), share, ..."""
         size = len(self.alphabet)
         if size * (size + 1) > _MOST_ROWS:
             raise InputError(
@@ -215,12 +216,13 @@ class SequenceModel(Result):
         """Return the runs of symbols that most sequences contain.
 
         Args:
-            length: of the runs.
-            number: maximum number of rows.
-            level: the share of intervals that are correct.
+            length: The number of symbols in a run.
+            number: The maximum number of rows.
+            level: The share of intervals that are correct.
 
         Returns:
-            Columns path (list of str), share of sequences that contain it, error, low and high; most frequent first.
+            A table with the columns path (list of str), share of sequences that contain it, error, low and high; most
+            frequent first.
         """
         import polars as pl
 
@@ -236,12 +238,12 @@ class SequenceModel(Result):
         """Return the share of sequences that reach each step.
 
         Args:
-            steps: symbols in order.
-            within: maximum number of symbols from one step to the next; None for any number.
-            level: the share of intervals that are correct.
+            steps: The symbols of the steps, in order.
+            within: The maximum number of symbols from one step to the next; None for any number.
+            level: The share of intervals that are correct.
 
         Returns:
-            Columns step, share, error, low and high, in the order given.
+            A table with the columns step, share, error, low and high, in the given order.
         """
         wanted = self._symbols(steps, known=True)
         if not wanted:
@@ -265,7 +267,7 @@ class SequenceModel(Result):
         return report_of_model(self, checksums)
 
     def __iter__(self) -> Iterator[tuple[tuple[str | None, ...], int]]:
-        """Yield each gram with its noisy count; None at the end of a gram is the end of the sequence."""
+        """Yield each gram with its noisy count. None at the end of a gram denotes the end of the sequence."""
         for gram, ends, count in self.to_polars().select("gram", "ends", "count").iter_rows():
             yield (*gram, None) if ends else tuple(gram), count
 
@@ -300,10 +302,10 @@ class SequenceModel(Result):
         return card(title, lines, ("gram", "noisy count"), rows, cautions(self.guarantee))
 
     def _symbols(self, tokens: SequenceOf[str | int], *, known: bool) -> list[int]:
-        """Return the numbers of symbols; for those outside the alphabet -1, or an error if `known`."""
+        """Return the numbers of symbols, with -1 for symbols outside the alphabet, or an error if `known`."""
         if isinstance(tokens, str):
             raise InputError("a sequence is a list of symbols, got one string; put it in a list.")
-        # voxpop.read turns whole numbers into their decimal strings.
+        # voxpop.read converts integers into decimal strings, so this method does the same.
         numbers = [self._numbers.get(str(token), -1) for token in tokens]
         if known and -1 in numbers:
             raise InputError(
@@ -335,7 +337,7 @@ def save_model(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Write the files of a model, and others in the same folder; see `SequenceModel.save`."""
+    """Write the files of a model, and extra files, to the same folder; see `SequenceModel.save`."""
     symbols = pa.table({"symbol": string_array(model.alphabet).cast(pa.string())})
     tables = {COUNTS: write_parquet(context_columns(model.tree)), ALPHABET: write_parquet(symbols), **(extra or {})}
     numbers = {"max_length": model.max_length, "counted_steps": model.counted_steps}

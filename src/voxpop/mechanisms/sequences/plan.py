@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
 from voxpop.errors import BudgetError, InputError
 from voxpop.files.progress import rounded, tell
-from voxpop.mechanisms.sequences.constants import EPSILON_PARTS, FIND, FIND_SHARE, LEAST_COUNTED, PER_NOISE
+from voxpop.mechanisms.sequences.constants import (
+    EPSILON_PARTS,
+    FIND,
+    FIND_SHARE,
+    LEAST_COUNTED,
+    PER_NOISE,
+    USUAL_LENGTH,
+)
 from voxpop.mechanisms.sequences.releasing import least_total, part_after_statistics, part_of_lengths, split_contexts
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.passes import Claim, PathsProof
@@ -43,7 +50,7 @@ def plan_sequences(mechanism: "Sequences", budget: Budget) -> "SequencePlan":
         raise BudgetError(
             'alphabet="find" finds the tokens only with a delta above 0. Use a budget such as Budget(1, 1e-7).'
         )
-    check_epsilon(mechanism.max_length, plan.counting.epsilon)
+    check_epsilon(mechanism.most, plan.counting.epsilon)
     return certified(plan)
 
 
@@ -93,16 +100,16 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
             alphabet, found = None, self._finder().plan(self.finding).certificate
         size = None if alphabet is None else len(self.alphabet or ())
         whole = Fraction(self.counting.epsilon)
-        return PathsProof(
-            "contexts", whole, size, mechanism.max_length, mechanism.max_gram, found, LEAST_COUNTED, PER_NOISE
-        )
+        usual = USUAL_LENGTH if mechanism.max_length is None else None
+        rule = LEAST_COUNTED, PER_NOISE, usual
+        return PathsProof("contexts", whole, size, mechanism.most, mechanism.max_gram, found, *rule)
 
     @property
     def _claim(self) -> Claim:
         return Claim(self.budget.epsilon, 0.0 if self.finding is None else self.budget.delta)
 
     def _finder(self) -> Any:
-        return configuration(FINDER)(max_items_per_user=self.mechanism.max_length)
+        return configuration(FINDER)(max_items_per_user=self.mechanism.usual)
 
     @property
     def finding(self) -> Budget | None:
@@ -134,7 +141,8 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
     def scale(self) -> float:
         """Largest scale b of the noise on the counts of single symbols: P(k) is proportional to `exp(-|k| / b)`.
 
-        It is smaller where the released lengths show that there are many users, or few steps.
+        It is smaller where the released lengths show that there are many users, or few steps. Without a `max_length`,
+        it is that of 20 symbols; if released lengths show that sequences are longer, it grows with them.
         """
         paths, root = self._root()
         return paths.scale(root)
@@ -182,7 +190,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
             "alphabet_size": None if self.alphabet is None else len(self.alphabet),
             "epsilon": self.budget.epsilon,
             "delta": self._claim.delta,
-            "sensitivity": self.mechanism.max_length,
+            "sensitivity": self.mechanism.usual,
             "scale": self.scale,
             "scale_of_lengths": float(1 / (part_of_lengths(limits.epsilon) * limits.epsilon)),
             "threshold": self.threshold,
@@ -190,7 +198,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         }
 
     def _limits(self, alphabet: int) -> Limits:
-        return Limits(Fraction(self.counting.epsilon), alphabet, self.mechanism.max_length, self.mechanism.max_gram)
+        return Limits(Fraction(self.counting.epsilon), alphabet, self.mechanism.usual, self.mechanism.max_gram)
 
     def _find(self, data: "Corpus", seed: int | None) -> tuple[str, ...]:
         """Return the tokens that a set union with part of the budget releases."""

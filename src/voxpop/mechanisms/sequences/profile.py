@@ -90,7 +90,8 @@ def length_classes(max_length: int) -> Int64s:
     """Return the shortest length of each class; sequences of `max_length` are the last class."""
     first = [1]
     while first[-1] < max_length:
-        first.append(min(max(first[-1] + 1, int(first[-1] * tuned.CLASS_GROWTH)), max_length))
+        most = max_length if first[-1] >= tuned.USUAL_LENGTH else min(max_length, tuned.USUAL_LENGTH)
+        first.append(min(max(first[-1] + 1, int(first[-1] * tuned.CLASS_GROWTH)), most))
     return np.array(first)
 
 

@@ -1,9 +1,9 @@
-"""Queries to a model, each answer with an interval: post-processing, so no query costs budget.
+"""Queries of a model, with an interval for each answer. They are post-processing, so no query costs budget.
 
-Answers are computed from drawn sessions of the model. Intervals are computed from bootstrap models, whose true counts
-are drawn from their distribution given the released counts (`smooth` with `bootstrap`), so they contain the noise and
-its effects. **The intervals do not contain the error of the model**: users remember more than the longest counted
-context, and a release cannot show the effect.
+Answers are computed from drawn sessions of the model. Intervals are computed from bootstrap models. Their true counts
+are drawn from the distribution given the released counts (`smooth` with `bootstrap`), so the intervals include the
+noise and its effects. **The intervals do not include the error of the model**: users remember more than the longest
+counted context, and a release cannot show the effect.
 
 Whole sequences are drawn, scored and continued from the probabilities after contexts.
 """
@@ -34,13 +34,13 @@ _MOST_DRAWN = 10**9
 
 @dataclass(frozen=True, eq=False)
 class ContextSampler:
-    """Chances made ready for drawing.
+    """Probabilities that are prepared for drawing.
 
     Attributes:
-        tree: public.
-        smoothed: the chances of its nodes.
-        sums: float64 (nodes, width), running sums of chances.
-        fit: numbers that make drawn sequences agree with the profile.
+        tree: The public tree.
+        smoothed: The probabilities of its nodes.
+        sums: float64 (nodes, width), cumulative probabilities.
+        fit: The numbers that make drawn sequences agree with the profile.
     """
 
     tree: ContextTree
@@ -53,19 +53,19 @@ class ContextSampler:
         """Return the sampler of a released tree, or of a bootstrap sample of its counts."""
         smoothed = smooth(tree, bootstrap)
         sums = np.cumsum(smoothed.chances, axis=1)
-        # (nodes, width): the last of each node is 1, despite rounding.
+        # (nodes, width). The last sum of each node is exactly 1, despite rounding.
         sums /= sums[:, -1:]
         return ContextSampler(tree, smoothed, sums, fitted(tree, profile, smoothed, sums, bootstrap))
 
     def draw(self, seeds: Uint64s) -> Sessions:
-        """Draw one sequence per seed: a function of all seeds and the probabilities."""
+        """Draw one sequence per seed, as a function of all seeds and the probabilities."""
         return draw_sessions(self.tree, self.sums, self.fit, seeds)
 
     def chances(self, prefix: list[int]) -> Floats:
-        """Return the chance of each symbol, and of the end, to follow a prefix of a sequence."""
+        """Return the probability that each symbol, or the end, follows a prefix of a sequence."""
         width = self.tree.width
         if len(prefix) >= self.tree.max_length:
-            # After max_length symbols only the end follows.
+            # After max_length symbols, only the end can follow.
             return np.bincount([width - 1], minlength=width).astype(np.float64)
         length = len(prefix)
         # The node of each place up to this one.
@@ -73,7 +73,7 @@ class ContextSampler:
         nodes = self.tree.find(rows, np.arange(length + 1), np.ones(length + 1, np.bool_))
         *symbols, end = self.smoothed.chances[nodes[-1]]
         stay = 1.0 - end
-        # float64 by earlier place: the probability of a copy (see `draw_contexts`), 0 if its context is another one.
+        # float64 by earlier place, the probability of a copy (see `draw_sessions`); 0 if the context differs.
         places = max(length - int(nodes[-1] == 0), 0)
         urn = np.where(np.arange(length) < places, (1.0 - self.fit.repeats) / (self.fit.novelty + places), 0.0)
         urn[length - 1 :] += self.fit.repeats
@@ -87,7 +87,7 @@ class ContextSampler:
         """Return the probability that a draw is this sequence; -1 is a symbol outside the alphabet."""
         if not sequence or -1 in sequence or len(sequence) > self.tree.max_length:
             return 0.0
-        # The probabilities of each symbol after those before it, and of the end (the last column) after all.
+        # The probabilities of each symbol after the preceding ones, and of the end (the last column) after all.
         steps = enumerate([*sequence, -1])
         return float(np.prod([self.chances(sequence[:place])[symbol] for place, symbol in steps]))
 
@@ -118,10 +118,10 @@ def check_released(tree: ContextTree) -> None:
 
 
 MODELS = 40
-"""Number of bootstrap models."""
+"""The number of bootstrap models."""
 SESSIONS = 200_000
 SESSIONS_EACH = 20_000
-"""Sessions drawn from each bootstrap model."""
+"""The number of sessions drawn from each bootstrap model."""
 
 
 SamplerQuery = Callable[[ContextSampler, Sessions], Floats]
@@ -145,27 +145,27 @@ class Queries:
 
     @cached_property
     def _others(self) -> list[tuple[ContextSampler, Sessions]]:
-        # Public seeds, because the released counts are public.
+        # The seeds may be public, because the released counts are public.
         secrets = (Secret.from_seed(number) for number in range(MODELS))
         samplers = [ContextSampler.of(self._sampler.tree, self._profile, bootstrap) for bootstrap in secrets]
         return [(sampler, sampler.draw(self._seeds[:SESSIONS_EACH])) for sampler in samplers]
 
     def answer(self, answer: SamplerQuery, level: float, **labels: Any) -> "pl.DataFrame":
-        """Return an answer with its intervals, from the spread of the bootstrap models, behind columns of labels."""
+        """Return an answer after columns of labels, with intervals computed from the spread of the bootstrap models."""
         import polars as pl
 
         require_polars()
-        from scipy.special import stdtrit  # scipy.stats takes a tenth of the least limit of memory
+        from scipy.special import stdtrit  # scipy.stats takes a tenth of the smallest memory limit
 
         if isinstance(level, bool) or not 0.5 <= level < 1:
             raise InputError(f"`level` must be at least 0.5 and below 1, got {level!r}: the share of correct answers.")
         share = answer(self._sampler, self.sessions)
-        # (models, values): the same query to each bootstrap model.
+        # (models, values), the answers of each bootstrap model to the same query.
         every = np.stack([answer(sampler, sessions) for sampler, sessions in self._others])
         centre = every.mean(axis=0)
-        # The spread of the models, and the distance of the answer from their mean, because shrinking pulls both ways.
+        # The spread of the models and the distance of the answer from their mean, because shrinking biases both.
         error = np.sqrt(((every - centre) ** 2).sum(axis=0) / (MODELS - 1) + (share - centre) ** 2)
-        # Student's t: the spread is estimated with MODELS - 1 degrees of freedom.
+        # Student's t distribution, because the spread is estimated with MODELS - 1 degrees of freedom.
         reach = float(stdtrit(MODELS - 1, (1.0 + level) / 2.0)) * error
         low, high = np.clip(share - reach, 0.0, 1.0), np.clip(share + reach, 0.0, 1.0)
         return pl.DataFrame({**labels, "share": share, "error": error, "low": low, "high": high})
@@ -194,13 +194,13 @@ def lengths(sampler: ContextSampler, sessions: Sessions) -> Floats:
 
 
 def followers(sampler: ContextSampler, sessions: Sessions, *, number: Int64s, rows: int) -> Floats:
-    """Return the shares of the followers of each symbol, row by row; the cut of a session is not a follower.
+    """Return the shares of the followers of each symbol, row by row. The truncation of a session is not a follower.
 
     Args:
-        sampler: of the model.
-        sessions: drawn.
-        number: int64 by symbol and, last, the end: its column, and its row if it has one.
-        rows: of the table.
+        sampler: The sampler of the model.
+        sessions: The drawn sessions.
+        number: int64 by symbol, with the end last: the column, which is also the row if the symbol has one.
+        rows: The number of rows of the table.
     """
     width = int(number.max()) + 1
     after = np.append(sessions.symbols[1:], number.size - 1)
@@ -208,7 +208,7 @@ def followers(sampler: ContextSampler, sessions: Sessions, *, number: Int64s, ro
     last = sessions.starts[1:] - 1
     after[last] = number.size - 1
     pairs = number[sessions.symbols] * width + number[after]
-    # The follower of the last symbol of a session of the maximum length is unknown: no end was counted.
+    # The follower of the last symbol of a session of the maximum length is unknown, because no end was counted.
     cut = pairs[last[sessions.sizes == sampler.tree.max_length]]
     table = np.bincount(pairs, minlength=width**2) - np.bincount(cut, minlength=width**2)
     # Symbols without rows are in the last rows.
@@ -223,7 +223,7 @@ def reaching(_: ContextSampler, sessions: Sessions, *, steps: Int32s, within: in
 
 
 def commonest_runs(sessions: Sessions, length: int, number: int, size: int) -> list[tuple[int, ...]]:
-    """Return the runs of a length that most sessions contain, of an alphabet of this size."""
+    """Return the most common runs of this length, by the number of sessions that contain them."""
     counts = runs_of(sessions, length, size).group_by("run").len()
     top = counts.sort("len", "run", descending=[True, False])["run"].head(number).to_numpy()
     columns = [(top // size ** (length - 1 - place)) % size for place in range(length)]
@@ -244,7 +244,7 @@ def containing(sessions: Sessions, runs: list[tuple[int, ...]], size: int) -> Fl
 
 
 def runs_of(sessions: Sessions, length: int, size: int) -> "pl.DataFrame":
-    """Return every run of a length as one number, once for each session that contains it."""
+    """Return every run of a length as a number, once for each session that contains the run."""
     import polars as pl
 
     require_polars()
@@ -259,5 +259,5 @@ def runs_of(sessions: Sessions, length: int, size: int) -> "pl.DataFrame":
 
 
 def _number(run: Iterable[Any], size: int) -> Any:
-    """Return a run as a number whose digits are its symbols."""
+    """Return a run as a number with one digit per symbol."""
     return reduce(lambda number, symbol: number * size + symbol, run, 0)

@@ -63,9 +63,9 @@ def _levels(gate: "PathsGate") -> Iterator[tuple[ContextTree, StepProfile]]:
     level = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), (part,), np.array([part < 1]))
     none = np.empty(0, np.int32)
     # Released lengths may have made it fewer steps than symbols.
-    steps = gate.steps if gate.steps < limits.max_length else None
+    steps = gate.steps if gate.steps < gate.longest else None
     counts, users = np.empty((0, width), np.int64), int(profile.lengths.sum())
-    tree = ContextTree(width, limits.max_length, none, none, np.empty(0), counts, steps, users)
+    tree = ContextTree(width, gate.longest, none, none, np.empty(0), counts, steps, users)
     for depth in range(limits.max_gram):
         first = tree.nodes
         counts, scales = gate.level(level.parents, level.before, level.parts)
@@ -80,11 +80,11 @@ def _released_profile(gate: "PathsGate") -> tuple[StepProfile, Fraction, float]:
     """Return the noisy statistics of users, the part of the rest that the root spends, and `_ease`."""
     limits = gate.paths.limits
     lengths, scale = gate.lengths(length_classes(limits.max_length), part_of_lengths(limits.epsilon))
-    # From the lengths on, the gate counts fewer steps.
-    counting, steps = gate.paths.limits, steps_of(lengths, limits.max_length, gate.steps)
+    # From the lengths on, the gate counts fewer steps, of shorter sequences.
+    counting, steps = gate.paths.limits, steps_of(lengths, gate.longest, gate.steps)
     part = _part_of_root(counting, steps)
     bins = 2 if part == 1 else 1
-    counted = symbols_counted(limits.max_length, bins)
+    counted = symbols_counted(gate.longest, bins)
     variety, its = gate.variety(counted, bins, part_of_variety(limits.epsilon, int(lengths.sum())))
     return StepProfile(lengths, variety, (float(scale[0]), float(its[0]))), part, _ease(counting, steps)
 

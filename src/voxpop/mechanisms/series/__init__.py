@@ -1,1 +1,1 @@
-"""Releases every night under one budget: plan, private state and nights."""
+"""Releases on every night under one budget, with the plan, the private state and the nights."""

@@ -1,4 +1,4 @@
-"""From a budget and a number of nights to the numbers that run. Nothing here reads data."""
+"""The plan of a series, which computes all numbers of the run from a budget and a number of nights, without data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -25,48 +25,51 @@ from voxpop.privacy.weightings.rule import RuleSetting
 
 Spending = Literal["growing", "equal"]
 POOL = 1000
-"""The most items of one user in a series, if no limit is given."""
+"""The default maximum number of items per user in a series."""
 NOVELTY_OF_NIGHTS = 0.4
-"""Part of delta for items of only one user; 0.3 and 0.5 release the same within a percent."""
+"""Part of delta for items of only one user. The numbers of released items with 0.3 and 0.5 differ by less than a
+percent."""
 CUTOFF = 9.5
-"""Weight at which items stop rising, in standard deviations of the night's noise."""
+"""Limit of an item's weight, in standard deviations of the night's noise."""
 _NIGHT_FALL = 0.5
 """The total decrease of thresholds over the series, in standard deviations."""
 REST = {"growing": (-1.3, 4.0), "equal": (-0.7, 3.2)}
-"""Below which score items rest, in standard deviations: from the first to the second number over the middle five
-sevenths of the prices. With -0.7 for -1.3, growing prices release the same on posts and 4 percent less on the chat."""
+"""Score below which items rest, in standard deviations. It changes linearly from the first number to the second over
+the middle five sevenths of the charges. With -0.7 instead of -1.3, growing charges release the same number on posts and
+4 percent fewer on the chat."""
 TRIED = 15
-"""An item of a user gets weight although it rests for this part of the nights, one in 15, from the night on which it
-joined the pool: without these nights, words that become common late stay out (benchmarks/comparisons/series.py)."""
+"""A resting item of a user still receives weight for this part of the nights, one in 15, from the night on which it
+joined the pool. Without these nights, words that become common late are never released
+(benchmarks/comparisons/series.py)."""
 _NIGHT_CELLS_IN_SIGMA = 2**12
 FACTOR = 2**20
 NEVER = -(2**62)
 """A rest threshold below every score."""
 UNPLANNED = ("budget", "ran")
-"""Fields that are no numbers of a plan."""
+"""Fields that are not numbers of the plan."""
 
 
 @final
 @dataclass(frozen=True, repr=False)
 class SeriesPlan(Printed):
-    """The plan of a series: every number that runs, fixed before the first night. `Items.plan_series` returns it.
+    """The plan of a series, which fixes every number of the run before the first night. `Items.plan_series` returns it.
 
     Attributes:
         budget: The privacy budget of all nights together.
-        spending: "growing" or "equal".
-        pool: Most items of one user in all nights.
-        square: mu^2 that each user may spend in all nights.
-        bits: Weights are whole multiples of 2^-bits.
-        cell: Units of the grid in a cell of noisy weights.
-        costs: By night, its price, in 2^-40 of all.
-        sigmas: By night, the standard deviation of the noise on a weight.
-        cutoffs: By night, the weight at which items stop rising, in units.
-        factors: By night, the factor of a noisy weight, in cells, in the score.
-        thresholds: By night, the score at which an item is released.
-        rests: By night, the score below which an item rests on the next night.
-        tried: Number of nights on which an item of a user gets weight although it rests.
-        max_items_per_user: The most items of one user as given; None for the usual number.
-        ran: In the plan of a release, the number of nights so far.
+        spending: The charges over the nights, "growing" or "equal".
+        pool: The maximum number of items per user over all nights.
+        square: The mu^2 that each user may spend over all nights.
+        bits: The precision of weights, which are whole multiples of 2^-bits.
+        cell: The number of grid units in a cell of noisy weights.
+        costs: The charge of each night, in units of 2^-40 of the total.
+        sigmas: The standard deviation of the noise on a weight, by night.
+        cutoffs: The limit of an item's weight, by night, in grid units.
+        factors: The factor of a noisy weight, in cells, in the score, by night.
+        thresholds: The minimum score of a released item, by night.
+        rests: The score below which an item rests on the next night, by night.
+        tried: The number of nights on which a resting item of a user still receives weight.
+        max_items_per_user: The maximum number of items per user as given; None for the default.
+        ran: The number of nights so far, in the plan of a release.
 
     Example:
         >>> import voxpop as vp
@@ -98,19 +101,19 @@ class SeriesPlan(Printed):
 
     @property
     def certificate(self) -> Certificate:
-        """Everything on which the guarantee rests; `voxpop.privacy.certificate.check` computes delta from it."""
+        """All numbers on which the guarantee depends; `voxpop.privacy.certificate.check` computes delta from them."""
         own = {name: getattr(self, name) for name in ("costs", "sigmas", "cutoffs", "factors", "thresholds")}
         proof = NightsProof(self.square, self.pool, self.bits, self.cell, **own)
         return Certificate(Claim(self.budget.epsilon, self.budget.delta), proof)
 
     @property
     def transcript(self) -> list[dict[str, Any]]:
-        """Every night so far."""
+        """The nights so far."""
         return [{"pass": "night", "night": night} for night in range(1, self.ran + 1)]
 
     @property
     def spreads(self) -> np.ndarray[Any, Any]:
-        """By night, the standard deviation that its noise adds to the score."""
+        """The standard deviation that the noise of each night adds to the score."""
         return spreads_of(self.factors, self.sigmas, self.cell, self.bits)
 
     @cached_property
@@ -123,7 +126,7 @@ class SeriesPlan(Printed):
         """The guarantee of all nights together, computed from the numbers above.
 
         Raises:
-            InternalError: They cost more than the budget.
+            InternalError: The numbers cost more than the budget.
         """
         if not self.delta <= self.budget.delta:
             raise InternalError("the plan's own numbers exceed the budget")
@@ -138,7 +141,7 @@ class SeriesPlan(Printed):
 
     @staticmethod
     def from_dict(numbers: Mapping[str, Any]) -> "SeriesPlan":
-        """Return the plan that `to_dict` described; its guarantee is computed again."""
+        """Return the plan from the output of `to_dict`, and compute its guarantee again."""
         own = {each.name: numbers[each.name] for each in fields(SeriesPlan) if each.name not in UNPLANNED}
         tuples: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in own.items()
@@ -154,7 +157,7 @@ def plan_series(budget: Budget, nights: int, max_items_per_user: int | None, spe
     """Compute the noise, the thresholds and the rest thresholds of all nights.
 
     Raises:
-        BudgetError: If delta is too small or epsilon too large.
+        BudgetError: Delta is too small or epsilon too large.
     """
     slack = walk_slack(budget.epsilon, nights)
     check_slack("a series needs", budget, slack)
@@ -165,12 +168,12 @@ def plan_series(budget: Budget, nights: int, max_items_per_user: int | None, spe
     weights = number if spending == "growing" else np.ones_like(number)
     costs = [max(1, WHOLE * int(each) // int(weights.sum())) for each in weights]
     filtered = IndividualFilter(square)
-    # The grid follows from the largest cutoff; twice as much leaves room for the sensitivity.
+    # The grid follows from the largest cutoff. The factor 2 leaves room for the sensitivity.
     bits = PolicyGaussian().bits(2 * CUTOFF / sqrt(float(filtered.square(min(costs)))))
     sensitivity = PolicyGaussian().sensitivity(RuleSetting(pool, 2, bits, bound=MOST_BOUND))
     sigmas = [filtered.charge(cost, sensitivity).sigma for cost in costs]
     cell = max(1, 2 ** floor(log2(min(sigmas) * 2.0**bits / _NIGHT_CELLS_IN_SIGMA)))
-    # c_t = p_t^(1/2) t per standard deviation of the noise is p_t t per weight.
+    # c_t = p_t^(1/2) t per standard deviation of the noise corresponds to p_t t per unit of weight.
     raised = np.multiply(costs, number / nights)
     factors = [max(1, round(FACTOR * each)) for each in raised / raised.max()]
     spreads = spreads_of(factors, sigmas, cell, bits)
@@ -183,7 +186,7 @@ def plan_series(budget: Budget, nights: int, max_items_per_user: int | None, spe
 
     last = falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=1e-4)
     margins = np.cumsum(factors) / 2
-    # Rounded up, so that the last bits of `excess` do not matter.
+    # Thresholds are rounded up, so that the last bits of `excess` do not matter.
     thresholds = tuple(ceil(each) for each in (last + falls) * total * (1 + 1e-9) + margins)
     plan = SeriesPlan(
         budget,
@@ -201,12 +204,12 @@ def plan_series(budget: Budget, nights: int, max_items_per_user: int | None, spe
         -(-nights // TRIED),
         max_items_per_user=max_items_per_user,
     )
-    plan.guarantee  # noqa: B018  raises where the numbers exceed the budget
+    plan.guarantee  # noqa: B018  raises an error if the numbers exceed the budget
     return plan
 
 
 def spreads_of(factors: Sequence[int], sigmas: Sequence[float], cell: int, bits: int) -> np.ndarray[Any, Any]:
-    """Return by night the standard deviation that its noise adds to the score."""
+    """Return the standard deviation that the noise of each night adds to the score."""
     return np.multiply(factors, sigmas) / (cell * 2.0**-bits)
 
 
@@ -220,10 +223,10 @@ def _rests(costs: Sequence[int], spending: Spending, total: np.ndarray[Any, Any]
 
 
 def states_of(plan: SeriesPlan, scores: Int64s, released: Int64s, night: int) -> np.ndarray[Any, Any]:
-    """Return the state of each item on a night: 0 for released items, 1 for resting ones, 2 for active ones.
+    """Return the state of each item on this night: 0 for released items, 1 for resting ones, 2 for active ones.
 
-    It follows from the score after the night before and from public numbers: an item that joined tonight has the same
-    state as if it had been there before.
+    The state follows from public numbers and the score after the preceding night. Therefore an item that joined tonight
+    has the same state as if it had joined earlier.
     """
     states = np.full(scores.size, 2, np.uint8)
     if night > 1:
@@ -233,7 +236,7 @@ def states_of(plan: SeriesPlan, scores: Int64s, released: Int64s, night: int) ->
 
 
 def night_rows(plan: Mapping[str, Any]) -> list[list[str]]:
-    """Return the numbers of some nights as the cells of a table, a head above them."""
+    """Return the numbers of some nights as the cells of a table, including the header."""
     nights, spreads = plan["nights"], spreads_of(*(plan[name] for name in ("factors", "sigmas", "cell", "bits")))
     spread = np.sqrt(np.cumsum(np.square(spreads)))
     rows = [["night", "price", "sigma", "threshold", "rests below"]]

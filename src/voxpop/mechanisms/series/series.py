@@ -1,4 +1,4 @@
-"""A series: a release every night under one budget, night by night through its gate."""
+"""A series of nightly releases under one budget. Each night runs through the gate."""
 
 from collections import Counter
 from contextlib import AbstractContextManager
@@ -28,15 +28,16 @@ from voxpop.reading.keys import Keys
 from voxpop.reading.users import key_of
 from voxpop.release.release import Release
 from voxpop.release.result import Report
+from voxpop.release.table import with_result
 
 
 @final
 class Series:
     """A release every night under one budget, as `Items.series` returns it.
 
-    All nights together are (epsilon, delta)-private for each user id, with all its rows in the period. The folder holds
-    the private state: only its owner may read it, it must not be copied or restored, and there is one series for the
-    people of a period.
+    All nights together are (epsilon, delta)-private for each user id with all its rows in the period. The folder
+    contains the private state, so only its owner may read it, and it must not be copied or restored. Start only one
+    series for the people of a period.
 
     Example:
         >>> import tempfile
@@ -47,8 +48,8 @@ class Series:
         ...     for night in (1, 2, 3):
         ...         rows = pl.DataFrame({"who": range(3000), "what": ["tea", "milk"] * 1500})
         ...         new = series.run(vp.read(rows, user="who", items="what"), night=night)
-        ...     sorted(series.released["gram"].to_pylist())
-        [['milk'], ['tea']]
+        ...     sorted(series.released["what"].to_pylist())
+        ['milk', 'tea']
     """
 
     def __init__(self, folder: str | PathLike[str], key: bytes | None = None) -> None:
@@ -91,16 +92,16 @@ class Series:
         return Series(folder, key)
 
     def run(self, data: Corpus, night: int | None = None) -> Release:
-        """Add the rows of a night, and return the items that are released since the night before.
+        """Add the rows of a night, and return the items that were released since the previous night.
 
-        A night that was stopped is completed from the state. The last night again returns its release again, and the
-        rows are ignored.
+        An interrupted night is completed from the state. If the last night is repeated, its release is returned again
+        and the rows are ignored.
 
         Args:
-            data: The rows of the night, as returned by `voxpop.read`. The ids of users must be spelled alike every
-                night.
-            night: Its number, from 1. Give it where a job may be repeated or skipped: nights that were left out count
-                as nights without rows. The next one by default.
+            data: The rows of the night, as returned by `voxpop.read`. The ids of users must have the same spelling
+                every night.
+            night: The number of the night, from 1; by default the next night. Give the number if a job may be repeated
+                or skipped. Skipped nights count as nights without rows.
 
         Raises:
             InputError: If the number is out of order, or the rows have other columns than on the first night.
@@ -111,7 +112,7 @@ class Series:
         with self._locked():
             record, pools, plan, secret = self._completed()
             if record.night and night == record.night:
-                # For any rows: a comparison with those of the first run would be a result that depends on them.
+                # No comparison with the rows of the first run, because its result would depend on private rows.
                 return _release(record, pools, plan, record.before)
             number = _next(record, plan, night)
             first, record.started = not record.started, True
@@ -123,7 +124,8 @@ class Series:
                 gate.missed(pools, missed)
             gate.begin(pools, corpus, number, *_tonight(plan, number))
             record.night, record.begun = number - 1, number
-            # On disk before any noise of this night is drawn: a night is completed from here, never run on other rows.
+            # This is on disk before any noise of this night is drawn, so the night is completed from here and never
+            # runs on other rows.
             self._store.write(record, pools)
             self._complete(record, pools, plan, secret)
             return _release(record, pools, plan, record.before)
@@ -131,16 +133,16 @@ class Series:
     def remove(self, user: Any) -> Removed | None:
         """Delete the rows of a user from the state.
 
-        The user's key stays, without a budget, so that later rows of the same id are ignored. The names and the noisy
-        scores of all items stay until the series ends: without them the guarantee would not hold.
+        The user's key remains, without a budget, so that later rows of the same id are ignored. The names and the noisy
+        scores of all items remain until the series ends, because the guarantee depends on them.
 
         Args:
-            user: The id, as in the rows: a whole number, a string, a date, or another type that `voxpop.read` takes for
-                users; a tuple if the rows have several columns of users.
+            user: The id in the rows, as a whole number, a string, a date or another type that `voxpop.read` accepts for
+                users. Pass a tuple if the rows have several columns of users.
 
         Returns:
-            The number of items that were deleted and of the nights on which they came, or None if the state has nothing
-            of this user.
+            The number of deleted items and the number of nights on which the user contributed them, or None if the
+            state does not contain the user.
 
         Raises:
             InputError: If no column of users can have such a value.
@@ -171,11 +173,11 @@ class Series:
 
     @property
     def released(self) -> pa.Table:
-        """All released items with the night of their release: the columns of `Release.to_arrow` and `night`."""
+        """All released items with the columns of `Release.to_arrow`, and `night`, the night of their release."""
         record, pools = self._read()
         release = _release(record, pools, SeriesPlan.from_dict(record.plan), 0)
         _, nights = _sorted(pools, 0)
-        return release.to_arrow().append_column("night", pa.array(nights, pa.int32()))
+        return with_result(release.to_arrow(), "night", nights)
 
     @property
     def release(self) -> Release:
@@ -185,7 +187,7 @@ class Series:
 
     @property
     def counts(self) -> list[int]:
-        """By night, the number of items that it released."""
+        """The number of items released on each night."""
         record, pools = self._read()
         found = Counter(pools.out(0)[1].tolist())
         return [found[night] for night in range(1, record.night + 1)]
@@ -203,7 +205,7 @@ class Series:
             return self._store.read()
 
     def _completed(self) -> tuple[Record, NightPools, SeriesPlan, Secret]:
-        """Return the state, with the night completed that was stopped."""
+        """Return the state after completing an interrupted night."""
         record, pools = self._store.read()
         plan, secret = SeriesPlan.from_dict(record.plan), Secret(bytes.fromhex(record.secret), private=record.private)
         if record.begun:
@@ -211,7 +213,7 @@ class Series:
         return record, pools, plan, secret
 
     def _complete(self, record: Record, pools: NightPools, plan: SeriesPlan, secret: Secret) -> None:
-        """Add the noise of the night that has begun, release, and write the state: a function of the state only."""
+        """Add the noise of the current night, release items and write the state. Only the state is used."""
         _gate(plan, secret).complete(pools, record.begun, *_tonight(plan, record.begun))
         record.night, record.begun = record.begun, 0
         self._store.write(record, pools)
@@ -221,7 +223,7 @@ class Series:
 
 
 def _tonight(plan: SeriesPlan, night: int) -> tuple[States, int]:
-    """Return the states of items, and the first night whose items get weight although they rest."""
+    """Return the states of items, and the first night with items that get weight although they rest."""
     return partial(states_of, plan, night=night), night - plan.tried + 1
 
 
@@ -244,9 +246,9 @@ def _next(record: Record, plan: SeriesPlan, night: int | None) -> int:
 
 
 def _check_columns(record: Record, corpus: Engine) -> None:
-    """Refuse rows of another kind than those of earlier nights; it depends on public schemas only.
+    """Raise an error if the rows have another kind than those of earlier nights.
 
-    A table that declares no ids has no rows with a user.
+    The check depends only on public schemas. If a table declares no ids, none of its rows has a user.
     """
     mine, families = (corpus.token_source, corpus.keys.to_list()), list(filter(None, corpus.families))
     if families and record.families not in ([], families):

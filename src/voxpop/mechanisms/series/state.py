@@ -1,8 +1,8 @@
-"""The folder of a series: one file with the whole private state, replaced in one step and chained by checksums.
+"""The folder of a series, with the whole private state in one file that is replaced in one step.
 
-Format version 1: an .npz of arrays (`NightlyPools.arrays`) and the array `record`, UTF-8 JSON with the fields below;
-sealed as a whole where the caller gave a key. On Spark the record names a folder of Parquet files next to it.
-docs/guides/every-night.md describes their contents.
+Checksums chain the states. Format version 1 is an .npz file of arrays (`NightlyPools.arrays`) and the array `record`,
+which is UTF-8 JSON with the fields below. If the caller gave a key, the whole file is encrypted. On Spark, the record
+names a folder of Parquet files next to the file. docs/guides/every-night.md describes their contents.
 """
 
 import io
@@ -39,25 +39,25 @@ FRAMES = "frames-"
 @final
 @dataclass(slots=True)
 class Record:
-    """The content of a state other than arrays.
+    """The content of a state except arrays.
 
     Attributes:
-        plan: the public numbers of the plan.
-        secret: the key of all draws, in hexadecimal digits; `repr` omits it.
+        plan: The public numbers of the plan.
+        secret: The key of all draws, in hexadecimal digits, which `repr` omits.
         private: False for a series with a seed.
-        night: the last complete night, 0 before the first.
-        before: the last complete night before it that had rows.
-        begun: the night whose rows and payments are stored but whose noise was not added, or 0.
-        started: whether a night was run, with rows or without.
-        token_source: how tokens are made, "" before the first night.
-        keys: names and types of the items' columns.
-        families: families of the ids of users; empty until a table declares them.
-        ledger: path, data set and number of the entry that was charged, or empty.
-        frames: the folder of Parquet files of a state on Spark, or "".
-        places: the number of groups of users there.
-        previous: checksum of the state that this one replaced.
-        format: the kind of file.
-        version: of the format.
+        night: The last complete night; 0 before the first night.
+        before: The last complete night before it that had rows.
+        begun: The night with stored rows and payments but without noise, or 0.
+        started: Whether a night was run, with or without rows.
+        token_source: The source of the tokens; "" before the first night.
+        keys: The names and types of the items' columns.
+        families: The families of user ids; empty until a table declares them.
+        ledger: The path, data set and number of the charged entry; empty without a ledger.
+        frames: The folder of Parquet files of a state on Spark, or "".
+        places: The number of groups of users in that folder.
+        previous: The checksum of the state that this state replaced.
+        format: The kind of file.
+        version: The version of the format.
     """
 
     plan: dict[str, Any]
@@ -80,7 +80,7 @@ class Record:
 
 @final
 class Store:
-    """Reads and replaces the state of one series; use it while `locked`."""
+    """Reads and replaces the state of one series. Use it only while `locked`."""
 
     def __init__(self, folder: Path, key: bytes | None) -> None:
         self._folder, self._key = folder, key
@@ -91,10 +91,10 @@ class Store:
         return (self._folder / STATE_FILE).is_file()
 
     def make_folder(self) -> None:
-        """Make the folder of a new series private; a folder with files of others is refused and keeps its mode.
+        """Make the folder of a new series private. A folder with other files is rejected and keeps its mode.
 
         Raises:
-            ReleaseError: The folder contains other files or cannot be made.
+            ReleaseError: The folder contains other files or cannot be created.
         """
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Exclude other processes. The folder must exist: opening a wrong folder changes nothing there.
+        """Exclude other processes. The folder must exist, so that opening a wrong folder changes nothing there.
 
         Raises:
             ReleaseError: Another process runs this series, or the folder cannot be written.
@@ -138,7 +138,7 @@ class Store:
         """Check that the folder has a state, before anything is written to it.
 
         Raises:
-            ReleaseError: There is none.
+            ReleaseError: The folder has no state.
         """
         if not self.exists:
             raise self._absent()
@@ -150,7 +150,7 @@ class Store:
         )
 
     def read(self) -> tuple[Record, NightPools]:
-        """Return the state, checked against its ledger.
+        """Return the state after comparing it with its ledger.
 
         Raises:
             ReleaseError: There is no state, or it is damaged, encrypted, or of another version.
@@ -182,7 +182,8 @@ class Store:
             ) from error
         if record is None:
             raise ReleaseError(f"{self._folder / STATE_FILE} has another version: use the voxpop that wrote it.")
-        # One step ahead of the ledger: stopped before the ledger was written, so nothing was published since.
+        # A state one step ahead of the ledger is from a run that stopped before it wrote the ledger, so nothing was
+        # published since.
         _advance(record, content)
         if pools is None:
             from voxpop.engine.spark.nights import SparkNights
@@ -192,10 +193,10 @@ class Store:
         return record, pools
 
     def write(self, record: Record, pools: NightPools) -> None:
-        """Replace the state in one step, then record it in the ledger; before that nothing of it may be published.
+        """Replace the state in one step, then record it in the ledger. Publish nothing of the state before that.
 
         Raises:
-            ReleaseError: The folder cannot be written; the state is unchanged.
+            ReleaseError: The folder cannot be written, and the state is unchanged.
         """
         arrays = pools.arrays() if isinstance(pools, NightlyPools) else self._frames(record, pools)
         buffer = io.BytesIO()
@@ -211,12 +212,12 @@ class Store:
                 "and run it again on the same rows."
             ) from None
         _advance(record, content)
-        for left in self._folder.glob(f"{FRAMES}*"):  # replaced, or of a killed process
+        for left in self._folder.glob(f"{FRAMES}*"):  # folders that were replaced, or that belong to a killed process
             if left.name != record.frames:
                 rmtree(left, ignore_errors=True)
 
     def _frames(self, record: Record, pools: "SparkNights") -> dict[str, Any]:
-        """Write the files of a state on Spark into a new folder; the record then names it."""
+        """Write the files of a state on Spark into a new folder, and set the folder in the record."""
         if self._key is not None:
             raise ReleaseError(
                 "the state of a series on Spark cannot be encrypted with a key: executors would need it. Start the "
@@ -239,5 +240,5 @@ def _advance(record: Record, content: bytes) -> None:
 
 
 def _checksum(content: bytes, record: Record) -> str:
-    # With the key of the series: readers of a ledger cannot test guesses of the state.
+    # The hash uses the key of the series, so that readers of a ledger cannot test guesses of the state.
     return f"blake2b:{blake2b(content, key=bytes.fromhex(record.secret), digest_size=32).hexdigest()}"

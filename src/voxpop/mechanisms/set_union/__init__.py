@@ -1,1 +1,1 @@
-"""Set union: release the items that many users hold."""
+"""Set union, which releases the items that many users share."""

@@ -1,6 +1,7 @@
-"""The gate of a release: it alone reads private weights and draws noise, and runs only what the certificate pays for.
+"""The gate of a release, which runs only the steps that the certificate pays for.
 
-A mechanism proposes steps; the gate compares each with the certificate before any noise is drawn, exactly, and refuses
-the others. So no schedule, forecast, menu or constant can affect the guarantee. Its transcript is a function of the
-certificate and of private outputs only (docs/design/0031-gate.md).
+No other code reads private weights or draws noise. A mechanism proposes steps. Before any noise is drawn, the gate
+compares each step with the certificate in exact arithmetic, and rejects steps that the certificate does not cover.
+Therefore no schedule, forecast, menu or constant can affect the guarantee. The transcript of the gate is a function of
+the certificate and of private outputs only (docs/design/0031-gate.md).
 """

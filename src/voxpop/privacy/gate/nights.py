@@ -1,4 +1,7 @@
-"""The gate of a series of nights: payments before noise, and past noise before the state of a new item."""
+"""The gate of a series of nights.
+
+Users pay before noise is drawn, and a new item receives its past noise before its state is computed.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,28 +21,28 @@ from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import RuleSetting
 
 _States = Callable[[Int64s, Int64s], Bytes]
-"""From scores and nights of release, the state of each item: 0 released, 1 resting, 2 active."""
+"""A function from scores and nights of release to the state of each item: 0 released, 1 resting, 2 active."""
 
 
 @final
 class NightsGate(Gate[NightsProof]):
-    """A series, whose state outlives the process. docs/privacy/series.md."""
+    """The gate of a series, with a state that outlives the process (docs/privacy/series.md)."""
 
     _proves = NightsProof
 
     @proved("series.md#proof")
     def begin(self, pools: Any, corpus: Any, night: int, states: _States, since: int) -> None:
-        """Let the items of a night join the pools, then let users pay: past noise comes before any state of an item.
+        """Add the items of a night to the pools with their past noise, and charge users afterwards.
 
         Proof: "By induction over nights, outputs, rows, pools, payments and remaining budgets of all users but x are
         equal."
 
         Args:
-            pools: the private state.
-            corpus: the rows of the night.
-            night: its number, from 1.
-            states: of items; a function of scores, independent of the users who hold them.
-            since: first night whose items get weight although they rest.
+            pools: The private state.
+            corpus: The rows of the night.
+            night: The number of the night, from 1.
+            states: The function of scores that returns the states of items, independent of their users.
+            since: The first night with items that get weight even if they are resting.
         """
         self._check("payment", night)
         past = self._secret.restrict(*map(noise_of, range(1, night)))
@@ -48,18 +51,21 @@ class NightsGate(Gate[NightsProof]):
         pools.pay(night_charge(self.proof, night), states, since)
 
     def complete(self, pools: Any, night: int, states: _States, since: int) -> None:
-        """Weigh within the payments of users, and read: a function of the state only."""
+        """Weigh the items within the payments of users, and read the scores. Both depend only on the state."""
         self._check("reading", night)
         add = partial(_add, night_setting(self.proof, night))
         self._read(pools, night, pools.weigh(night_charge(self.proof, night), states, since, add))
 
     def missed(self, pools: Any, night: int) -> None:
-        """Read a night without a run: no weights, and noise."""
+        """Read a night without a run, which adds noise but no weights."""
         self._check("reading", night)
         self._read(pools, night, None)
 
     def _read(self, pools: Any, night: int, weights: Any) -> None:
-        """Add the noisy weights of a night to the scores of all items, held or not, and release by the threshold."""
+        """Add the noisy weights of a night to the scores of all items, with or without users, and release.
+
+        Items are released if their score reaches the threshold.
+        """
         self._note("night", {"night": night})
         reading = _reading(self.proof, self._secret, night)
         pools.read(reading, weights, self._secret, self.proof.thresholds[night - 1], night)
@@ -77,7 +83,7 @@ def _reading(proof: NightsProof, secret: Source, night: int) -> NightReading:
 
 @proved("series.md#proof")
 def _past_noise(proof: NightsProof, secret: Source, night: int, names: Uint64s) -> Int64s:
-    """Return the scores of items that are new on a night: the noise of all earlier nights.
+    """Return the scores of new items, which are the sums of the noise of all earlier nights.
 
     Proof: "Under P, novel readings are pure noise and independent of all outputs, so of the choice of items"
     """

@@ -1,9 +1,10 @@
-"""Candidates that no user holds: too many to list, so those that reach the lowest cutpoint are drawn.
+"""Simulation of candidates without users.
 
-Each of them reaches the lowest cutpoint with the chance of weight 0, by geometric gaps between hits; candidates with
-votes are left out of the hits, since their own noise decides. The result has exactly the distribution of independent
-draws for all candidates (docs/privacy/ngrams.md, "Simulation"). The published algorithm uses an estimated number of
-candidates, which breaks its proof (docs/privacy/errata.md).
+These candidates are too many to list, so only those that reach the lowest cutpoint are drawn. Each candidate reaches
+the lowest cutpoint with the probability of weight 0, so the gaps between hits are geometric. Hits exclude candidates
+with votes, because these have their own noise. The result has exactly the distribution of independent draws for all
+candidates (docs/privacy/ngrams.md, "Simulation"). The published algorithm uses an estimated number of candidates, which
+invalidates its proof (docs/privacy/errata.md).
 """
 
 from typing import Any, Protocol
@@ -20,11 +21,11 @@ from voxpop.privacy.secret import Secret
 
 _MOST_CANDIDATES = 2**46
 MOST_CUTPOINTS = 2**7
-"""`walk_slack` covers fewer."""
+"""The number of cutpoints must be smaller, so that `walk_slack` covers them."""
 
 
 class Numbered(Protocol):
-    """A public set of candidates, each with one number and one name."""
+    """A public set of candidates with one number and one name each."""
 
     @property
     def count(self) -> int:
@@ -38,25 +39,26 @@ class Numbered(Protocol):
 def simulated(
     candidates: Numbered | None, rules: tuple[ThresholdRule, ...], secret: Secret, pass_name: str
 ) -> tuple[Int64s, Int64s]:
-    """Grade the candidates without votes: who reaches the lowest cutpoint, and how they go on from there.
+    """Return the candidates without votes that reach the lowest cutpoint, and their levels.
 
     Proof: "provided that those without weight are released with exactly the probability of weight zero"
 
     Args:
-        candidates: all of them; None where only held items can be selected.
-        rules: whether a noisy weight reaches each cutpoint; rising thresholds, the same noise.
-        secret: source of the noise.
-        pass_name: which pass of the release this is.
+        candidates: The set of all candidates, or None if only items with users can be selected.
+        rules: The probability that a noisy weight reaches each cutpoint, with increasing thresholds and the same noise.
+        secret: The source of the noise.
+        pass_name: The name of this pass of the release.
 
     Returns:
-        Names, rising, and the number of cutpoints that each of them reaches.
+        The names in increasing order, and the number of cutpoints that each of them reaches.
     """
     if candidates is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    # p_0 >= p_1 >= ...: the chances of weight 0 in eighty digits.
+    # The probabilities p_0 >= p_1 >= ... of weight 0, in eighty digits.
     lowest, *higher = (each.exact(0) for each in rules)
     names = spurious_hits(candidates, lowest, secret, pass_name)
-    # Given a hit, cutpoint i is reached with p_i / p_0, by one toss for all i (docs/privacy/ngrams.md, "Simulation").
+    # Given a hit, a candidate reaches cutpoint i with probability p_i / p_0, by one draw for all i
+    # (docs/privacy/ngrams.md, "Simulation").
     further = tuple(FixedRule(each / lowest) for each in higher)
     levels = NoisyLevels(further, secret, f"unsupported levels/{pass_name}")
     return names, 1 + levels(np.zeros(names.size, np.int64), names)
@@ -65,20 +67,20 @@ def simulated(
 def spurious_hits(candidates: Numbered, chance: Any, secret: Secret, pass_name: str) -> Int64s:
     """Return the names of the candidates that would reach the threshold without any votes.
 
-    Public, because votes are not used. Only the histogram determines which of them have votes, so that this information
-    stays with the votes.
+    The result is public, because it does not use votes. Only the histogram determines which of these candidates have
+    votes, so this information remains with the votes.
 
     Args:
-        candidates: all candidates of this length.
-        chance: high-precision probability that a candidate of weight 0 is released; strictly between 0 and 1.
-        secret: source of the gaps.
-        pass_name: which pass of the release this is.
+        candidates: The set of all candidates of this length.
+        chance: The high-precision probability that a candidate of weight 0 is released, strictly between 0 and 1.
+        secret: The source of the gaps.
+        pass_name: The name of this pass of the release.
 
     Returns:
-        int64, rising names.
+        The names as int64, in increasing order.
 
     Raises:
-        BudgetError: where there are too many candidates to number them safely.
+        BudgetError: If there are too many candidates to number them safely.
     """
     if candidates.count > _MOST_CANDIDATES:
         raise BudgetError(
@@ -89,18 +91,20 @@ def spurious_hits(candidates: Numbered, chance: Any, secret: Secret, pass_name: 
 
 
 def hits_below(count: int, chance: Any, secret: Secret, pass_name: str, *, band: float = SAMPLING_BAND) -> Int64s:
-    """Return the rising numbers below `count`, each of which is hit independently with the chance.
+    """Return a random subset of the numbers below `count`, in increasing order.
+
+    The subset contains each number independently with the same probability.
 
     Args:
-        count: size of the range.
-        chance: high-precision probability.
-        secret: source of the gaps.
-        pass_name: which pass of the release this is.
-        band: error bound of doubles; only tests widen it.
+        count: The size of the range.
+        chance: The high-precision probability of each number.
+        secret: The source of the gaps.
+        pass_name: The name of this pass of the release.
+        band: The error bound of doubles, which only tests increase.
     """
     found: list[Int64s] = []
     expected = count * float(chance)
-    # Six deviations of a binomial more than expected: nearly always one round is enough.
+    # Draw six standard deviations of a binomial more than expected, so that one round almost always suffices.
     at_once = int(expected + 6 * expected**0.5) + 16
     gap, purpose = _gap_tail(chance), f"unsupported/{pass_name}"
     last, drawn = -1, 0
@@ -108,7 +112,7 @@ def hits_below(count: int, chance: Any, secret: Secret, pass_name: str, *, band:
         numbers = np.arange(drawn, drawn + at_once)
         draws = secret.draws(purpose, numbers.astype(np.uint64), 0)
         gaps = invert(gap, draws, further_bits(secret, purpose, numbers, np.zeros_like(numbers)), most=count, band=band)
-        # A gap is the number of misses before a hit. Capped at `count`, sums stay far below 2^63.
+        # A gap is the number of misses before a hit. Gaps are capped at `count`, so sums are far below 2^63.
         places = last + np.cumsum(np.minimum(gaps, count) + 1)
         found.append(places[places < count])
         last, drawn = int(places[-1]), drawn + at_once
@@ -116,7 +120,7 @@ def hits_below(count: int, chance: Any, secret: Secret, pass_name: str, *, band:
 
 
 def _gap_tail(chance: Any) -> Tail:
-    """The number of misses before the next hit: P(at least m) = (1 - chance)^m."""
+    """Return the tail of the number of misses before the next hit, P(at least m) = (1 - chance)^m."""
 
     def exact(context: Any) -> tuple[Any, Any]:
         # P(at least m) = e^(-rate m), with rate = -ln(1 - p).

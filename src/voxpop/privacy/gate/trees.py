@@ -1,6 +1,7 @@
 """The gate of trees: counts with integer Laplace noise, whose shares of epsilon add up to at most 1 on every path."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, final
 
@@ -23,6 +24,7 @@ class PathsGate(Gate[PathsProof]):
     Attributes:
         paths: the shares of all nodes. Computing a share spends nothing; the gate spends those of nodes that it counts.
         numbers: by node, the number of its share.
+        longest: the number of symbols of the longest sequence, which released lengths may have made fewer.
     """
 
     _proves = PathsProof
@@ -32,6 +34,7 @@ class PathsGate(Gate[PathsProof]):
         self.numbers = np.empty(0, np.int64)
         self.paths = PathBudget(Limits(self.proof.epsilon, 0, self.proof.max_length, self.proof.max_gram))
         self._counting: Any = None
+        self.longest = self.proof.max_length
         self._spent = self._first = self._depth = 0
 
     def open(self, engine: Any, alphabet: tuple[str, ...], other: str | None = None) -> None:
@@ -49,7 +52,8 @@ class PathsGate(Gate[PathsProof]):
     def lengths(self, first: Int64s, part: Fraction) -> Released:
         """Return the noisy numbers of sequences in classes of length: a user is in one of them.
 
-        From then on the tree counts only as many first steps as the rule of the certificate says, by these numbers.
+        From then on sequences are as long as the rule of the certificate says, by these numbers: the classes that it
+        leaves are returned. The tree counts only as many first steps as it says.
 
         Args:
             first: the length with which each class begins, rising.
@@ -58,14 +62,18 @@ class PathsGate(Gate[PathsProof]):
         self._begin("lengths", "open")
         counts, scale = self._statistic("lengths", 0, int(first.size), 1, part, first)
         if self.proof.least is not None and self.proof.per_noise is not None:
-            rule, limits = StepsRule(self.proof.least, self.proof.per_noise), self.paths.limits
+            rule = StepsRule(self.proof.least, self.proof.per_noise, self.proof.usual)
+            limits = self.paths.limits
+            public = {"symbols": limits.alphabet, "first": first.tolist(), "released": counts.tolist()}
+            counts = rule.classes(counts, first, self.proof.epsilon * part)
+            self.longest = int(first[counts.size - 1])
             # One number for the counts and for their noise, and a function of the lengths that were just released.
-            steps = rule.steps(limits, first, counts)
+            steps = rule.steps(replace(limits, max_length=self.longest), first[: counts.size], counts)
             if steps < limits.max_length:
                 self._counting.count_first(steps)
                 self.paths.count_first(steps)
-            public = {"symbols": limits.alphabet, "first": first.tolist(), "released": counts.tolist(), "steps": steps}
-            self._transcript[-1] |= public
+            found = {} if rule.usual is None else {"longest": self.longest}
+            self._transcript[-1] |= public | found | {"steps": steps}
         return counts, scale
 
     @property
@@ -82,7 +90,7 @@ class PathsGate(Gate[PathsProof]):
             part: of the rest of epsilon.
         """
         self._begin("variety", "lengths")
-        if bins not in (1, 2) or most < 1:
+        if bins not in (1, 2) or not 1 <= most <= self.longest:
             raise refused("another statistic would be counted")
         # With two bins, each symbol that counts is distinct from all before it, or equals the one before it, or
         # neither. With one, a user has at most as many distinct symbols as there are.

@@ -1,4 +1,4 @@
-"""The gate of sampled votes: the numbers of votes are secret, and only prefixes that reach the threshold are shown."""
+"""The gate of sampled votes, which releases only prefixes that reach the threshold and no numbers of votes."""
 
 from collections.abc import Callable, Mapping
 from typing import final
@@ -12,7 +12,7 @@ from voxpop.privacy.trie.ballot import Ballot, _Prefix
 
 @final
 class VotesGate(Gate[VotesProof]):
-    """Rounds of votes. docs/privacy/heavy-hitters.md."""
+    """The gate of rounds of votes (docs/privacy/heavy-hitters.md)."""
 
     _proves = VotesProof
 
@@ -24,7 +24,8 @@ class VotesGate(Gate[VotesProof]):
         """Return the prefixes with at least theta votes.
 
         Args:
-            votes: counts the votes of all users in the next round, each of whom votes for one prefix by the given law.
+            votes: A function that counts the votes of all users in the next round. Each user votes for one prefix
+                according to the ballot.
         """
         proof = self.proof
         if self._rounds >= proof.rounds:

@@ -1,4 +1,4 @@
-"""The later passes of n-grams: measurements and votes on public candidates, paid from one cap on mu^2."""
+"""The later passes of n-grams, which are measurements and votes on public candidates under one cap on mu^2."""
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -24,15 +24,15 @@ class Vote(Protocol):
 
     @property
     def candidates(self) -> Numbered | None:
-        """All of them."""
+        """The set of all candidates."""
 
     @property
     def rules(self) -> tuple[ThresholdRule, ...]:
-        """Whether a noisy weight reaches each cutpoint; rising."""
+        """The probability that a noisy weight reaches each cutpoint, with increasing thresholds."""
 
 
 class Step(Protocol):
-    """One pass, as a schedule proposes it; all of it is public."""
+    """One pass that a schedule proposes. All fields are public."""
 
     @property
     def kind(self) -> str:
@@ -40,11 +40,11 @@ class Step(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in draws."""
+        """The name of the pass in draws."""
 
     @property
     def length(self) -> int:
-        """Tokens in the grams."""
+        """The number of tokens per gram."""
 
     @property
     def shares(self) -> CalibratedRule | None:
@@ -52,23 +52,23 @@ class Step(Protocol):
 
     @property
     def sigma(self) -> float:
-        """Of the noise."""
+        """The standard deviation of the noise."""
 
     @property
     def cell(self) -> int:
-        """Units in a cell of a measurement."""
+        """The units of the grid per cell of a measurement."""
 
     @property
     def charge(self) -> Charge | None:
-        """The payments of users; None if every user pays for all passes."""
+        """The payments of users, or None if every user pays for all passes."""
 
     @property
     def vote(self) -> Vote | None:
-        """Candidates and cutpoints; None in a measurement."""
+        """The candidates and cutpoints, or None in a measurement."""
 
     @property
     def size(self) -> int:
-        """In a measurement, the number of measured grams."""
+        """The number of measured grams, in a measurement."""
 
     @property
     def keep(self) -> tuple[Int64s, Int64s | None] | None:
@@ -76,16 +76,16 @@ class Step(Protocol):
 
     @property
     def extend(self) -> Any:
-        """The candidates by which users go on to this length before the pass."""
+        """The candidates that extend the grams of users to this length before the pass."""
 
     @property
     def among(self) -> Any:
-        """Which candidates take part; None for all."""
+        """The candidates that take part, or None for all."""
 
 
 @final
 class LaterPasses:
-    """Passes about released grams, each compared with its payment before any noise is drawn."""
+    """The passes about released grams. Each pass is compared with its payment before any noise is drawn."""
 
     def __init__(
         self,
@@ -98,11 +98,11 @@ class LaterPasses:
         """Begin with the released words.
 
         Args:
-            later: the cap, and who is charged.
-            secret: of all draws and noise.
-            walk: the private side, which keeps the words.
-            kept: number of grams that it keeps.
-            note: adds a pass to the transcript.
+            later: The cap, and the users who are charged.
+            secret: The source of all draws and noise.
+            walk: The private state, which contains the words.
+            kept: The number of grams in this state.
+            note: A function that adds a pass to the transcript.
         """
         self._later, self._secret, self._walk, self._kept, self._note = later, secret, walk, kept, note
         self._names: set[str] = set()
@@ -117,11 +117,12 @@ class LaterPasses:
         Proof: "Gaussian noise is added to the weight of every member of S_k, held or not"
 
         Returns:
-            Of a vote, the candidates that reach the lowest cutpoint and the number of cutpoints that each reaches; of
+            For a vote, the candidates that reach the lowest cutpoint and the number of cutpoints that each reaches. For
             a measurement, all ranks and their noisy weights in cells.
 
         Raises:
-            InternalError: It has less noise than is paid for, other candidates than users weigh, or ran already.
+            InternalError: The pass has less noise than is paid for, has other candidates than users weigh, or has
+                already run.
         """
         shares = step.shares
         if type(shares) is not CalibratedRule or step.name in self._names or len(self._names) > 2 * self._later.passes:
@@ -142,8 +143,8 @@ class LaterPasses:
         weights = self._weighed(step, shares, charge)
         if step.vote is None or rules is None:
             noise = CellNoise(step.sigma, shares.setting.unit, step.cell, self._secret, f"noise/{step.name}")
-            # (grams,), in cells: noise on every released gram, held or not, or its absence would show
-            # (docs/privacy/ngrams.md, "Domain").
+            # Shape (grams,), in cells. Every released gram gets noise, with or without users; otherwise the absence of
+            # users would be visible (docs/privacy/ngrams.md, "Domain").
             return np.arange(step.size), weights.measured(noise, step.size)
         hits = simulated(step.vote.candidates, rules, self._secret, step.name)
         found: tuple[Int64s, Int64s] = weights.noisy_levels(
@@ -153,14 +154,14 @@ class LaterPasses:
 
     @proved("ngrams.md#proof")
     def _paid(self, step: Step, bounding: Bounding) -> Charge | None:
-        """Return the payments of users for a pass; refuse one with less noise than they pay for, by exact fractions.
+        """Return the payments of users for a pass, after checking its noise against them in exact fractions.
 
         Proof: "a_2 + a_3 + ... <= M on every path, measurements and votes together"
         """
         sensitivity = calibrated_rule(bounding).sensitivity
         if not 0.0 < step.sigma < inf or step.cell < 1:
             raise refused("a pass would run without noise")
-        # (S / sigma)^2, of the sensitivity on the grid that runs.
+        # (S / sigma)^2 with the sensitivity S on the grid of the pass.
         square = (Fraction(sensitivity) / Fraction(step.sigma)) ** 2
         if self._later.charged == "everybody":
             if step.charge is not None or bounding.bound != 1 or square > self._left:
@@ -173,7 +174,7 @@ class LaterPasses:
         rates = given.rates
         if rates is not None and not (rates and all(0 <= rate <= BOUND_STEPS for rate in rates)):
             raise refused("users would pay more than they have")
-        # Individual sensitivities have a proof for these, with the rounding of users of any bound.
+        # Individual sensitivities are proved for these weightings, including the rounding of users with any bound.
         proved = {"policy-gaussian": bounding.bound == MOST_BOUND, "weighted": True}
         paid = Fraction(self._later.square) / WHOLE * given.cost
         if not proved.get(bounding.name, False) or bounding.norm != 2 or square > paid:
@@ -182,7 +183,7 @@ class LaterPasses:
 
     @proved("ngrams.md#proof")
     def _cutpoints(self, step: Step, vote: Vote) -> tuple[ThresholdRule, ...]:
-        """Return the cutpoints of a vote with the noise that was paid for, on the whole set that users weigh.
+        """Return the cutpoints of a vote with the paid noise, for the whole set that users weigh.
 
         Proof: "Weights are defined on the whole public set, zero for candidates without users."
         """
@@ -200,7 +201,7 @@ class LaterPasses:
         if step.kind == "second chance":
             whole = candidates.count == self._deferred + (0 if step.keep is None else _size(step.keep[1]))
         elif step.extend is not None:
-            # Users weigh the pairs of this very set, or those of them that take part.
+            # Users must weigh the pairs of this set, or the pairs of it that take part.
             whole = candidates is step.extend
         else:
             whole = step.among is not None and _same(candidates.subset, step.among)

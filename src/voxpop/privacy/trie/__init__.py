@@ -1,1 +1,1 @@
-"""Accounting for tries grown by sampled votes and a threshold (TrieHH). No data is used here."""
+"""Accounting for tries that grow by sampled votes and a threshold (TrieHH), without data."""

@@ -1,23 +1,24 @@
-"""The exact accountant of a trie grown by votes of sampled users and a threshold.
+"""The exact accountant of a trie that grows by votes of sampled users and a threshold.
 
-One user is added. Reveal every other user's choice of word: given these choices, votes for different prefixes come
-from different users and are independent, so in each round the two data sets differ in the survival of a single
-prefix, the one the extra user votes for: probability q(k) with the user, p(k) without (`chances`). The number k may
-depend on all earlier results; so take the worst at every round. With c = e^epsilon, F(c) = max(0, 1 - c) after the
-last round, and before it
+One user is added. Assume that every other user's choice of word is revealed. Given these choices, votes for different
+prefixes are from different users and therefore independent, so in each round the two data sets differ only in the
+survival of a single prefix, the one that the extra user votes for. It survives with probability q(k) with the user and
+p(k) without (`chances`), where k is the number of other users of the prefix. This number may depend on all earlier
+results, so the worst k is assumed in every round. With c = e^epsilon, F(c) = max(0, 1 - c) after the last round, and
+before it
 
     one word      F(c) <- max over k of  max(0, (1 - q) - c (1 - p)) + q F(c p / q)
     many words    F(c) <- max over k of  (1 - q) F(c (1 - p) / (1 - q)) + q F(c p / q)
 
-One word: once its prefix is lost the user is silent for good. Many words: another word may live on. Any k may follow
-any, also for one word: longer prefixes have fewer holders, but some who were lost with their node in one round may be
-sampled in the next. The other direction, the user removed, exchanges p and q. A silent user, or a prefix that survives
-in any case, leaves F unchanged.
+With one word per user, a user stops voting for good when the prefix is lost. With several, another word may survive.
+Any k may follow any other k, even with one word: longer prefixes have fewer users, but some users who were lost with
+their node in one round may be sampled in the next. If the user is removed instead of added, p and q are exchanged. A
+user who does not vote, or a prefix that survives in any case, leaves F unchanged.
 
-**Certified from above.** F falls, is convex in c, and F(0) = 1. So linear interpolation in c between nodes, of which 0
-is the first, lies above it, and beyond the last node its value does. Numbers of holders with q or 1 - p below 1e-16 are
-left out: the expression there exceeds F(c) by at most 2e-16. That, and the rounding of sums next to 1, is paid for with
-1e-15 a round; rounding of everything else with a factor.
+**Certified from above.** F is decreasing and convex in c, and F(0) = 1. Therefore linear interpolation in c between
+nodes, starting at 0, is an upper bound of F, and the value at the last node is an upper bound beyond it. Numbers of
+users with q or 1 - p below 1e-16 are skipped, because the expression exceeds F(c) there by at most 2e-16. A term of
+1e-15 per round covers this error and the rounding of sums near 1, and a factor covers all other rounding.
 """
 
 import math
@@ -43,14 +44,14 @@ PER_ROUND = 1e-15
 
 @lru_cache(maxsize=64)
 def trie_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words = "one", *, nodes: int = NODES) -> float:
-    """A certified upper bound of delta, for one user added or removed.
+    """Return a certified upper bound of delta, for one user added or removed.
 
     Args:
         epsilon: The epsilon of the guarantee, more than 0.
-        ballot: How users vote in every round, and the threshold.
+        ballot: The distribution of a user's votes in every round, and the threshold.
         rounds: The number of rounds.
-        words: `one` if a user votes for the same word in every round, `many` if for any.
-        nodes: How fine to compute; more is tighter, none is wrong.
+        words: `one` if a user votes for the same word in every round, `many` if for any of the user's words.
+        nodes: The number of nodes. More nodes give a smaller bound, but every number gives a correct one.
 
     Returns:
         Delta, at most 1.
@@ -66,7 +67,7 @@ def trie_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words = "one"
     corners, rate = chances(ballot), ballot.rate
     worst = direction_delta(epsilon, corners, rate, rounds, words, True, nodes)
     reverse = direction_delta(epsilon, corners, rate, rounds, words, False, nodes // 4)
-    if reverse > worst:  # it nearly always is far smaller, and a coarse bound of it is enough
+    if reverse > worst:  # it is nearly always far smaller, so a coarse bound is enough
         worst = max(worst, direction_delta(epsilon, corners, rate, rounds, words, False, nodes))
     return min(1.0, worst * TRIE_ROUNDING + PER_ROUND * rounds)
 
@@ -98,20 +99,20 @@ def group_delta(epsilon: float, delta: float, users: int) -> float:
     return min(1.0, delta * steps * TRIE_ROUNDING)
 
 
-# F on a grid of c: decreasing convex functions, stored and read so that every error is upwards.
+# F is a decreasing convex function on a grid of c, stored and read so that every error increases the bound.
 
-# The grid spans c from e^-left to e^right. Further left F is as good as straight, further right it is small.
+# The grid spans c from e^-left to e^right. Further left F is almost straight, further right it is small.
 _LEFT, _RIGHT = 2.0, 1.5  # times epsilon
-_STEPS = 4.0  # and this multiple of the largest shift of c to the right in one round
+_STEPS = 4.0  # plus this multiple of the largest shift of c to the right in one round
 _FURTHEST = 16.0
 _SAFETY = 1e-12  # shifts are rounded to the left, where F is larger, by much more than the error of a logarithm
 
 
 def _grid(epsilon: float, rate: float, nodes: int) -> Floats:
-    """Return 0 and about so many values of c, evenly spaced in ln c, one of them 1, where F starts with a bend.
+    """Return 0 and about this number of values of c, evenly spaced in ln c, including 1, where F starts with a bend.
 
     Args:
-        epsilon: More than 0.
+        epsilon: The epsilon of the guarantee, more than 0.
         rate: The probability that a user is sampled.
         nodes: The number of nodes.
     """
@@ -124,26 +125,26 @@ def _grid(epsilon: float, rate: float, nodes: int) -> Floats:
 
 
 class _Shift:
-    """Where c goes from every node (a row) at every corner (a column): c times the ratio of two chances."""
+    """The new c for every node (a row) and every corner (a column), which is c times the ratio of two probabilities."""
 
     def __init__(self, points: Floats, first: Floats, other: Floats) -> None:
-        """Place c times other / first between nodes.
+        """Locate c times other / first between nodes.
 
         Args:
             points: The nodes.
-            first: A chance under the law that is held against the other, by corner; where it is 0 any shift will do.
-            other: The chance under the other law.
+            first: The probability under the first law, by corner. If it is 0, any shift is correct.
+            other: The probability under the other law.
         """
         possible = first > 0
         ratio = np.where(possible, other, 1.0) / np.where(possible, first, 1.0) * (1 - _SAFETY)
         reached = np.outer(points, ratio)
-        # The node to the left, and the weight of the next one, linear in c; 1 beyond the last node.
+        # The node to the left, and the weight of the next node, which is linear in c, and 1 beyond the last node.
         self.places = np.minimum(np.searchsorted(points, reached, side="right"), len(points) - 1) - 1
         below, above = points[self.places], points[self.places + 1]
         self.weight = np.minimum((reached - below) / (above - below), 1.0)
 
     def read(self, values: Floats) -> Floats:
-        """Return F where every node goes at every corner, from above: (nodes, corners), from F by node."""
+        """Return upper bounds of F after the shift of every node at every corner, (nodes, corners), from F by node."""
         return np.asarray(values[self.places] + self.weight * np.diff(values)[self.places])
 
 
@@ -157,30 +158,30 @@ def direction_delta(
 
     Args:
         epsilon: The epsilon of the guarantee.
-        corners: The worst cases of a round, from `chances`.
-        rate: The probability that a user is sampled in a round.
+        corners: The worst cases, from `chances`.
+        rate: The probability that a user is sampled, per round.
         rounds: The number of rounds.
         words: `one` or `many`.
-        added: Whether the law with the user is held against the one without, or the other way round.
+        added: Whether the law with the user is compared with the law without, or the other way round.
         nodes: The number of nodes.
     """
     if words == "one" and not added and epsilon > -np.log1p(-rate) * (1 + 1e-12):
-        return 0.0  # 1 - q >= (1 - s)(1 - p): without the user no outcome is e^epsilon times as likely
+        return 0.0  # since 1 - q >= (1 - s)(1 - p), no outcome is e^epsilon times as likely without the user
     points = _grid(epsilon, rate, nodes)
-    # q against p where the user was added, p against q where it was removed; (corners,) each.
+    # q against p if the user was added, p against q if the user was removed; (corners,) each.
     other, lost_other, first, lost = corners if added else corners[[2, 3, 0, 1]]
     surviving = _Shift(points, first, other)
     losing = _Shift(points, lost, lost_other) if words == "many" else surviving
-    # F at every node after the last round: max(0, 1 - c).
+    # F at every node after the last round is max(0, 1 - c).
     values = np.maximum(0.0, 1 - points)
     for _ in range(rounds):
-        # q F(c p / q): float64 (nodes, corners).
+        # q F(c p / q), float64 (nodes, corners).
         going_on = first * surviving.read(values)
-        # One word: nothing more is heard of it once it is lost. Many words: another one may live on.
+        # With one word per user, a user stops voting when the word is lost. With several, another word may survive.
         ending = np.maximum(0.0, lost - points[:, None] * lost_other) if words == "one" else lost * losing.read(values)
-        # One round earlier: the largest value of all corners, and nowhere lower than before.
+        # F one round earlier is the largest value over all corners, and never lower than before.
         values = np.maximum(values, (going_on + ending).max(axis=1))
-    # F is convex in c, so a straight line between nodes lies above it.
+    # F is convex in c, so a straight line between nodes is an upper bound.
     return float(np.interp(np.exp(epsilon), points, values))
 
 
@@ -196,47 +197,47 @@ def _check_rounds(epsilon: float, rounds: int, words: str) -> None:
 # The probability that a prefix survives one round, with the extra user's vote and without.
 #
 # Let k other users vote for a prefix if sampled. Their numbers of votes are independent, and the prefix survives
-# with theta votes: p(k) = P(X_1 + ... + X_k >= theta) without the extra user, q(k) = p(k + 1) with it (`ballot.py`).
-# All the accounting needs about a round is the set of points (p(k), q(k)).
+# with theta votes. Therefore p(k) = P(X_1 + ... + X_k >= theta) without the extra user, and q(k) = p(k + 1) with the
+# extra user (`ballot.py`). The accounting only needs the set of points (p(k), q(k)).
 #
-# **Fewer points**, for users of one vote at most. The maximised function is jointly convex in p and q, so its
-# supremum over a set is the one over the corners of any polygon around it. The steps
+# **Fewer points**, if each user has at most one vote. The maximised function is jointly convex in p and q, so its
+# supremum over a set is at most its maximum over the corners of any polygon around the set. The steps
 # p(k + 1) - p(k) = s P(Bin(k, s) = theta - 1) have the ratio
 #
 #     (q(k + 1) - q(k)) / (p(k + 1) - p(k)) = (1 - s) (k + 1) / (k + 2 - theta),
 #
-# which falls as k grows: the points lie on a concave line. So the points from a to b lie in the triangle of point a,
-# point b and the crossing of the first step, prolonged, with the last one, prolonged backwards. With steps f(k) the
-# crossing is
+# which decreases as k grows, so the points are on a concave line. Therefore the points from a to b are in the triangle
+# of point a, point b and the crossing of the first step, extended forwards, with the last step, extended backwards.
+# With steps f(k) the crossing is
 #
 #     sum over k from a to b - 1 of f(k) (b - 1 - k) / (k + 2 - theta), divided by (b - 1 - a) / (a + 2 - theta),
 #
-# to the right of point a: a sum without cancellation. A crossing pushed further out along the first step keeps the
-# triangle around the points, which absorbs the rounding. This makes the cost independent of how small s is, and loses
-# nothing that shows: triangles are flat.
+# to the right of point a. This sum has no cancellation. A crossing that is moved further out along the first step keeps
+# the triangle around the points, which absorbs the rounding. Triangles make the cost independent of s, and the loss is
+# negligible, because triangles are flat.
 
-_NEGLIGIBLE = 1e-16  # numbers of holders are left out where q or 1 - p is below; PER_ROUND pays for it
+_NEGLIGIBLE = 1e-16  # numbers of users are skipped if q or 1 - p is smaller; PER_ROUND covers the error
 SPACING = 0.02  # a triangle spans about this share of k
-_ALL = 128  # up to this many points none is left out
+_ALL = 128  # up to this number of points, all are kept
 _OUTWARDS = 1 + 1e-9
 _MOST = 1 << 62  # more users than any collection has
-_MOST_POINTS = 4_000_000  # numbers of holders at which the extra user can matter: a few hundred MB, a few seconds
+_MOST_POINTS = 4_000_000  # maximum number of points, which take a few hundred MB and a few seconds
 
 
 def chances(ballot: Ballot, *, negligible: float = _NEGLIGIBLE, spacing: float = SPACING) -> Floats:
-    """Return corners of a polygon around all points (p, q) at which the extra user can make a difference.
+    """Return the corners of a polygon around all points (p, q) where the extra user can make a difference.
 
     Args:
-        ballot: How users vote, and the threshold.
-        negligible: Numbers of holders are left out where q or 1 - p is below.
-        spacing: The largest distance of points, as a share of k; where users cast several votes, all points are kept.
+        ballot: The distribution of a user's votes, and the threshold.
+        negligible: The lower limit of q and of 1 - p. Numbers of users with smaller values are skipped.
+        spacing: The largest distance of points, as a share of k. If users cast several votes, all points are kept.
 
     Returns:
         float64 (4, corners): p, the probability that the prefix survives without the extra user; 1 - p; q, the
-        probability that it survives with the extra user; and 1 - q. Each has its own relative accuracy.
+            probability that it survives with the extra user; and 1 - q. Each has its own relative accuracy.
 
     Raises:
-        BudgetError: The rate is so small that there are too many points to look at.
+        BudgetError: The rate is so small that there are too many points to compute.
 
     Example:
         >>> p, _, q, _ = chances(Ballot(0.5, 2))
@@ -262,12 +263,12 @@ def chances(ballot: Ballot, *, negligible: float = _NEGLIGIBLE, spacing: float =
 
 
 def _points(survives: Floats, lost: Floats) -> Floats:
-    """Return p, 1 - p, q and 1 - q of adjacent numbers of holders."""
+    """Return p, 1 - p, q and 1 - q for adjacent numbers of users."""
     return np.stack([survives[:-1], lost[:-1], survives[1:], lost[1:]])
 
 
 def _every(ballot: Ballot, negligible: float) -> Floats:
-    """Return every point whose q and 1 - p are not negligible."""
+    """Return every point with q and 1 - p that are not negligible."""
     reach = 64
     while survival(ballot, np.array([reach]))[1][0] > negligible:
         reach *= 2
@@ -279,7 +280,7 @@ def _every(ballot: Ballot, negligible: float) -> Floats:
 
 
 def _boundary(before: Callable[[int], bool], theta: int) -> int:
-    """The least number of holders, at least theta, for which `before` no longer holds."""
+    """Return the smallest number of users, at least theta, that makes `before` false."""
     if not before(theta):
         return theta
     first = least_whole(lambda holders: not before(holders), theta, 2 * theta, _MOST)
@@ -290,7 +291,7 @@ def _boundary(before: Callable[[int], bool], theta: int) -> int:
 
 def _thinned(rate: float, theta: int, spacing: float, holders: Int64s, survives: Floats, lost: Floats) -> Floats:
     """Return some of the points, and the crossings between them."""
-    last = len(holders) - 2  # the last point (p, q) needs one holder more
+    last = len(holders) - 2  # the last point (p, q) needs one more user
     chosen = _spread(holders[: last + 1], spacing)
     step = _steps(rate, theta, holders)
     start, stop = chosen[:-1], chosen[1:]
@@ -298,7 +299,7 @@ def _thinned(rate: float, theta: int, spacing: float, holders: Int64s, survives:
     start, stop = start[wide], stop[wide]
     weighted = _moment(step, holders, theta, start, stop)
     k = holders[start].astype(np.float64)
-    # The crossing of each triangle, right of point a by the quotient at the top and up along the first step.
+    # The crossing of each triangle is right of point a by the quotient in the comment above, along the first step.
     right = weighted / ((stop - start - 1) / (k + 2 - theta)) * _OUTWARDS
     slope = (1 - rate) * (k + 1) / (k + 2 - theta)
     up = slope * right
@@ -313,7 +314,7 @@ def _thinned(rate: float, theta: int, spacing: float, holders: Int64s, survives:
 
 
 def _spread(holders: Int64s, spacing: float) -> Int64s:
-    """Places of holders, each about `spacing` above the one before, with the first and the last."""
+    """Return places of numbers of users, each about `spacing` above the one before, with the first and the last."""
     count = int(np.log(holders[-1] / holders[0]) / spacing) + 2
     wanted = np.geomspace(holders[0], holders[-1], count)
     places: Int64s = np.unique((wanted - holders[0]).round().astype(np.int64).clip(0, len(holders) - 1))
@@ -321,9 +322,10 @@ def _spread(holders: Int64s, spacing: float) -> Int64s:
 
 
 def _steps(rate: float, theta: int, holders: Int64s) -> Floats:
-    """Return the gain in the chance of survival by one more user, s P(Bin(k, s) = theta - 1), for all but the last."""
+    """Return s P(Bin(k, s) = theta - 1), the gain in survival probability by one more user, for all k but the last."""
     k = holders[:-1].astype(np.float64)
-    # ln of s P(Bin(k, s) = theta - 1) at the first k, then by the ratio of neighbours (1 - s)(k + 1) / (k + 2 - theta).
+    # ln of s P(Bin(k, s) = theta - 1) at the first k. Further values follow from the ratio of neighbours,
+    # (1 - s)(k + 1) / (k + 2 - theta).
     first = theta * np.log(rate) + gammaln(k[0] + 1) - gammaln(theta) - gammaln(k[0] - theta + 2)
     growth = np.log1p((theta - 1) / (k[:-1] + 2 - theta)) + np.log1p(-rate)
     logs = first + (k[0] + 1 - theta) * np.log1p(-rate) + np.concatenate([[0.0], np.cumsum(growth)])
@@ -332,7 +334,7 @@ def _steps(rate: float, theta: int, holders: Int64s) -> Floats:
 
 
 def _moment(step: Floats, holders: Int64s, theta: int, start: Int64s, stop: Int64s) -> Floats:
-    """The sums of f(k) (b - 1 - k) / (k + 2 - theta) from each start to before its stop."""
+    """Return the sums of f(k) (b - 1 - k) / (k + 2 - theta), from each start to before its stop."""
     sums = np.empty(len(start))
     for place, (a, b) in enumerate(zip(start, stop, strict=True)):
         k = holders[a:b].astype(np.float64)

@@ -1,14 +1,14 @@
-"""The number of votes of a user in a round, and the probability that a prefix survives it.
+"""The number of votes per user and round, and the probability that a prefix survives a round.
 
-A user is sampled with probability `rate`. A sampled user votes once; with probability `again` a second time, and after
-the second vote once more with probability `further`, and again, up to theta votes. All its votes of a round name one
-prefix. So the number X of votes has the tails
+A user is sampled with probability `rate`. A sampled user votes once. A second vote follows with probability `again`,
+and after the second vote, each further vote follows with probability `further`, up to theta votes. All votes of a user
+in a round are for the same prefix. Therefore the number X of votes has the tails
 
     P(X >= 1) = rate,    P(X >= x) = rate * again * further^(x - 2)   for x from 2 to theta.
 
-With `again` 0 it is a plain coin: TrieHH's protocol. The others make a prefix survive more gently as its holders
-become more: the chance of many votes at once falls geometrically, as the noise of an optimal selection does, but only
-users who hold the prefix add to it, so a prefix that no user holds never grows.
+If `again` is 0, X is a plain coin, as in TrieHH's protocol. With further votes, the survival probability increases more
+smoothly with the number of users, because the probability of many votes decreases geometrically, like the noise of an
+optimal selection. However, only users of the prefix add votes to it, so a prefix without users never grows.
 """
 
 import math
@@ -28,18 +28,18 @@ from voxpop.privacy.numerics import least_whole
 
 _Prefix = TypeVar("_Prefix", bound=Hashable)
 
-_MOST_STEPS = 60_000  # numbers of holders, at most
-_BLOCK = 64  # numbers of holders that are computed together, a power of two
-_SURE = 1e-20  # a prefix is lost with less than this: more holders change nothing that counts
+_MOST_STEPS = 60_000  # maximum number of users
+_BLOCK = 64  # numbers of users that are computed together, a power of two
+_SURE = 1e-20  # probability of loss below which further users make no relevant difference
 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """The public law of a user's votes in a round, and the threshold.
+    """The public law of the number of votes per user and round, and the threshold.
 
     Args:
         rate: The probability that a user is sampled.
-        theta: Votes that a prefix needs to survive; also the most votes of one user.
+        theta: The number of votes that a prefix needs to survive, which is also the maximum number of votes per user.
         again: The probability of a second vote after the first.
         further: The probability of one more vote after the second and every later one.
 
@@ -72,7 +72,7 @@ class Ballot:
     @property
     @proved("heavy-hitters.md#what-integers-and-doubles-change")
     def tails(self) -> tuple[float, ...]:
-        """The probability of at least 1, 2, ... votes: doubles, rounded down to 128 bits, as a draw has; none is 0.
+        """The probability of at least 1, 2, ... votes, as positive doubles rounded down to the 128 bits of a draw.
 
         Proof: "each tail has exactly the probability of the accounting"
         """
@@ -84,21 +84,21 @@ class Ballot:
         return tuple(tails)
 
     def survivors(self, votes: Mapping[_Prefix, int]) -> frozenset[_Prefix]:
-        """Return the prefixes with at least theta votes: the only numbers of votes that are ever compared.
+        """Return the prefixes with at least theta votes. No other numbers of votes are ever compared.
 
         Args:
-            votes: the votes of all users in a round, by prefix.
+            votes: The votes of all users in one round, by prefix.
 
         Example:
             >>> Ballot(0.5, 3).survivors({"su": 3, "mo": 2})
             frozenset({'su'})
         """
-        # No noise: words without users get no votes, and a user's own number of votes is secret.
+        # No noise is needed, because words without users get no votes, and a user's own number of votes is secret.
         return frozenset(prefix for prefix, count in votes.items() if count >= self.theta)
 
 
 def _as_drawn(tail: float) -> float:
-    """The multiple of 2^-128 at or below: of a double from 2^-75 on, the double itself."""
+    """Return the largest multiple of 2^-128 that is at most `tail`. From 2^-75 on, this is the double itself."""
     return math.ldexp(float(math.floor(math.ldexp(tail, 128))), -128)
 
 
@@ -110,12 +110,12 @@ def survival(ballot: Ballot, holders: Int64s) -> tuple[Floats, Floats]:
     prefixes are independent"
 
     Args:
-        ballot: How its holders vote.
-        holders: The number of users who vote for it.
+        ballot: The distribution of votes of the prefix's users.
+        holders: The number of users who vote for the prefix.
 
     Returns:
-        The probabilities and their complements, each to a relative 1e-10; a complement below 1e-20 may be larger than
-        the truth by as much.
+        The probabilities and their complements, each with a relative error of at most 1e-10. A complement below 1e-20
+        may exceed the true value by as much.
 
     Example:
         >>> survival(Ballot(0.5, 2), np.array([1, 2, 3]))[0].tolist()
@@ -135,17 +135,17 @@ def survival(ballot: Ballot, holders: Int64s) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=64)
 def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
-    """Survival and loss by number of holders from 0, until loss is negligible: sums of positive terms throughout."""
+    """Return survival and loss by number of users from 0, until loss is negligible. All sums have positive terms."""
     theta = ballot.theta
     tails = np.zeros(theta + 1)
     tails[0] = 1.0
     tails[1 : len(ballot.tails) + 1] = ballot.tails
-    chance = tails[:-1] - tails[1:]  # of 0, 1, ..., theta - 1 votes
+    chance = tails[:-1] - tails[1:]  # the probability of 0, 1, ..., theta - 1 votes
     step = np.zeros((theta, theta))
     for votes in range(theta):
         step[votes, votes:] = chance[: theta - votes]
-    enough = tails[theta:0:-1]  # of the votes that are missing from each number below theta
-    below = np.eye(1, theta)  # a row for each number of holders, a column for each number of votes below theta
+    enough = tails[theta:0:-1]  # probability of the votes that are missing at each number below theta
+    below = np.eye(1, theta)  # a row for each number of users, a column for each number of votes below theta
     while len(below) < _BLOCK:
         below, step = np.concatenate([below, below @ step]), step @ step
     gained: list[Floats] = []
@@ -165,18 +165,18 @@ def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
 
 
 # Discovery of a word (TrieHH, Proposition 1). The worst case is a word that shares no prefix with another word and
-# takes every round. It is found if it gets theta votes in each round: P(X_1 + ... + X_W >= theta)^L.
+# needs every round. It is found if it gets theta votes in each round, with probability P(X_1 + ... + X_W >= theta)^L.
 
 _MOST_HOLDERS = 10**15
 
 
 def discovery_rate(holders: int, ballot: Ballot, rounds: int) -> float:
-    """The worst-case probability that a word is found.
+    """Return the worst-case probability that a word is found.
 
     Args:
         holders: The number of users who vote for the word whenever they are sampled.
-        ballot: How users vote in every round, and the threshold.
-        rounds: The number of rounds that the word takes.
+        ballot: The distribution of a user's votes in every round, and the threshold.
+        rounds: The number of rounds that the word needs.
 
     Returns:
         The probability.
@@ -186,22 +186,22 @@ def discovery_rate(holders: int, ballot: Ballot, rounds: int) -> float:
         0.908
     """
     survives, lost = survival(ballot, np.array([holders]))
-    # ln P(a round is survived), from the probability that is exact.
+    # ln P(a round is survived), computed from the more accurate of the two probabilities.
     each = math.log1p(-float(lost[0])) if lost[0] < 0.5 else math.log(float(survives[0]) or 5e-324)
-    # Draws of rounds are independent: a power.
+    # The draws of the rounds are independent, so the probabilities multiply.
     return math.exp(rounds * each) if survives[0] > 0 else 0.0
 
 
 def voters_needed(probability: float, ballot: Ballot, rounds: int) -> int:
-    """Return the number of users at which the worst-case discovery has at least this probability.
+    """Return the number of users that gives the worst-case discovery at least this probability.
 
     Args:
-        probability: Of discovery, strictly between 0 and 1.
-        ballot: How users vote in every round, and the threshold.
-        rounds: The number of rounds that the word takes.
+        probability: The probability of discovery, strictly between 0 and 1.
+        ballot: The distribution of a user's votes in every round, and the threshold.
+        rounds: The number of rounds that the word needs.
 
     Returns:
-        The least such number.
+        The smallest such number.
 
     Raises:
         InputError: The probability is out of range, or the number exceeds 10^15.

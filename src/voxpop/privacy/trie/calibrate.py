@@ -1,8 +1,8 @@
-"""The sampling rate and the threshold at which a word needs the fewest holders, and how users vote several times.
+"""Calibration of the sampling rate, the threshold and further votes, so that a word needs the fewest users.
 
-**One vote each.** For each threshold the largest sampling rate that keeps to the budget is best: more votes, nothing
-else changes. So there is one curve of holders by threshold, with one valley, and its bottom is the plan. Where users
-may vote several times, `several_votes` goes on from there.
+**One vote each.** For each threshold, the largest sampling rate within the budget is the best one, because it gives
+more votes and changes nothing else. Therefore the number of users is a function of the threshold with a single minimum,
+which is the plan. If users may vote several times, `several_votes` continues from this minimum.
 """
 
 import math
@@ -26,7 +26,7 @@ VotesPerUser = Literal["one", "several"]
 TARGET = 0.9
 _COARSE_NODES = 240
 _COARSE_SPACING = 0.05
-_CANDIDATES = 2  # thresholds of the least estimated holders that are computed in full
+_CANDIDATES = 2  # number of thresholds, by estimated users, that are computed in full
 _MOST_ROUNDS = 10_000
 
 
@@ -34,8 +34,8 @@ class Sampling(NamedTuple):
     """The sampling in every round.
 
     Attributes:
-        ballot: How users vote, and the threshold.
-        delta: The certified cost at the budget's epsilon.
+        ballot: The distribution of a user's votes, and the threshold.
+        delta: The certified delta at the budget's epsilon.
     """
 
     ballot: Ballot
@@ -44,19 +44,19 @@ class Sampling(NamedTuple):
 
 @lru_cache(maxsize=64)
 def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: VotesPerUser = "several") -> Sampling:
-    """The ballot that needs the fewest holders for a discovery with probability 0.9.
+    """Return the ballot that needs the fewest users for a discovery with probability 0.9.
 
     Args:
-        budget: The privacy budget; delta more than 0.
+        budget: The privacy budget, with delta above 0.
         rounds: The number of rounds.
-        words: `one` if a user votes for the same word in every round, `many` if for any.
-        votes: `one` if a sampled user votes once, `several` if sometimes more often.
+        words: `one` if a user votes for the same word in every round, `many` if for any of the user's words.
+        votes: `one` if a sampled user votes once, `several` if a sampled user may vote several times.
 
     Returns:
-        A ballot of three significant digits, and the delta it costs.
+        A ballot with numbers of three significant digits, and its delta.
 
     Raises:
-        BudgetError: The budget is too small to be met with certainty.
+        BudgetError: The budget is too small to be certified.
 
     Example:
         >>> found = best_sampling(Budget(1, 1 / 65_876_900), rounds=3)
@@ -81,7 +81,7 @@ def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: Vote
 
 
 def _estimates(budget: Budget, rounds: int, words: Words) -> dict[int, tuple[float, float]]:
-    """Rate and holders by threshold, down to the bottom of the valley by golden section on whole numbers."""
+    """Return rate and users by threshold, found by golden-section search of the minimum over integers."""
     found: dict[int, tuple[float, float]] = {}
 
     def holders(theta: int) -> float:
@@ -103,7 +103,7 @@ def _estimates(budget: Budget, rounds: int, words: Words) -> dict[int, tuple[flo
 
 
 def _largest_rate(budget: Budget, rounds: int, words: Words, theta: int, near: float) -> float:
-    """About the largest rate at which a threshold keeps to the budget, searched for from a rate near it."""
+    """Return approximately the largest rate within the budget at a threshold, starting from a nearby rate."""
 
     def excess(log_odds: float) -> float:
         rate = float(expit(log_odds))
@@ -116,17 +116,17 @@ def _largest_rate(budget: Budget, rounds: int, words: Words, theta: int, near: f
 
 
 def _log_excess(delta: float, budget: Budget) -> float:
-    """Return about the logarithm of delta over the budget's delta."""
+    """Return approximately the logarithm of delta over the budget's delta."""
     return math.log(max(delta, 1e-300) * TRIE_ROUNDING / budget.delta)
 
 
 def _crossing(
     excess: Callable[[float], float], start: float, slope: float, steepest: float, tries: int
 ) -> tuple[float, float, bool]:
-    """Return about where a rising excess is 0, the slope there, and whether it was found, by secants.
+    """Return approximately the zero of an increasing excess, the slope there, and whether it was found, by secants.
 
-    Rates lie in (0, 1), so the argument is the log-odds of a rate. Delta grows about as s^theta, so the logarithm of
-    delta rises about evenly.
+    Rates are in (0, 1), so the argument is the log-odds of a rate. Delta grows approximately as s^theta, so the
+    logarithm of delta is approximately linear.
     """
     place, value = start, excess(start)
     for _ in range(tries):
@@ -140,15 +140,15 @@ def _crossing(
 
 
 def _smooth_holders(rate: float, theta: int, rounds: int) -> float:
-    """Holders for a discovery with probability 0.9, not rounded to whole users."""
-    # A word is found if it passes in every round: P(Bin(n, s) >= theta) = I_s(theta, n - theta + 1), the regularised
-    # incomplete beta function, which also makes sense of n that is not whole.
+    """Return the users needed for a discovery with probability 0.9, not rounded to whole users."""
+    # A word is found if it survives every round, each with P(Bin(n, s) >= theta) = I_s(theta, n - theta + 1). This
+    # regularised incomplete beta function is also defined if n is not an integer.
     wanted = TARGET ** (1 / rounds)
     return crossing(lambda n: wanted - float(betainc(theta, n - theta + 1, rate)), theta, theta / rate * 64, 1e-9)
 
 
 def settle(budget: Budget, rounds: int, words: Words, near: Ballot) -> Sampling:
-    """The largest rate of three digits near an estimate whose certified delta keeps to the budget.
+    """Return the largest rate of three digits near an estimate that has a certified delta within the budget.
 
     Args:
         budget: The privacy budget.
@@ -160,16 +160,16 @@ def settle(budget: Budget, rounds: int, words: Words, near: Ballot) -> Sampling:
         The ballot with that rate, and its delta.
 
     Raises:
-        BudgetError: No rate keeps to the budget.
+        BudgetError: No rate is within the budget.
     """
-    # Rates of three digits, so that the printed plan is the exact plan.
+    # Rates have three digits, so that the printed plan is the exact plan.
     digits = 2 - math.floor(math.log10(near.rate))
     units, low, high, spent = math.floor(near.rate * 10**digits), 0, 10**digits, 1.0
     while high - low > 1:
         units = min(max(units, low + 1), high - 1)
         delta = trie_delta(budget.epsilon, replace(near, rate=round(units / 10**digits, digits)), rounds, words)
         low, high, spent = (units, high, delta) if delta <= budget.delta else (low, units, spent)
-        # Delta grows about as s^theta, so this is where it should meet the budget.
+        # Delta grows approximately as s^theta, so this rate should have the delta of the budget.
         units = math.floor(units * (budget.delta / delta) ** (1 / near.theta) + 0.5)
     if low == 0:
         raise BudgetError(
@@ -179,21 +179,22 @@ def settle(budget: Budget, rounds: int, words: Words, near: Ballot) -> Sampling:
     return Sampling(replace(near, rate=round(low / 10**digits, digits)), spent)
 
 
-# Further votes. For a threshold and two chances of further votes, the largest rate that satisfies the budget is solved
-# for on a coarse certified grid. The chances follow by the simplex of Nelder and Mead, at several thresholds and then
-# near the best of them. The guarantee does not depend on this search: `settle` certifies the plan that runs.
+# Further votes. For a threshold and two probabilities of further votes, the largest rate that satisfies the budget is
+# computed on a coarse certified grid. The simplex of Nelder and Mead optimises the probabilities, at several thresholds
+# and then near the best of them. The guarantee does not depend on this search, because `settle` certifies the plan that
+# runs.
 
 _SEARCH_NODES = 100
-_SOME = 45  # numbers of holders looked at
-_CLOSE = 0.1  # of the logarithm of delta; the rest is put right along the last slope
-_MOST_HOLDERS = 1500  # beyond, a plan would take too long, and each user casts one vote
-_THETAS, _FIRST, _NEXT = 5, 14, 22  # thresholds, ballots tried at each, and at the best of them and its neighbours
+_SOME = 45  # numbers of users that are computed
+_CLOSE = 0.1  # tolerance of the logarithm of delta; the rest is corrected along the last slope
+_MOST_HOLDERS = 1500  # with more users a plan would take too long, so each user casts one vote
+_THETAS, _FIRST, _NEXT = 5, 14, 22  # thresholds, ballots tried at each, and at the best one and its neighbours
 _STEP = 1.1
 _NEVER = 1e6
 
 
 def several_votes(coin: Ballot, budget: Budget, rounds: int, words: Words) -> Iterator[Ballot]:
-    """Yield estimates of the best ballots, none where a plain coin needs too many holders.
+    """Yield estimates of the best ballots; none if a plain coin needs too many users.
 
     Args:
         coin: The best ballot with one vote each.
@@ -206,7 +207,7 @@ def several_votes(coin: Ballot, budget: Budget, rounds: int, words: Words) -> It
     search = _Search(budget, rounds, words)
     low = min(0.7 * coin.theta, -math.log(budget.delta) / budget.epsilon + 1.5)
     thetas = {max(3, round(each)) for each in np.geomspace(low, 1.7 * coin.theta, _THETAS)}
-    # At first the chance of further votes at which theta of them have about the probability delta: further^theta.
+    # Initially theta further votes have approximately the probability further^theta = delta.
     starts = {theta: (0.04, min(0.9, float(budget.delta ** (1 / theta)))) for theta in sorted(thetas)}
     found = [search.at(theta, start, _FIRST) for theta, start in starts.items()]
     best = min(found, key=lambda each: each.holders)
@@ -227,7 +228,7 @@ class _Found(NamedTuple):
 
 
 class _Search:
-    """Looks for the best chances at one threshold after the other, from where it was."""
+    """Searches for the best probabilities at successive thresholds, each from the preceding rate and slope."""
 
     def __init__(self, budget: Budget, rounds: int, words: Words):
         self.budget, self.rounds, self.words = budget, rounds, words
@@ -235,7 +236,7 @@ class _Search:
 
     def at(self, theta: int, start: tuple[float, float], tries: int) -> _Found:
         """Return the best ballot at a threshold after `tries` tries."""
-        # Where every chance is rounded to 0, as at low thresholds where delta is low, further votes find nothing.
+        # If every probability is rounded to 0, as for low thresholds and a low delta, this first entry is returned.
         found = [_Found(_NEVER, Ballot(self.rate, theta, *start))]
 
         def holders(point: np.ndarray) -> float:
@@ -245,7 +246,7 @@ class _Search:
             found.append(self.largest(Ballot(self.rate, theta, again, further)))
             return found[-1].holders
 
-        # Chances lie in (0, 1), so the simplex moves in their log-odds.
+        # Probabilities are in (0, 1), so the simplex moves in their log-odds.
         first = [logit(each) for each in start]
         simplex = np.array([first, [first[0] + 0.6, first[1]], [first[0], first[1] + 0.3]])
         options = {"maxfev": tries, "xatol": 0.02, "fatol": 0.02, "initial_simplex": simplex}
@@ -253,7 +254,7 @@ class _Search:
         return min(found, key=lambda each: each.holders)
 
     def largest(self, near: Ballot) -> _Found:
-        """Return a ballot with about the largest rate that keeps to the budget, by secants from a rate near it."""
+        """Return a ballot with approximately the largest rate within the budget, by secants from a nearby rate."""
 
         def with_rate(log_odds: float) -> Ballot:
             return replace(near, rate=float(expit(min(log_odds, 6.0))))
@@ -267,12 +268,12 @@ class _Search:
         return _Found(_interpolated_holders(ballot, self.rounds), ballot)
 
     def excess(self, ballot: Ballot) -> float:
-        """Return about the logarithm of delta over the budget's delta."""
+        """Return approximately the logarithm of delta over the budget's delta."""
         try:
             corners = chances(ballot, negligible=1e-3 * self.budget.delta / self.rounds)
         except BudgetError:
             return 10.0
-        # Some of the points, evenly spread in the logarithm of the holders: enough for an estimate.
+        # Some of the points, evenly spaced in the logarithm of the number of users, are enough for an estimate.
         corners = corners[:, np.unique(np.geomspace(1, corners.shape[1], _SOME).round().astype(np.int64)) - 1]
         worst = 0.0
         for added in (True, False) if self.words == "many" or ballot.rate > 0.5 else (True,):
@@ -282,8 +283,8 @@ class _Search:
 
 
 def _interpolated_holders(ballot: Ballot, rounds: int) -> float:
-    """Holders for a discovery with probability 0.9, interpolated between whole users."""
-    # Each of L rounds must be survived: p^(1 / L) in one.
+    """Return the users needed for a discovery with probability 0.9, interpolated between whole users."""
+    # The prefix must survive each of L rounds, so each round needs the probability p^(1 / L).
     wanted = TARGET ** (1 / rounds)
     reach = 64
     while survival(ballot, np.array([reach]))[0][0] < wanted:

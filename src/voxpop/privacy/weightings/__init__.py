@@ -1,7 +1,7 @@
-"""Weightings of the set union: how each user shares one unit of weight among the items that the user holds.
+"""Weightings of the set union, which divide one unit of weight per user among the items of the user.
 
 `Count`, `Weighted`, `PolicyGaussian` and `PolicyLaplace` are the weightings of DPSU (Gopi et al., ICML 2020). Derive a
-class from `Weighting` for a weighting of your own. docs/privacy/set-union.md has the proofs.
+class from `Weighting` to define a custom weighting. docs/privacy/set-union.md contains the proofs.
 
 """
 

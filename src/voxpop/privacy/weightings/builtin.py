@@ -1,6 +1,6 @@
 """The weightings of DPSU (Gopi et al., ICML 2020), and their registry.
 
-Command line, reports, audits, sensitivity searches and tests derive their lists from `WEIGHTINGS`.
+The command line, reports, audits, sensitivity searches and tests derive their lists from `WEIGHTINGS`.
 """
 
 from abc import abstractmethod
@@ -24,13 +24,13 @@ def floored_share(held: int, setting: RuleSetting) -> int:
     """Return `unit * held^(-1/norm)` in units, rounded down exactly."""
     if setting.norm == 1:
         return setting.unit // held
-    # floor(2^bits / sqrt(held)) by whole numbers: held shares have a norm of at most 1.
+    # floor(2^bits / sqrt(held)) in integer arithmetic, so that `held` shares have a norm of at most 1.
     return isqrt(setting.unit * setting.unit // held)
 
 
 @lru_cache(maxsize=8)
 def shares_by_size(setting: RuleSetting) -> Int64s:
-    """Return the even share, in units, by the number of items held (0 to limit)."""
+    """Return the even share, in units, by the number of items of a user (0 to limit)."""
     return np.array([0, *(floored_share(held, setting) for held in range(1, setting.limit + 1))], np.int64)
 
 
@@ -49,7 +49,7 @@ class _Even(WeightingRule):
 
     @abstractmethod
     def _table(self, setting: RuleSetting) -> Int64s:
-        """Return int64 (limit + 1,), the share in units by the number of items held."""
+        """Return the share in units by the user's number of items, as int64 of shape (limit + 1,)."""
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Add each user's share to each of the user's items."""
@@ -61,7 +61,7 @@ class _Even(WeightingRule):
 @final
 @dataclass(frozen=True, slots=True)
 class Count(_Even):
-    """Give every item of every user the same weight, that of one of `limit` items (DPSU, Section 1.1).
+    """Give every item of every user the same weight, the even share of `limit` items (DPSU, Section 1.1).
 
     Attributes:
         noise: "gaussian" or "laplace".
@@ -71,7 +71,7 @@ class Count(_Even):
     noise: Noise = "gaussian"
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on novel items, which weigh as much as all items."""
+        """Return the bound on novel items, which have the same weight as all items."""
         return UniqueItems(setting.limit, "fixed", self._least(setting), setting.norm)
 
     def share(self, held: int, setting: RuleSetting) -> float:
@@ -99,13 +99,13 @@ class Weighted(_Even):
     noise: Noise = "gaussian"
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on novel items, which weigh an even share, rounded down."""
+        """Return the bound on novel items, which have an even share as weight, rounded down."""
         return UniqueItems(setting.limit, "even", self._least(setting), setting.norm)
 
     def add_within(
         self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, bounds: Int64s
     ) -> None:
-        """Add even shares times each user's own sensitivity: in whole numbers, so the product is never too large."""
+        """Add even shares times each user's own sensitivity, in integers, so the product is never too large."""
         from voxpop.kernels.weigh import add_even_within
 
         add_even_within(histogram, items, starts, shares_by_size(setting), bounds)
@@ -115,7 +115,7 @@ class Weighted(_Even):
 
 
 class _Descent(WeightingRule):
-    """A weighting that raises the items of a user up to a cutoff, from the weights that earlier users left."""
+    """A weighting that increases the weights of a user's items up to a cutoff, given the weights from earlier users."""
 
     __slots__ = ()
     sequential = True
@@ -128,13 +128,13 @@ class _Descent(WeightingRule):
 @final
 @dataclass(frozen=True, slots=True)
 class PolicyLaplace(_Descent):
-    """Raise a user's items together, except those at the cutoff: l1-descent (DPSU, Algorithm 4), with Laplace noise.
+    """Increase a user's items equally, except those at the cutoff, by l1-descent (DPSU, Algorithm 4) for Laplace noise.
 
     Proof: docs/privacy/set-union.md. With Gaussian noise (DPSU, Algorithm 8) the published proof is wrong, and one user
-    can move the histogram by more than 1; docs/privacy/algorithm-8.md has two users who do.
+    can move the histogram by more than 1. docs/privacy/algorithm-8.md contains a counterexample with two users.
 
     Attributes:
-        alpha: weight stops rising at threshold + alpha * scale of the noise.
+        alpha: The distance of the cutoff above the threshold, in scales of the noise.
     """
 
     name = "policy-laplace"
@@ -148,21 +148,21 @@ class PolicyLaplace(_Descent):
 
     @proved("set-union.md#items-that-only-the-extra-user-holds")
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on novel items of a user, which all weigh the level poured.
+        """Return the bound on a user's novel items, which all have the weight of the final level.
 
         Proof: "Items of T start equal, at 0, and all rules treat equal items equally, so they end with one weight w."
         """
-        # Items at 0 have the widest gaps of all, so the level poured is at least an even share.
+        # Items at 0 have the widest gaps, so the final level is at least an even share.
         least = (setting.unit // setting.limit) / setting.unit
         return UniqueItems(setting.limit, "symmetric", least, setting.norm)
 
     def step_error(self, setting: RuleSetting) -> float:
-        """Return less than one unit an item, which whole levels leave unpoured."""
-        # l1: less than a unit for each of at most `limit` items.
+        """Return a bound on the weight that is lost because levels are whole units."""
+        # In l1, this is less than one unit for each of at most `limit` items.
         return setting.limit / setting.unit
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
-        """Pour each user's unit evenly over the items below the cutoff."""
+        """Distribute each user's unit of weight evenly over the items below the cutoff."""
         from voxpop.kernels.weigh import l1_descent
 
         l1_descent(histogram, items, starts, setting.cutoff, setting.unit)
@@ -171,12 +171,13 @@ class PolicyLaplace(_Descent):
 @final
 @dataclass(frozen=True, slots=True)
 class PolicyGaussian(_Descent):
-    """Move a user's items towards the cutoff by an l2 distance of 1: l2-descent (DPSU, Algorithm 7), Gaussian noise.
+    """Move a user's items towards the cutoff by an l2 distance of 1, by l2-descent (DPSU, Algorithm 7).
 
-    Proof: docs/privacy/set-union.md: the step is a proximal map, so it brings no two histograms further apart.
+    This weighting is for Gaussian noise. Proof: docs/privacy/set-union.md. The step is a proximal map, so it never
+    increases the distance of two histograms.
 
     Attributes:
-        alpha: weight stops rising at threshold + alpha * sigma.
+        alpha: The distance of the cutoff above the threshold, in sigma.
     """
 
     name = "policy-gaussian"
@@ -194,7 +195,7 @@ class PolicyGaussian(_Descent):
 
         Proof: "Items of T start equal, at 0, and all rules treat equal items equally, so they end with one weight w."
         """
-        # 1 / sqrt(limit), the share of the widest of `limit` gaps at least, less the error of the step.
+        # The widest of `limit` gaps has a share of at least 1 / sqrt(limit), minus the error of the step.
         root = isqrt(setting.unit * setting.unit // setting.limit)
         least = root / setting.unit - self.step_error(setting)
         return UniqueItems(setting.limit, "symmetric", least, setting.norm)
@@ -205,20 +206,20 @@ class PolicyGaussian(_Descent):
 
         Proof: "Conversion, square, sum, root and quotient add up to less than 8  2^-53 of a step of length 1"
         """
-        # 8 * 2^-53 r + sqrt(limit) 2^-bits (docs/privacy/individual.md, "Steps"; r is 1 in set union).
+        # 8 * 2^-53 r + sqrt(limit) 2^-bits, where r is 1 in set union (docs/privacy/individual.md, "Steps").
         return setting.bound * WEIGHT_ROUNDING + sqrt(setting.limit) / setting.unit
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Move each user's items towards the cutoff by 1."""
         from voxpop.kernels.weigh import ONE_BOUND
 
-        # One entry stands for all users: each user's sensitivity is 1.
+        # One entry applies to all users, because each user's sensitivity is 1.
         self.add_within(histogram, items, starts, setting, np.array([ONE_BOUND]))
 
     def add_within(
         self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, bounds: Int64s
     ) -> None:
-        """Move each user's items towards the cutoff by the user's own sensitivity: a proximal map for any value."""
+        """Move each user's items towards the cutoff by the user's own sensitivity, a proximal map for any value."""
         from voxpop.kernels.weigh import l2_descent
 
         l2_descent(histogram, items, starts, setting.cutoff, setting.unit, bounds)
@@ -228,22 +229,22 @@ WEIGHTINGS: Final[dict[str, WeightingRule]] = {
     each.label: each
     for each in (Count(), Count("laplace"), Weighted(), Weighted("laplace"), PolicyLaplace(), PolicyGaussian())
 }
-"""Every weighting with every noise for which there is a proof, by the name that the command line uses."""
+"""All pairs of a weighting and a noise with a proof, by their names in the command line."""
 
 
 def is_proved(rule: object) -> bool:
-    """Return whether a weighting is one of those with a proof, and not of a derived class."""
+    """Return whether a weighting is one of the proved classes, and not of a derived class."""
     return type(rule) in {type(each) for each in WEIGHTINGS.values()}
 
 
 def share_of(weighting: object, noise: str, limit: int, items: int) -> float | None:
-    """Return the weight that one user gives to each of `items` equally rare items, at most `limit` of them.
+    """Return the weight that one user gives to each of `items` equally rare items.
 
     Args:
-        weighting: as the plan names it.
-        noise: of the round.
-        limit: of the plan.
-        items: 1 to `limit`.
+        weighting: The name of the weighting in the plan.
+        noise: The noise of the round.
+        limit: The contribution bound of the plan.
+        items: The number of items, from 1 to `limit`.
 
     Returns:
         The weight, or None if the weighting is not in the registry.

@@ -1,4 +1,4 @@
-"""How users share over public grams: their counts, and the classes of users by the number of grams that they hold."""
+"""The shares of users in counts of public grams, and the classes of users by their number of grams."""
 
 from dataclasses import dataclass
 from typing import Final, final
@@ -10,19 +10,22 @@ from voxpop.kernels.arrays import Bools, Int32s, Int64s
 from voxpop.kernels.proved import proved
 
 BITS: Final = 24
-"""Counts are whole multiples of 2^-24 before noise; 2^33 users stay below 2^57."""
+"""Counts before noise are multiples of 2^-24, so 2^33 users are at most 2^57."""
 UNIT: Final = 1 << BITS
-"""One user, in these multiples."""
+"""The number of multiples of 2^-24 for one user."""
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class HolderShares:
-    """One for each gram up to the limit, and evenly less beyond, so that the squares add up to at most the limit.
+    """The shares of users in counts.
+
+    A user with at most `limit` grams has share 1 in the count of each. A user with more grams has a smaller share, the
+    same for each gram, so that the squares add up to at most the limit.
 
     Attributes:
-        limit: most grams for which a user counts in full.
-        counted: bool by id, which grams count; None where all do. Others neither get a share nor use any up.
+        limit: The maximum number of grams per user such that the user counts in full.
+        counted: Whether each gram is counted, as bool by id, or None if all are. Other grams do not affect shares.
     """
 
     limit: int
@@ -41,7 +44,7 @@ class HolderShares:
             raise InternalError("counts have no proof for users with unequal bounds")
         if self.counted is not None:
             chosen = self.counted[items]
-            # Parts of longer grams that are not on the list neither count nor use up anything.
+            # Parts of longer grams that are not on the list do not count and do not affect shares.
             before = np.concatenate([[0], np.cumsum(chosen)])
             items, starts = items[chosen], before[starts].astype(np.int64)
         most = int(np.diff(starts).max(initial=0))
@@ -51,14 +54,14 @@ class HolderShares:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassShares:
-    """One for the class of a user by its number of grams, and nothing for grams: the histogram has classes, not ids.
+    """Counts of users by class, which depends on their number of grams. The histogram contains classes instead of ids.
 
-    The class of a user is the number of edges that are at most its number of grams, so it is below that number and is
-    always a place of the histogram.
+    The class of a user is the number of edges that are at most the user's number of grams. Therefore it is below that
+    number and always a place of the histogram.
 
     Attributes:
-        edges: rising; the first above 1, each at least twice the one before.
-        counted: bool by id, which grams count; None where all do.
+        edges: The edges in increasing order. The first one is above 1, and each is at least twice the previous one.
+        counted: Whether each gram is counted, as bool by id, or None if all are.
     """
 
     edges: tuple[int, ...]
@@ -83,24 +86,24 @@ class ClassShares:
 
 @proved("counts.md#what-integers-and-doubles-change")
 def share_table(limit: int, most: int) -> Int64s:
-    """Return the share, in units, by the number of grams held, from 0 to `most`.
+    """Return the share, in units, by the user's number of grams, from 0 to `most`.
 
     Proof: "n share^2 <= limit holds in whole numbers"
 
     Args:
-        limit: most grams for which a user counts in full.
-        most: the last number wanted.
+        limit: The maximum number of grams per user such that the user counts in full.
+        most: The largest number of grams in the table.
 
     Returns:
-        int64: n times the square of entry n is at most limit times `UNIT` squared, in whole numbers.
+        The shares as int64, where n times the square of entry n is at most limit times `UNIT` squared, exactly.
 
     Example:
         >>> [round(share / UNIT, 3) for share in share_table(2, 4).tolist()]
         [1.0, 1.0, 1.0, 0.816, 0.707]
     """
-    # (most + 1,), units by number of grams held: 1 up to the limit, sqrt(limit / n) beyond.
+    # Shape (most + 1,), in units: 1 up to the limit, and sqrt(limit / n) for larger n.
     shares = np.full(most + 1, UNIT, np.int64)
     beyond = np.arange(limit + 1, most + 1)
-    # A double is right to less than a unit, so one less is never too much.
+    # A double has an error below one unit, so subtracting one never results in too large a share.
     shares[limit + 1 :] = np.floor(UNIT * np.sqrt(limit / beyond)).astype(np.int64) - 1
     return shares

@@ -1,6 +1,6 @@
-"""The interface of weightings: soundness, the least and largest weights of one user, and the kernel.
+"""The interface of weightings, with soundness, the smallest and largest weights from one user, and the kernel.
 
-A weighting of your own defines how a user shares its weight, and states the properties that you have proved.
+A custom weighting defines the division of a user's weight, and declares the properties that its author has proved.
 """
 
 from abc import ABC, abstractmethod
@@ -19,30 +19,31 @@ from voxpop.privacy.budget import check_choice
 from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems
 
 USERS_BOUND: Final = 2**33
-"""A public bound on the number of users: more than there are people."""
+"""A public bound on the number of users, which exceeds the number of people."""
 
 ADDITIVE_BITS: Final = 32
 EQUAL: Final = 2.0**-48
-"""Shares that differ by no more are equal: functions of NumPy may round equal arguments differently. That changes delta
-by less than 1e-11 of itself, which `joint.ROUNDING` covers."""
+"""The maximum difference of shares that count as equal, because functions of NumPy may round equal arguments
+differently. The relative change of delta is below 1e-11, which `joint.ROUNDING` covers."""
 WEIGHT_ROUNDING: Final = 8 * 2.0**-53
-"""Relative float64 error of one user's l2 step; derived in `kernels/weigh.py` and docs/privacy/set-union.md."""
+"""The relative float64 error of one user's l2 step, derived in `kernels/weigh.py` and docs/privacy/set-union.md."""
 
 USUAL_ALPHA: Final[dict[str, float]] = {"gaussian": 5.0, "laplace": 14.0}
-"""Distance above the threshold at which weight stops rising, in noise scales. The probability that an item at the
-cutoff is missed is 2.9e-7 and 4.2e-7; with 3 it was 1 in 740."""
+"""The distance of the cutoff above the threshold, in noise scales. The probability that an item at the cutoff is missed
+is 2.9e-7 and 4.2e-7, compared to 1 in 740 with a distance of 3."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSetting:
-    """The public numbers under which a weighting runs.
+    """The public parameters of a weighting.
 
     Attributes:
-        limit: most items of one user.
-        norm: 1 where the noise is Laplace, 2 where it is Gaussian: the norm in which a user has weight 1.
-        bits: weights are whole multiples of 2^-bits.
-        cutoff: weight at which items stop rising, in units of 2^-bits; 0 where the weighting has none.
-        bound: largest change of the histogram by one user: 1, or more if users have individual sensitivities.
+        limit: The maximum number of items per user.
+        norm: The norm that bounds the weight of a user by 1, either 1 (Laplace noise) or 2 (Gaussian noise).
+        bits: The grid of weights, which are multiples of 2^-bits.
+        cutoff: The weight above which an item receives no more weight, in units of 2^-bits, or 0 without a cutoff.
+        bound: The largest change of the histogram by one user, which is 1, or more if users have individual
+            sensitivities.
     """
 
     limit: int
@@ -53,42 +54,42 @@ class RuleSetting:
 
     @property
     def unit(self) -> int:
-        """Units of the grid in a weight of 1."""
-        # In units of 2^-bits, 1 is 2^bits.
+        """The units of the grid per weight of 1."""
+        # A weight of 1 is 2^bits units of 2^-bits.
         return int(1 << self.bits)
 
     @property
     def cutoff_weight(self) -> float | None:
-        """Weight at which items stop rising, or None where nothing stops them."""
-        # From units to weight; 0 stands for no cutoff.
+        """The weight above which an item receives no more weight, or None without a cutoff."""
+        # Convert units to weight, where 0 means no cutoff.
         return self.cutoff / self.unit if self.cutoff else None
 
 
 class WeightingRule(ABC):
-    """How a user's unit of weight is shared over the user's items, with the properties that its proof needs."""
+    """A division of a user's unit of weight among their items, with the properties that the proof requires."""
 
     __slots__ = ()
     name: ClassVar[str]
-    """The word for the weighting in plans and reports."""
+    """The name of the weighting in plans and reports."""
     noise: Noise
-    """The noise that hides one user."""
+    """The kind of noise."""
     alpha: float | None = None
-    """Weight stops rising at threshold + alpha * scale of the noise; None if the weighting has no cutoff."""
+    """The distance of the cutoff above the threshold, in scales of the noise, or None without a cutoff."""
     sequential: ClassVar[bool] = False
-    """Whether a user's shares depend on the weights that earlier users left."""
+    """Whether a user's shares depend on the weights from earlier users."""
     sound_norms: ClassVar[tuple[int, ...]]
-    """The norms of noise with a proof: 1 for Laplace, 2 for Gaussian. No default: every class must define it."""
+    """The norms of noise with a proof (1 for Laplace, 2 for Gaussian). Every class must define them."""
     unsound: ClassVar[str] = "nobody has proved it"
-    """Why there is no proof under others."""
+    """The reason why there is no proof for other norms."""
 
     @property
     def norm(self) -> int:
-        """The norm in which a user has weight 1."""
+        """The norm that bounds the weight of a user by 1."""
         return NORMS[self.noise]
 
     @property
     def label(self) -> str:
-        """The name in the registry; it contains the noise where the weighting also has a proof for Gaussian noise."""
+        """The name in the registry, which contains the noise if the weighting also has a proof for Gaussian noise."""
         return f"{self.name}-laplace" if self.norm == 1 and len(self.sound_norms) > 1 else self.name
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,24 +98,24 @@ class WeightingRule(ABC):
 
     @abstractmethod
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the possible weights of items that only one user holds."""
+        """Return the possible weights of items of only one user."""
 
     def share(self, held: int, setting: RuleSetting) -> float:
-        """Return the weight that each of `held` equally rare items gets from one user: an even share, as a rule."""
+        """Return the weight that each of `held` equally rare items gets from one user, by default an even share."""
         return even_share(held, setting.norm)
 
     def largest(self, setting: RuleSetting) -> float:
-        """Bound the weight that one user gives one item: by default all of its weight."""
+        """Return a bound on the weight that one user gives one item, by default all weight of the user."""
         return 1.0 + self.step_error(setting)
 
     @abstractmethod
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
-        """Add bounded sets to the histogram in place, users in order."""
+        """Add bounded sets to the histogram in place, in the order of users."""
 
     def add_within(
         self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, bounds: Int64s
     ) -> None:
-        """Add bounded sets of users who move the histogram by at most their own bound, in steps of 2^-20."""
+        """Add bounded sets in place, where each user moves the histogram by at most their bound, in steps of 2^-20."""
         raise InternalError(f"{self.name} weighting has no proof for users with unequal bounds")
 
     def bits(self, cutoff: float) -> int:
@@ -123,28 +124,28 @@ class WeightingRule(ABC):
 
     @proved("set-union.md#what-integers-and-doubles-change")
     def sensitivity(self, setting: RuleSetting) -> float:
-        """Bound the change of the histogram by a user with bound 1, including the rounding of users with any bound.
+        """Return the sensitivity of the histogram to a user with bound 1, with the rounding of users with any bound.
 
         Proof: "So the sensitivity used is S = 1 + 2  2^33  (that error)"
         """
-        # Two runs, each astray by step_error at every later user: docs/privacy/set-union.md, "What integers and doubles
-        # change".
+        # Each of two runs has an error of step_error at every later user (docs/privacy/set-union.md, "What integers and
+        # doubles change").
         return 1.0 + 2.0 * USERS_BOUND * self.step_error(setting)
 
     def step_error(self, setting: RuleSetting) -> float:
-        """Bound the distance of one user's implemented step from the exact one, in the norm of the noise."""
+        """Return a bound on the distance of one user's step from the exact step, in the norm of the noise."""
         return 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class CalibratedRule:
-    """A weighting with its setting, which a corpus uses to weigh."""
+    """A weighting and its setting, which a corpus uses to weigh items."""
 
     weighting_rule: WeightingRule
     setting: RuleSetting
 
     def __post_init__(self) -> None:
-        """Refuse a norm for which the weighting has no proof."""
+        """Raise an error if the weighting has no proof for the norm."""
         if self.setting.norm not in self.weighting_rule.sound_norms:
             (noise,) = (noise for noise, norm in NORMS.items() if norm == self.setting.norm)
             raise UnsoundError(
@@ -154,7 +155,7 @@ class CalibratedRule:
 
     @property
     def sequential(self) -> bool:
-        """Whether a user's shares depend on the weights that earlier users left."""
+        """Whether a user's shares depend on the weights from earlier users."""
         return self.weighting_rule.sequential
 
     @property
@@ -169,11 +170,11 @@ class CalibratedRule:
 
     @property
     def novelty(self) -> UniqueItems:
-        """The possible weights of items that only one user holds, on this grid."""
+        """The possible weights of items of only one user, on this grid."""
         return self.weighting_rule.novelty(self.setting)
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s | None = None) -> None:
-        """Add bounded sets to the histogram in place, each user by 1 or by its own bound, in 2^-20."""
+        """Add bounded sets to the histogram in place, with a bound of 1 or individual bounds in steps of 2^-20."""
         if bounds is None:
             self.weighting_rule.add(histogram, items, starts, self.setting)
         else:
@@ -181,12 +182,12 @@ class CalibratedRule:
 
 
 def bits_below(cutoff: float) -> int:
-    """Return the finest grid on which twice the cutoff stays below 2^62 units.
+    """Return the finest grid such that twice the cutoff is below 2^62 units.
 
     Raises:
-        BudgetError: where not even whole numbers would do.
+        BudgetError: If not even integer weights are possible.
     """
-    # 2 cutoff 2^bits <= 2^62: a weight and one user's step on top of it fit 63 bits.
+    # With 2 cutoff 2^bits <= 2^62, the sum of a weight and one user's step fits 63 bits.
     bits = 62 - max(1, ceil(log2(2.0 * cutoff))) if cutoff < inf else 0
     if bits < 1:
         raise BudgetError(
@@ -197,23 +198,23 @@ def bits_below(cutoff: float) -> int:
 
 
 def even_share(held: int, norm: int) -> float:
-    """Return the weight of each of `held` items that share 1 evenly in the norm."""
-    # x with held x^p = 1, for p the norm.
+    """Return the weight of each of `held` items with equal weights and a norm of 1."""
+    # The solution x of held x^p = 1, for p the norm.
     return 1.0 / held if norm == 1 else 1.0 / sqrt(held)
 
 
 class Weighting(ABC):
-    """How a user's unit of weight is shared over the user's items; subclass it for a weighting of your own.
+    """A division of a user's unit of weight among their items. Derive a class from it for a custom weighting.
 
-    You promise, with a proof, that for every fixed order of users one user more or less moves the final histogram by at
-    most 1 in the norm you name. `voxpop.testing.search_sensitivity` looks for a counterexample; finding none is not a
-    proof. Voxpop checks on every call that shares are finite, not negative, within 1 in the norm, and that items
-    without weight get equal shares of at least `least(limit)`.
+    You must prove that for every fixed order of users, adding or removing one user moves the final histogram by at most
+    1 in the given norm. `voxpop.testing.search_sensitivity` searches for a counterexample, but an unsuccessful search
+    is not a proof. Voxpop checks on every call that shares are finite, not negative, within 1 in the norm, and that
+    items without weight get equal shares of at least `least(limit)`.
 
     Attributes:
-        norm: 1 for Laplace noise, 2 for Gaussian noise.
-        error: largest distance, in the norm, of `share` from the proved function, through floating point; from 0 to
-            below 1.
+        norm: 1 for Laplace noise, or 2 for Gaussian noise.
+        error: The largest distance, in the norm, of `share` from the proved function because of floating point, from 0
+            to below 1.
 
     Example:
         >>> import numpy as np
@@ -235,31 +236,31 @@ class Weighting(ABC):
 
     @abstractmethod
     def least(self, limit: int) -> float:
-        """Return the least weight an item without weight may get from a user of at most `limit` items; above 0."""
+        """Return the smallest weight (above 0) that a user of at most `limit` items gives to an item without weight."""
 
     @abstractmethod
     def share(self, weights: Floats, cutoff: float) -> Floats:
-        """Return the weight that a user adds to each of its items.
+        """Return the weight that a user adds to each of their items.
 
         Args:
-            weights: float64 (items of the user), the current weights of the items; not to be changed.
-            cutoff: weight above the threshold at which more weight is wasted: `threshold + alpha * scale`.
+            weights: The current weights of the items of the user, as float64. They must not be changed.
+            cutoff: The weight `threshold + alpha * scale`, above which more weight is wasted.
 
         Returns:
-            float64 of the same length, not negative, at most 1 in the norm.
+            The added weights as float64 of the same length, not negative, at most 1 in the norm.
         """
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CustomRule(WeightingRule):
-    """A `Weighting` from outside, run user by user on the integer grid."""
+    """A custom `Weighting`, which runs for one user at a time on the integer grid."""
 
     weighting: Weighting
     sequential = True
 
     def __post_init__(self) -> None:
-        """Check the norm and the error, which enters the sensitivity."""
+        """Check the norm and the error, which affects the sensitivity."""
         check_choice("norm", self.weighting.norm, (1, 2))
         error = self.weighting.error
         if isinstance(error, bool) or not isinstance(error, Real) or not 0.0 <= error < 1.0:
@@ -280,7 +281,7 @@ class CustomRule(WeightingRule):
 
     @property
     def noise(self) -> Noise:  # type: ignore[override]
-        """The noise of that norm."""
+        """The noise of the norm."""
         return "laplace" if self.weighting.norm == 1 else "gaussian"
 
     @property
@@ -289,9 +290,12 @@ class CustomRule(WeightingRule):
         return USUAL_ALPHA[self.noise]
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Use the author's least weight; every call checks that novel items, which have no weight, get equal shares."""
+        """Return the bound on novel items from the author's smallest weight.
+
+        Every call checks that novel items, which have no weight, get equal shares.
+        """
         least = self.weighting.least(setting.limit)
-        # More than an even share of `limit` items cannot be promised: limit such shares would exceed norm 1.
+        # The smallest weight cannot exceed the even share of `limit` items, because the norm would exceed 1.
         if not 0.0 < least <= even_share(setting.limit, setting.norm) * (1 + WEIGHT_ROUNDING):
             raise InputError(
                 f"`least({setting.limit})` of {self.name} must lie above 0 and at most an even share, got {least}."
@@ -300,17 +304,17 @@ class CustomRule(WeightingRule):
 
     def share(self, held: int, setting: RuleSetting) -> float:
         """Return the shares of equally rare items."""
-        # Equally rare: all at weight 0.
+        # All equally rare items have weight 0.
         return float(self.weighting.share(np.zeros(held), setting.cutoff / setting.unit)[0])
 
     def step_error(self, setting: RuleSetting) -> float:
-        """The author's error, and rounding down to the grid."""
-        # Rounding down loses less than a unit an item: in l1 their number, in l2 its root.
+        """Return the sum of the author's error and the error of rounding down to the grid."""
+        # Rounding down loses less than one unit per item, which is the number of items in l1 and its root in l2.
         grid = setting.limit if setting.norm == 1 else sqrt(setting.limit)
         return self.weighting.error + grid / setting.unit
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
-        """Run the weighting user by user, checking every answer."""
+        """Run the weighting for one user at a time, and check every result."""
         cutoff = setting.cutoff / setting.unit
         least = self.weighting.least(setting.limit) - self.step_error(setting)
         for begin, end in pairwise(starts):
@@ -320,18 +324,19 @@ class CustomRule(WeightingRule):
             weights = histogram[mine] / setting.unit
             shares = np.asarray(self.weighting.share(weights.copy(), cutoff), np.float64)
             self._check(shares, weights, least, setting.norm)
-            # More is wasted, and would wrap where many hold an item; stopping brings no two histograms further apart.
+            # Weight above the cutoff is wasted, and would overflow if an item has many users. The limit never increases
+            # the distance of two histograms.
             raised = histogram[mine] + np.floor(shares * setting.unit).astype(np.int64)
             histogram[mine] = np.minimum(raised, setting.cutoff)
 
     def _check(self, shares: Floats, weights: Floats, least: float, norm: int) -> None:
-        """Refuse shares that break the promise; the message shows none of them."""
+        """Raise an error if shares violate the requirements. The message contains no shares."""
         broken = None
         if shares.shape != weights.shape:
             broken = "one share per item"
         elif not np.isfinite(shares).all() or (shares < 0).any():
             broken = "finite shares that are not negative"
-        # Checked for each user; the author must prove the sensitivity of the whole histogram.
+        # This check is for each user. The author must prove the sensitivity of the whole histogram.
         elif np.linalg.norm(shares, norm) > 1.0 + self.weighting.error:
             broken = f"shares of at most 1 in the l{norm} norm"
         elif (novel := shares[weights == 0.0]).size and (novel.min() < least or np.ptp(novel) > EQUAL):

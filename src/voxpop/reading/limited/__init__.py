@@ -1,1 +1,1 @@
-"""Work within a limit on memory: data that does not fit goes to private files."""
+"""Work within a memory limit, with private files for data that does not fit."""

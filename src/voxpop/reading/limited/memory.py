@@ -1,8 +1,8 @@
-"""The memory limit of reading, encoding and extracting, and the place of data that does not fit.
+"""The memory limit of reading, encoding and extracting, and work files for data that does not fit.
 
-A work file holds private data while the process runs. It has no name where the system can make such a file (Linux), and
-is unlinked at once elsewhere. So no other process can open it, and the system removes it when the process ends for any
-reason.
+A work file contains private data while the process runs. On systems that can create files without a name (Linux), it
+has no name; on other systems it is unlinked immediately. Therefore no other process can open it, and the system removes
+it when the process ends for any reason.
 """
 
 import mmap
@@ -28,7 +28,7 @@ Array = NDArray[Any]
 
 @final
 class WorkFile:
-    """Arrays one behind the other, owner-only, gone with the process."""
+    """Consecutive arrays in a file that only the owner can read and that is deleted when the process ends."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -38,13 +38,13 @@ class WorkFile:
             self._file = tempfile.TemporaryFile(buffering=0, dir=folder, prefix="voxpop-work-")  # noqa: SIM115
 
     def append(self, array: Array) -> int:
-        """Append an array, and return the byte at which it begins."""
+        """Append an array, and return the position of its first byte."""
         begin = self.size
         self.write(begin, array)
         return begin
 
     def write(self, begin: int, array: Array) -> None:
-        """Write an array at a byte."""
+        """Write an array, beginning at a byte."""
         left = memoryview(np.ascontiguousarray(array).data).cast("B") if array.size else memoryview(b"")
         with self._explained():
             self._file.seek(begin)
@@ -53,7 +53,7 @@ class WorkFile:
         self.size = max(self.size, begin + array.nbytes)
 
     def read(self, begin: int, count: int, dtype: Any) -> Array:
-        """Return `count` elements from a byte on."""
+        """Return `count` elements, beginning at a byte."""
         array = np.empty(count, dtype)
         left = memoryview(array.data).cast("B") if count else memoryview(b"")
         with self._explained():
@@ -66,7 +66,7 @@ class WorkFile:
         return array
 
     def mapped(self, dtype: Any) -> Array:
-        """Return the whole file as an array that is read and written page by page, and closes with the last view."""
+        """Return the whole file as an array that is read and written page by page, and closes with its last view."""
         count = self.size // np.dtype(dtype).itemsize
         if count == 0:
             return np.empty(0, dtype)
@@ -74,7 +74,7 @@ class WorkFile:
             return np.memmap(self._file, dtype, "r+", shape=(count,))
 
     def close(self) -> None:
-        """Give the disk space back; mapped arrays keep their space."""
+        """Free the disk space. Mapped arrays keep their space."""
         if self._file is not None:
             self._file.close()
 
@@ -94,7 +94,7 @@ class WorkFile:
 
 
 def strings_of(starts: WorkFile, data: WorkFile) -> pa.LargeStringArray:
-    """Return strings whose beginnings (int64, one more) and bytes two files hold, without reading them."""
+    """Return strings from two files with their starts (int64, one entry more) and bytes, without reading the files."""
     places, letters = starts.mapped(np.int64), data.mapped(np.uint8)
     return pa.LargeStringArray.from_buffers(places.size - 1, pa.py_buffer(places), pa.py_buffer(letters))
 
@@ -104,7 +104,7 @@ FIXED_MEMORY = 768 * MIB
 """The memory of Python, the libraries, compiling the kernels and a few batches of rows, for any input."""
 LEAST_MEMORY = 896 * MIB
 M_MMAP_THRESHOLD = -3
-"""Of `mallopt`, in <malloc.h>."""
+"""The parameter of `mallopt`, from <malloc.h>."""
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
 CONTAINER = Path("/sys/fs/cgroup/memory.max")
@@ -117,9 +117,9 @@ class MemoryLimit:
     """A bound on the resident memory of the process.
 
     Attributes:
-        total: bytes, everything counted.
-        room: bytes of it that data may take.
-        folder: where work files are made.
+        total: The total limit in bytes.
+        room: The bytes that data may take.
+        folder: The folder for work files.
     """
 
     total: int
@@ -131,11 +131,12 @@ class MemoryLimit:
         """Return the limit that a caller requests.
 
         Args:
-            memory: bytes, or a size such as "2GiB".
-            folder: for work files; the system's folder for temporary files where None.
+            memory: A number of bytes, or a size such as "2GiB".
+            folder: The folder for work files; None for the system's folder for temporary files.
 
         Raises:
-            InputError: if the size cannot be read, is below the minimum of any work, or the folder cannot be written.
+            InputError: If the size cannot be read or is below the minimum for any work, or the folder cannot be
+                written.
         """
         total = bytes_of(memory)
         if total < LEAST_MEMORY:
@@ -146,7 +147,8 @@ class MemoryLimit:
         where = Path(tempfile.gettempdir() if folder is None else folder)
         if not where.is_dir() or not os.access(where, os.W_OK | os.X_OK):
             raise InputError(f"work files cannot be written to {where}. Give a folder that exists and is yours.")
-        # Have glibc give blocks of a megabyte back as soon as they are freed, instead of raising that size over time.
+        # Make glibc return blocks of a megabyte to the system as soon as they are freed. By default this size grows
+        # over time.
         _call_libc("mallopt", M_MMAP_THRESHOLD, MIB)
         return MemoryLimit(total, total - FIXED_MEMORY, where)
 
@@ -155,14 +157,14 @@ class MemoryLimit:
         return WorkFile(self.folder)
 
     def require(self, size: int, what: str) -> None:
-        """Refuse work that needs more memory than available, before the system does.
+        """Raise an error for work that needs more memory than available, before the system runs out of memory.
 
         Args:
-            size: bytes that it will take; stated only to the next power of two, since it follows from the data.
-            what: the objects that take them, in the plural.
+            size: The required bytes. Messages contain only the next power of two, because the size depends on the data.
+            what: The objects that need this memory, in the plural.
 
         Raises:
-            MemoryLimitError: saying which `memory` would do.
+            MemoryLimitError: If the limit is too low. The message contains a sufficient value of `memory`.
         """
         if size > self.room:
             enough = 1 << (size + self.total - self.room - 1).bit_length()
@@ -173,7 +175,7 @@ class MemoryLimit:
 
 
 def stored(parts: Iterable[Int32s], limit: MemoryLimit | None) -> Int32s:
-    """Return arrays as one: in memory, or within a limit mapped, each written when it comes."""
+    """Return the concatenated arrays in memory, or mapped within a limit, which writes each part immediately."""
     if limit is None:
         return np.concatenate([np.empty(0, np.int32), *parts])
     file = limit.file()
@@ -185,7 +187,7 @@ def stored(parts: Iterable[Int32s], limit: MemoryLimit | None) -> Int32s:
 
 
 def usual_limit() -> int:
-    """Return the default limit: half the memory of the machine, or the container, and at least the least."""
+    """Return the default limit, which is half the memory of the machine or container, and at least the minimum."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 2 * LEAST_MEMORY
     return max(LEAST_MEMORY, min(pages, _of_container()) // 2)
 
@@ -202,7 +204,7 @@ def bytes_of(memory: Any) -> int:
     """Return a size in bytes.
 
     Raises:
-        InputError: if it is not a size.
+        InputError: If the argument is not a size.
 
     Example:
         >>> bytes_of("2GiB"), bytes_of("1.5 GB"), bytes_of(4096)
@@ -217,7 +219,7 @@ def bytes_of(memory: Any) -> int:
 
 
 def shown_size(size: int) -> str:
-    """Return a size as people write it.
+    """Return a size in the usual notation.
 
     Example:
         >>> shown_size(1 << 31), shown_size(1 << 29), shown_size(1536 << 20)
@@ -229,23 +231,23 @@ def shown_size(size: int) -> str:
     return f"{size / MIB:.1f}MiB"
 
 
-# Memory given back: pages of a mapped file, and memory that allocators keep.
+# Functions that return memory to the system, either pages of a mapped file or memory that allocators keep.
 
 AROUND = 1 << 20
-"""Bytes before the first that are given back again: reading a page brings its neighbours (on Linux 64 KiB), also those
-behind, and threads are a step apart. Without it a pass over 400 MB in steps of 260 kB left 46 MB resident."""
+"""Bytes before the first that are released again. Reading a page also reads its neighbours (on Linux 64 KiB), including
+later ones, and threads are one step apart. Without this, a pass over 400 MB in steps of 260 kB left 46 MB resident."""
 
 
 def forget_pages(array: NDArray[Any], begin: int = 0, end: int | None = None) -> None:
-    """Give back the pages of a memory-mapped array; they are read again when they are needed.
+    """Release the pages of a memory-mapped array, which are read again when needed.
 
-    Written data stays: it belongs to the file. Arrays in memory, and systems without support, are unaffected. So a pass
-    over a corpus of any size keeps little of it resident.
+    Written data remains, because it belongs to the file. Arrays in memory, and systems without support, are unaffected.
+    Therefore a pass over a corpus of any size keeps little of it resident.
 
     Args:
-        array: all of a mapped file, not a part of it.
-        begin: the first element to give back.
-        end: the end of those; None for all.
+        array: The array of a whole mapped file, not a part of it.
+        begin: The first element to release.
+        end: The end of the elements to release; None for the end of the array.
     """
     mapped = getattr(array, "_mmap", None)
     if not isinstance(mapped, mmap.mmap) or array.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):  # type: ignore[attr-defined]

@@ -1,12 +1,11 @@
-"""Sort records by key on disk: any number of them, in a bounded amount of memory.
+"""Sort any number of records by key on disk, in a bounded amount of memory.
 
-A record is a head (two numbers for sorting and distinguishing, and further values) and a slice of int32. Records are
-dealt out to ranges of keys as they come, each range is read back in turn and sorted in memory, and a range that is too
-large for that is dealt out again; records of one single key by the other number. Only records that agree in both cannot
-be told apart so; they are handed on as they came, some at a time.
+A record consists of a head (two numbers for sorting, and further values) and a slice of int32. Records are distributed
+to ranges of keys as they arrive. Each range is then read and sorted in memory. A range that is too large for memory is
+distributed again; records with a single key are distributed by the other number. Only records that agree in both
+numbers cannot be separated in this way. They are returned in order of arrival, in several blocks.
 
-The work files of a corpus that does not fit into memory contain its arrays user by user and its vocabulary, merged on
-disk.
+If a corpus does not fit into memory, work files contain its arrays by user and its vocabulary, merged on disk.
 """
 
 from bisect import bisect_right
@@ -33,18 +32,18 @@ Heads = NDArray[Any]
 Block = tuple[Heads, Int32s]
 
 HEAD = np.dtype([("key", np.uint64), ("other", np.uint64), ("user", np.uint64), ("row", np.int64), ("size", np.int64)])
-"""Sorted by key, then other; `row` distinguishes users where both may agree; `size` is that of the slice."""
+"""Sorted by key, then other. `row` distinguishes users if both may agree. `size` is the size of the slice."""
 SORTED_BY = ("key", "other")
 MOST_RANGES = 256
 SHARE_OF_SORTER = 8
-"""A sorter holds this part of the room under a limit: two of them and their copies work at a time."""
+"""A sorter buffers one eighth of the memory under a limit, because two sorters and their copies exist at a time."""
 HIGHEST = 2**64 - 1
 
 
 @final
 @dataclass(slots=True)
 class _Range:
-    """The records of one range of keys: their places and sizes."""
+    """The records of one range of keys, with their positions and sizes."""
 
     heads: list[Heads] = field(default_factory=list)
     slices: list[Int32s] = field(default_factory=list)
@@ -54,7 +53,7 @@ class _Range:
     highest: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SORTED_BY, 0))
 
     def put(self, heads: Heads, slices: Int32s) -> None:
-        """Take in records."""
+        """Add records."""
         self.heads.append(heads)
         self.slices.append(slices)
         self.size += heads.nbytes + slices.nbytes
@@ -63,13 +62,13 @@ class _Range:
             self.highest[name] = max(self.highest[name], int(heads[name].max()))
 
     def told_apart_by(self) -> str | None:
-        """Return the first number in which the records differ, None where they agree in both."""
+        """Return the first number that differs between the records; None for records that agree in both."""
         return next((name for name in SORTED_BY if self.lowest[name] < self.highest[name]), None)
 
 
 @final
 class Sorter:
-    """Records in, sorted blocks out; stable."""
+    """A stable sorter that accepts records and yields sorted blocks."""
 
     def __init__(
         self,
@@ -80,17 +79,17 @@ class Sorter:
         highest: int = HIGHEST,
         by: str = "key",
     ) -> None:
-        """Get ready.
+        """Create an empty sorter.
 
         Args:
-            limit: where work files are made.
-            most: bytes that may be held before they are written, and the largest range that is sorted in memory.
-            expected: bytes of all records, about.
-            lowest: no key is below it.
-            highest: no key is above it.
-            by: which number records are dealt out by; "other" where all keys are the same.
+            limit: The memory limit, which creates work files.
+            most: The bytes to buffer before writing, and the largest range that is sorted in memory.
+            expected: The approximate number of bytes of all records.
+            lowest: A lower bound on the keys.
+            highest: An upper bound on the keys.
+            by: The number that determines a record's range; "other" if all keys are the same.
         """
-        # Ranges of about half the memory limit, if keys are spread evenly; hashes are.
+        # If keys are spread evenly, as hashes are, a range has about half of `most`.
         count = min(MOST_RANGES, max(1, -(-2 * expected // most)), highest - lowest + 1)
         self._limit, self._most, self._lowest, self._by = limit, most, lowest, by
         # Rounded up, so that the last range reaches the highest key.
@@ -100,15 +99,15 @@ class Sorter:
         self._held = 0
 
     def add(self, heads: Heads, slices: Int32s) -> None:
-        """Take in records: their heads, and their slices one behind the other."""
+        """Add records, given by their heads and their concatenated slices."""
         if not heads.size:
             return
         keys = heads[self._by]
-        # uint16 by record: its range, all of one width.
+        # uint16 by record, the number of its range. All ranges have the same width.
         dealt = (keys - np.uint64(self._lowest)) // np.uint64(self._width)
         dealt = np.minimum(dealt, np.uint64(len(self._ranges) - 1)).astype(np.uint16)
         starts = np.concatenate([[0], np.cumsum(heads["size"])]).astype(np.int64)
-        # Stable here and below: records that agree in both numbers stay as they came.
+        # The sort is stable here and below, so records that agree in both numbers remain in order of arrival.
         order = np.argsort(dealt, kind="stable")
         moved = np.empty_like(slices)
         gather_slices(slices, starts, order, moved)
@@ -124,7 +123,7 @@ class Sorter:
             self._flush()
 
     def blocks(self) -> Iterator[Block]:
-        """Yield all records, sorted; a block holds whole ranges, or records that agree in both numbers."""
+        """Yield all records in order. A block contains whole ranges, or records that agree in both numbers."""
         if self._file is not None:
             self._flush()
         for number, each in enumerate(self._ranges):
@@ -140,7 +139,7 @@ class Sorter:
             self._file.close()
 
     def _flush(self) -> None:
-        """Write the buffered records, range after range."""
+        """Write the buffered records, one range after another."""
         if self._file is None:
             self._file = self._limit.file()
         for each in self._ranges:
@@ -152,7 +151,7 @@ class Sorter:
         self._held = 0
 
     def _parts(self, each: _Range) -> Iterator[Block]:
-        """Yield the records of a range as they came."""
+        """Yield the records of a range in order of arrival."""
         for begin, count, size in each.places:
             if self._file is None:
                 raise InternalError("records of a sorter were looked for in a file that was never written")
@@ -168,7 +167,7 @@ class Sorter:
         return np.concatenate([heads for heads, _ in parts]), np.concatenate([slices for _, slices in parts])
 
     def _divided(self, each: _Range, by: str) -> Iterator[Block]:
-        # Between the lowest and the highest number that came, so ranges become narrower each time.
+        # Use the smallest and the largest number of the records, so that ranges become narrower each time.
         finer = Sorter(self._limit, self._most, each.size, each.lowest[by], each.highest[by], by)
         for heads, slices in self._parts(each):
             finer.add(heads, slices)
@@ -177,12 +176,12 @@ class Sorter:
 
 
 def _sorted(heads: Heads, slices: Int32s) -> Block:
-    """Sort by key, then other, ties as they came."""
+    """Return the records sorted by key, then other. Ties remain in order of arrival."""
     keys, others = heads["key"], heads["other"]
     order = np.argsort(keys, kind="stable")
-    # A second number is sorted by only where keys agree, which hashes hardly do.
+    # The second number matters only for equal keys, which are rare because keys are hashes.
     same = np.diff(keys[order]) == 0
-    # Ties of the key that the other number resolves.
+    # Equal keys that differ in the other number.
     if (same & (np.diff(others[order]) != 0)).any():
         order = np.lexsort((others, keys))
     starts = np.concatenate([[0], np.cumsum(heads["size"])]).astype(np.int64)
@@ -191,15 +190,15 @@ def _sorted(heads: Heads, slices: Int32s) -> Block:
     return heads[order], moved
 
 
-# Passes over the positions of a corpus on disk: a few million at a time, whose pages are given back behind each.
+# Passes over the positions of a corpus on disk. Each step reads a few million positions and then releases their pages.
 
 _SORTED_AT_ONCE = 1 << 21
 BYTES_OF_PAIR = 48
-"""Bytes that a pair takes while the table that numbers pairs grows: 16 the new table, 24 both lists, 8 to spare."""
+"""Bytes per pair while the table of pairs grows: 16 for the new table, 24 for both lists, 8 spare."""
 
 
 def copied(ids: Int32s, limit: MemoryLimit, ranks: Int32s | None = None) -> Int32s:
-    """Return a mapped copy, which passes may change; ids are replaced by `ranks[id]`, negative ones stay."""
+    """Return a mapped copy that passes may change. Nonnegative ids are replaced by `ranks[id]`."""
 
     def parts() -> Iterator[Int32s]:
         for begin, end in _spans(ids.size):
@@ -215,7 +214,7 @@ def copied(ids: Int32s, limit: MemoryLimit, ranks: Int32s | None = None) -> Int3
 
 
 def rename_all(ids: Int32s, ranks: Int32s) -> None:
-    """Write `ranks[id]` for every id, in place; negative ids stay."""
+    """Write `ranks[id]` for every nonnegative id, in place."""
     for begin, end in _spans(ids.size):
         rename(ids[begin:end], ranks, ids[begin:end])
         forget_pages(ids, begin, end)
@@ -224,18 +223,18 @@ def rename_all(ids: Int32s, ranks: Int32s) -> None:
 def number_within(
     ids: Int32s, partners: Int32s, offset: int, need: Int64s, estimates: Int64s, limit: MemoryLimit
 ) -> Int64s:
-    """Number all pairs as `number_pairs` does, in a table that stays within the limit; return their names.
+    """Number all pairs as `number_pairs` does, in a table within the memory limit, and return their names.
 
     Raises:
-        MemoryLimitError: if there are more distinct pairs than the table may hold.
-        InputError: if there are more than 32 bits can number.
+        MemoryLimitError: If there are more distinct pairs than the table can store within the limit.
+        InputError: If there are more distinct pairs than 32-bit numbers can count.
     """
     names = np.empty(1 << (FIRST_SLOTS_BITS - 1), np.int64)
     table = np.zeros(1 << FIRST_SLOTS_BITS, np.uint32)
-    # Pairs, not bytes.
+    # The number of pairs, not of bytes.
     most, count = min(limit.room // BYTES_OF_PAIR, widths.MOST_NUMBERS), 0
     for begin, end in _spans(ids.size):
-        # Partners may lie beyond the span: the last gram of one part goes on in the next.
+        # Partners may be after the span, because the last gram of one part can extend into the next part.
         span = (begin, end, ids.size)
         names, count, table = number_more_pairs(ids, partners, offset, span, need, estimates, names, count, table, most)
         if count < 0:
@@ -261,7 +260,7 @@ Mapped = tuple[Int32s, Int64s, Uint64s]
 
 @final
 class UserFiles:
-    """Tokens, where each user's begin, and the users' keys."""
+    """Work files with the tokens, the start of each user's tokens, and the users' keys."""
 
     def __init__(self, limit: MemoryLimit) -> None:
         self._tokens, self._starts, self._keys = limit.file(), limit.file(), limit.file()
@@ -269,7 +268,7 @@ class UserFiles:
         self._end = 0
 
     def append(self, heads: Heads, tokens: Int32s) -> None:
-        """Write records in their order; those that follow each other and agree in all but size are one user's."""
+        """Write records in their order. Consecutive records that agree in everything except size belong to one user."""
         if not heads.size:
             return
         self._tokens.append(tokens)
@@ -283,7 +282,7 @@ class UserFiles:
         self._last, self._end = who[-1].item(), int(ends[-1])
 
     def mapped(self) -> Mapped:
-        """Return the arrays: tokens, starts (one more than users) and keys."""
+        """Return the arrays of tokens, starts (one more than users) and keys."""
         self._starts.append(np.array([self._end], np.int64))
         arrays = self._tokens.mapped(np.int32), self._starts.mapped(np.int64), self._keys.mapped(np.uint64)
         for file in (self._tokens, self._starts, self._keys):
@@ -292,7 +291,7 @@ class UserFiles:
 
 
 def in_key_order(sorter: Sorter, limit: MemoryLimit) -> Mapped:
-    """Return the users of a sorter by their keys, mapped."""
+    """Return the users of a sorter in order of their keys, mapped."""
     files = UserFiles(limit)
     for heads, tokens in one_ahead(sorter.blocks()):
         files.append(heads, tokens)
@@ -300,13 +299,13 @@ def in_key_order(sorter: Sorter, limit: MemoryLimit) -> Mapped:
 
 
 SHARE_OF_HEADS = 32
-"""The next words of all runs together hold this part of the room: merging them takes several copies."""
+"""The next words of all runs together take this fraction (1/32) of the memory, because a merge needs several copies."""
 
 
 @final
 @dataclass(slots=True)
 class _Run:
-    """One sorted list of distinct words, and the position of the merge in it."""
+    """One sorted list of distinct words, and the position of the merge in this list."""
 
     starts: int
     data: int
@@ -317,7 +316,7 @@ class _Run:
 
 @final
 class WordRuns:
-    """Lists of words, sorted by their bytes and distinct within each."""
+    """Lists of words, each sorted by bytes and without duplicates."""
 
     def __init__(self, limit: MemoryLimit) -> None:
         self._limit = limit
@@ -325,13 +324,13 @@ class WordRuns:
         self._runs: list[_Run] = []
 
     def add(self, words: pa.LargeStringArray) -> None:
-        """Keep one more list."""
+        """Add one list."""
         letters, starts = text_buffers(words)
         data = self._data.append(letters[starts[0] : starts[-1]])
         self._runs.append(_Run(self._starts.append(starts - starts[0]), data, len(words)))
 
     def merged(self) -> pa.LargeStringArray:
-        """Return all words, sorted and distinct, mapped; from then on `names` answers."""
+        """Return all distinct words in order, mapped. Afterwards, `names` is available."""
         starts, data = self._limit.file(), self._limit.file()
         starts.append(np.zeros(1, np.int64))
         count = 0
@@ -339,11 +338,11 @@ class WordRuns:
             block, names = merge_words(*self._next(unmerged))
             check_width(count + len(block), "distinct words or items")
             letters, own = text_buffers(block)
-            # From places within the block to places in the whole.
+            # Convert positions within the block to positions in the whole vocabulary.
             starts.append(own[1:] - own[0] + data.size)
             data.append(letters[own[0] : own[-1]])
             for run, mine in zip(unmerged, names, strict=True):
-                # int32: four bytes a name, in the order of the run's words.
+                # Names are int32 with four bytes each, in the order of the run's words.
                 self._names.write(_names_of(run) + 4 * run.done, mine + np.int32(count))
                 run.done += len(mine)
             count += len(block)
@@ -354,17 +353,17 @@ class WordRuns:
         return vocabulary
 
     def names(self, number: int) -> Int32s:
-        """Return the place in the vocabulary of each word of a list, by the list's number."""
+        """Return the position in the vocabulary of each word of a list, given the number of the list."""
         run = self._runs[number]
         return self._names.read(_names_of(run), run.words, np.int32)
 
     def _next(self, runs: list[_Run]) -> tuple[list[pa.Array], list[Bools]]:
-        """Return from each run all words up to the first point that some run is not read beyond."""
+        """Return from each run all words up to the smallest last word of an incomplete head."""
         most = self._limit.room // (SHARE_OF_HEADS * len(runs))
         for run in runs:
             self._read_on(run, most)
         beyond = [run for run in runs if run.done + len(run.head) < run.words]
-        # Up to here no run can bring a smaller word that has not been read.
+        # No run can still contain an unread word below this one.
         last = min((run.head[-1].as_py() for run in beyond), default=None)
         taken = []
         for run in runs:
@@ -374,21 +373,22 @@ class WordRuns:
         return taken, [np.ones(len(each), np.bool_) for each in taken]
 
     def _read_on(self, run: _Run, most: int) -> None:
-        """Fill up the head of a run that is half empty.
+        """Refill the head of a run that is less than half full.
 
-        Not only where nothing is left: then the others, one of which gives its last word at a time, would hold back
-        all, and there would be as many merges as blocks of all runs.
+        A head is refilled before it is empty. Otherwise the other runs would wait for a run that contributes its last
+        word,
+        and there would be as many merges as blocks of all runs.
         """
         at = run.done + len(run.head)
         if at < run.words and (not len(run.head) or run.head.nbytes < most // 2):
             run.head = pa.concat_arrays([run.head, self._block(run, at, most)])
 
     def _block(self, run: _Run, at: int, most: int) -> pa.Array:
-        """Read the next words of a run: about that number of bytes with their starts, and at least one word."""
-        # A beginning takes eight bytes, so more words than that never fit.
+        """Return the next words of a run, about `most` bytes with their starts, but at least one word."""
+        # A start takes eight bytes, so more words never fit.
         count = max(1, min(most // 8, run.words - at))
         starts = self._starts.read(run.starts + 8 * at, count + 1, np.int64)
-        # Bytes of the first words up to each number, with their beginnings.
+        # The bytes of the first words up to each number, including their starts.
         sizes = starts - starts[0] + 8 * np.arange(count + 1)
         count = max(1, int(np.searchsorted(sizes, most, side="right")) - 1)
         own = starts[: count + 1] - starts[0]
@@ -397,5 +397,5 @@ class WordRuns:
 
 
 def _names_of(run: _Run) -> int:
-    """Return where the names of a run lie: they are half as wide as its starts, and in the same order."""
+    """Return the position of a run's names, which are half as wide as its starts and in the same order."""
     return run.starts // 2

@@ -1,1 +1,1 @@
-"""The report of a result: one HTML page for the person who signs it off, a function of the result and its plan."""
+"""The report of a result, an HTML page for the person who approves it, computed from the result and its plan only."""

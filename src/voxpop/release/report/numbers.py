@@ -1,4 +1,4 @@
-"""Numbers as the report writes them. Bounds are never rounded to the wrong side."""
+"""The format of numbers in the report. Bounds are never rounded in the wrong direction."""
 
 from collections.abc import Callable, Mapping
 from decimal import ROUND_HALF_EVEN, Context
@@ -9,12 +9,12 @@ from voxpop.privacy.numerics import least_whole
 
 
 def whole(number: Any) -> str:
-    """Return a whole number with commas; "never" for None."""
+    """Return an integer with commas, or "never" for None."""
     return "never" if number is None else f"{int(number):,}"
 
 
 def plain(number: Any, digits: int = 5) -> str:
-    """Return a number to that number of significant digits, a dash for None."""
+    """Return a number with this many significant digits, or a dash for None."""
     if number is None:
         return "–"
     if isinstance(number, bool) or not isinstance(number, int | float):
@@ -31,13 +31,13 @@ def percent(share: float) -> str:
 
 
 def one_in(share: float) -> str:
-    """Return a small share as "1 in 10,000,000" where it is one."""
+    """Return a share as "1 in 10,000,000" if its inverse is an integer, or as a number otherwise."""
     inverse = 1 / share if share > 0 else 0.0
     return f"1 in {round(inverse):,}" if inverse and abs(inverse - round(inverse)) < 1e-6 * inverse else f"{share:g}"
 
 
 Chance = Callable[[int], float]
-"""From a number of holders to the probability that their item is released."""
+"""A function from the number of users of an item to the probability that the item is released."""
 
 _MOST_USERS = 10**12
 _POINTS = 48
@@ -45,11 +45,11 @@ LOWEST, HIGHEST = 0.002, 0.998
 
 
 def threshold_chance(numbers: Mapping[str, Any], share: float) -> Chance:
-    """Return the chance where weight plus noise must reach a threshold.
+    """Return the probability of release if weight plus noise must reach a threshold.
 
     Args:
-        numbers: `noise`, `scale`, `threshold` and `cutoff` of a round.
-        share: weight that each holder gives.
+        numbers: The round, with `noise`, `scale`, `threshold` and `cutoff`.
+        share: The weight that each user adds.
     """
     cutoff = float("inf") if numbers["cutoff"] is None else float(numbers["cutoff"])
     scale, threshold, laplace = float(numbers["scale"]), float(numbers["threshold"]), numbers["noise"] == "laplace"
@@ -65,7 +65,7 @@ def threshold_chance(numbers: Mapping[str, Any], share: float) -> Chance:
 
 
 def optimal_chance(epsilon: float, delta: float, few: int = 0) -> Chance:
-    """Return the chance under optimal selection, where each user holds one item, and so many users do not count."""
+    """Return the probability of release by optimal selection, with one item per user and `few` users not counted."""
     import numpy as np
 
     from voxpop.privacy.decisions import selection_probability
@@ -76,7 +76,7 @@ def optimal_chance(epsilon: float, delta: float, few: int = 0) -> Chance:
 
 
 def voting_chance(plan: Mapping[str, Any]) -> Chance:
-    """Return the chance that heavy hitters of a plan find a word of full length that shares no prefix."""
+    """Return the probability that heavy hitters of a plan find a word of full length that shares no prefix."""
     from voxpop.privacy.trie.ballot import Ballot, discovery_rate
 
     ballot = Ballot(plan["sampling_rate"], plan["theta"], plan["again"], plan["further"])
@@ -84,12 +84,12 @@ def voting_chance(plan: Mapping[str, Any]) -> Chance:
 
 
 def users_for(chance: Chance, probability: float) -> int | None:
-    """Return the least number of holders who reach a probability, or None where none do."""
+    """Return the smallest number of users with this probability of release, or None if there is no such number."""
     return least_whole(lambda holders: chance(holders) >= probability, 0, 1, _MOST_USERS)
 
 
 def curve(chance: Chance) -> list[tuple[int, float]]:
-    """Return points of a chance from where it leaves 0 to where it comes near 1."""
+    """Return points of the curve of a probability, over the range where it increases from about 0 to about 1."""
     first, last = users_for(chance, LOWEST), users_for(chance, HIGHEST)
     if first is None or last is None:
         return []

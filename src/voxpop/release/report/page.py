@@ -1,6 +1,6 @@
-"""Put the page together: template, style, scripts, words and grams in one file without network requests.
+"""Build the page from template, style, scripts, words and grams, in one file without network requests.
 
-The story of a report is made from the public numbers of its plan.
+The story of a report is computed from the public numbers of its plan.
 """
 
 import json
@@ -47,23 +47,23 @@ if TYPE_CHECKING:
 
 
 def payload_of(grams: pa.Table, counts: Int64s | None = None) -> str:
-    """Pack grams: the words, and for each length the tree of their beginnings, as deflated JSON in base64.
+    """Return the words and, for each length, the tree of beginnings of grams, as deflated JSON in base64.
 
     Args:
-        grams: the table of a release.
-        counts: a number for each gram, at least 0; 0 for all by default.
+        grams: The table of a release.
+        counts: The number of each gram, at least 0. By default all numbers are 0.
     """
     words, flat = _numbered(grams["gram"])
     lengths = numbers_of(joined(grams["length"])).astype(np.int64)
     first, numbers = np.cumsum(lengths) - lengths, np.zeros(lengths.size, np.int64) if counts is None else counts
-    # (grams,): the beginning of each gram, of the length before; all start at the root.
+    # The beginning of each gram with one token less, of shape (grams,). All grams start at the root.
     node, above, depths = np.zeros(lengths.size, np.int64), 1, []
     for depth in range(int(lengths.max(initial=0))):
         rows, ended = np.flatnonzero(lengths > depth), lengths == depth + 1
         keys = node[rows] * len(words) + flat[first[rows] + depth]
         distinct, node[rows] = np.unique(keys, return_inverse=True)
         parents, tokens = np.divmod(distinct, len(words))
-        # -1 for beginnings that are no grams.
+        # Beginnings that are not grams have the number -1.
         own = np.full(distinct.size, -1, np.int64)
         own[node[ended]] = numbers[ended]
         depths.append([np.bincount(parents, minlength=above).tolist(), tokens.tolist(), own.tolist()])
@@ -73,7 +73,7 @@ def payload_of(grams: pa.Table, counts: Int64s | None = None) -> str:
 
 
 def unpacked(page: bytes) -> bytes:
-    """Return a page with its grams as JSON, whose compressed bytes depend on the version of zlib."""
+    """Return a page with its grams as plain JSON, because compressed bytes depend on the version of zlib."""
     try:
         return re.sub(rb'(?<=id="grams">)[A-Za-z0-9+/=]+', lambda found: zlib.decompress(b64decode(found[0])), page)
     except (ValueError, zlib.error):
@@ -81,7 +81,7 @@ def unpacked(page: bytes) -> bytes:
 
 
 def _numbered(grams: Any) -> tuple[list[str], Int64s]:
-    """Return the distinct tokens in the order of their bytes, and every token's number."""
+    """Return the distinct tokens in the order of their bytes, and the number of every token."""
     coded = joined(grams).flatten().dictionary_encode()
     order = numbers_of(pc.array_sort_indices(coded.dictionary))
     numbers = np.empty(order.size, np.int64)
@@ -137,14 +137,15 @@ def page_of(
     """Return the page of a story.
 
     Args:
-        story: the content of the report.
-        result: its plan, its guarantee and the operator's statements are shown.
-        sizes: number of grams of each length.
-        grams: the table of the grams; the page lists the first 500,000 of them.
-        reading: how texts became tokens.
-        counts: a number for each gram, at least 0, where some are released; else None.
-        checksums: of the other files in the folder.
-        total: of several results; by default of this one, stated if it was charged to a ledger.
+        story: The content of the report.
+        result: The result. The page shows its plan, its guarantee and the operator's statements.
+        sizes: The number of grams of each length.
+        grams: The table of the grams. The page lists the first 500,000 of them.
+        reading: The description of the tokenization.
+        counts: The count of each gram, at least 0, if counts were released.
+        checksums: The checksums of the other files in the folder.
+        total: The total of several results. By default, the page shows the total of this result if it was charged to a
+            ledger.
     """
     if total is None and result.metadata.ledger is not None:
         total = total_of([result._stated])
@@ -198,19 +199,19 @@ def page_of(
 
 
 def _needs_dictionary(grams: pa.Table) -> bool:
-    """Return whether dictionaries cut some of the words."""
+    """Return whether dictionaries segmented some of the words."""
     words = joined(grams["gram"]).flatten()
     return bool(pc.any(pc.match_substring_regex(words, f"[{segmenting.UNSPACED}]")).as_py())
 
 
 def json_for_html(content: Any) -> str:
-    """Return JSON that is safe inside a script element: nothing in it can end the element or open a comment."""
+    """Return JSON that is safe inside a script element, because it cannot end the element or open a comment."""
     text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
-    """Return a policy that runs these scripts and styles, and lets nothing be loaded or sent."""
+    """Return a content security policy that permits only these scripts and styles and no network requests."""
     allowed = {"script-src": scripts, "style-src": styles}
     hashed = "; ".join(f"{name} {' '.join(map(_hash, texts))}" for name, texts in allowed.items())
     return f"default-src 'none'; {hashed}; base-uri 'none'; form-action 'none'"
@@ -227,7 +228,7 @@ def _asset(name: str) -> str:
 
 @lru_cache(maxsize=8)
 def scripts(names: Sequence[str]) -> str:
-    """Return scripts of the page, with the patterns of the tokenizer filled in."""
+    """Return scripts of the page with the patterns of the tokenizer."""
     parts = "\n".join(_asset(f"script/{name}.js") for name in names)
     for name, pattern in PATTERNS.items():
         parts = parts.replace(f'"{{{name}}}"', json_for_html(pattern))
@@ -260,7 +261,7 @@ def _environment() -> Any:
 
 
 def _odds(guarantee: "Guarantee") -> dict[str, Any]:
-    """Return the beliefs of an attacker who has all other data, as rows and as numbers for the sentences."""
+    """Return the posterior probabilities of an attacker with all other data, as rows and as numbers for sentences."""
     epsilon, delta = guarantee.epsilon, guarantee.delta
     if SUPPORT * delta >= 1.0:
         return {"rows": []}
@@ -271,7 +272,7 @@ def _odds(guarantee: "Guarantee") -> dict[str, Any]:
 
 
 def _numbers(plan: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Yield every single number of a plan by its name; tables are shown as such."""
+    """Yield every single number of a plan with its name. Tables are shown separately."""
     for name, value in plan.items():
         nested = isinstance(value, list) and any(isinstance(each, dict) for each in value)
         if not nested and not isinstance(value, dict):
@@ -290,10 +291,10 @@ class Grid:
     """A table of the page.
 
     Attributes:
-        title: above it.
-        head: of the columns.
-        rows: cells as text.
-        note: below it.
+        title: The title above the table.
+        head: The column names.
+        rows: The cells of each row as text.
+        note: The note below the table.
     """
 
     title: str
@@ -308,24 +309,24 @@ class Story:
     """The content of a report about one mechanism.
 
     Attributes:
-        words: name of the template that holds its sentences.
-        noun: the name of a released object, singular and plural.
-        title: the text after their number in the heading.
-        kicker: the line above the heading.
-        proof: page of the documentation with the proof, or "".
-        values: numbers for the sentences.
-        ranked: whether the list is in order of frequency.
-        needed: the number of users needed, or None.
-        about: the same in one number, and its assumptions.
-        curves: probability of release by holders: name and points.
-        curves_note: the assumptions of the curves.
-        cards: the cards at the top, next to the guarantee: a title, a number and a note each.
-        costs: parts of the budget: `length`, `part` and `share`, adding up to 1.
-        sessions: data of the charts of sessions, from `voxpop.mechanisms.sequences.describe`, or nothing.
-        summary: the table at the top, in place of the charts by length, or None.
-        grids: the numbers that ran.
-        completes: whether the page completes phrases.
-        keys: names of the columns of composite keys, or nothing.
+        words: The name of the template with the sentences.
+        noun: The name of a released object, in singular and plural.
+        title: The text after the number of objects in the heading.
+        kicker: The line above the heading.
+        proof: The page of the documentation with the proof, or "".
+        values: The numbers in the sentences.
+        ranked: Whether the list is in order of frequency.
+        needed: The number of users needed, if it can be computed.
+        about: A summary of the number of users needed, and its assumptions.
+        curves: The names and points of curves, with the probability of release by number of users.
+        curves_note: The assumptions of the curves.
+        cards: The cards at the top, next to the guarantee, with a title, a number and a note each.
+        costs: The parts of the budget, with `length`, `part` and `share`. The shares add up to 1.
+        sessions: The data of the charts of sessions from `voxpop.mechanisms.sequences.describe`, or empty.
+        summary: A table at the top that replaces the charts by length, if the mechanism has one.
+        grids: The tables with the numbers of the plan.
+        completes: Whether the page completes phrases.
+        keys: The names of the columns of composite keys, or empty.
     """
 
     words: str
@@ -349,18 +350,18 @@ class Story:
 
 
 Sizes = Mapping[int, int]
-"""Number of released grams of each length."""
+"""The number of released grams of each length."""
 
 
 def story_of(plan: Mapping[str, Any], sizes: Sizes) -> Story:
     """Return the story of a release.
 
     Args:
-        plan: the result of its plan's `to_dict`, also one of a loaded release.
-        sizes: number of released grams of each length.
+        plan: The dictionary from `to_dict` of the plan, or from a loaded release.
+        sizes: The number of released grams of each length.
 
     Returns:
-        The story of its mechanism, or a general one where the numbers are not those of a mechanism of this version.
+        The story of the mechanism, or a general one if this version has no mechanism with these numbers.
     """
     mechanism = mechanism_called(str(plan.get("mechanism")))
     if mechanism is not None and mechanism.story is not None:
