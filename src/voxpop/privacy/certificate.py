@@ -302,7 +302,7 @@ def covers_rounds(slack: Slack, rounds: Rounds, *, chosen: bool) -> bool:
     """Return whether the slack pays for every decision, and for draws from pools that are larger than a limit."""
     limits = {each.bounding.limit for each in rounds.later}
     drawn = rounds.pool > min(limits)
-    pool = paired_pool(rounds.pool, 0 if rounds.known is None else rounds.known.listed.size)
+    pool = paired_pool(rounds.pool, 0 if rounds.listed is None else rounds.listed.size)
     enough = slack.pool >= pool and slack.rounds >= len(rounds.later)
     passes = len(rounds.later) + (rounds.first is not None) + chosen
     return len(limits) == 1 and slack.passes >= passes and (enough or not drawn)
@@ -312,9 +312,7 @@ def covers_rounds(slack: Slack, rounds: Rounds, *, chosen: bool) -> bool:
 def _adaptive(proof: AdaptiveProof, claim: Claim) -> float:
     _ensure(len(set(proof.data_sets)) == len(proof.data_sets))
     if proof.rounds is not None:
-        known = proof.rounds.known
-        _ensure((None if known is None else known.listed) == proof.known)
-        _ensure(known is None or proved_tails(score_of(proof.rounds), known))
+        _ensure(proof.rounds.listed == proof.known and proved_tails(score_of(proof.rounds), proof.rounds.known))
         kept = proof.choice is None or admits(proof.choice, proof.slack, proof.rounds)
         _ensure(kept and covers_rounds(proof.slack, proof.rounds, chosen=proof.choice is not None))
     each = slack_delta(proof.slack, claim.epsilon)

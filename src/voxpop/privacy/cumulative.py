@@ -186,11 +186,13 @@ def released_by(rounds: CumulativeScore, weight: float = 0.0) -> float:
 
 
 @proved("known.md#spurious-items")
-def proved_tails(rounds: CumulativeScore, known: KnownLevels) -> bool:
+def proved_tails(rounds: CumulativeScore, known: KnownLevels | None) -> bool:
     """Return whether the stated tails of the levels are above the exact ones, and levels are in order.
 
     Proof: "p is at least the probability that noise alone reaches the level"
     """
+    if known is None:
+        return True
     sizes = len(known.lowest) == len(known.enough) == len(rounds.mus) == len(known.drops) + 1
     ordered = known.step > 0.0 and all(map(ge, known.tails, known.tails[1:])) and 1 <= len(known.tails) < UNDECIDED
     ranges = known.listed.size >= 1 and 0.0 < known.share < 1.0

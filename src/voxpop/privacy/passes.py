@@ -178,6 +178,11 @@ class Rounds(Stated):
     margin: float
     known: KnownLevels | None = None
 
+    @property
+    def listed(self) -> KnownList | None:
+        """The public list; None without one."""
+        return None if self.known is None else self.known.listed
+
 
 @final
 @dataclass(frozen=True, slots=True)

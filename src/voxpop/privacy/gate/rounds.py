@@ -174,7 +174,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         self._begin("choose", "classes")
         if self.proof.choice is None or not admits(self.proof.choice, self.proof.slack, rounds):
             raise refused("the chosen rounds would exceed their caps")
-        if (None if rounds.known is None else rounds.known.listed) != self.proof.known:
+        if rounds.listed != self.proof.known:
             raise refused("the chosen rounds would have another list")
         self.proof = replace(self.proof, rounds=rounds)
 
