@@ -66,9 +66,8 @@ def whole_square(numbers: SimpleNamespace) -> arb:
 
 def slack_of(slack: SimpleNamespace, epsilon: arb) -> arb:
     """Return the cost of finite arithmetic in the rounds of one data set."""
-    draws = arb((slack.rounds + 1) * slack.pool**2) / arb(2) ** 65
     require(min(slack.passes, slack.pool, slack.rounds) >= 0, "the slack is negative")
-    return walk(epsilon, slack.passes) + (draws if slack.pool else arb(0))
+    return walk(epsilon, slack.passes) + arb((slack.rounds + 1) * slack.pool**2) / arb(2) ** 65
 
 
 def covered(slack: SimpleNamespace, rounds: SimpleNamespace, chosen: bool, stated: SimpleNamespace | None) -> None:
@@ -76,13 +75,12 @@ def covered(slack: SimpleNamespace, rounds: SimpleNamespace, chosen: bool, state
 
     Nothing is charged for a public list: its items are shared, and its levels decide no delta (docs/privacy/known.md).
     """
-    listed = None if rounds.known is None else rounds.known.listed
-    require(listed == stated and (listed is None or listed.size >= 1), "the rounds have another list")
+    require((listed := rounds.known and rounds.known.listed) == stated, "the rounds have another list")
     limits = {each.bounding.limit for each in rounds.later}
     require(len(limits) == 1, "the later rounds have no one limit")
     require(slack.passes >= len(rounds.later) + 1 + chosen, "the slack covers fewer passes than run")
     # Of a pool beside a list, an unknown item may share its bits with any other item of the user.
-    sharing = rounds.pool**2 if listed is None else 2 * rounds.pool * (listed.size + rounds.pool)
+    sharing = rounds.pool**2 if listed is None else 2 * rounds.pool * (max(listed.size, 0) + rounds.pool)
     enough = slack.pool**2 >= sharing and slack.rounds >= len(rounds.later)
     require(enough or not rounds.pool > limits.pop(), "the slack covers fewer draws than run")
 

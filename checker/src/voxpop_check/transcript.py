@@ -69,9 +69,9 @@ def check(certificate: Any, passes: Any) -> str:
 
 def rounds_of(numbers: Any) -> list[str]:
     """Return the passes of one data set, in order."""
-    if numbers.rounds is None:
+    if (ran := numbers.rounds) is None:
         return []
-    later = [ROUND] * len(numbers.rounds.later) + ["list"] * (numbers.rounds.known is not None)
+    later = [ROUND] * len(ran.later) + ["list"] * (ran.known is not None)
     return [CLASSES] * (numbers.choice is not None) + [FIRST_ROUND] + later
 
 
