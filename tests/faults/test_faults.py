@@ -19,7 +19,7 @@ import resource, sys
 from pathlib import Path
 import voxpop as vp
 from voxpop.reading.limited import memory
-limit = memory.MemoryLimit(memory.FIXED + (1 << 16), 1 << 16, Path(sys.argv[2]))
+limit = memory.MemoryLimit(memory.FIXED_MEMORY + (1 << 16), 1 << 16, Path(sys.argv[2]))
 memory.MemoryLimit.of = staticmethod(lambda *_: limit)
 def read():
     vp.read(sys.argv[1], user="who", text="text", options=vp.ReadOptions(memory="any"))

@@ -113,7 +113,7 @@ def test_the_sums_of_a_server_remain_in_the_total(account):
 
 def test_a_federated_result_is_signed_as_federated(corpus, tmp_path):
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8))
-    federated = replace(words, guarantee=replace(words.guarantee, seen="The server saw sums."))
+    federated = replace(words, guarantee=replace(words.guarantee, server_view="The server saw sums."))
     assert "The server saw sums." in checklist(federated)
     assert 'model_name: "Federated"' in registry_record(federated)
 

@@ -73,7 +73,7 @@ def test_completions_are_alike():
     script = (
         "const document = { getElementById: (id) => ({ textContent: DATA.parts[id] }) };\n"
         + scripts(("payload", "cutting", "trie", "completing"))
-        + "unpack().then((tree) => { const completer = new Completer(tree, FACTS.grams.token_source);"
+        + "unpack().then((tree) => { const completer = new Completer(tree, FACTS.grams.reading);"
         "console.log(JSON.stringify(DATA.prompts.map((prompt) => completer.complete(prompt, 12)))); });"
     )
     found = run(script, {"parts": parts, "prompts": prompts})

@@ -193,7 +193,7 @@ CELLS = """
 import polars as pl
 import voxpop as vp
 from voxpop.files import progress
-progress.PATIENCE = 0.0
+progress._PATIENCE = 0.0
 visits = vp.read(pl.DataFrame({"who": range(2000), "pages": [["home", "news"]] * 2000}), user="who", sequence="pages")
 ---
 model = vp.Sequences(alphabet=["home", "news"], max_length=4).release(visits, vp.Budget(4))

@@ -180,8 +180,9 @@ def test_a_summary_of_items_and_of_nothing():
     table = pl.DataFrame({"who": [1, 1, 2], "what": ["users", "users", "tea"]})
     found = vp.read(table, user="who", items="what").summary(exact=True, frequent=2)
     assert "texts or sequences" not in found.figures
-    assert "users                       2\n" in str(found)
-    assert "users                       1 users" in str(found)
+    lines = [line.split() for line in str(found).splitlines()]
+    assert ["users", "2"] in lines
+    assert ["users", "1", "users"] in lines
     nothing = vp.read(table.head(0), user="who", text="what").summary(exact=True, frequent=3)
     assert nothing.figures["users"] == "0"
 

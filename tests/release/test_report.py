@@ -376,7 +376,7 @@ def test_the_table_of_odds_says_something_at_epsilon_8():
         (4, 1e-5, []),
         (4.1, 1e-7, ["Epsilon 4.1 is large"]),
         (50, 1e-2, ["Epsilon 50 gives hardly any protection", "Delta 0.01 is large"]),
-        (1, 0.5, ["It fits no number of people"]),
+        (1, 0.5, ["It suits no number of people"]),
         (1, 0, []),
     ],
 )
@@ -402,7 +402,7 @@ def test_not_private_needs_no_caution():
 )
 def test_a_large_delta_states_whom_it_fits(delta, words):
     """The number of people is in the right grammatical number."""
-    assert any(f"It fits {words}." in each for each in in_words.cautions(vp.Guarantee(1, delta)))
+    assert any(f"It suits {words}." in each for each in in_words.cautions(vp.Guarantee(1, delta)))
 
 
 @given(st.floats(1e-12, 1e-3))
@@ -433,7 +433,7 @@ def test_the_report_contains_the_metadata_of_the_operator(tmp_path):
     assert again.metadata.to_dict() == {**SAID, "date": "2026-11-22"}
     assert again == release
     records = [json.loads((tmp_path / name / "release.json").read_text()) for name in ("said", "unsaid")]
-    assert records[0].pop("about") == {**SAID, "date": "2026-11-22"}
+    assert records[0].pop("metadata") == {**SAID, "date": "2026-11-22"}
     assert records[0] == records[1]
 
 
@@ -468,7 +468,7 @@ def test_a_record_with_damaged_words_is_refused(tmp_path, said):
     vp.Sequences(alphabet=["a"], max_length=2).release(visits, vp.Budget(2)).save(tmp_path / "model")
     for folder, record in (("words", "release.json"), ("model", "model.json")):
         path = tmp_path / folder / record
-        path.write_text(json.dumps({**json.loads(path.read_text()), "about": said}))
+        path.write_text(json.dumps({**json.loads(path.read_text()), "metadata": said}))
         with pytest.raises(vp.errors.ReleaseError):
             vp.load(tmp_path / folder)
 

@@ -98,7 +98,7 @@ def test_metadata_is_kept(results, kind):
 def test_pandas_is_asked_for(results, monkeypatch):
     """Without pandas, the error message contains the installation command."""
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(vp.errors.InputError, match=r"pip install voxpop\[pandas\]"):
+    with pytest.raises(vp.errors.InputError, match="pip install pandas"):
         results[vp.Release][0].to_pandas()
 
 
