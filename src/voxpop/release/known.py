@@ -262,7 +262,7 @@ def words(language: str = "en", size: Literal["small", "large"] = "large") -> li
     """Return the words of a language.
 
     The list is that of the package `wordfreq` 3.1, which is frozen for good, so every installation has the same list.
-    Its code is Apache-2.0 and its data CC BY-SA 4.0. Install it with `pip install "voxpop[known]"`.
+    Its code is Apache-2.0 and its data CC BY-SA 4.0. It needs the extra `known`.
 
     Args:
         language: Two letters, such as "en"; about forty languages are available.
@@ -361,6 +361,5 @@ def _package(name: str) -> Any:
         return import_module(name)
     except ImportError:
         raise InputError(
-            f'this list needs the package "{name}". Install it with pip install "voxpop[known]", or give a list of '
-            "your own."
+            f'this list needs the package "{name}". Install it, or the extra "known", or give a list of your own.'
         ) from None
