@@ -15,7 +15,7 @@ SOURCE = Path(voxpop.__file__).parent
 ROOT = SOURCE.parents[1]
 PROJECTS = ("pyproject.toml", "flower/pyproject.toml")
 MODULES = sorted(SOURCE.rglob("*.py"))
-MOST_ENTRIES, MOST_FILES, MOST_LINES = 15, 230, 500
+MOST_ENTRIES, MOST_FILES, MOST_LINES = 15, 235, 500
 SHARED = {"mechanism.py", "plan.py", "releasing.py", "constants.py", "describe.py"}
 """The files of every mechanism package (docs/design)."""
 FORBIDDEN = {
@@ -53,6 +53,7 @@ SHARED_NAMES = {
     "show": "`voxpop show`, `voxpop ledger show` and `voxpop series show`: the same",
     "PolicyGaussian": "the algorithm of the paper in `vp.papers`, and its weighting in `vp.weightings`",
     "PolicyLaplace": "the same for Laplace noise",
+    "words": "the public list `vp.known.words`, and the function that cuts a text into words",
 }
 """Top-level names that more than one file defines, with the reason. A private name may be in two files."""
 MOST_SHARED_NAMES = 20
@@ -131,7 +132,7 @@ def ident(path: Path) -> str:
 
 
 def test_the_package_is_small():
-    """The package has at most 15 entries and 230 files, and each file has at most 500 lines."""
+    """The package has at most 15 entries and 235 files, and each file has at most 500 lines."""
     assert len([each for each in SOURCE.iterdir() if each.name != "__pycache__"]) <= MOST_ENTRIES
     assert len(MODULES) <= MOST_FILES
     assert [ident(path) for path in MODULES if path.read_text().count("\n") > MOST_LINES] == []

@@ -23,6 +23,12 @@ def grid() -> Iterator[tuple[str, Callable[[], Any]]]:
             yield f"set-union-{name}-{limit}", lambda b=budget, n=limit: vp.Items(max_items_per_user=n).plan(b)
         yield f"set-union-{name}-chosen", lambda b=budget: vp.Items().plan(b)
         yield f"set-union-{name}-min-users", lambda b=budget: vp.Items(max_items_per_user=100, min_users=20).plan(b)
+        listed = [f"item {number}" for number in range(1000)]
+        for limit in (10, 100, None):
+            yield (
+                f"known-{name}-{limit}",
+                lambda b=budget, n=limit, k=listed: vp.Items(max_items_per_user=n, known=k).plan(b),
+            )
         yield f"data-sets-{name}", lambda b=budget: vp.Items(max_items_per_user=20).plan_each(("one", "two"), b)
         for length in LENGTHS:
             yield (

@@ -26,6 +26,7 @@ LIMIT = 600
 GATE, RUNS, BYTES = "privacy/test_gate.py", "privacy/test_noise_that_runs.py", "privacy/test_transcripts.py"
 SCORE, POOLS, BOUND = "privacy/test_cumulative.py", "corpus/test_pools.py", "kernels/test_bound.py"
 CAPPED, STEPS, USERS = "kernels/test_capped.py", "kernels/test_step_errors.py", "kernels/test_bounds_of_users.py"
+KNOWN = "union/test_known.py"
 OWN, SEQUENCES, SERIES = "privacy/test_individual.py", "sequences/test_privacy_of_sequences.py", "series"
 ROUNDED, DECIDE, PEELING = "privacy/test_rounded_noise.py", "privacy/test_decide.py", "privacy/test_peeling.py"
 
@@ -83,9 +84,20 @@ MUTANTS = (
     _gate("never-dropped", "rounds", "-np.inf if each.drop is None else each.drop * spread", "-np.inf"),
     Mutant("one-vote-less", "privacy/trie/ballot.py", "if count >= self.theta", "if count >= self.theta - 1", (RUNS,)),
     Mutant("cap-2%", "kernels/weigh.py", "min(step, highest)", "min(step, highest + highest // 50)", (CAPPED,)),
-    Mutant("dropped-forgotten", "privacy/weightings/capped.py", "level(undecided + dropped)", "level(undecided)", (CAPPED,)),
+    Mutant("dropped-forgotten", "privacy/weightings/capped.py", "level(undecided + dropped - listed)", "level(undecided - listed)", (CAPPED,)),
     Mutant("spare-noise", "engine/local/pools.py", "self._users.states > DROPPED)", "(self._users.states > DROPPED) & (histogram > 0))", (POOLS,)),
     Mutant("held-only", "engine/local/weigh.py", "        return noisy\n", "        return np.where(weights > 0, noisy, 0)\n", ("counts/test_counts.py",)),
+    # Public lists.
+    _gate("list-size", "rounds", "np.multiply(known.tails, known.listed.size)", "np.multiply(known.tails, 1)", KNOWN),
+    _gate("list-noise-of-users", "rounds", "            for number in range(len(rounds.later)):\n                step: Any", "            for number in range(0):\n                step: Any", KNOWN),
+    _gate("list-frozen-early", "rounds", "threshold=float(levels[-1])", "threshold=float(levels[0])", KNOWN),
+    _gate("longer-list", "rounds", "listed.size > rounds.known.listed.size", "listed.size > 2 * rounds.known.listed.size", KNOWN),
+    _gate("other-list", "rounds", "if rounds.listed != self.proof.known:", "if rounds.listed is self.proof.known:", KNOWN),
+    Mutant("list-caps", "kernels/weigh.py", "gap * factor >= cap and not uncapped[offset]", "gap * factor >= cap", (CAPPED,)),
+    Mutant("list-of-the-pool", "engine/local/pools.py", "kept = self.listed[batch.items] != 0", "kept = self.listed[batch.items] > 1", (KNOWN,)),
+    Mutant("list-draws", "privacy/numerics.py", "math.isqrt(2 * pool * (listed + pool))", "math.isqrt(2 * pool * pool)", (KNOWN,)),
+    Mutant("list-tails", "privacy/cumulative.py", "all(tail >= released_by(", "all(tail >= 0.8 * released_by(", (KNOWN,)),
+    Mutant("list-promise", "mechanisms/rounds/known.py", "return plain if promise is None else raised(promise, plain)", "return plain", (KNOWN,)),
     # Charges, limits and order.
     _gate("cheap-passes", "walks", "or square > paid:", "or square > 2 * paid:", GATE),
     _gate("everybody-pays-nothing", "walks", "self._left -= square", "self._left -= 0", GATE),

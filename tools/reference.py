@@ -21,6 +21,7 @@ MODULES: dict[str, types.ModuleType] = {
     "voxpop.weightings": voxpop.weightings,
     "voxpop.papers": voxpop.papers,
     "voxpop.exports": voxpop.exports,
+    "voxpop.known": voxpop.known,
     "voxpop.testing": voxpop.testing,
     "voxpop.errors": voxpop.errors,
 }

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from voxpop.reading.text_files import CSV as CSV
     from voxpop.reading.wanted import ReadOptions as ReadOptions
     from voxpop.reading.wanted import Tokenizer as Tokenizer
+    from voxpop.release import known as known
     from voxpop.release.counts import Counts as Counts
     from voxpop.release.counts import Top as Top
     from voxpop.release.profile import Profile as Profile
@@ -85,6 +86,7 @@ _HOMES = {
 }
 _PACKAGES = {
     "exports": "voxpop.exports",
+    "known": "voxpop.release.known",
     "papers": "voxpop.papers",
     "weightings": "voxpop.privacy.weightings",
 }

@@ -29,12 +29,12 @@ class Recorded:
     def __init__(self, limit=1):
         self.limit, self.sets, self.counts = limit, [], []
 
-    def given(self, undecided, dropped, bits):
+    def given(self, undecided, dropped, bits, listed=0):
         assert bits is None
         self.counts += zip(undecided.tolist(), dropped.tolist(), strict=True)
         return undecided + dropped
 
-    def add(self, histogram, items, starts, states=None, given=None):
+    def add(self, histogram, items, starts, states=None, given=None, listed=None):
         assert given is None or (given.size == starts.size - 1 and (states[items] > 1).all())
         for begin, end in itertools.pairwise(starts):
             self.sets.append(tuple(sorted(items[begin:end].tolist())))

@@ -15,7 +15,7 @@ from voxpop.kernels.weigh import capped_descent
 from voxpop.mechanisms.rounds.capped import lattice
 from voxpop.privacy.cumulative import Caps
 from voxpop.privacy.weightings.builtin import PolicyGaussian
-from voxpop.privacy.weightings.capped import CappedDescent
+from voxpop.privacy.weightings.capped import NOTHING_LISTED, CappedDescent
 from voxpop.privacy.weightings.rule import USERS_BOUND, RuleSetting
 
 fifty = MPContext()
@@ -25,45 +25,53 @@ BITS = 54
 UNIT = 1 << BITS
 ITEMS = 8
 CAPS = st.sampled_from([0, ONE_CAP, *(lattice(weight) for weight in (0.9, 0.7, 0.5, 0.4, 0.3, 0.12))])
+LISTED = st.sets(st.integers(0, ITEMS - 1))
 CUTOFFS = st.lists(st.floats(0.01, 6.0), min_size=ITEMS, max_size=ITEMS)
 
 
-def weighed(users, cutoffs, given, kernel=capped_descent):
+def marks(listed):
+    return np.isin(np.arange(ITEMS), list(listed)).astype(np.uint8)
+
+
+def weighed(users, cutoffs, given, kernel=capped_descent, listed=()):
     """Return the weights of a kernel; every item has a separate state and therefore a separate cutoff."""
     table = np.ones(256, np.int64)
     table[:ITEMS] = [int(cutoff * UNIT) for cutoff in cutoffs]
     histogram = np.zeros(ITEMS, np.int64)
-    kernel(histogram, *as_arrays(users), np.arange(ITEMS, dtype=np.uint8), table, UNIT, np.array(given, np.int64))
+    states, caps = np.arange(ITEMS, dtype=np.uint8), np.array(given, np.int64)
+    kernel(histogram, *as_arrays(users), states, table, UNIT, caps, marks(listed) if listed else NOTHING_LISTED)
     return histogram / UNIT
 
 
-@given(users=bounded_users(), cutoffs=CUTOFFS, data=st.data())
-def test_the_kernel_is_the_naive_projection(users, cutoffs, data):
+@given(users=bounded_users(), cutoffs=CUTOFFS, listed=LISTED, data=st.data())
+def test_the_kernel_is_the_naive_projection(users, cutoffs, listed, data):
+    """Caps bind items that are not on the list, and a cap of 0 leaves the listed ones."""
     caps = [data.draw(CAPS) for _ in users]
-    naive = weigh_capped_descent(users, dict(enumerate(cutoffs)), [cap / ONE_CAP for cap in caps])
-    found = weighed(users, cutoffs, caps)
+    naive = weigh_capped_descent(users, dict(enumerate(cutoffs)), [cap / ONE_CAP for cap in caps], listed)
+    found = weighed(users, cutoffs, caps, listed=listed)
     assert found == pytest.approx([naive.get(item, 0.0) for item in range(ITEMS)], abs=1e-9)
     assert (found <= cutoffs).all()
 
 
-@given(users=bounded_users(), cutoffs=CUTOFFS, data=st.data())
-def test_one_user_moves_the_histogram_by_at_most_one(users, cutoffs, data):
+@given(users=bounded_users(), cutoffs=CUTOFFS, listed=LISTED, data=st.data())
+def test_one_user_moves_the_histogram_by_at_most_one(users, cutoffs, listed, data):
     """The bound holds for any caps of users and any cutoffs of items."""
     caps = [data.draw(CAPS) for _ in users]
     extra = data.draw(st.integers(0, len(users) - 1))
     others = [number for number in range(len(users)) if number != extra]
-    apart = weighed(users, cutoffs, caps) - weighed(
-        [users[number] for number in others], cutoffs, [caps[number] for number in others]
+    apart = weighed(users, cutoffs, caps, listed=listed) - weighed(
+        [users[number] for number in others], cutoffs, [caps[number] for number in others], listed=listed
     )
     assert np.linalg.norm(apart) <= 1.0 + 1e-13
 
 
-def clipped(histogram, items, starts, states, cutoffs, unit, given):
+def clipped(histogram, items, starts, states, cutoffs, unit, given, listed):
     """Run the deliberately broken variant: project onto the ball, then clip to the box."""
     for user, cap in enumerate(given.tolist()):
         mine = items[starts[user] : starts[user + 1]]
         gaps = (cutoffs[states[mine]] - histogram[mine]) / unit
-        step = np.minimum(gaps / max(1.0, np.linalg.norm(gaps)), cap / ONE_CAP)
+        box = np.where(listed[mine] != 0, 1.0, cap / ONE_CAP)
+        step = np.minimum(gaps / max(1.0, np.linalg.norm(gaps)), box)
         histogram[mine] += (step * unit).astype(np.int64)
 
 
@@ -80,8 +88,10 @@ def farthest(kernel, pairs, seed):
         )
         before = np.linalg.norm((one - other)[:size] / UNIT)
         given = np.array([lattice(float(rng.random()) ** 2)])
+        listed = (rng.random(ITEMS) < rng.choice([0.0, 0.5])).astype(np.uint8)
         for each in (one, other):
-            kernel(each, np.arange(size, dtype=np.int32), np.array([0, size]), states, table, UNIT, given)
+            arrays = np.arange(size, dtype=np.int32), np.array([0, size])
+            kernel(each, *arrays, states, table, UNIT, given, listed)
         if before > 1e-3:
             worst = max(worst, float(np.linalg.norm((one - other)[:size] / UNIT) / before))
     return worst
@@ -96,20 +106,22 @@ def test_clipping_after_the_projection_is_caught():
     assert farthest(clipped, 4000, seed=2) > 1.01
 
 
-def exact(gaps, cap):
+def exact(gaps, cap, listed):
     """Return the exact projection of the gaps, in units; the norm limits the number of gaps that reach the cap."""
-    order = np.argsort(-np.array(gaps, object))
+    order = [place for place in np.argsort(-np.array(gaps, object)) if not listed[place]]
     values, box = [fifty.mpf(int(gaps[place])) / UNIT for place in order], fifty.mpf(cap) / ONE_CAP
-    if fifty.fsum(min(value, box) ** 2 for value in values) <= 1:
+    free = fifty.fsum((fifty.mpf(int(gap)) / UNIT) ** 2 for gap, mark in zip(gaps, listed, strict=True) if mark)
+    if free + fifty.fsum(min(value, box) ** 2 for value in values) <= 1:
         factor = fifty.mpf(1)
     else:
-        rest = fifty.fsum(value**2 for value in values)
-        for full in range(len(values)):
+        rest = free + fifty.fsum(value**2 for value in values)
+        for full in range(len(values) + 1):
             factor = fifty.sqrt((1 - full * box**2) / rest)
-            if values[full] * factor <= box:
+            if full == len(values) or values[full] * factor <= box:
                 break
             rest -= values[full] ** 2
-    return [min(factor * fifty.mpf(int(gap)), box * UNIT) for gap in gaps]
+    sides = [UNIT if mark else box * UNIT for mark in listed]
+    return [min(factor * fifty.mpf(int(gap)), side) for gap, side in zip(gaps, sides, strict=True)]
 
 
 def some_gaps(rng, size, cap):
@@ -131,8 +143,8 @@ def some_gaps(rng, size, cap):
 
 def worst_error(kernel_cap, runs, seed):
     """Return the largest error of a step as a fraction of the error charged for it."""
-    rng, worst = np.random.default_rng(seed), 0.0
-    for _ in range(runs):
+    rng, others, worst = np.random.default_rng(seed), np.random.default_rng(seed + 1000), 0.0
+    for run in range(runs):
         size = int(rng.choice([1, 2, 3, 10, 100, 400]))
         cap = kernel_cap(rng)
         gaps = some_gaps(rng, size, cap)
@@ -141,10 +153,14 @@ def worst_error(kernel_cap, runs, seed):
         table[0] = 64 * UNIT
         before = table[0] - gaps
         histogram[:] = before
+        # Every third run has a list; its draws are separate from those of the gaps.
+        listed = (others.random(size) < (0.3 if run % 3 == 0 else 0.0)).astype(np.uint8)
         arrays = np.arange(size, dtype=np.int32), np.array([0, size]), np.zeros(size, np.uint8)
-        capped_descent(histogram, *arrays, table, UNIT, np.array([cap]))
+        capped_descent(histogram, *arrays, table, UNIT, np.array([cap]), listed)
         steps = (histogram - before).tolist()
-        apart = fifty.sqrt(fifty.fsum((step - true) ** 2 for step, true in zip(steps, exact(gaps, cap), strict=True)))
+        apart = fifty.sqrt(
+            fifty.fsum((step - true) ** 2 for step, true in zip(steps, exact(gaps, cap, listed), strict=True))
+        )
         setting = RuleSetting(size, 2, BITS, 64 * UNIT)
         charged = (CappedDescent(setting, Caps((1,), ((cap,),), (1.0,)), 0).sensitivity - 1) / (2 * USERS_BOUND)
         worst = max(worst, float(apart / UNIT / charged))

@@ -179,6 +179,7 @@ class NaivePools:
 
     def __init__(self, engine: NaiveEngine, secret):
         self.secret, self.found, self.score, self.states = secret, set(), {}, {}
+        self.listed, self.reached = set(), {}
         self.users = []
         for key, documents in engine.in_order(Sequential(), secret, "adaptive rounds/length 1"):
             self.users.append((key, list(dict.fromkeys(token for document in documents for token in document))))
@@ -198,28 +199,44 @@ class NaivePools:
         drawn = []
         for key, items in self.users:
             first = sorted(
-                items, key=lambda item, key=key: draw(self.secret, f"sample/{pass_name}", key, self.name(item))
+                set(items) - self.listed,
+                key=lambda item, key=key: draw(self.secret, f"sample/{pass_name}", key, self.name(item)),
             )
-            drawn.append((key, [item for item in items if item in first[:size]]))
+            drawn.append((key, [item for item in items if item in first[:size] or item in self.listed]))
         self.users = drawn
+
+    def recognise(self, listed):
+        self.listed = {item for part in listed for item in part.to_pylist()}
+
+    def levels(self):
+        reached = {item: level for item, level in self.reached.items() if level}
+        return pa.array(list(reached), pa.large_string()), np.array(list(reached.values()), np.uint8)
 
     def advance(self, shares, step, pass_name):
         weights = {}
         for key, pool in self.users:
             items = self.undecided(pool)
-            counts = np.array([len(items)]), np.array([sum(self.states.get(item) == 1 for item in pool)])
+            dropped = sum(self.states.get(item) == 1 and item not in self.listed for item in pool)
+            counts = np.array([len(items)]), np.array([dropped])
+            listed = np.array([len(self.listed & set(items))])
             bits = np.array([draw(self.secret, f"part/{pass_name}", key, 0)], np.uint64) if shares.draws else None
-            given = shares.given(*counts, bits)
+            given = shares.given(*counts, bits, listed)
             items = smallest(items, self.name, shares.limit, self.secret, pass_name, key)
             mine = np.array([weights.get(item, 0) for item in items] or [0], np.int64)
             states = np.array([self.states.get(item, 255) for item in items] or [0], np.uint8)
-            shares.add(mine, np.arange(len(items), dtype=np.int32), np.array([0, len(items)]), states, given)
+            marks = np.array([item in self.listed for item in items] or [0], np.uint8)
+            shares.add(mine, np.arange(len(items), dtype=np.int32), np.array([0, len(items)]), states, given, marks)
             weights.update(zip(items, mine.tolist(), strict=False))
         for item in {item for _, pool in self.users for item in self.undecided(pool)}:
             content = np.frombuffer(item.encode(), np.uint8)
             name = self.secret.text_draws("words", content, np.array([0, content.size]))
             before = np.array([self.score.get(item, 0.0)])
-            after, state = step(np.array([weights.get(item, 0)]), name, before)
+            weight = np.array([weights.get(item, 0)])
+            if item in self.listed:
+                (self.score[item],), (self.states[item],), (level,) = step.known(weight, name, before)
+                self.reached[item] = max(level, self.reached.get(item, 0))
+                continue
+            after, state = step(weight, name, before)
             self.score[item], self.states[item] = float(after[0]), int(state[0])
             self.found |= {item} if state[0] == 0 else set()
 

@@ -4,7 +4,7 @@ DPSU = Gopi et al., "Differentially Private Set Union" (ICML 2020). Users are li
 dict. Where the paper is wrong, `docs/privacy/errata.md` lists the differences.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from math import sqrt
 from typing import Any
 
@@ -75,21 +75,25 @@ def weigh_l2_descent(users: Iterable[Items], cutoff: float) -> Weights:
     return histogram
 
 
-def weigh_capped_descent(users: Iterable[Items], cutoffs: dict[Hashable, float], caps: Sequence[float]) -> Weights:
-    """Project the gaps onto the unit ball and a box, by bisection for the factor."""
+def weigh_capped_descent(
+    users: Iterable[Items], cutoffs: dict[Hashable, float], caps: Sequence[float], listed: Set[Hashable] = frozenset()
+) -> Weights:
+    """Project the gaps onto the unit ball and a box, by bisection for the factor; listed items have a side of 1."""
     histogram: Weights = {}
     for items, cap in zip(users, caps, strict=True):
         gaps = {item: cutoffs[item] - histogram.get(item, 0.0) for item in items}
 
-        def norm(factor: float, gaps: Weights = gaps, cap: float = cap) -> float:
-            return sum(min(factor * gap, cap) ** 2 for gap in gaps.values())
+        sides = {item: 1.0 if item in listed else cap for item in items}
+
+        def norm(factor: float, gaps: Weights = gaps, sides: Weights = sides) -> float:
+            return sum(min(factor * gap, sides[item]) ** 2 for item, gap in gaps.items())
 
         low, high = 0.0, 1.0
         for _ in range(200 if norm(1.0) > 1.0 else 0):
             middle = (low + high) / 2
             low, high = (middle, high) if norm(middle) <= 1.0 else (low, middle)
         for item in items:
-            histogram[item] = histogram.get(item, 0.0) + min(high * gaps[item], cap)
+            histogram[item] = histogram.get(item, 0.0) + min(high * gaps[item], sides[item])
     return histogram
 
 

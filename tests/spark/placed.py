@@ -99,11 +99,12 @@ class PlacedPools:
         self.states, self.secret, self.news = states, secret, messages.STATE_SCHEMA.empty_table()
         self.reducers = min(len(states), reducers)
 
-    def draw(self, released, size, pass_name):
-        """Give every user a pool of items that are not among the released words."""
+    def draw(self, released, size, pass_name, listed=None):
+        """Give every user a pool of items that are not among the released words, beside a list if there is one."""
         settings = {"size": size, "pass_name": pass_name, "secret": self.secret}
         settings |= {"places": len(self.states), "reducers": self.reducers}
-        public = word_arrays(pa.array(released, pa.large_string()))
+        public = word_arrays(pa.array([*released, *(listed or [])], pa.large_string()))
+        public |= {"released": np.array([len(released)]), "listed": np.array([listed is not None])}
         drawn = []
         for number, state in enumerate(self.states):
             numbered = [
@@ -125,15 +126,15 @@ class PlacedPools:
         self.news = met(self.items, met(self.users, self.news, weigh), advance)
 
     def released(self):
-        """Return the words that rounds released, in order."""
+        """Return the words that rounds released, in order, and the levels of listed ones."""
         mine = self.news.filter(pc.is_in(self.news["name"], pa.array(pools.OF_ITEMS)))
         homes = messages.spread_rows(self.reducers)[np.asarray(mine["sender"])]
         states = mine.set_column(0, "place", pa.array(homes, pa.int32()))
         if not self.items:
-            return []
-        return sorted(
-            name.decode() for name in met(self.items, states, pool_tasks.released_of_reducer)["name"].to_pylist()
-        )
+            return [], {}
+        found = met(self.items, states, pool_tasks.released_of_reducer).to_pylist()
+        levels = {each["name"].decode(): each["level"] for each in found if each["level"]}
+        return sorted(each["name"].decode() for each in found if not each["level"]), levels
 
 
 def grouped(table):

@@ -1,7 +1,8 @@
 """Adaptive rounds on Spark equal those of the local engine for any placement, and every undecided item gets noise."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,7 +24,7 @@ from voxpop.engine.spark.pools import SparkPools
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, UNDECIDED
 from voxpop.mechanisms.rounds.capped import lattice
-from voxpop.privacy.cumulative import Caps, ScoreStep
+from voxpop.privacy.cumulative import Caps, KnownStep, ScoreStep
 from voxpop.privacy.opening import Opening
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.builtin import Weighted
@@ -33,7 +34,7 @@ from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 BITS = 30
 ROUNDS = 3
-NAMES = pa.schema({"name": pa.binary()})
+NAMES = pa.schema({"name": pa.binary(), "level": pa.int32()})
 
 
 def shares_of(weighting_rule, limit):
@@ -53,20 +54,26 @@ def step_of(number, secret, threshold=2.5, floor=-0.8):
     return ScoreStep(0.7, 1 << BITS, 1 << 10, 1.0, threshold, floor, 3.0, 60.0, secret, pass_name)
 
 
+def levels_of(number, secret):
+    """Return the step of listed items, with two levels."""
+    return KnownStep(step_of(number, secret), np.array([1.0, 2.0]))
+
+
 @dataclass
 class Recording(Opening):
-    """A step that records its arguments."""
+    """A step that records its arguments; that of listed items, by another step, is `known`."""
 
-    step: ScoreStep
+    step: Any
+    known: Any = None
     asked: dict = field(default_factory=dict)
 
     def __call__(self, weights, names, score):
         score = np.array(score)
-        new, states = self.step(weights, names, score)
+        found = self.step(weights, names, score)
         for row in zip(map(tuple, names.tolist()), weights.tolist(), score.tolist(), strict=True):
             assert row[0] not in self.asked
             self.asked[row[0]] = row[1:]
-        return new, states
+        return found
 
 
 @given(
@@ -76,11 +83,12 @@ class Recording(Opening):
     limit=st.integers(1, 3),
     size=st.integers(3, 6),
     released=st.sets(st.sampled_from("abc")),
+    listed=st.none() | st.sets(st.sampled_from("abcdxy")),
     reducers=st.integers(1, 4),
     chance=st.sampled_from([0.4, 1.0]),
 )
 @settings(max_examples=80, deadline=None)
-def test_rounds_are_those_of_the_local_engine(users, data, additive, limit, size, released, reducers, chance):
+def test_rounds_are_those_of_the_local_engine(users, data, additive, limit, size, released, listed, reducers, chance):
     """Weights, scores and names of every item agree in every round.
 
     Users may have any places if weights are additive; otherwise all users are in one place.
@@ -92,20 +100,26 @@ def test_rounds_are_those_of_the_local_engine(users, data, additive, limit, size
     shares = Additive(shares) if additive else shares
     local = Pools(corpus, secret)
     local.first_round(shares_of(Weighted(), limit), limit, Chosen(released), "opening")
+    if listed is not None:
+        local.recognise([pa.array(sorted(listed), pa.large_string())])
     local.draw(size, "pool")
     spread_out = PlacedPools(states_of(users, keys, places), secret, reducers)
     opened = local.released().to_pylist()
-    spread_out.draw(opened, size, "pool")
+    spread_out.draw(opened, size, "pool", None if listed is None else sorted(listed))
     for number in range(ROUNDS):
-        one, other = (Recording(step_of(number, secret)) for _ in range(2))
+        one, other = (Recording(step_of(number, secret), Recording(levels_of(number, secret))) for _ in range(2))
         local.advance(shares, one, f"round {number}")
         spread_out.advance(shares, other, f"round {number}")
-        assert one.asked == other.asked
-    assert sorted([*opened, *spread_out.released()]) == local.released().to_pylist()
-    rounds = [(shares, step_of(number, secret), secret, f"round {number}") for number in range(ROUNDS)]
+        assert (one.asked, one.known.asked) == (other.asked, other.known.asked)
+    found, levels = spread_out.released()
+    assert sorted([*opened, *found]) == local.released().to_pylist()
+    assert levels == dict(zip(*(each.tolist() for each in local.levels()), strict=True))
+    steps = [replace(step_of(number, secret), known=levels_of(number, secret)) for number in range(ROUNDS)]
+    rounds = [(shares, step, secret, f"round {number}") for number, step in enumerate(steps)]
     sizes = {"places": len(spread_out.states), "reducers": spread_out.reducers}
     together = pa.Table.from_batches(pool_tasks.run_rounds(spread_out.drawn, rounds=rounds, **sizes), NAMES)
-    assert sorted(name.decode() for name in together["name"].to_pylist()) == spread_out.released()
+    assert sorted(name.decode() for name in together["name"].to_pylist()) == sorted([*found, *levels])
+    assert sum(together["level"].to_pylist()) == sum(levels.values())
 
 
 @dataclass
@@ -117,7 +131,7 @@ class Additive:
     def __getattr__(self, name):
         return getattr(self.shares, name)
 
-    def add(self, histogram, items, starts, states, given):
+    def add(self, histogram, items, starts, states, given, listed):
         np.add.at(histogram, items, np.repeat(given, np.diff(starts)) + states[items])
 
 

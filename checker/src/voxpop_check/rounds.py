@@ -33,10 +33,9 @@ def adaptive(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[s
     require(len(set(numbers.data_sets)) == len(numbers.data_sets), "two data sets have one name")
     later, slack, choice, rounds = numbers.later, numbers.slack, numbers.choice, numbers.rounds
     require(choice is not None or rounds is not None, "there are neither rounds nor a choice")
-    rest = remaining(later)
-    cost = slack_of(slack, epsilon)
+    rest, cost = remaining(later), slack_of(slack, epsilon)
     if rounds is not None:
-        covered(slack, rounds, choice is not None)
+        covered(slack, rounds, choice is not None, numbers.known)
     if choice is not None:
         d, square = choice.novel, 1 / choice.sigma**2 + choice.square
         require(choice.sigma > 0 and choice.square >= 0 and 0 <= choice.novel <= 1, "the choice is out of range")
@@ -67,19 +66,23 @@ def whole_square(numbers: SimpleNamespace) -> arb:
 
 def slack_of(slack: SimpleNamespace, epsilon: arb) -> arb:
     """Return the cost of finite arithmetic in the rounds of one data set."""
-    draws = arb((slack.rounds + 1) * slack.pool**2) / arb(2) ** 65
     require(min(slack.passes, slack.pool, slack.rounds) >= 0, "the slack is negative")
-    return walk(epsilon, slack.passes) + (draws if slack.pool else arb(0))
+    return walk(epsilon, slack.passes) + arb((slack.rounds + 1) * slack.pool**2) / arb(2) ** 65
 
 
-def covered(slack: SimpleNamespace, rounds: SimpleNamespace, chosen: bool) -> None:
-    """Require that the slack pays for every round, and for draws from pools above the limit."""
+def covered(slack: SimpleNamespace, rounds: SimpleNamespace, chosen: bool, stated: SimpleNamespace | None) -> None:
+    """Require that the slack pays for every round, and for draws from pools above the limit.
+
+    Nothing is charged for a public list: its items are shared, and its levels decide no delta (docs/privacy/known.md).
+    """
+    require((listed := rounds.known and rounds.known.listed) == stated, "the rounds have another list")
     limits = {each.bounding.limit for each in rounds.later}
     require(len(limits) == 1, "the later rounds have no one limit")
-    drawn = rounds.pool > limits.pop()
     require(slack.passes >= len(rounds.later) + 1 + chosen, "the slack covers fewer passes than run")
-    enough = slack.pool >= rounds.pool and slack.rounds >= len(rounds.later)
-    require(enough or not drawn, "the slack covers fewer draws than run")
+    # Of a pool beside a list, an unknown item may share its bits with any other item of the user.
+    sharing = rounds.pool**2 if listed is None else 2 * rounds.pool * (max(listed.size, 0) + rounds.pool)
+    enough = slack.pool**2 >= sharing and slack.rounds >= len(rounds.later)
+    require(enough or not rounds.pool > limits.pop(), "the slack covers fewer draws than run")
 
 
 def remaining(later: SimpleNamespace | None) -> arb:

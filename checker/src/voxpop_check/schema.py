@@ -20,15 +20,15 @@ WEIGHTINGS = {"count", "weighted", "policy-laplace", "policy-gaussian", "custom"
 BOUNDING = {"name": WEIGHTINGS, **_all(int, "norm limit bits cutoff bound"), **_all(arb, "error? least?")}
 FIRST = {"bounding": BOUNDING, "noise": {"gaussian", "laplace"}, "scale": arb, "threshold": int}
 LATER_ROUND = {"bounding": BOUNDING, "cell": int, **_all(arb, "sigma mu part threshold drop? enough steps")}
-CAPS = {"items": [int], "weights": [[int]], "chances": [arb]}
-ROUNDS = {"pool": int, "first?": FIRST, "later": [LATER_ROUND], "caps": CAPS, "margin": arb}
+CAPS, LISTED = {"items": [int], "weights": [[int]], "chances": [arb]}, {"size": int, "fingerprint": str}
+LEVELS = {"listed": LISTED, **_all(arb, "share step"), **_all([arb], "drops lowest tails enough")}
+ROUNDS = {"pool": int, "first?": FIRST, "later": [LATER_ROUND], "caps": CAPS, "margin": arb, "known?": LEVELS}
 CHARGED, COVER = {"each user", "everybody", "parts"}, {"columns": int, "sigma": arb}
 LATER = {"charged": CHARGED, "passes": int, "cover?": COVER, **_all(arb, "square joining counting")}
-CHOICE = {"edges": [int], "sigma": arb, "square": arb, "novel": arb}
-SLACK = {"passes": int, "pool": int, "rounds": int}
-TREES, NIGHTS = {"contexts", "grams"}, "costs cutoffs factors thresholds"
+CHOICE, SLACK = {"edges": [int], **_all(arb, "sigma square novel")}, _all(int, "passes pool rounds")
+TREES, NIGHTS, SETS = {"contexts", "grams"}, "costs cutoffs factors thresholds", {"data_sets": [str], "known?": LISTED}
 PROOFS: dict[str, dict[str, Any]] = {
-    "adaptive rounds": {"data_sets": [str], "choice?": CHOICE, "rounds?": ROUNDS, "later?": LATER, "slack": SLACK},
+    "adaptive rounds": {**SETS, "choice?": CHOICE, "rounds?": ROUNDS, "later?": LATER, "slack": SLACK},
     "threshold": {"first": FIRST, "later?": LATER},
     "optimal selection": {"delta": arb, "few": int},
     "counts": {"menu": [{"limits": [int], "sigma": arb}], "classes_sigma": arb, "chosen?": int},

@@ -71,9 +71,10 @@ def check(certificate: Any, passes: Any) -> str:
 
 def rounds_of(numbers: Any) -> list[str]:
     """Return the passes of one data set, in order."""
-    if numbers.rounds is None:
+    if (ran := numbers.rounds) is None:
         return []
-    return [CLASSES] * (numbers.choice is not None) + [FIRST_ROUND] + [ROUND] * len(numbers.rounds.later)
+    later = [ROUND] * len(ran.later) + ["list"] * (ran.known is not None)
+    return [CLASSES] * (numbers.choice is not None) + [FIRST_ROUND] + later
 
 
 def follow(later: Any, passes: list[dict[str, Any]]) -> None:

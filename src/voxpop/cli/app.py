@@ -84,7 +84,14 @@ CHOICES = {
             _weighting,
             'How users share their weight: in "adaptive" rounds, or by a classic weighting. With one item per user '
             "every classic weighting runs optimal selection.",
-        )
+        ),
+        "known": given.FieldChoice(
+            str | None,
+            lambda path: path,
+            "Public items that need fewer users, such as a dictionary or a catalogue: a text file in UTF-8 with one "
+            "item per line, a table (CSV, TSV, Parquet, Arrow) with the columns of the items, or the folder of a saved "
+            "release. It must not be made from the data.",
+        ),
     },
     "ngrams": {
         "length_weights": given.FieldChoice(

@@ -22,14 +22,14 @@ Names. The name of a draw must be the same on every engine: an item or a token b
 single-side pruning), where ranks count kept names in rising order from 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from voxpop.engine.data import CandidateArrays, Corpus, Subset
 from voxpop.errors import InputError
-from voxpop.kernels.arrays import Int32s, Int64s
+from voxpop.kernels.arrays import Bytes, Int32s, Int64s
 from voxpop.privacy.cumulative import ScoreStep
 from voxpop.privacy.individual import Charge
 from voxpop.privacy.opening import Opening
@@ -130,6 +130,13 @@ class PoolWalk(Protocol):
     def first_round(self, shares: Shares, limit: int, decision: Opening, pass_name: str) -> None:
         """Weigh at most `limit` distinct items of each user; release the items that pass, and exclude them."""
 
+    def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
+        """Take a public list of items, in parts, after the first round and before pools are drawn.
+
+        Listed items are in the pools in addition to `size` others, have no caps, and are decided by `step.known`:
+        engines keep the largest level of each.
+        """
+
     def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its items that are left, drawn uniformly, once."""
 
@@ -141,7 +148,10 @@ class PoolWalk(Protocol):
         """
 
     def released(self) -> pa.LargeStringArray:
-        """Return the released items, in order of bytes."""
+        """Return the released items, in order of bytes; of a list only those of the first round."""
+
+    def levels(self) -> tuple[pa.LargeStringArray, Bytes]:
+        """Return the listed items of pools that have reached a level above 0, in no order, and their levels."""
 
 
 class LengthWalk(Protocol):

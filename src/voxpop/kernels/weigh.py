@@ -354,7 +354,14 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
 @jit
 @proved("adaptive.md#shared-items")
 def capped_descent(
-    histogram: Int64s, items: Int32s, starts: Int64s, states: Bytes, cutoffs: Int64s, unit: int, caps: Int64s
+    histogram: Int64s,
+    items: Int32s,
+    starts: Int64s,
+    states: Bytes,
+    cutoffs: Int64s,
+    unit: int,
+    caps: Int64s,
+    listed: Bytes,
 ) -> None:
     """Move a user's items towards their cutoffs by the projection of the gaps onto the unit ball and a box.
 
@@ -372,14 +379,18 @@ def capped_descent(
         states: uint8 (vocabulary), the place of each item's cutoff.
         cutoffs: int64 (256), by state, in units, more than 0.
         unit: units in a weight of 1, a power of two.
-        caps: int64 (users), the most weight of one item, in 2^-30, at most 2^30; 0 for a user who gives nothing.
+        caps: int64 (users), the most weight of one item, in 2^-30, at most 2^30; 0 for a user who gives nothing to
+            items that are not listed.
+        listed: uint8 (vocabulary), nonzero for items whose cap is 1; empty if there are none.
     """
+    free = listed.size > 0
     most = 0
     for j in range(starts.size - 1):
         most = max(most, starts[j + 1] - starts[j])
     gaps = np.empty(most, np.float64)
+    uncapped = np.zeros(most, np.bool_)
     for j in range(starts.size - 1):
-        if caps[j] <= 0:
+        if caps[j] <= 0 and not free:
             continue
         begin = starts[j]
         size = starts[j + 1] - begin
@@ -391,6 +402,7 @@ def capped_descent(
             item = items[begin + offset]
             gap = (cutoffs[states[item]] - histogram[item]) / unit
             gaps[offset] = gap
+            uncapped[offset] = free and listed[item] != 0
             # Kahan's sum of squares, as in `l2_descent`.
             term = gap * gap - lost
             raised = total + term
@@ -406,10 +418,11 @@ def capped_descent(
             lost = 0.0
             for offset in range(remaining):
                 gap = gaps[offset]
-                if gap * factor >= cap:
+                if gap * factor >= cap and not uncapped[offset]:
                     left -= caps[j] * caps[j]
                 else:
                     gaps[kept] = gap
+                    uncapped[kept] = uncapped[offset]
                     kept += 1
                     term = gap * gap - lost
                     raised = total + term
@@ -432,4 +445,4 @@ def capped_descent(
             # Rounded towards 0, never beyond the cutoff.
             if factor < 1.0:
                 step = min(np.int64(gap * factor), gap)
-            histogram[item] += min(step, highest)
+            histogram[item] += step if free and listed[item] != 0 else min(step, highest)

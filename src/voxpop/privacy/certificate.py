@@ -17,13 +17,13 @@ from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Floats
 from voxpop.kernels.proved import proved
 from voxpop.privacy import precise
-from voxpop.privacy.cumulative import Caps, CumulativeScore, any_release, novel_release
+from voxpop.privacy.cumulative import Caps, CumulativeScore, any_release, novel_release, proved_tails
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.gaussian import release_probability
 from voxpop.privacy.guarantee import Expense, gaussian_spend
 from voxpop.privacy.individual import BOUND_STEPS, MOST_BOUND, WHOLE, Charge
 from voxpop.privacy.joint import ROUNDING, threshold_delta
-from voxpop.privacy.numerics import draw_slack, numerical_slack, walk_slack
+from voxpop.privacy.numerics import draw_slack, numerical_slack, paired_pool, walk_slack
 from voxpop.privacy.passes import (
     AdaptiveProof,
     Bounding,
@@ -304,7 +304,8 @@ def covers_rounds(slack: Slack, rounds: Rounds, *, chosen: bool) -> bool:
     """Return whether the slack pays for every decision, and for draws from pools that are larger than a limit."""
     limits = {each.bounding.limit for each in rounds.later}
     drawn = rounds.pool > min(limits)
-    enough = slack.pool >= rounds.pool and slack.rounds >= len(rounds.later)
+    pool = paired_pool(rounds.pool, 0 if rounds.listed is None else rounds.listed.size)
+    enough = slack.pool >= pool and slack.rounds >= len(rounds.later)
     passes = len(rounds.later) + (rounds.first is not None) + chosen
     return len(limits) == 1 and slack.passes >= passes and (enough or not drawn)
 
@@ -313,6 +314,7 @@ def covers_rounds(slack: Slack, rounds: Rounds, *, chosen: bool) -> bool:
 def _adaptive(proof: AdaptiveProof, claim: Claim) -> float:
     _ensure(len(set(proof.data_sets)) == len(proof.data_sets))
     if proof.rounds is not None:
+        _ensure(proof.rounds.listed == proof.known and proved_tails(score_of(proof.rounds), proof.rounds.known))
         kept = proof.choice is None or admits(proof.choice, proof.slack, proof.rounds)
         _ensure(kept and covers_rounds(proof.slack, proof.rounds, chosen=proof.choice is not None))
     each = slack_delta(proof.slack, claim.epsilon)

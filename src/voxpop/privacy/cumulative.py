@@ -16,6 +16,7 @@ from scipy.special import ndtr
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import DROPPED, ONE_CAP, RELEASED, UNDECIDED, Bytes, Floats, Int64s, Uint64s
 from voxpop.kernels.proved import proved
+from voxpop.privacy.listed import KnownLevels
 from voxpop.privacy.opening import Opening
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
@@ -161,6 +162,48 @@ def lone_releases(rounds: CumulativeScore, weights: Floats, chances: Floats, fin
     return later[:, grid.origin]
 
 
+# Items of a public list: docs/privacy/known.md. Their level is decided after the last round.
+
+LEVEL_FINENESS = 1 / 20
+"""Step of the grid for levels: five percent above the bound of `FINENESS`, in a quarter of the time, for each level."""
+
+
+def at_level(rounds: CumulativeScore, known: KnownLevels, level: int) -> CumulativeScore:
+    """Return rounds in which a listed item is released from a level on, counted from 0."""
+    thresholds = tuple(lowest + level * known.step for lowest in known.lowest)
+    return replace(rounds, thresholds=thresholds, drop_thresholds=known.drops)
+
+
+@lru_cache(maxsize=1024)
+@proved("known.md#spurious-items")
+def released_by(rounds: CumulativeScore, weight: float = 0.0) -> float:
+    """Return at least the probability that a listed item with that weight in every round is ever released.
+
+    Proof: "p is at least the probability that noise alone reaches the level"
+    """
+    whole_rounds = np.full((1, len(rounds.mus)), weight)
+    return min(1.0, float(lone_releases(rounds, whole_rounds, np.ones(1), LEVEL_FINENESS)[0]) * UNIT_ROUNDING)
+
+
+@proved("known.md#spurious-items")
+def proved_tails(rounds: CumulativeScore, known: KnownLevels | None) -> bool:
+    """Return whether the stated tails of the levels are above the exact ones, and levels are in order.
+
+    Proof: "p is at least the probability that noise alone reaches the level"
+    """
+    if known is None:
+        return True
+    sizes = len(known.lowest) == len(known.enough) == len(rounds.mus) == len(known.drops) + 1
+    ordered = known.step > 0.0 and all(map(ge, known.tails, known.tails[1:])) and 1 <= len(known.tails) < UNDECIDED
+    ranges = known.listed.size >= 1 and 0.0 < known.share < 1.0
+    return (
+        sizes
+        and ordered
+        and ranges
+        and all(tail >= released_by(at_level(rounds, known, level)) for level, tail in enumerate(known.tails))
+    )
+
+
 def any_release(rounds: CumulativeScore, pool: int) -> float:
     """Bound the same without drop thresholds and caps: each item of the pool, with a weight of 1, in every round.
 
@@ -301,6 +344,7 @@ class ScoreStep(Opening):
         steps: steps of the next round's cutoff by which a score of 1 is raised.
         secret: source of the bits.
         purpose: of the draws.
+        known: the same for items of a public list, if there is one.
     """
 
     sigma: float
@@ -313,6 +357,7 @@ class ScoreStep(Opening):
     steps: float
     secret: Source
     purpose: str
+    known: "KnownStep | None" = None
 
     @proved("adaptive.md#the-mechanism")
     def __call__(self, weights: Int64s, names: Uint64s, score: Floats) -> tuple[Floats, Bytes]:
@@ -340,4 +385,35 @@ class ScoreStep(Opening):
 
     def restricted(self) -> "ScoreStep":
         """Return a step that can be sent to workers and is restricted to this purpose."""
-        return replace(self, secret=self.secret.restrict(self.purpose))
+        known = None if self.known is None else self.known.restricted()
+        return replace(self, secret=self.secret.restrict(self.purpose), known=known)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownStep(Opening):
+    """One round's noise for items of a public list, and the levels that they reach.
+
+    Attributes:
+        step: the noise of the round. Its threshold is the score of the highest level, from which items get no weight.
+        levels: float64 (levels), the score of each level, rising.
+    """
+
+    step: ScoreStep
+    levels: Floats
+
+    @proved("known.md#the-mechanism")
+    def __call__(self, weights: Int64s, names: Uint64s, score: Floats) -> tuple[Floats, Bytes, Bytes]:
+        """Return the new score, the state and the level of each item; see `ScoreStep`.
+
+        Proof: "Its level is the number of levels that its score has reached in any round."
+
+        Decided items are in the state of released ones, so that caps count neither frozen nor dropped ones.
+        """
+        score, states = self.step(weights, names, score)
+        states[states == DROPPED] = RELEASED
+        reached: Bytes = np.searchsorted(self.levels, score, side="right").astype(np.uint8)
+        return score, states, reached
+
+    def restricted(self) -> "KnownStep":
+        """Return a step that can be sent to workers and is restricted to this purpose."""
+        return replace(self, step=self.step.restricted())

@@ -247,6 +247,23 @@ def walk_slack(epsilon: float, passes: int) -> float:
     return math.exp(log_each) + math.exp(min(log_each + epsilon, 0.0))
 
 
+@proved("known.md#what-integers-and-doubles-change")
+def paired_pool(pool: int, listed: int) -> int:
+    """Return the size of a pool that has as many pairs as items of a user that may share 64 bits.
+
+    Proof: "pairs of a novel item with any other item of the user: at most W (N + W)"
+
+    Args:
+        pool: Most items of one user that are not on a public list.
+        listed: The number of items on the list.
+
+    Example:
+        >>> paired_pool(25, 0), paired_pool(25, 1000)
+        (25, 227)
+    """
+    return pool if listed == 0 else math.isqrt(2 * pool * (listed + pool)) + 1
+
+
 @proved("adaptive.md#what-integers-and-doubles-change")
 def draw_slack(pool: int, rounds: int) -> float:
     """What 64 bits cost where a proof averages over draws of items, charged to delta.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, final
 
+from voxpop.privacy.listed import KnownLevels, KnownList
 from voxpop.privacy.stated import Stated, malformed
 
 FORMAT, VERSION = "voxpop certificate", 1
@@ -125,11 +126,12 @@ class Rounds(Stated):
     """All adaptive rounds of one data set, in the order in which they run.
 
     Attributes:
-        pool: most items of one user in all rounds after the first.
+        pool: most items of one user in all rounds after the first; with a list, most items that are not on it.
         first: the first round; none where the candidates are public.
         later: the rounds that add up the score.
         caps: of the later rounds.
         margin: most by which the compared score may differ from the exact one, in standard deviations.
+        known: how items of a public list are decided; none without a list.
     """
 
     pool: int
@@ -137,6 +139,12 @@ class Rounds(Stated):
     later: tuple[Round, ...]
     caps: CapLevels
     margin: float
+    known: KnownLevels | None = None
+
+    @property
+    def listed(self) -> KnownList | None:
+        """The public list; None without one."""
+        return None if self.known is None else self.known.listed
 
 
 @final
@@ -220,6 +228,7 @@ class AdaptiveProof(Stated):
         rounds: the rounds; with a choice only after a release: those that were chosen.
         later: releases that follow.
         slack: of one data set, later releases left out.
+        known: the public list that all rounds have; none without a list.
     """
 
     data_sets: tuple[str, ...]
@@ -227,6 +236,7 @@ class AdaptiveProof(Stated):
     rounds: Rounds | None
     later: Later | None
     slack: Slack
+    known: KnownList | None = None
 
 
 @final

@@ -75,7 +75,7 @@ _CUTTERS: dict[str, Callable[[str], list[str]]] = {
 }
 
 
-_REGEX = "regex:"
+REGEX = "regex:"
 
 
 class Prompt(NamedTuple):
@@ -118,8 +118,8 @@ def cut_prompt(prompt: str | Sequence[str], reading: str, released: Container[st
 def _cut(text: str, reading: str, released: Container[str]) -> list[str]:
     if reading in TOKENIZER_NAMES:
         return Cutter(reading)(text)
-    if reading.startswith(_REGEX):
-        return _found(reading.removeprefix(_REGEX), text)
+    if reading.startswith(REGEX):
+        return _found(reading.removeprefix(REGEX), text)
     return [_as_released(part, released) for part in Cutter("whitespace")(text)]
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar, final
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxpop.engine.contract import Shares, part_of
 from voxpop.engine.local.weigh import (
@@ -19,14 +20,15 @@ from voxpop.engine.local.weigh import (
     item_names,
     user_spans,
 )
-from voxpop.kernels.arrays import DROPPED, RELEASED, UNDECIDED, Bytes, Floats, Int32s, Int64s, Uint64s
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import DROPPED, RELEASED, UNDECIDED, Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.threads import in_order
 from voxpop.kernels.weigh import keep_undecided
 from voxpop.privacy.cumulative import ScoreStep
 from voxpop.privacy.opening import Opening, opened
 from voxpop.privacy.secret import Source
-from voxpop.privacy.weightings.capped import CappedDescent
-from voxpop.reading.arrow import int64_array
+from voxpop.privacy.weightings.capped import NOTHING_LISTED, CappedDescent
+from voxpop.reading.arrow import int64_array, numbers_of
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages
 
 if TYPE_CHECKING:
@@ -142,6 +144,7 @@ class PoolUsers:
 
     Attributes:
         states: uint8 (items), released, dropped or undecided.
+        listed: uint8 (items), nonzero for items of a public list; empty without a list.
     """
 
     def __init__(self, batches: PoolBatches, names: Uint64s, secret: Source) -> None:
@@ -153,6 +156,7 @@ class PoolUsers:
             secret: source of the samples.
         """
         self.states = np.full(names.size, UNDECIDED, np.uint8)
+        self.listed = NOTHING_LISTED
         self._batches = batches
         self._names = names
         self._secret = secret
@@ -189,9 +193,12 @@ class PoolUsers:
         return count_classes((batch.starts for batch in self._batches), edges)
 
     def draw(self, size: int, pass_name: str) -> None:
-        """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
+        """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement.
+
+        Items of a public list are in the pool in addition.
+        """
         pooled = np.full_like(self.states, RELEASED)
-        for number, batch in self._each(lambda each: self._cut(each, size, pass_name)):
+        for number, batch in self._each(lambda each: self._pool(each, size, pass_name)):
             # uint8 (items): in at least one pool, and therefore undecided.
             pooled[batch.items] = UNDECIDED
             self._batches.write(number, batch)
@@ -214,13 +221,20 @@ class PoolUsers:
 
         def prepare(batch: Batch) -> tuple[Batch, Batch, Int64s]:
             bits = self._secret.draws(part_of(pass_name), batch.keys, 0)[:, 0] if shares.draws else None
-            given = shares.given(np.diff(batch.starts), batch.dropped, bits)
+            given = shares.given(np.diff(batch.starts), batch.dropped, bits, self._listed_in(batch))
             return batch, self._cut(batch, shares.limit, pass_name), given
 
         for number, (batch, drawn, given) in self._each(prepare):
             self._batches.write(number, batch)
-            shares.add(histogram, drawn.items, drawn.starts, self.states, given)
+            shares.add(histogram, drawn.items, drawn.starts, self.states, given, self.listed)
         return histogram
+
+    def _listed_in(self, batch: Batch) -> Int64s | Literal[0]:
+        """Return the number of each user's items that are on the list."""
+        if not self.listed.size:
+            return 0
+        counts: Int64s = np.diff(np.concatenate([[0], np.cumsum(self.listed[batch.items] != 0)])[batch.starts])
+        return counts
 
     def joined(self) -> Batch:
         """Return all users in one piece."""
@@ -240,6 +254,20 @@ class PoolUsers:
             return number, work(self._batches.read(number).undecided(self.states))
 
         return in_order(prepare, range(len(self._batches)))
+
+    def _pool(self, batch: Batch, size: int, pass_name: str) -> Batch:
+        """Return a batch with all listed items and at most `size` other items of each user."""
+        if not self.listed.size:
+            return self._cut(batch, size, pass_name)
+        kept = self.listed[batch.items] != 0
+        # Places of the other items, and where each user's begin.
+        others = np.flatnonzero(~kept)
+        starts = np.searchsorted(others, batch.starts).astype(np.int64)
+        names, places = self._names[batch.items[others]], np.arange(others.size, dtype=np.int32)
+        places, _ = cut_to_limit(names, places, starts, batch.keys, size, self._secret, pass_name)
+        kept[others[places]] = True
+        ends = np.concatenate([[0], np.cumsum(kept)])
+        return Batch(batch.items[kept], ends[batch.starts], batch.keys, batch.dropped)
 
     def _cut(self, batch: Batch, limit: int, pass_name: str) -> Batch:
         """Return a batch with at most `limit` items of each user."""
@@ -270,6 +298,8 @@ class Pools:
         # uint64 (items, 2): 128 bits that follow from an item's bytes, so noise is the same wherever an item is held.
         self._names = item_names(self._vocabulary, secret)
         self._found = np.zeros(size, np.bool_)
+        # uint8 (items), the level of each listed item; None without a list.
+        self._levels: Bytes | None = None
         self._score = np.zeros(size)
         self._users = PoolUsers.of(corpus, self._names[:, 0], secret)
 
@@ -287,6 +317,14 @@ class Pools:
         released = Histogram(ids, histogram[ids], words).chosen(decision)
         self._decide(released, np.full(released.size, RELEASED, np.uint8))
 
+    def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
+        """Take a public list, in parts, before pools are drawn: its items have no caps and are decided by levels."""
+        known = np.zeros(len(self._vocabulary), np.uint8)
+        for part in listed:
+            known[numbers_of(pc.index_in(part, value_set=self._vocabulary).drop_null())] = 1
+        # Without a listed item there is still a list, of which no user has an item.
+        self._users.listed, self._levels = known, np.zeros(known.size, np.uint8)
+
     def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
         self._users.draw(size, pass_name)
@@ -294,24 +332,43 @@ class Pools:
     def advance(self, shares: CappedDescent, step: ScoreStep, pass_name: str) -> None:
         """Run a round: weigh items of each pool, add to the score of every item in any pool."""
         histogram = self._users.weigh_pools(shares, pass_name)
+        undecided = np.flatnonzero(self._users.states > DROPPED)
+        ids = undecided
+        if self._levels is not None:
+            ids = undecided[self._users.listed[undecided] == 0]
+            self._raise(self._levels, undecided[self._users.listed[undecided] != 0], histogram, step)
         # Every undecided item of every pool, drawn this time or not: noise on all of them is essential
         # (docs/privacy/adaptive.md, "Shared items").
-        ids = np.flatnonzero(self._users.states > DROPPED)
-
-        def work(part: Int64s) -> tuple[Floats, Bytes]:
-            outcome: tuple[Floats, Bytes] = opened(step, histogram[part], self._names[part], self._score[part])
-            return outcome
-
-        # Parts of one size on any number of threads: draws are by item, so the split changes nothing.
-        parts = [ids[first : first + ITEMS_AT_ONCE] for first in range(0, ids.size, ITEMS_AT_ONCE)]
-        for part, (score, states) in zip(parts, in_order(work, parts), strict=True):
+        for part, (score, states) in self._opened(step, ids, histogram):
             # S_r of every item of the part; decided ones are not looked at again.
             self._score[part] = score
             self._decide(part, states)
 
+    def _raise(self, levels: Bytes, ids: Int64s, histogram: Int64s, step: ScoreStep) -> None:
+        """Add to the score of listed items, and keep the largest level of each."""
+        if step.known is None:
+            raise InternalError("a round over a public list has no levels")
+        for part, (score, states, reached) in self._opened(step.known, ids, histogram):
+            self._score[part], self._users.states[part] = score, states
+            levels[part] = np.maximum(levels[part], reached)
+
+    def _opened(self, step: Opening, ids: Int64s, histogram: Int64s) -> Iterator[tuple[Int64s, Any]]:
+        def work(part: Int64s) -> Any:
+            return opened(step, histogram[part], self._names[part], self._score[part])
+
+        # Parts of one size on any number of threads: draws are by item, so the split changes nothing.
+        parts = [ids[first : first + ITEMS_AT_ONCE] for first in range(0, ids.size, ITEMS_AT_ONCE)]
+        return zip(parts, in_order(work, parts), strict=True)
+
     def released(self) -> pa.LargeStringArray:
         """Return the released items, in order of bytes."""
         return self._vocabulary.take(int64_array(np.flatnonzero(self._found)))
+
+    def levels(self) -> tuple[pa.LargeStringArray, Bytes]:
+        """Return the listed items in pools that have reached a level, in no order, and their levels."""
+        reached = np.empty(0, np.uint8) if self._levels is None else self._levels
+        ids = np.flatnonzero(reached)
+        return self._vocabulary.take(int64_array(ids)), reached[ids]
 
     def _decide(self, ids: Int64s, states: Bytes) -> None:
         self._users.states[ids] = states

@@ -7,7 +7,7 @@ place. They agree on an order of items, so no item is named again. Nothing runs 
 one task, that task runs all rounds with the same messages: starting the tasks of a round takes longer than its work.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,7 @@ from voxpop.kernels.arrays import DROPPED, RELEASED, UNDECIDED, Bytes, Floats, I
 from voxpop.privacy.opening import Opening, opened
 from voxpop.privacy.secret import TEXT
 from voxpop.privacy.weightings.capped import CappedDescent
-from voxpop.reading.arrow import int64_array
+from voxpop.reading.arrow import int64_array, joined, numbers_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Source
 
 
-OF_ITEMS = ("score", "states")
+OF_ITEMS = ("score", "states", "levels")
 """Messages of reducers to themselves."""
 STATE_OF_ITEMS = -1
 """Who passes it on: no place of users."""
@@ -92,17 +92,26 @@ def draw_pools(
     corpus = corpus_of_arrays(arrays)
     names = item_names(corpus.vocabulary, secret)
     users = PoolUsers.of(corpus, names[:, 0], secret)
-    found = places_of(texts_of(sent), corpus.vocabulary)
-    users.states[found[found >= 0]] = RELEASED
+    # Released items, then those of a public list.
+    found, released = places_of(texts_of(sent), corpus.vocabulary), int(sent["released"][0])
+    opened_here, listed_here = found[:released], found[released:]
+    users.states[opened_here[opened_here >= 0]] = RELEASED
+    listed = np.zeros(len(corpus.vocabulary), np.uint8)
+    listed[listed_here[listed_here >= 0]] = 1
+    if sent["listed"][0]:
+        users.listed = listed
     users.draw(size, pass_name)
     pooled, bounds = _by_reducer(np.flatnonzero(users.states > DROPPED), names, reducers)
     rank = np.full(len(corpus.vocabulary), -1, np.int32)
     rank[pooled] = np.arange(pooled.size, dtype=np.int32)
     batch = users.joined()
     kept: Arrays = {"items": rank[batch.items], "user_start": batch.starts, "user_key": batch.keys}
-    kept |= {"user_names": names[pooled, 0], "bounds": bounds}
+    # Empty without a list, as in `PoolUsers`.
+    marks = users.listed[pooled] if users.listed.size else users.listed
+    kept |= {"user_names": names[pooled, 0], "bounds": bounds, "user_listed": marks}
     yield from written([(int(spread_rows(places)[mine]), mine, kept)])
-    yield from written(_registrations(corpus.vocabulary.take(int64_array(pooled)), names[pooled], bounds, mine))
+    texts = corpus.vocabulary.take(int64_array(pooled))
+    yield from written(_registrations(texts, names[pooled], listed[pooled], bounds, mine))
 
 
 def _by_reducer(ids: Int64s, names: Uint64s, reducers: int) -> tuple[Int64s, Int64s]:
@@ -112,11 +121,13 @@ def _by_reducer(ids: Int64s, names: Uint64s, reducers: int) -> tuple[Int64s, Int
     return ids[order], np.searchsorted(reducer[order], np.arange(reducers + 1, dtype=np.uint64)).astype(np.int64)
 
 
-def _registrations(words: pa.LargeStringArray, names: Uint64s, bounds: Int64s, mine: int) -> Iterator[Message]:
+def _registrations(
+    words: pa.LargeStringArray, names: Uint64s, listed: Bytes, bounds: Int64s, mine: int
+) -> Iterator[Message]:
     places = spread_rows(bounds.size - 1)
     for reducer, (begin, end) in enumerate(pairwise(bounds.tolist())):
         if end > begin:
-            known: Arrays = {"reducer": np.array([reducer]), "names": names[begin:end]}
+            known: Arrays = {"reducer": np.array([reducer]), "names": names[begin:end], "listed": listed[begin:end]}
             yield int(places[reducer]), mine, {**known, **word_arrays(words.slice(begin, end - begin))}
 
 
@@ -126,6 +137,7 @@ def register(rows: pa.Table) -> pa.Table:
         sent = received(rows)
         names = np.concatenate([each["names"].reshape(-1, 2) for each in sent.values()])
         texts = pa.concat_arrays([texts_of(each) for each in sent.values()])
+        listed = np.concatenate([each["listed"] for each in sent.values()])
         order = np.lexsort((names[:, 1], names[:, 0]))
         ordered = names[order]
         first = np.ones(order.size, np.bool_)
@@ -135,6 +147,7 @@ def register(rows: pa.Table) -> pa.Table:
         sizes = np.array([each["names"].size // 2 for each in sent.values()], np.int64)
         items: Arrays = {
             "names": ordered[first],
+            "listed": listed[order[first]],
             **word_arrays(texts.take(int64_array(order[first]))),
             "senders": np.array(list(sent), np.int64),
             "held_starts": np.concatenate([[0], np.cumsum(sizes)]),
@@ -179,6 +192,7 @@ def _weights(
     # States are those of all rounds so far, and pools lie here as they were drawn.
     batch = Batch(arrays["items"], arrays["user_start"], keys, np.zeros(keys.size, np.int64))
     users = PoolUsers.at(batch, arrays["user_names"], secret)
+    users.listed = arrays["user_listed"]
     for reducer, each in sent.items():
         if "held" in each:
             users.states[parts[reducer]] = each["held"]
@@ -194,23 +208,29 @@ def advance_items(items: pa.Table, news: pa.Table, *, step: "ScoreStep", places:
     with safely("advance_items"):
         ((mine, arrays),) = received(items).items()
         sent = received(news)
-        states, score = _state(sent.pop(STATE_OF_ITEMS, {}), arrays["names"].size // 2)
+        states, score, levels = _state(sent.pop(STATE_OF_ITEMS, {}), arrays["names"].size // 2)
         weights = _summed(arrays, states, sent)
         names = arrays["names"].reshape(-1, 2)
         ids = np.flatnonzero(states > DROPPED)
-        for begin in range(0, ids.size, ITEMS_AT_ONCE):
-            some = ids[begin : begin + ITEMS_AT_ONCE]
+        unknown, listed = ids[arrays["listed"][ids] == 0], ids[arrays["listed"][ids] != 0]
+        for begin in range(0, unknown.size, ITEMS_AT_ONCE):
+            some = unknown[begin : begin + ITEMS_AT_ONCE]
             score[some], states[some] = opened(step, weights[some], names[some], score[some])
-        return as_table(_outcomes(mine, arrays, states, score, places))
+        for begin in range(0, listed.size, ITEMS_AT_ONCE):
+            some = listed[begin : begin + ITEMS_AT_ONCE]
+            levelled: Any = step.known
+            score[some], states[some], reached = opened(levelled, weights[some], names[some], score[some])
+            levels[some] = np.maximum(levels[some], reached)
+        return as_table(_outcomes(mine, arrays, states, score, levels, places))
 
 
-def _state(sent: Arrays, size: int) -> tuple[Bytes, Floats]:
-    """Return states and score of items; before the first round all are undecided."""
+def _state(sent: Arrays, size: int) -> tuple[Bytes, Floats, Bytes]:
+    """Return states, score and levels of items; before the first round all are undecided."""
     score = np.zeros(size)
     if not sent:
-        return np.full(size, UNDECIDED, np.uint8), score
+        return np.full(size, UNDECIDED, np.uint8), score, np.zeros(size, np.uint8)
     score[sent["states"] > DROPPED] = sent["score"]
-    return sent["states"].copy(), score
+    return sent["states"].copy(), score, sent["levels"].copy()
 
 
 def _summed(arrays: Arrays, states: Bytes, sent: dict[int, Arrays]) -> Int64s:
@@ -230,21 +250,23 @@ def _summed(arrays: Arrays, states: Bytes, sent: dict[int, Arrays]) -> Int64s:
     return weights
 
 
-def _outcomes(mine: int, arrays: Arrays, states: Bytes, score: Floats, places: int) -> Iterator[Message]:
+def _outcomes(mine: int, arrays: Arrays, states: Bytes, score: Floats, levels: Bytes, places: int) -> Iterator[Message]:
     numbers, starts = spread_rows(places), arrays["held_starts"]
-    yield int(numbers[mine]), mine, {"score": score[states > DROPPED], "states": states}
+    yield int(numbers[mine]), mine, {"score": score[states > DROPPED], "states": states, "levels": levels}
     for number, sender in enumerate(arrays["senders"].tolist()):
         yield int(numbers[sender]), mine, {"held": states[arrays["held"][starts[number] : starts[number + 1]]]}
 
 
 def released_of_reducer(items: pa.Table, news: pa.Table) -> pa.Table:
-    """Return the bytes of a reducer's released items."""
+    """Return the bytes of a reducer's released items, of level 0, and of its listed items with their levels."""
     with safely("released_items"):
-        found = [
-            texts_of(arrays).filter(pa.array(received(news)[reducer]["states"] == RELEASED))
-            for reducer, arrays in received(items).items()
-        ]
-        return pa.table({"name": pa.chunked_array(map(names_of, found), pa.binary())})
+        names, numbers = [pa.array([], pa.binary())], [np.empty(0, np.int32)]
+        for reducer, arrays in received(items).items():
+            sent = received(news)[reducer]
+            mine = (sent["levels"] > 0) | ((sent["states"] == RELEASED) & (arrays["listed"] == 0))
+            names.append(names_of(texts_of(arrays).filter(pa.array(mine))))
+            numbers.append(sent["levels"][mine].astype(np.int32))
+        return pa.table({"name": pa.concat_arrays(names), "level": pa.array(np.concatenate(numbers))})
 
 
 @task
@@ -282,7 +304,7 @@ MOST_TOGETHER = 1 << 28
 """Bytes of pools that go into one task, which takes about three times as much memory."""
 MOST_MESSAGES = 1 << 16
 """Messages of a round in one task: beyond this number, a task for each place is faster."""
-OF_USERS = ("items", "user_start", "user_key", "user_names", "bounds")
+OF_USERS = ("items", "user_start", "user_key", "user_names", "bounds", "user_listed")
 
 
 class SparkPools:
@@ -301,6 +323,8 @@ class SparkPools:
         self._reducers = min(places, MOST_REDUCERS)
         self._secret = secret
         self._opened: pa.LargeStringArray = pa.array([], pa.large_string())
+        self._listed: list[pa.LargeStringArray] | None = None
+        self._found: tuple[pa.LargeStringArray, Bytes] | None = None
         self._drawn: DataFrame | None = None
         self._rounds: list[_PoolRound] = []
         self._holder = Holder(most=None)
@@ -316,11 +340,17 @@ class SparkPools:
         histogram = weigh_by(self._state, closure(weigh_first_round, weighing=weighing), {}, words=True)
         self._opened = histogram.texts(histogram.chosen(decision))
 
+    def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
+        """Take a public list, before pools are drawn. Every executor gets all of it."""
+        self._listed = list(listed)
+
     def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
+        public = word_arrays(pa.concat_arrays([self._opened, *(self._listed or [])]))
+        public |= {"released": np.array([len(self._opened)]), "listed": np.array([self._listed is not None])}
         settings: dict[str, Any] = {"places": self._places, "reducers": self._reducers, "size": size}
         work = closure(draw_pools, pass_name=pass_name, secret=self._restricted(pass_name), **settings)
-        self._drawn = self._holder.hold(run_with_public(numbered_state(self._state), work, word_arrays(self._opened)))
+        self._drawn = self._holder.hold(run_with_public(numbered_state(self._state), work, public))
 
     def advance(self, shares: CappedDescent, step: "ScoreStep", pass_name: str) -> None:
         """Run a round: weigh items of each pool, add to the score of every item in any pool."""
@@ -331,12 +361,29 @@ class SparkPools:
 
     def released(self) -> pa.LargeStringArray:
         """Return the released items, in order of bytes."""
-        words = [self._opened]
-        if self._drawn is not None and self._rounds:
-            found = answer(self._together(self._drawn) if self._fits(self._drawn) else self._apart(self._drawn))
-            words.append(words_of(found.column("name").combine_chunks()))
-        together = pa.concat_arrays(words)
+        words, levels = self._outcome()
+        together = pa.concat_arrays([self._opened, words.filter(pa.array(levels == 0))])
         return together.take(pc.array_sort_indices(together.cast(pa.large_binary())))
+
+    def levels(self) -> tuple[pa.LargeStringArray, Bytes]:
+        """Return the listed items in pools that have reached a level, in no order, and their levels."""
+        words, levels = self._outcome()
+        return words.filter(pa.array(levels > 0)), levels[levels > 0]
+
+    def _outcome(self) -> tuple[pa.LargeStringArray, Bytes]:
+        """Run all rounds, once."""
+        if self._found is None:
+            self._found = pa.array([], pa.large_string()), np.empty(0, np.uint8)
+            if self._drawn is not None and self._rounds:
+                ran = self._together(self._drawn) if self._fits(self._drawn) else self._apart(self._drawn)
+                # Only a list has levels.
+                found = answer(ran.select("name") if self._listed is None else ran)
+                words = words_of(joined(found.column("name")))
+                levels = np.zeros(len(words), np.uint8)
+                if self._listed is not None:
+                    levels = numbers_of(joined(found.column("level"))).astype(np.uint8)
+                self._found = words, levels
+        return self._found
 
     def _fits(self, drawn: "DataFrame") -> bool:
         """Return whether all pools fit into one task. The driver receives the answer, not their size."""
@@ -349,7 +396,7 @@ class SparkPools:
 
     def _together(self, drawn: "DataFrame") -> "DataFrame":
         settings: dict[str, Any] = {"rounds": self._rounds, "places": self._places, "reducers": self._reducers}
-        return drawn.repartition(1).mapInArrow(closure(run_rounds, **settings), "name binary")
+        return drawn.repartition(1).mapInArrow(closure(run_rounds, **settings), "name binary, level int")
 
     def _apart(self, drawn: "DataFrame") -> "DataFrame":
         from pyspark.sql import functions as sql
@@ -368,7 +415,7 @@ class SparkPools:
         homes = sql.array(*map(sql.lit, spread_rows(self._reducers).tolist()))
         states = outcome.filter(sql.col("name").isin(*OF_ITEMS))
         states = states.withColumn("place", homes[sql.col("sender")].cast("int"))
-        return met(items, states, closure(released_of_reducer), self._reducers, "name binary")
+        return met(items, states, closure(released_of_reducer), self._reducers, "name binary, level int")
 
     def _restricted(self, pass_name: str) -> "Source":
         return self._secret.restrict(sample_of(pass_name), order_of(ORDER_OF_POOLS), f"{WORDS_PASS}{TEXT}")

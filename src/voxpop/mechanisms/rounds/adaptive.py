@@ -26,6 +26,7 @@ from voxpop.privacy.cumulative import (
     Caps,
     CumulativeScore,
     any_release,
+    at_level,
     lone_releases,
     novel_release,
     whole_caps,
@@ -34,6 +35,7 @@ from voxpop.privacy.cumulative import UNIT_ROUNDING as BOUND_ROUNDING
 from voxpop.privacy.gaussian import lowest_threshold
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.joint import ROUNDING
+from voxpop.privacy.listed import KnownLevels, KnownList
 from voxpop.privacy.numerics import falling_to
 from voxpop.privacy.passes import Bounding, CapLevels, Round, Rounds, Threshold
 from voxpop.privacy.weightings.builtin import PolicyGaussian
@@ -73,6 +75,7 @@ class AdaptiveRounds:
         first_round: the first round, which only releases.
         rounds: the later rounds.
         score: how later rounds are added up, and when items are released or dropped.
+        known: how items of a public list are decided; None without a list.
     """
 
     limit: int
@@ -80,6 +83,7 @@ class AdaptiveRounds:
     first_round: RoundPlan
     rounds: tuple[AdaptiveRound, ...]
     score: CumulativeScore
+    known: KnownLevels | None = None
 
     @property
     def caps(self) -> Caps:
@@ -118,7 +122,13 @@ class AdaptiveRounds:
 
     def stated(self) -> Rounds:
         """Return the numbers for a certificate."""
-        return stated_rounds(self.pool, self.first_round.stated(), self.rounds, self.score)
+        stated = stated_rounds(self.pool, self.first_round.stated(), self.rounds, self.score)
+        return replace(stated, known=self.known)
+
+    @property
+    def scores(self) -> list[CumulativeScore]:
+        """How items are released: unknown ones, and listed ones from the lowest level on."""
+        return [self.score] if self.known is None else [self.score, at_level(self.score, self.known, 0)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the numbers of each round, ready for JSON."""
@@ -156,6 +166,7 @@ class Terms:
         novelty: share of delta for items that only one user holds.
         data_sets: number of data sets that share the whole evenly, each with separate rounds.
         promise: about items of few users, if there is one.
+        listed: the public list, if there is one.
     """
 
     epsilon: float
@@ -164,6 +175,7 @@ class Terms:
     novelty: float = NOVELTY
     data_sets: int = 1
     promise: MinUsersBound | None = None
+    listed: KnownList | None = None
 
     @property
     def target(self) -> float:

@@ -1,4 +1,6 @@
-"""Adaptive rounds over a public list of candidates: nothing is novel, so thresholds are lower.
+"""Items of a public list: in rounds over such candidates only, or beside unknown items.
+
+Nothing is novel among the candidates, so thresholds are lower.
 
 Every candidate gets noise in every round until it is released or dropped for good, in some pool or in none
 (docs/privacy/profile.md, "Joint values").
@@ -8,9 +10,14 @@ from dataclasses import dataclass, replace
 from math import hypot, inf, log, nextafter, sqrt
 from typing import final
 
-from voxpop.mechanisms.rounds.adaptive import TOLERANCE, AdaptiveRound, planned_round, stated_rounds
-from voxpop.mechanisms.rounds.plan import ALPHA, pool_for, schedule_for
-from voxpop.privacy.cumulative import Caps, CumulativeScore, novel_release, whole_caps
+import numpy as np
+
+from voxpop.mechanisms.rounds.adaptive import TOLERANCE, AdaptiveRound, AdaptiveRounds, planned_round, stated_rounds
+from voxpop.mechanisms.rounds.capped import spare
+from voxpop.mechanisms.rounds.plan import ALPHA, SHARE_WITHOUT_USERS, Schedule, pool_for, schedule_for
+from voxpop.mechanisms.rounds.users_needed import MinUsersBound, raised
+from voxpop.privacy.cumulative import Caps, CumulativeScore, at_level, novel_release, released_by, whole_caps
+from voxpop.privacy.listed import KnownLevels, KnownList
 from voxpop.privacy.numerics import falling_to
 from voxpop.privacy.passes import Rounds
 from voxpop.privacy.weightings.builtin import PolicyGaussian
@@ -81,3 +88,60 @@ def plan_known(square: float, limit: int, candidates: int, expected: float) -> K
         return log(max(at(last).spurious * candidates, nextafter(0.0, 1.0)) / expected)
 
     return at(falling_to(excess, start=sqrt(2 * log(candidates / expected + 2)), tolerance=TOLERANCE))
+
+
+# Beside unknown items (docs/privacy/known.md).
+
+AIM = 1e-4
+"""Probability of a release by noise alone for which drop thresholds and cutoffs of listed items are made."""
+STEP = 0.05
+"""Distance of two levels, in standard deviations."""
+MOST_LEVELS = 250
+
+
+def with_list(
+    rounds: AdaptiveRounds, schedule: Schedule, listed: KnownList, promise: MinUsersBound | None
+) -> AdaptiveRounds:
+    """Return rounds with the levels that decide items of a public list."""
+    score = rounds.score
+
+    def at(last: float) -> CumulativeScore:
+        thresholds = tuple(last + fall for fall in schedule.falls)
+        pairs = zip(schedule.drop_thresholds, (each - CLOSEST for each in thresholds[:-1]), strict=True)
+        plain = replace(score, thresholds=thresholds, drop_thresholds=tuple(min(*pair) for pair in pairs))
+        return plain if promise is None else raised(promise, plain)
+
+    def excess(last: float) -> float:
+        return log(max(released_by(at(last)), nextafter(0.0, 1.0)) / AIM)
+
+    aim = at(falling_to(excess, start=4.0, tolerance=TOLERANCE))
+    enough = [top * spread + spare(score.mus) * part for top, spread, part in _next_rounds(aim)] + [0.0]
+
+    def levels(lowest: tuple[float, ...], tails: tuple[float, ...]) -> KnownLevels:
+        share = SHARE_WITHOUT_USERS
+        return KnownLevels(listed, share, aim.drop_thresholds, lowest, STEP, tails, tuple(enough))
+
+    def tail(last: float) -> float:
+        return released_by(at_level(score, levels(at(last).thresholds, (1.0,)), 0))
+
+    # The lowest level, at which noise releases a listed item with the stated share: every rule stays above it.
+    first = 1.0
+    if tail(first) > SHARE_WITHOUT_USERS:  # with `min_users` it may be far below
+        first = falling_to(lambda last: log(tail(last) / SHARE_WITHOUT_USERS), start=2.3, tolerance=TOLERANCE)
+    lowest, tails = at(first).thresholds, [tail(first)]
+    # Where noise reaches the highest level, every rule admits it: weight is of no use to an item there.
+    while tails[-1] * listed.size > SHARE_WITHOUT_USERS / 2 and len(tails) < MOST_LEVELS:
+        tails.append(released_by(at_level(score, levels(lowest, (1.0,)), len(tails))))
+    return replace(rounds, known=levels(lowest, tuple(np.maximum.accumulate(tails[::-1])[::-1].tolist())))
+
+
+def _next_rounds(score: CumulativeScore) -> list[tuple[float, float, float]]:
+    return list(zip(score.thresholds[1:], score.spreads[1:].tolist(), score.parts[1:], strict=True))
+
+
+def released_alone(rounds: AdaptiveRounds, level: int) -> float:
+    """Return at least the probability that a listed item of one user is released from a level on, counted from 0."""
+    if rounds.known is None or level >= len(rounds.known.tails):
+        return 0.0
+    first = MinUsersBound(2, 1.0).reached(rounds.first_round)
+    return first + released_by(at_level(rounds.score, rounds.known, level), 1.0)

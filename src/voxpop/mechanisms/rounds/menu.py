@@ -4,7 +4,7 @@ Every user adds 1 to one class, by the number of its distinct items. The noisy c
 this limit run. The guarantee follows from caps that hold for every limit (docs/privacy/limit.md).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import sqrt
@@ -16,6 +16,7 @@ from voxpop.errors import BudgetError, InternalError
 from voxpop.files.progress import track
 from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms, begun, plan_rounds
+from voxpop.mechanisms.rounds.known import with_list
 from voxpop.mechanisms.rounds.plan import ROUNDS, RoundPlan, pool_for, schedule_for
 from voxpop.mechanisms.rounds.users_needed import (
     adaptive_users_needed,
@@ -25,11 +26,13 @@ from voxpop.mechanisms.rounds.users_needed import (
 )
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.certificate import admits
+from voxpop.privacy.listed import KnownList
+from voxpop.privacy.numerics import paired_pool
 from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Slack
 
 if TYPE_CHECKING:
     from voxpop.engine.contract import Engine
-    from voxpop.privacy.gate.rounds import AdaptiveGate
+    from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts
 
 LIMITS: Final = tuple(100 * 2**step for step in range(11))
 """The menu: 100, 200, 400, ..., 102,400."""
@@ -100,12 +103,15 @@ class Menu:
         """Return the numbers for a certificate: the histogram, and the caps."""
         return Choice(_MENU_EDGES, self.sigma, self.square, self.novel)
 
-    def users_needed(self, probability: float, items: int) -> int | None:
+    def users_needed(
+        self, probability: float, items: int, needed_by: "Callable[..., int | None] | None" = None
+    ) -> int | None:
         """Return the number of users who must hold an item, for the worst limit of the menu."""
         # The number falls with the limit while users hold more items than it, and rises with it after that, so it is
         # largest at one end.
         ends = {LIMITS[-1]} if items <= LIMITS[0] else {LIMITS[0], LIMITS[-1]}
-        needed = [adaptive_users_needed(self.entry(limit), probability, items) for limit in ends]
+        needed_by = needed_by or adaptive_users_needed
+        needed = [needed_by(self.entry(limit), probability, items) for limit in ends]
         return None if None in needed else max(each for each in needed if each is not None)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -142,7 +148,7 @@ def rows_of(*steps: UnionStep) -> list[dict[str, Any]]:
 
 
 def released_in_rounds(
-    step: Menu | AdaptiveRounds, gate: "AdaptiveGate", engine: "Engine"
+    step: Menu | AdaptiveRounds, gate: "AdaptiveGate", engine: "Engine", listed: "PublicParts | None" = None
 ) -> tuple[pa.LargeStringArray, AdaptiveRounds]:
     """Return the items that rounds release, in order of bytes, and the rounds that ran.
 
@@ -150,12 +156,13 @@ def released_in_rounds(
         step: the first pass; the outcome of a choice selects the next one.
         gate: of the release.
         engine: the private side.
+        listed: the public list of the rounds, if they have one.
     """
     gate.open(engine)
     if isinstance(step, Menu):
         step = step.after(gate.classes())
         gate.choose(step.stated())
-    for _ in track(gate.rounds(), "releasing", lambda _: 1, None, "rounds", exact=True):
+    for _ in track(gate.rounds(listed), "releasing", lambda _: 1, None, "rounds", exact=True):
         pass
     return gate.released(), step
 
@@ -194,18 +201,23 @@ def planned_menu(terms: Terms) -> Menu:
     )
 
 
-def planned_slack(limit: int | None) -> Slack:
+def planned_slack(limit: int | None, listed: KnownList | None = None) -> Slack:
     """Return the cost of finite arithmetic: decisions, and draws from pools that are larger than the limit.
 
     Without a limit, the histogram is one more pass, and pools must cover the limit with the largest pool to draw from.
     """
     passes, limits = (ROUNDS + 1, LIMITS) if limit is None else (ROUNDS, (limit,))
-    drawn = max((pool_for(each) for each in limits if pool_for(each) > each), default=0)
+    pool = max((pool_for(each) for each in limits if pool_for(each) > each), default=0)
+    drawn = paired_pool(pool, 0 if listed is None else listed.size) if pool else 0
     return Slack(1 + passes, drawn, passes if drawn else 0)
 
 
 def adaptive_proof(
-    planned: AdaptiveRounds | Menu, limit: int | None, later: Later | None = None, data_sets: tuple[str, ...] = ()
+    planned: AdaptiveRounds | Menu,
+    limit: int | None,
+    later: Later | None = None,
+    data_sets: tuple[str, ...] = (),
+    listed: KnownList | None = None,
 ) -> AdaptiveProof:
     """Return the numbers of rounds, or of a menu of them, for a certificate.
 
@@ -214,27 +226,32 @@ def adaptive_proof(
         limit: that was given; None for a private choice.
         later: releases that follow.
         data_sets: names of the data sets, each with such rounds.
+        listed: the public list, if there is one.
     """
-    stated, slack = planned.stated(), planned_slack(limit)
+    stated, slack = planned.stated(), planned_slack(limit, listed)
     if isinstance(stated, Choice):
-        return AdaptiveProof(data_sets, stated, None, later, slack)
-    return AdaptiveProof(data_sets, None, stated, later, slack)
+        return AdaptiveProof(data_sets, stated, None, later, slack, listed)
+    return AdaptiveProof(data_sets, None, stated, later, slack, listed)
 
 
 @lru_cache(maxsize=64)
 def _entry(menu: Menu, limit: int) -> AdaptiveRounds:
     rounds = _planned_rounds(menu.terms, limit)
     # Computed from the rounds as they will run.
-    if not admits(menu.stated(), planned_slack(None), rounds.stated()):
+    if not admits(menu.stated(), planned_slack(None, menu.terms.listed), rounds.stated()):
         raise InternalError("the rounds of a limit would exceed the caps of their menu")
     return rounds
 
 
 def _planned_rounds(terms: Terms, limit: int) -> AdaptiveRounds:
     """Return the rounds of one limit."""
-    rounds = plan_rounds(terms, limit, pool_for(limit), schedule_for(limit, _mu(terms)))
+    schedule = schedule_for(limit, _mu(terms))
+    rounds = plan_rounds(terms, limit, pool_for(limit), schedule)
+    if terms.listed is not None:
+        rounds = with_list(rounds, schedule, terms.listed, terms.promise)
     if terms.promise is not None:
-        check_promise(terms.promise, ever_released_with_few(terms.promise, rounds.first_round, rounds.score))
+        for score in rounds.scores:
+            check_promise(terms.promise, ever_released_with_few(terms.promise, rounds.first_round, score))
     return rounds
 
 

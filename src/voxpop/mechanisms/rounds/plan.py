@@ -174,6 +174,10 @@ FIRST_NOVELTY: Final = 0.03
 """Share of that for the first round: 0.1 released 22 words of posts fewer at (1, 1e-5), 45 fewer at (3, e^-10)."""
 USUAL_THRESHOLD: Final = 5.5
 """Approximate score at which items are released, in standard deviations; the value affects only the result."""
+LISTED_NOVELTY: Final = 0.2
+"""`NOVELTY` beside a public list."""
+SHARE_WITHOUT_USERS: Final = 0.01
+"""Largest expected share of listed items that nobody has among the released items."""
 LEAST_POOL: Final = 100
 """Smaller limits draw from a pool of this size: a pool of 60 released one to three percent fewer words of the chat, and
 the same of posts."""
@@ -212,5 +216,8 @@ def schedule_for(limit: int, mu: float) -> Schedule:
 
 
 def pool_for(limit: int) -> int:
-    """Return the most items of a user in all rounds after the first: a public constant, never below the limit."""
+    """Return the most items of a user in all rounds after the first: a public constant, never below the limit.
+
+    Beside a public list it is the number of unknown items.
+    """
     return max(limit, LEAST_POOL)

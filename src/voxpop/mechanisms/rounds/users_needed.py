@@ -21,7 +21,7 @@ from voxpop.kernels.proved import proved
 from voxpop.mechanisms.rounds.capped import spare
 from voxpop.mechanisms.rounds.plan import USUAL_THRESHOLD, RoundPlan
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.cumulative import CumulativeScore
+from voxpop.privacy.cumulative import CumulativeScore, at_level
 from voxpop.privacy.gaussian import Noise, exceeded_with, log_below
 from voxpop.privacy.numerics import least_whole
 from voxpop.privacy.planned import ITEMS_EACH
@@ -95,6 +95,8 @@ def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
     return outcomes, chances / chances.sum()
 
 
+_RELEASED_SHARE = 0.1
+"""Released share of a list for which plans state the users that a listed item needs."""
 _BISECTIONS = 40
 """Steps of the grid in a standard deviation of all the noise."""
 REACH = 8.0
@@ -112,6 +114,39 @@ def adaptive_missing(plan: "AdaptiveRounds", items: int) -> float:
     return 1.0 if users is None else _miss_probability(plan, COMMON * users, items)
 
 
+@lru_cache(maxsize=256)
+def listed_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
+    """Return the least number of users of a listed item who reach the probability, or None.
+
+    A tenth of the list is assumed to be released: the rule of the last round then admits a certain level.
+    """
+    level = usual_level(plan)
+
+    def reached(users: int) -> bool:
+        return 1 - _listed_miss(plan, users, items, level) >= probability
+
+    return least_whole(reached, 0, 1, _MOST_USERS)
+
+
+def usual_level(plan: "AdaptiveRounds") -> int:
+    """Return the level, counted from 0, from which listed items are released if a tenth of the list is."""
+    if plan.known is None:
+        raise InternalError("rounds without a list have no levels")
+    admitted = [tail <= plan.known.share * _RELEASED_SHARE for tail in plan.known.tails]
+    return admitted.index(True) if True in admitted else len(admitted) - 1
+
+
+def _listed_miss(plan: "AdaptiveRounds", users: int, items: int, level: int) -> float:
+    """Return the probability that a listed item of this number of users never reaches a level."""
+    if plan.known is None:
+        raise InternalError("rounds without a list have no levels")
+    # No pool and no cap; each of the users draws about limit / items of the items.
+    drawn = min(items, plan.limit)
+    gets = users * (drawn / items) * drawn**-0.5
+    means = np.array([min(gets, each.cutoff or gets) / each.sigma for each in plan.rounds])
+    return _not_first(plan, users, items) * _never(at_level(plan.score, plan.known, level), means)
+
+
 def item_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
     """Return the probability that an item of users who hold `items` such items each is released in some round."""
     return 1 - _miss_probability(plan, users, items)
@@ -120,12 +155,6 @@ def item_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
 @lru_cache(maxsize=1024)  # the searches for several probabilities use many of the same numbers
 def _miss_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
     """Return the probability that an item of this number of users is released in no round."""
-    setting, first_round = plan.first_round.shares.setting, plan.first_round
-    share = first_round.shares.weighting_rule.share(min(items, setting.limit), setting)
-    # The mean weight, where about limit / items of the holders choose it.
-    weight = users * min(1.0, setting.limit / items) * share
-    # P(weight + noise < threshold), the weight cut where it stops rising.
-    not_first = float(ndtr((first_round.threshold - min(weight, first_round.cutoff or weight)) / first_round.scale))
     # In later rounds the item is in the pool of about pool / items of the holders, all of whose items are undecided.
     pooled = min(items, plan.pool)
     drawn = min(pooled, plan.limit)
@@ -136,15 +165,24 @@ def _miss_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
     means = np.array(
         [min(gets, each.cutoff or gets) / each.sigma for gets, each in zip(weights, plan.rounds, strict=True)]
     )
-    return not_first * _never(plan, means)
+    return _not_first(plan, users, items) * _never(plan.score, means)
 
 
-def _never(plan: "AdaptiveRounds", means: Floats) -> float:
+def _not_first(plan: "AdaptiveRounds", users: int, items: int) -> float:
+    """Return the probability that the first round does not release an item of this number of users."""
+    setting, first_round = plan.first_round.shares.setting, plan.first_round
+    share = first_round.shares.weighting_rule.share(min(items, setting.limit), setting)
+    # The mean weight, where about limit / items of the holders choose it.
+    weight = users * min(1.0, setting.limit / items) * share
+    # P(weight + noise < threshold), the weight cut where it stops rising.
+    return float(ndtr((first_round.threshold - min(weight, first_round.cutoff or weight)) / first_round.scale))
+
+
+def _never(rules: CumulativeScore, means: Floats) -> float:
     """Return the probability that the cumulative score never reaches its threshold.
 
     The law of the noise in it goes forwards on a grid; weights move the levels that it is compared with.
     """
-    rules = plan.score
     step, points, kernels = _grid(rules.parts)
     # (rounds,), the mean of the cumulative score after each.
     weights = np.cumsum(np.array(rules.parts) * means)

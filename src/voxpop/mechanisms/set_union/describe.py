@@ -50,6 +50,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         "",
         *([*table(shown), ""] if shown else []),
         *_users_table(plan),
+        *_known_lines(plan),
         *_promise_lines(plan),
         *([_FEW_ITEMS] if _has_few_items(plan) else []),
     ]
@@ -112,6 +113,33 @@ def _users_table(plan: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _known_lines(plan: Mapping[str, Any]) -> list[str]:
+    """Return the lines about items of a public list."""
+    known = plan.get("known")
+    if known is None or "users_needed" not in known:
+        return []
+    _, rows = _users_rows(known)
+    probabilities = sorted({row["probability"] for row in known["users_needed"]})
+    head = ["items of each", *(f"{probability:g}" for probability in probabilities)]
+    size, share = known["size"], known["share_without_users"]
+    return [
+        f"Of the list of {size:,} known items, an item needs fewer users if a tenth of the list is released",
+        *table([head, *rows]),
+        f"At most {100 * share:g} % of the released items, in expectation, are known items that no user has",
+        *_alone(known),
+    ]
+
+
+def _alone(known: Mapping[str, Any]) -> list[str]:
+    if "alone" in known:
+        return [f"A known item of one user was released with probability at most {known['alone']:.2g}"]
+    usual, most = known["alone_at_a_tenth"], known["alone_at_most"]
+    return [
+        f"A known item of one user is released with probability at most {usual:.2g} if a tenth of the list is",
+        f"released, and never more than {most:.2g}; all other numbers here are about unknown items",
+    ]
+
+
 def _promise_lines(plan: Mapping[str, Any]) -> list[str]:
     if "min_users" not in plan:
         return []
@@ -158,8 +186,26 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         curves=curves,
         curves_note="One line for each number of items of a user, none of which has more users. A user with many "
         "items gives each of them less weight.",
-        grids=[_rounds_grid(plan)],
+        grids=[*_known_grids(plan), _rounds_grid(plan)],
     )
+
+
+def _known_grids(plan: Mapping[str, Any]) -> list[Grid]:
+    """Return the table about items of a public list, if there is one."""
+    known = plan.get("known")
+    if known is None or "users_needed" not in known:
+        return []
+    probabilities, rows = _users_rows(known)
+    head = ["items of each user", *(f"{100 * probability:g} %" for probability in probabilities)]
+    alone = at_most(known.get("alone", known["alone_at_most"]))
+    name, share = known["fingerprint"][:23], 100 * known["share_without_users"]
+    note = (
+        f"{known['size']:,} items were known from a public list ({name}...). They need fewer users: here as many as if "
+        f"a tenth of the list is released. In expectation, at most {share:g} % of the released items are known items "
+        f"that no user has. A known item of one user is released with probability at most {alone}; other statements "
+        "about items of one user exclude known items."
+    )
+    return [Grid("Users that a known item needs", head, rows, note)]
 
 
 def _nights(plan: Mapping[str, Any]) -> Story:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, final
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, final
 
 from voxpop.errors import InputError
 from voxpop.mechanisms.set_union.constants import MOST_MIN_USERS, MOST_NIGHTS, USUAL_LIMIT
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.set_union.plan import EachPlan, OnePlan
     from voxpop.privacy.planned import Account
     from voxpop.privacy.weightings.rule import Weighting, WeightingRule
+    from voxpop.release.known import Known, KnownItems
     from voxpop.release.release import Release
 
 ADAPTIVE: Final = "adaptive"
@@ -49,6 +50,10 @@ class Items(Mechanism["Corpus", "Release"]):
         min_users: The number of users below which an item is released with probability at most 1e-6, whatever else the
             data contain. By default the release makes no such promise. The plan states the number of users that an
             item needs.
+        known: Items that are public in any case, such as the words of a dictionary, a catalogue, or an earlier release.
+            They need fewer users than unknown items, and an expected share of at most 1 % of the released items has no
+            user. A list of items, a table, a release, or the path of a file or of a saved release. It must not be made
+            from the data (docs/guides/known.md).
 
     Raises:
         InputError: if a field is out of range.
@@ -68,6 +73,7 @@ class Items(Mechanism["Corpus", "Release"]):
     max_items_per_user: int | None = None
     weighting: "Literal['adaptive'] | WeightingRule | Weighting" = ADAPTIVE
     min_users: int | None = None
+    known: "Known | None" = None
 
     def __post_init__(self) -> None:
         """Check every field."""
@@ -82,6 +88,12 @@ class Items(Mechanism["Corpus", "Release"]):
             check_whole("min_users", self.min_users, MOST_MIN_USERS, "the least number of users of an item; try 50")
         if not self.adaptive:
             _rule_of(self.weighting)
+        if self.known is not None:
+            from voxpop.release.known import KnownItems
+
+            if not self.adaptive:
+                raise InputError("`known` needs adaptive rounds: leave out `weighting`, or the list.")
+            object.__setattr__(self, "known", KnownItems.of(self.known))
 
     @property
     def adaptive(self) -> bool:
@@ -92,6 +104,11 @@ class Items(Mechanism["Corpus", "Release"]):
     def limit_used(self) -> int:
         """The most items of one user under a classic weighting: the limit, or the default."""
         return USUAL_LIMIT if self.max_items_per_user is None else self.max_items_per_user
+
+    @property
+    def known_items(self) -> "KnownItems | None":
+        """The public list; None without one."""
+        return cast("KnownItems | None", self.known)
 
     @property
     def promise(self) -> "MinUsersBound | None":
@@ -189,6 +206,8 @@ class Items(Mechanism["Corpus", "Release"]):
         check_choice("spending", spending, ("growing", "equal"))
         if not self.adaptive or self.min_users is not None:
             raise InputError("a series has a weighting of its own and no `min_users`: leave out both.")
+        if self.known is not None:
+            raise InputError("a series has no `known` items: leave them out, or release once with `release`.")
         return plan_series(budget, nights, self.max_items_per_user, spending)
 
     def series(
@@ -235,7 +254,8 @@ class Items(Mechanism["Corpus", "Release"]):
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
         if self.adaptive:
-            return {"mechanism": "items", "weighting": ADAPTIVE, "noise": "gaussian"}
+            known = {} if self.known_items is None else {"known": self.known_items.to_dict()}
+            return {"mechanism": "items", "weighting": ADAPTIVE, "noise": "gaussian", **known}
         return {"mechanism": "items", "max_items_per_user": self.limit_used, **_rule_of(self.weighting).to_dict()}
 
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
-from voxpop.errors import BudgetError
+from voxpop.engine.contract import check_engine
+from voxpop.errors import BudgetError, InputError
 from voxpop.mechanisms.rounds import users_needed as needed
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
+from voxpop.mechanisms.rounds.known import released_alone
 from voxpop.mechanisms.rounds.menu import (
     Menu,
     UnionStep,
@@ -21,19 +23,21 @@ from voxpop.mechanisms.rounds.menu import (
     rows_of,
     users_needed_by,
 )
-from voxpop.mechanisms.rounds.plan import RoundPlan, with_cutoff
+from voxpop.mechanisms.rounds.plan import LISTED_NOVELTY, NOVELTY, RoundPlan, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound
-from voxpop.privacy.budget import Budget, budget_numbers, check_slack
+from voxpop.privacy.budget import Budget, budget_numbers, check_probability, check_slack, check_whole
 from voxpop.privacy.calibrate import Accounting, Scale, calibrate
 from voxpop.privacy.certificate import slack_delta
+from voxpop.privacy.listed import KnownList
 from voxpop.privacy.numerics import numerical_slack, optimal_delta
 from voxpop.privacy.passes import Proof, SelectionProof, ThresholdProof
-from voxpop.privacy.planned import ITEMS_EACH, Configured, Data, DiscoveryPlan, ResultType, certified
+from voxpop.privacy.planned import ITEMS_EACH, USUAL_ITEMS, Configured, Data, DiscoveryPlan, ResultType, certified
 from voxpop.privacy.weightings.builtin import Count
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
+    from voxpop.release.known import KnownItems
     from voxpop.release.release import Release
 
 
@@ -47,6 +51,10 @@ class UnionConfiguration(Configured, Protocol):
     @property
     def promise(self) -> MinUsersBound | None:
         """The promise about items of few users; None without one."""
+
+    @property
+    def known_items(self) -> "KnownItems | None":
+        """The public list; None without one."""
 
 
 @final
@@ -102,7 +110,8 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
     def _proof(self) -> Proof:
         first = self.passes[0]
         if not isinstance(first, RoundPlan):
-            return adaptive_proof(first, self.mechanism.max_items_per_user, data_sets=self.data_sets)
+            limit, listed = self.mechanism.max_items_per_user, listed_of(self.mechanism)
+            return adaptive_proof(first, limit, data_sets=self.data_sets, listed=listed)
         if first.noise != "optimal":
             return ThresholdProof(first.stated(), None)
         # What 128 bits cost is taken off before the rule is made, not after.
@@ -134,6 +143,18 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
             return 0.0 if step.noise == "optimal" else self.promise.reached(step)
         return needed.ever_released_with_few(self.promise, step.first_round, step.score)
 
+    @property
+    def known_items(self) -> "KnownItems | None":
+        """The public list; None without one."""
+        return getattr(self.mechanism, "known_items", None)  # published algorithms have none
+
+    def _prepared(self, data: Data) -> Any:
+        known = self.known_items
+        for each in data.values() if isinstance(data, Mapping) else [data]:
+            if known is not None:
+                known.check(check_engine(each).keys)
+        return data
+
     def _run(self, data: Any, seed: int | None) -> Any:
         from voxpop.mechanisms.set_union.releasing import release_each, release_items
 
@@ -158,11 +179,48 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
             "users_needed": needed.users_needed_rows(self.users_needed),
             "miss_probability": self.miss_probability(),
             **self._promised(),
+            **self._listed(),
         }
 
     @property
     def _most_per_user(self) -> int | None:
         return getattr(self.mechanism, "max_items_per_user", None)  # published algorithms have `delta_0`
+
+    def known_users_needed(self, probability: float, *, per_user: int | None = None) -> int | None:
+        """Return the number of users who must have a listed item for its release with this probability.
+
+        A tenth of the list is assumed to be released; the more is, the fewer users an item needs.
+
+        Args:
+            probability: Strictly between 0 and 1.
+            per_user: As in `users_needed`.
+
+        Raises:
+            InputError: A number is out of range, or there is no list.
+        """
+        check_probability(probability)
+        if self.known_items is None:
+            raise InputError("the plan has no list: give `known` to the mechanism, or ask for `users_needed`.")
+        step, items = self.passes[-1], per_user or min(USUAL_ITEMS, self.mechanism.max_items_per_user or USUAL_ITEMS)
+        check_whole("per_user", items, 10**12, "the number of items of each user")
+        if isinstance(step, Menu):
+            return step.users_needed(probability, items, needed.listed_users_needed)
+        return needed.listed_users_needed(self.last, probability, items)
+
+    def _listed(self) -> dict[str, Any]:
+        """Return the numbers about listed items, if there is a list."""
+        known, last = self.known_items, self.last
+        if known is None or not isinstance(last, AdaptiveRounds) or last.known is None:
+            return {}
+        # Levels of the transcript count from 1; the one above all releases no listed item.
+        levels = [each["level"] for each in self.transcript if each["pass"] == "list"]
+        ran = {"level": levels[0], "alone": released_alone(last, levels[0] - 1)} if levels else {}
+        numbers = {
+            **{"share_without_users": last.known.share, "alone_at_most": released_alone(last, 0)},
+            "alone_at_a_tenth": released_alone(last, needed.usual_level(last)),
+            "users_needed": needed.users_needed_rows(self.known_users_needed),
+        }
+        return {"known": {**known.to_dict(), **numbers, **ran}}
 
     def _promised(self) -> dict[str, Any]:
         if self.promise is None:
@@ -180,6 +238,11 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
 if TYPE_CHECKING:
     OnePlan = UnionPlan[Corpus, Release]
     EachPlan = UnionPlan[Mapping[str, Corpus], dict[str, Release]]
+
+
+def listed_of(union: UnionConfiguration) -> KnownList | None:
+    """Return the numbers of the public list of a configuration; None without a list."""
+    return None if union.known_items is None else union.known_items.listed
 
 
 def plan_optimal(union: UnionConfiguration, budget: Budget) -> "OnePlan":
@@ -265,7 +328,9 @@ def plan_adaptive(
     """
     promise, many = promise or union.promise, max(1, len(data_sets))
     # Data sets are independent, so the costs of arithmetic add up.
-    slack = many * slack_delta(planned_slack(union.max_items_per_user), budget.epsilon)
+    listed = listed_of(union)
+    slack = many * slack_delta(planned_slack(union.max_items_per_user, listed), budget.epsilon)
     check_slack("adaptive rounds need", budget, slack)
-    terms = Terms(budget.epsilon, budget.delta - slack, data_sets=many, promise=promise)
+    novelty = NOVELTY if listed is None else LISTED_NOVELTY
+    terms = Terms(budget.epsilon, budget.delta - slack, 1.0, novelty, many, promise, listed)
     return certified(UnionPlan(union, budget, (planned_rounds(terms, union.max_items_per_user),), promise, data_sets))

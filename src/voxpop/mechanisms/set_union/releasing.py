@@ -8,9 +8,11 @@ from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
 from voxpop.mechanisms.rounds.menu import released_in_rounds
 from voxpop.mechanisms.rounds.plan import RoundPlan
+from voxpop.privacy.gate.rounds import PublicParts
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
+from voxpop.reading.arrow import text_buffers
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
@@ -26,7 +28,10 @@ def release_items(plan: "UnionPlan[Any, Any]", data: Corpus, seed: int | None) -
 def _released(plan: "UnionPlan[Any, Any]", corpus: Engine, gate: Any, guarantee: Guarantee) -> Release:
     first, passes = plan.passes[0], plan.passes
     if not isinstance(first, RoundPlan):
-        words, rounds = released_in_rounds(first, gate, corpus)
+        known, listed = plan.known_items, None
+        if known is not None:
+            listed = PublicParts(known.parts(corpus.kind, corpus.token_source, corpus.keys), text_buffers)
+        words, rounds = released_in_rounds(first, gate, corpus, listed)
         passes = (first,) if rounds is first else (first, rounds)
     elif first.noise == "optimal":
         words = gate.released(corpus)

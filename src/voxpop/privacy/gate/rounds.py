@@ -1,7 +1,7 @@
 """Gates of unknown items: adaptive rounds with their private choice, and the classic pass with one threshold."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.kernels.arrays import DROPPED, RELEASED, Bools, Bytes, Int64s, Texts
+from voxpop.kernels.arrays import DROPPED, RELEASED, Bools, Bytes, Floats, Int64s, Texts
 from voxpop.kernels.proved import proved
 from voxpop.kernels.threads import in_order
 from voxpop.privacy import precise
@@ -23,14 +23,16 @@ from voxpop.privacy.certificate import (
     score_of,
     square_of,
 )
-from voxpop.privacy.cumulative import ScoreStep
+from voxpop.privacy.cumulative import KnownStep, ScoreStep
 from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions, Rule, SelectionRule, ThresholdRule
 from voxpop.privacy.gate.gate import Gate, refused
 from voxpop.privacy.gate.walks import LaterPasses
+from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.passes import (
     AdaptiveProof,
     Certificate,
     CountsProof,
+    KnownLevels,
     Rounds,
     SelectionProof,
     Threshold,
@@ -41,7 +43,9 @@ from voxpop.privacy.weightings.builtin import Count
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 FIRST_ROUND, POOL = "round 0/length 1", "pool/length 1"
-CANDIDATES = "round {}/candidates"
+CANDIDATES, ROUND = "round {}/candidates", "round {}/length 1"
+LISTED_AT_ONCE = 1 << 15
+"""Items of a list whose noise is drawn together."""
 
 
 def threshold_rule(first: Threshold) -> ThresholdRule:
@@ -55,7 +59,7 @@ def score_step(rounds: Rounds, number: int, secret: Any, pass_name: str) -> Scor
     Levels are stated in standard deviations of the noise of the cumulative score; the step compares sums.
     """
     each, spread = rounds.later[number], float(score_of(rounds).spreads[number])
-    return ScoreStep(
+    step = ScoreStep(
         sigma=each.sigma,
         unit=1 << each.bounding.bits,
         cell=each.cell,
@@ -68,6 +72,38 @@ def score_step(rounds: Rounds, number: int, secret: Any, pass_name: str) -> Scor
         secret=secret,
         purpose=f"noise/{pass_name}",
     )
+    return step if rounds.known is None else replace(step, known=_known_step(step, rounds.known, number, spread))
+
+
+@proved("known.md#the-mechanism")
+def _known_step(step: ScoreStep, known: KnownLevels, number: int, spread: float) -> KnownStep:
+    """Return the outcome of the same round for items of a public list.
+
+    Proof: "An item that reaches the highest level is frozen"
+    """
+    levels: Floats = (known.lowest[number] + known.step * np.arange(len(known.tails), dtype=np.float64)) * spread
+    floor = -np.inf if number == len(known.drops) else known.drops[number] * spread
+    frozen = replace(step, threshold=float(levels[-1]), floor=floor, enough=known.enough[number])
+    return KnownStep(frozen, levels)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicParts:
+    """The items of a public list.
+
+    Attributes:
+        parts: the items, distinct over all parts: large_string.
+        letters: returns the bytes of a part, and where each text begins.
+    """
+
+    parts: Sequence[Any]
+    letters: Callable[[Any], Texts]
+
+    @property
+    def size(self) -> int:
+        """The number of items."""
+        return sum(map(len, self.parts))
 
 
 @final
@@ -86,6 +122,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         # Noise of two data sets must be independent, because their squares of mu add up.
         self._taken: list[Secret] = []
         self._pools: Any = None
+        self._listed: PublicParts | None = None
 
     @proved("adaptive.md#several-data-sets")
     def of(self, data_set: str, secret: Secret) -> "AdaptiveGate":
@@ -137,21 +174,35 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         self._begin("choose", "classes")
         if self.proof.choice is None or not admits(self.proof.choice, self.proof.slack, rounds):
             raise refused("the chosen rounds would exceed their caps")
+        if rounds.listed != self.proof.known:
+            raise refused("the chosen rounds would have another list")
         self.proof = replace(self.proof, rounds=rounds)
 
-    def rounds(self) -> Iterator[None]:
-        """Run all rounds, one at each step."""
+    def rounds(self, listed: PublicParts | None = None) -> Iterator[None]:
+        """Run all rounds, one at each step.
+
+        Args:
+            listed: the items of the public list of the certificate; None without a list.
+        """
         rounds = self.proof.rounds
         if rounds is None or rounds.first is None:
             raise refused("no rounds were chosen")
+        if (listed is None) is not (rounds.known is None):
+            raise refused("the list of the certificate is missing, or there is none")
+        if listed is not None and rounds.known is not None and listed.size > rounds.known.listed.size:
+            raise refused("the list has more items than that of the certificate")
+        self._listed = listed
         self._begin("rounds", "open", *(["choose"] if self.proof.choice else []))
         shares, limit = calibrated_rule(rounds.first.bounding), rounds.first.bounding.limit
         decisions = ReleaseDecisions(threshold_rule(rounds.first), self._secret, f"noise/{FIRST_ROUND}")
         self._pools.first_round(shares, limit, decisions, FIRST_ROUND)
         self._note("first round")
+        if listed is not None:
+            # Only now: the first round is the same with a list and without (docs/privacy/known.md, "The first round").
+            self._pools.recognise(listed.parts)
         # Once, before the rounds: a user gives weight to at most `pool` items in all of them together.
         self._pools.draw(rounds.pool, POOL)
-        yield from self._advance(self._pools, rounds, "round {}/length 1")
+        yield from self._advance(self._pools, rounds, ROUND)
         self._begin("ran")
 
     def _advance(self, pools: Any, rounds: Rounds, named: str) -> Iterator[None]:
@@ -164,7 +215,52 @@ class AdaptiveGate(Gate[AdaptiveProof]):
     def released(self) -> Any:
         """Return the released items, in order of bytes."""
         self._begin("released", "ran")
-        return self._pools.released()
+        rounds, found = self.proof.rounds, self._pools.released()
+        if rounds is None or rounds.known is None or self._listed is None:
+            return found
+        return self._with_listed(rounds, rounds.known, self._listed, found)
+
+    @proved("known.md#spurious-items")
+    def _with_listed(self, rounds: Rounds, known: KnownLevels, listed: PublicParts, found: Any) -> Any:
+        """Return other released items and the listed ones of the lowest level that the rule of the list admits.
+
+        Proof: "the lowest level l with N p_l <= eta R_l"
+
+        Every listed item has noise in every round, in some pool or in none. Items in no pool have that of their names,
+        and items in pools at least the level of their noise.
+        """
+        names, reached = self._pools.levels()
+
+        def level(part: Any) -> tuple[Any, Bytes]:
+            part = part.filter(pc.invert(pc.is_in(part, value_set=found)))
+            levels = self._reached_by_noise(rounds, *listed.letters(part))
+            place = np.asarray(pc.index_in(part, value_set=names).fill_null(pa.scalar(-1, pa.int32())))
+            levels[place >= 0] = reached[place[place >= 0]]
+            return part.filter(pa.array(levels > 0)), levels[levels > 0]
+
+        parts = list(in_order(level, listed.parts))
+        levels = np.concatenate([each for _, each in parts])
+        # By level from 1: the number of listed items that have reached it, and of all released items with them.
+        counts = np.cumsum(np.bincount(levels, minlength=len(known.tails) + 1)[:0:-1])[::-1]
+        admitted = np.multiply(known.tails, known.listed.size) * ROUNDING <= known.share * (len(found) + counts)
+        lowest = int(np.argmax(admitted)) + 1 if admitted.any() else len(known.tails) + 1
+        self._note("list", {"level": lowest})
+        some = [part.filter(pa.array(each >= lowest)) for part, each in parts]
+        every = pa.concat_arrays([found, *some])
+        return every.take(pc.array_sort_indices(every.cast(pa.large_binary())))
+
+    def _reached_by_noise(self, rounds: Rounds, letters: Bytes, starts: Int64s) -> Bytes:
+        """Return the levels that noise without weight reaches: the same noise that the engine adds."""
+        levels = np.zeros(starts.size - 1, np.uint8)
+        for first in range(0, levels.size, LISTED_AT_ONCE):
+            names = self._secret.text_draws("words", letters, starts[first : first + LISTED_AT_ONCE + 1])
+            score, left = np.zeros(len(names)), np.arange(len(names))
+            for number in range(len(rounds.later)):
+                step: Any = score_step(rounds, number, self._secret, ROUND.format(number + 1)).known
+                score[left], states, reached = step(np.zeros(left.size, np.int64), names[left], score[left])
+                levels[first + left] = np.maximum(levels[first + left], reached)
+                left = left[states > DROPPED]
+        return levels
 
     def later(self, engine: Any, words: Any) -> LaterPasses:
         """Return the passes that follow, about grams of the released words."""

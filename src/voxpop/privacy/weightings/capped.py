@@ -5,7 +5,7 @@ released with at most the planned probability (docs/privacy/adaptive.md, "Novel 
 """
 
 from dataclasses import dataclass
-from typing import final
+from typing import Literal, final
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from voxpop.kernels.proved import proved
 from voxpop.privacy.cumulative import STEPS, Caps
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import USERS_BOUND, WEIGHT_ROUNDING, RuleSetting
+
+NOTHING_LISTED = np.empty(0, np.uint8)
 
 
 @final
@@ -60,7 +62,9 @@ class CappedDescent:
         return 1.0 + 2.0 * USERS_BOUND * error
 
     @proved("adaptive.md#novel-items")
-    def given(self, undecided: Int64s, dropped: Int64s, bits: Uint64s | None) -> Int64s:
+    def given(
+        self, undecided: Int64s, dropped: Int64s, bits: Uint64s | None, listed: Int64s | Literal[0] = 0
+    ) -> Int64s:
         """Return the most weight that each user gives an item in this round, in 2^-30.
 
         Proof: "Given the past, it gets weight with probability at most q(t)"
@@ -69,8 +73,10 @@ class CappedDescent:
             undecided: int64 (users), undecided items of the user's pool.
             dropped: int64 (users), dropped items of the pool: they count, or weights would grow as items are dropped.
             bits: uint64 (users), uniform draws by which users take part; None where all do.
+            listed: int64 (users), undecided items of a public list, which no cap binds and no chance removes. They are
+                among the undecided items because users draw from all of these (docs/privacy/known.md).
         """
-        level = self.caps.level(undecided + dropped)
+        level = self.caps.level(undecided + dropped - listed)
         given = np.array([weights[self.number] for weights in self.caps.weights])[level]
         if bits is not None:
             # Of `undecided` items at most `limit` are drawn, so one is drawn with the chance of its level at most.
@@ -78,7 +84,15 @@ class CappedDescent:
             given[(bits >> np.uint64(11)) * 2.0**-53 >= chance] = 0
         return given
 
-    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, states: Bytes, given: Int64s) -> None:
+    def add(
+        self,
+        histogram: Int64s,
+        items: Int32s,
+        starts: Int64s,
+        states: Bytes,
+        given: Int64s,
+        listed: Bytes = NOTHING_LISTED,
+    ) -> None:
         """Add bounded sets to the histogram in place, users in order.
 
         Args:
@@ -87,13 +101,14 @@ class CappedDescent:
             starts: int64 (users + 1).
             states: uint8 (ids), the state of each item; see `ScoreStep`.
             given: int64 (users), from `given`.
+            listed: uint8 (ids), nonzero for items of a public list; empty without a list.
         """
         from voxpop.kernels.weigh import capped_descent
 
         # By state, rounded down but above 0; decided items are in no set.
         cutoffs = np.arange(-DROPPED, UNDECIDED, dtype=np.int64) * (self.setting.cutoff // STEPS)
         cutoffs[-1] = self.setting.cutoff
-        capped_descent(histogram, items, starts, states, np.maximum(cutoffs, 1), self.setting.unit, given)
+        capped_descent(histogram, items, starts, states, np.maximum(cutoffs, 1), self.setting.unit, given, listed)
 
 
 @proved("adaptive.md#the-projection")

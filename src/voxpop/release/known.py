@@ -1,0 +1,365 @@
+"""Public lists of items, which discovery need not find: words of a language, names of months, ISO codes.
+
+A list is public: it must not be made from the private data. docs/guides/known.md shows how lists are used.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Union, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.files.folder import entries_of
+from voxpop.privacy.budget import check_choice
+from voxpop.reading.arrow import int64_array, joined, string_array, text_buffers
+from voxpop.reading.keys import Keys, spelled_rows
+from voxpop.reading.one_text import REGEX, TOKENIZER_NAMES
+from voxpop.release.counts import Counts, Top
+from voxpop.release.profile import Profile
+from voxpop.release.release import Release
+from voxpop.release.result import load
+
+if TYPE_CHECKING:
+    from voxpop.privacy.listed import KnownList
+
+__all__ = ["KnownItems", "countries", "languages", "months", "words"]
+
+Known = Union["KnownItems", Release, Counts, Top, str, PathLike[str], Iterable[Any]]
+"""What `Items(known=...)` takes."""
+_LIST_FILES = {
+    ".parquet": "read_parquet",
+    ".csv": "read_csv",
+    ".tsv": "read_csv",
+    ".arrow": "read_ipc",
+    ".feather": "read_ipc",
+}
+"""Files with columns, by ending, and the function of polars that reads them; all others are lines of text."""
+_LIST_PART = 1 << 17
+"""Items of a list that are cut into tokens or compared together."""
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class KnownItems:
+    """A public list of items. Two lists are equal if their fingerprints are.
+
+    Attributes:
+        size: The number of different items.
+        fingerprint: The SHA-256 digest of the items in the order of their bytes.
+        width: The number of columns of an item; 1 for words.
+        items: large_string, the items as `voxpop.reading.keys` spells them, distinct and in the order of their bytes;
+            None for the list of a saved plan, which contains only the other fields.
+
+    Example:
+        >>> KnownItems.of(["tea", "milk", "tea"]).size
+        2
+    """
+
+    size: int
+    fingerprint: str
+    width: int
+    items: pa.LargeStringArray | None = field(compare=False)
+
+    @staticmethod
+    def of(given: Any) -> "KnownItems":
+        """Return the list of any value that `known` may have.
+
+        Raises:
+            InputError: The list is of another type, or empty.
+            SourceError: The file cannot be read.
+        """
+        if isinstance(given, KnownItems):
+            return given
+        if isinstance(given, Mapping):
+            return KnownItems(int(given["size"]), str(given["fingerprint"]), int(given["columns"]), None)
+        items, width = _spelled_list(given)
+        items = _distinct_items(items)
+        if not len(items):
+            raise InputError("`known` must contain at least one item. Leave it out if there is no list.")
+        letters, starts = text_buffers(items)
+        digest = sha256(width.to_bytes(8, "little"))
+        digest.update((starts - starts[0]).tobytes())
+        digest.update(letters[starts[0] : starts[-1]].tobytes())
+        return KnownItems(len(items), f"sha256:{digest.hexdigest()}", width, items)
+
+    def __repr__(self) -> str:
+        return f"KnownItems({self.size:,} items, {self.fingerprint})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return size, fingerprint and number of columns, ready for JSON."""
+        return {"size": self.size, "fingerprint": self.fingerprint, "columns": self.width}
+
+    @property
+    def listed(self) -> "KnownList":
+        """The numbers of the list in a certificate."""
+        from voxpop.privacy.listed import KnownList
+
+        return KnownList(self.size, self.fingerprint)
+
+    def check(self, keys: Keys) -> None:
+        """Refuse data whose items cannot be on the list.
+
+        Args:
+            keys: the columns of the items of the data.
+
+        Raises:
+            InputError: The list is one of a saved plan, or its items have other columns than those of the data.
+        """
+        if self.items is None:
+            raise InputError(
+                "the items of `known` are unknown, because the plan was loaded from a file. Give the list again."
+            )
+        wanted = max(1, len(keys.columns))
+        if self.width != wanted:
+            raise InputError(
+                f"`known` has items of {self.width} columns, and the items of the data have {wanted}. "
+                "Give a table with the columns of the data, in their order."
+            )
+
+    def parts(self, kind: str, reading: str, keys: Keys) -> list[pa.LargeStringArray]:
+        """Return the distinct items as the tokenizer of the data makes them, in parts.
+
+        Texts that the tokenizer does not keep as one token are no items of the data, and are left out.
+
+        Args:
+            kind: of the data: "text", "tokens", "items" or "sequence".
+            reading: how its tokens were made; a tokenizer without a name changes nothing here.
+            keys: the columns of its items.
+
+        Raises:
+            InputError: See `check`.
+        """
+        self.check(keys)
+        items: Any = self.items
+        if kind == "text" and (reading in TOKENIZER_NAMES or reading.startswith(REGEX)):
+            single = _single_tokens(reading)
+            items = _distinct_items(joined(pa.chunked_array([single(each) for each in _in_parts(items)])))
+        return list(_in_parts(items))
+
+
+def _in_parts(items: pa.LargeStringArray) -> Iterable[pa.LargeStringArray]:
+    return (items.slice(first, _LIST_PART) for first in range(0, max(len(items), 1), _LIST_PART))
+
+
+def _distinct_items(items: pa.Array) -> pa.LargeStringArray:
+    """Return distinct strings in the order of their bytes, without nulls."""
+    import polars as pl
+
+    items = pl.Series(values=items, dtype=pl.String).drop_nulls().unique().sort().to_arrow()
+    return items.cast(pa.large_string())
+
+
+def _single_tokens(reading: str) -> Callable[[pa.LargeStringArray], pa.LargeStringArray]:
+    """Return the function from texts to the tokens of those that have one token."""
+    import re
+
+    from voxpop.reading.segmenting import check_icu
+    from voxpop.reading.tokenizers import list_tokeniser
+    from voxpop.reading.words import WordInterner
+
+    as_lists = list_tokeniser(re.compile(reading.removeprefix(REGEX)) if reading.startswith(REGEX) else reading)
+
+    def of_lists(texts: pa.LargeStringArray, cut: Any = as_lists) -> pa.LargeStringArray:
+        lists = cut(texts)
+        return lists.filter(pc.equal(pc.list_value_length(lists), 1)).flatten().cast(pa.large_string())
+
+    def of_words(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+        interner = WordInterner()
+        ids, ends = interner.cut(texts)
+        # Each text ends with -1, so a single token is one of two numbers.
+        starts, sizes = ends[:-1], np.diff(ends)
+        return interner.vocabulary().take(int64_array(ids[starts[sizes == 2]]))
+
+    if as_lists is None:
+        check_icu()
+        return of_words
+    return of_lists
+
+
+def _spelled_list(given: Any) -> tuple[pa.LargeStringArray, int]:
+    """Return the items of a list, with repetitions, and their number of columns."""
+    if isinstance(given, Profile):
+        raise InputError(
+            'a profile has several columns. Give one of them as `known`, such as profile.columns["shop"], or '
+            'profile.joint[("shop", "country")].'
+        )
+    if isinstance(given, Counts | Top):
+        given = given.grams
+    if isinstance(given, Release):
+        single = given.grams.filter(pc.equal(given.grams["length"], 1))
+        items = joined(single["gram"].combine_chunks().flatten() if len(single) else pa.array([], pa.large_string()))
+        return items.cast(pa.large_string()), max(1, len(given.keys.columns) if given.keys else 1)
+    if isinstance(given, str | PathLike):
+        path = Path(given)
+        if path.is_dir():
+            return _spelled_list(load(path))
+        given = _list_file(path) if path.suffix.lower() in _LIST_FILES else entries_of(path)
+    columns = _list_columns(given)
+    return spelled_rows(columns, ["known"] * len(columns)), len(columns)
+
+
+def _list_file(path: Path) -> Any:
+    import polars as pl
+
+    name, settings = _LIST_FILES[path.suffix.lower()], {}
+    if name == "read_csv":
+        settings = {"infer_schema": False, "separator": "\t" if path.suffix.lower() == ".tsv" else ","}
+    try:
+        return getattr(pl, name)(path, **settings)
+    except (OSError, pl.exceptions.PolarsError):
+        raise SourceError(
+            f"{path} cannot be read as a list of items. It must be a table of that type with the columns of the items, "
+            "or a text file in UTF-8 with one item per line."
+        ) from None
+
+
+def _list_columns(given: Any) -> list[pa.Array]:
+    """Return the columns of a table, a column, or a list of values or of tuples."""
+    wrong = InputError(
+        "`known` must be a list of items, a table, a release, or the path of a file or of a saved release, got "
+        f"{type(given).__name__}. Items are strings, or values of one type such as whole numbers or dates; those of "
+        "several columns are tuples."
+    )
+    try:
+        if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
+            table = _arrow_table(given)
+            return [joined(each) for each in table.columns]
+        if isinstance(given, bytes) or not isinstance(given, Iterable):
+            raise wrong
+        values = list(given)
+        if values and isinstance(values[0], tuple | list):
+            return [_list_values(list(column)) for column in zip(*values, strict=True)]
+        return [_list_values(values)]
+    except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, ColumnError) as error:
+        if isinstance(error, ColumnError):
+            raise
+        raise wrong from None
+
+
+def _list_values(values: list[Any]) -> pa.Array:
+    return string_array(values) if values and all(isinstance(each, str) for each in values) else pa.array(values)
+
+
+def _arrow_table(given: Any) -> pa.Table:
+    """Return any object of Arrow as a table."""
+    try:
+        return pa.table(given)
+    except (TypeError, ValueError, pa.ArrowException):
+        return pa.table({"known": pa.chunked_array(given)})
+
+
+# Ready-made lists.
+
+
+def words(language: str = "en", size: Literal["small", "large"] = "large") -> list[str]:
+    """Return the words of a language.
+
+    The list is that of the package `wordfreq` 3.1, which is frozen for good, so every installation has the same list.
+    Its code is Apache-2.0 and its data CC BY-SA 4.0. It needs the extra `known`.
+
+    Args:
+        language: Two letters, such as "en"; about forty languages are available.
+        size: "large" has 321,180 English words, "small" about 29,000. Not every language has both.
+
+    Returns:
+        The words in lower case.
+
+    Raises:
+        InputError: The package is missing, or has no such list.
+
+    Example:
+        >>> import voxpop as vp
+        >>> words = vp.known.words("en")
+        >>> "tea" in words, len(words)
+        (True, 321180)
+    """
+    package = _package("wordfreq")
+    check_choice("size", size, ("small", "large"))
+    sizes = package.available_languages(size)
+    if language not in sizes:
+        raise InputError(
+            f"there is no {size} list of words for the language {language!r}. The languages of {size} lists are "
+            f"{', '.join(sorted(sizes))}."
+        )
+    return list(package.iter_wordlist(language, size))
+
+
+def months(language: str = "en") -> list[str]:
+    """Return the names of the months, in full and abbreviated, by the package `babel` (BSD licence).
+
+    Args:
+        language: Such as "en" or "pt_BR".
+
+    Raises:
+        InputError: The package is missing, or does not have the language.
+
+    Example:
+        >>> import voxpop as vp
+        >>> vp.known.months()[:2]
+        ['January', 'February']
+    """
+    package = _package("babel")
+    try:
+        names = package.Locale.parse(language).months["format"]
+    except (ValueError, TypeError, package.UnknownLocaleError):
+        raise InputError(
+            f"there are no names of months for the language {language!r}. Give a code such as en."
+        ) from None
+    return list(dict.fromkeys(str(name) for width in ("wide", "abbreviated") for name in names[width].values()))
+
+
+def countries(form: Literal["codes", "names"] = "codes") -> list[str]:
+    """Return the countries of ISO 3166-1, by the package `pycountry` (LGPL 2.1).
+
+    Args:
+        form: "codes" of two letters such as "NL", or English "names".
+
+    Raises:
+        InputError: The package is missing.
+
+    Example:
+        >>> import voxpop as vp
+        >>> len(vp.known.countries()), "NL" in vp.known.countries()
+        (249, True)
+    """
+    return _iso("countries", form)
+
+
+def languages(form: Literal["codes", "names"] = "codes") -> list[str]:
+    """Return the languages of ISO 639 that have a code of two letters, by the package `pycountry` (LGPL 2.1).
+
+    Args:
+        form: "codes" of two letters such as "nl", or English "names".
+
+    Raises:
+        InputError: The package is missing.
+
+    Example:
+        >>> import voxpop as vp
+        >>> "nl" in vp.known.languages(), "Dutch" in vp.known.languages("names")
+        (True, True)
+    """
+    return _iso("languages", form)
+
+
+def _iso(what: str, form: str) -> list[str]:
+    check_choice("form", form, ("codes", "names"))
+    rows = [each for each in getattr(_package("pycountry"), what) if hasattr(each, "alpha_2")]
+    return sorted({each.alpha_2 if form == "codes" else each.name for each in rows})
+
+
+def _package(name: str) -> Any:
+    """Import a package of the extra `known`."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise InputError(
+            f'this list needs the package "{name}". Install it, or the extra "known", or give a list of your own.'
+        ) from None
