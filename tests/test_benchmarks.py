@@ -1,8 +1,11 @@
 """Each result has one declaration, a stamp and an age; interrupted benchmarks continue."""
 
 import subprocess
+import sys
 import tomllib
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -295,3 +298,15 @@ def test_no_result_is_older_than_its_code():
     declared = tomllib.loads((runner.ROOT / "benchmarks" / "old.toml").read_text())["results"]
     assert old == set(declared)
     assert len(declared) == len(set(declared))
+
+
+def test_a_stamp_names_the_versions_of_peers(tmp_path, monkeypatch, capsys):
+    """Packages of another environment decide some results; one that is missing there stops the benchmark."""
+    monkeypatch.setattr(support, "RESULTS", tmp_path)
+    monkeypatch.setattr(support, "PEERS", Path(sys.executable))
+    compared = Benchmark(support.__file__, ("some",), (), 1, peers=("polars", "numpy"))
+    compared.table("Some", [["a"], [1]], "some")
+    peers = stamp_of((tmp_path / "some.md").read_text())["peers"]
+    assert peers == {"polars": version("polars"), "numpy": version("numpy")}
+    with pytest.raises(subprocess.CalledProcessError):
+        Benchmark(support.__file__, ("some",), (), 1, peers=("no-such-package",)).table("Some", [["a"], [1]], "some")
