@@ -11,7 +11,7 @@ from voxpop.privacy.secret import Secret
 
 def estimated_sequences(model: Any) -> float:
     """Return the number of sequences that a model estimates: a `ContextSampler`, or an object with `sequences`."""
-    return float(model.fit.sequences if isinstance(model, ContextSampler) else model.n_users)
+    return float(model.fit.sequences if isinstance(model, ContextSampler) else model.sequences)
 
 
 def draw_from(model: Any, alphabet: int, seed: int) -> SequenceData:
