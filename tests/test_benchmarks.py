@@ -1,8 +1,11 @@
 """Each result has one declaration, a stamp and an age; interrupted benchmarks continue."""
 
 import subprocess
+import sys
 import tomllib
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -270,7 +273,9 @@ def test_a_timed_benchmark_runs_alone(monkeypatch):
 def test_every_module_that_can_be_run_is_a_benchmark_or_in_the_readme():
     """A module that can be run declares a benchmark, or the README names its command."""
     root = runner.ROOT / "benchmarks"
-    runs = [path for path in root.rglob("*.py") if "__main__" in path.read_text() and "peers" not in path.parts]
+    # The environment of peers is there too.
+    mine = [path for path in root.rglob("*.py") if not {"peers", ".venv"} & {*path.parts}]
+    runs = [path for path in mine if "__main__" in path.read_text()]
     commands = {"benchmarks." + ".".join(path.relative_to(root).with_suffix("").parts) for path in runs}
     readme = (root / "README.md").read_text()
     assert {name for name in commands - {each.module for each in BENCHMARKS} if name not in readme} == set()
@@ -295,3 +300,15 @@ def test_no_result_is_older_than_its_code():
     declared = tomllib.loads((runner.ROOT / "benchmarks" / "old.toml").read_text())["results"]
     assert old == set(declared)
     assert len(declared) == len(set(declared))
+
+
+def test_a_stamp_names_the_versions_of_peers(tmp_path, monkeypatch, capsys):
+    """Packages of another environment decide some results; one that is missing there stops the benchmark."""
+    monkeypatch.setattr(support, "RESULTS", tmp_path)
+    monkeypatch.setattr(support, "PEERS", Path(sys.executable))
+    compared = Benchmark(support.__file__, ("some",), (), 1, peers=("polars", "numpy"))
+    compared.table("Some", [["a"], [1]], "some")
+    peers = stamp_of((tmp_path / "some.md").read_text())["peers"]
+    assert peers == {"polars": version("polars"), "numpy": version("numpy")}
+    with pytest.raises(subprocess.CalledProcessError):
+        Benchmark(support.__file__, ("some",), (), 1, peers=("no-such-package",)).table("Some", [["a"], [1]], "some")

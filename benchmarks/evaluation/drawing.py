@@ -14,7 +14,7 @@ def estimated_sequences(model: Any) -> float:
 
     The model is a `ContextSampler`, or an object with `sequences`.
     """
-    return float(model.fit.sequences if isinstance(model, ContextSampler) else model.n_users)
+    return float(model.fit.sequences if isinstance(model, ContextSampler) else model.sequences)
 
 
 def draw_from(model: Any, alphabet: int, seed: int) -> SequenceData:

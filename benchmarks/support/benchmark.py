@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from benchmarks.support.age import changed_since, modules_of, source
 from benchmarks.support.cells import Cells
 from benchmarks.support.common import OUT, RESULTS, ROOT
 
+PEERS = ROOT / "benchmarks" / ".venv" / "bin" / "python"
+"""The environment of packages that cannot be installed next to Voxpop's."""
 STAMP = "<!-- measured: "
 FRESH = "no seeds: fresh randomness in each run"
 PACKAGES = ("numpy", "scipy", "numba", "polars", "pyarrow", "duckdb", "scikit-learn", "pyspark", "flwr")
@@ -45,6 +48,7 @@ class Benchmark:
         seeds: The seeds of its runs.
         commands: The arguments of each of its commands, in order.
         environment: The folder of its Python environment.
+        peers: packages of the environment of peers that decide its results.
         timed: Whether results contain seconds or memory; always true in `benchmarks/speed` and `benchmarks/spark`.
     """
 
@@ -55,6 +59,7 @@ class Benchmark:
     seeds: str = FRESH
     commands: tuple[str, ...] = ("",)
     environment: str = ".venv"
+    peers: tuple[str, ...] = ()
     timed: bool = False
 
     @property
@@ -82,7 +87,7 @@ class Benchmark:
         text = "\n".join([f"# {title}", "", *lines, "", note]).rstrip()
         print(text, flush=True)
         RESULTS.mkdir(exist_ok=True)
-        (RESULTS / f"{name}.md").write_text(f"{text}\n\n{STAMP}{json.dumps(stamp(self.seeds))} -->\n")
+        (RESULTS / f"{name}.md").write_text(f"{text}\n\n{STAMP}{json.dumps(stamp(self.seeds, self.peers))} -->\n")
 
     def cells(self) -> Cells:
         """Return the cells measured by earlier runs of the same code."""
@@ -99,14 +104,15 @@ class Benchmark:
         return [*sorted(modules_of(root, self.module.replace(".", "/") + ".py")), *named, *left_out]
 
 
-def stamp(seeds: str) -> dict[str, object]:
-    """Return commit, uncommitted changes, date, seeds, versions and machine."""
+def stamp(seeds: str, peers: Sequence[str] = ()) -> dict[str, object]:
+    """Return commit, uncommitted changes, date, seeds, versions, those of peers, and machine."""
     return {
         **SOURCE,
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
         "seeds": seeds,
         "python": platform.python_version(),
         "versions": {name: found for name in PACKAGES if (found := _version(name))},
+        **({"peers": peer_versions(peers)} if peers else {}),
         "machine": _machine(),
     }
 
@@ -115,6 +121,17 @@ def stamp_of(text: str) -> dict[str, object] | None:
     """Return the stamp of a result file, or None if it has no stamp."""
     _, found, rest = text.partition(STAMP)
     return json.loads(rest.partition(" -->")[0]) if found else None
+
+
+def peer_versions(packages: Sequence[str]) -> dict[str, str]:
+    """Return the versions of packages in the environment of peers.
+
+    Raises:
+        subprocess.CalledProcessError: if one is not installed there.
+    """
+    program = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))"
+    found = subprocess.run([str(PEERS), "-c", program, *packages], check=True, capture_output=True, text=True)
+    return dict(zip(packages, found.stdout.split(), strict=True))
 
 
 def _version(package: str) -> str:

@@ -5,9 +5,11 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+import polars as pl
 import pytest
 from benchmarks.baselines.chains import release_chain
 from benchmarks.baselines.prefix_trees import release_prefix_tree
+from benchmarks.comparisons.sequences_cells import MAX_LENGTH, RIVALS, Measure
 from benchmarks.evaluation import (
     as_sequences,
     private_counts,
@@ -17,9 +19,11 @@ from benchmarks.evaluation import (
     private_top_patterns,
     private_true_positives,
 )
+from benchmarks.evaluation.drawing import draw_from, estimated_sequences
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.look import read_engine
 from voxpop.errors import InputError
 from voxpop.privacy.secret import Secret
 
@@ -116,6 +120,20 @@ def test_a_prefix_tree_without_noise_is_the_data():
     symbols, sizes = tree.draw(Secret.from_seed(1).draws("x", np.arange(60, dtype=np.uint64), 0)[:, 0])
     assert symbols.size == sizes.sum()
     assert set(sizes.tolist()) <= {1, 2, 3}
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("model", [*RIVALS, "PrivTree", "default"])
+def test_every_model_of_the_cells_draws_as_many_sequences_as_it_estimates(model):
+    """The comparison takes one number of sequences from every rival, and from the default."""
+    frame = pl.DataFrame({"user": range(400), "sequence": [["a", "b"], ["b"]] * 200})
+    whole = Measure.__new__(Measure)
+    whole.name, whole.whole, whole.alphabet = "a few", True, ("a", "b")
+    whole.corpus = read_engine(frame, user="user", sequence="sequence")
+    whole.cut = whole.cut_at(MAX_LENGTH)
+    released = whole.released(model, 100.0, 1, MAX_LENGTH)
+    assert estimated_sequences(released) == pytest.approx(400, rel=0.3)
+    assert draw_from(released, 2, 1).size == round(estimated_sequences(released))
 
 
 def test_the_noise_of_baselines_follows_their_budget():

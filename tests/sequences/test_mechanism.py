@@ -10,8 +10,10 @@ import voxpop as vp
 from naive import sequences as naive
 from support.look import read_engine
 from voxpop.engine.local.corpus import one_sequence_each
+from voxpop.mechanisms.sequences.describe import report_of_model
 from voxpop.privacy.composition import compose
 from voxpop.privacy.secret import Secret
+from voxpop.release.report.numbers import plain
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
@@ -76,7 +78,7 @@ def test_the_plan_states_the_numbers_before_any_data():
     assert plan.scale == pytest.approx(20 / 0.5 * 20 / left)
     assert plan.threshold == pytest.approx(18 * 20 / 0.5 / (left * 0.95))
     assert plan.guarantee == vp.Guarantee(0.5, 0.0)
-    assert plan.to_dict()["sensitivity"] == 20
+    assert plan.to_dict()["planned_steps"] == 20
     assert "(0.5, 0)-DP" in str(plan)
     assert "17 symbols" in str(plan)
     assert str(vp.Sequences(alphabet=["secret"])).count("secret") == 0
@@ -111,6 +113,31 @@ def as_lists(symbols, end):
 USERS = st.lists(
     st.lists(st.lists(st.sampled_from("abcdz"), max_size=6), min_size=1, max_size=4), min_size=1, max_size=6
 )
+
+
+def test_a_plan_of_single_symbols_has_no_threshold():
+    """No symbol is a context then, so the plan has text without a number of occurrences."""
+    plan = vp.Sequences(max_gram=1, alphabet=["home", "news"]).plan(vp.Budget(1))
+    assert plan.threshold is None
+    assert "context" not in str(plan)
+
+
+def test_noise_that_exceeds_the_plan_is_not_excluded_by_its_text():
+    """Without a max_length, long sequences get more noise than that of 20 steps; the text and the page say so."""
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame({"who": range(2000), "pages": [rng.choice(["home", "news"], 40).tolist()] * 2000})
+    corpus = read_engine(frame, user="who", sequence="pages")
+    plan = vp.Sequences(max_gram=1, alphabet=["home", "news"]).plan(vp.Budget(1))
+    model = vp.Sequences(max_gram=1, alphabet=["home", "news"]).release(corpus, vp.Budget(1), seed=1)
+    ran = float(model.tree.scales[0])
+    assert model.counted_steps > 20
+    assert ran > plan.scale
+    assert f"noise scale {plan.scale:.6g} or less for up to 20 counted steps (in proportion" in str(plan)
+    given = vp.Sequences(max_length=20, max_gram=1, alphabet=["home", "news"]).plan(vp.Budget(1))
+    assert f"noise scale {given.scale:.6g} or less\n" in str(given) + "\n"
+    page = report_of_model(model, {}).decode()
+    assert plain(ran) in page
+    assert plain(plan.scale) not in page
 
 
 @given(USERS, st.integers(1, 8))

@@ -9,6 +9,7 @@ import pytest
 import voxpop as vp
 from support.look import read_engine
 from voxpop.kernels.sequences import count_reaching
+from voxpop.mechanisms.sequences.profile import length_classes
 from voxpop.mechanisms.sequences.queries import Sessions, commonest_runs, containing
 
 PAGES = ["a", "b", "c", "d", "e"]
@@ -178,3 +179,36 @@ def test_wrong_questions_are_explained(model):
         model.funnel(["nowhere"])
     with pytest.raises(vp.errors.InputError, match="within"):
         model.funnel(["home"], within=0)
+
+
+@pytest.fixture(scope="module")
+def closing():
+    """Return a model of users whose sequences end with one symbol, so that contexts determine where they end."""
+    rng = np.random.default_rng(4)
+    # Few have 9, 11 or 13 symbols: classes of length do not show this.
+    sizes = rng.choice(np.arange(1, 14), 2000, p=np.array([1, 3, 9, 5, 5, 5, 5, 5, 1, 9, 1, 9, 1]) / 59)
+    pages = [[*rng.choice(["a", "b"], size - 1).tolist(), "z"] for size in sizes.tolist()]
+    corpus = read_engine(pl.DataFrame({"who": range(2000), "pages": pages}), user="who", sequence="pages")
+    return vp.Sequences(max_length=15, max_gram=3, alphabet=["a", "b", "z"]).release(corpus, vp.Budget(2), seed=3)
+
+
+def test_intervals_of_lengths_allow_what_their_classes_hide(closing):
+    """Users are only counted in classes such as 6 to 8, so each length varies as a part of its class does."""
+    frame, users = closing.lengths(), closing.n_users
+    share, error = frame["share"].to_numpy(), frame["error"].to_numpy()
+    for first, last in [(4, 5), (6, 8), (9, 13)]:
+        mine = slice(first - 1, last)
+        deviation = np.sqrt(share[mine] * (1 - share[mine] / share[mine].sum()) / users)
+        assert (error[mine] > 0.7 * deviation).all()
+
+
+def test_shares_of_lengths_agree_with_those_released(closing):
+    """Each class has the released share, also if no ends of drawn sequences do, and each interval contains it."""
+    frame, profile, users = closing.lengths(), closing.profile, closing.n_users
+    starts = np.append(length_classes(15), 16) - 1
+    for place, released in enumerate(profile.lengths.tolist()):
+        some = frame[int(starts[place]) : int(starts[place + 1])]
+        share = max(released, 0) / users
+        assert some["share"].sum() == pytest.approx(share, abs=2 * profile.scales[0] / users)
+        if some.height == 1:
+            assert some["low"][0] <= share <= some["high"][0]

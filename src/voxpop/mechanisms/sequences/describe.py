@@ -37,7 +37,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     symbols = "an alphabet that is found first"
     if plan["alphabet_size"] is not None:
         symbols = f"an alphabet of {plan['alphabet_size']:,} symbols"
-    longest = f"at most {plan['max_length'] or plan['sensitivity']:,} symbols"
+    longest = f"at most {plan['planned_steps']:,} symbols"
     if plan["max_length"] is None:
         longest += " (more if a fifth of the users have more)"
     lines = [
@@ -55,9 +55,14 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         deciding = f"how long sequences are drawn, and {deciding}"
     lines.append(f"they decide {deciding}")
     single = f"counts of single symbols: noise scale {plan['scale']:.6g} or less"
+    if plan["max_length"] is None:
+        single += f" for up to {plan['planned_steps']} counted steps (in proportion to their number if they are more)"
     if plan["threshold"] is not None:
         single += f"; a symbol is a separate context from about {plan['threshold']:.6g} occurrences"
-    return "\n".join([*lines, single, f"longer contexts, for grams of up to {plan['max_gram']}: the rest of epsilon"])
+    lines.append(single)
+    if plan["max_gram"] > 1:
+        lines.append(f"longer contexts, for grams of up to {plan['max_gram']}: the rest of epsilon")
+    return "\n".join(lines)
 
 
 def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> bytes:
@@ -85,7 +90,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
             "max_length": model.max_length,
             "counted": model.counted_steps,
             "alphabet_size": plan.get("alphabet_size"),
-            "scale": plain(plan.get("scale")),
+            "scale": plain(float(model.tree.scales[0])),
             "end": end,
             "found": plain(plan["epsilon_to_find"]) if "epsilon_to_find" in plan else "",
         },

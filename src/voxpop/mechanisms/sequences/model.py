@@ -194,8 +194,12 @@ class SequenceModel(Result):
         return found.sort("share", descending=True, maintain_order=True)
 
     def lengths(self, level: float = 0.9) -> "pl.DataFrame":
-        """Return the lengths of sequences, with the columns length (`max_length` means at least this), share, ..."""
-        return self._queries.answer(queries.lengths, level, length=range(1, self.max_length + 1))
+        """Return the lengths of sequences, with the columns length (`max_length` means at least this), share, ...
+
+        Sums over classes of length agree with the released numbers. Shares within a class follow from the contexts.
+        Lengths of drawn sequences may differ where contexts nearly determine the end.
+        """
+        return self._queries.lengths(level, length=range(1, self.max_length + 1))
 
     def transitions(self, level: float = 0.9) -> "pl.DataFrame":
         """Return the next symbols after each symbol, with the columns from, symbol (null for the end), share, ..."""
@@ -206,7 +210,7 @@ class SequenceModel(Result):
                 "Use `next([symbol])` for single symbols."
             )
         answer = partial(queries.followers, number=np.arange(size + 1), rows=size)
-        labels = {
+        labels: dict[str, Any] = {
             "from": [symbol for symbol in self.alphabet for _ in range(size + 1)],
             "symbol": [*self.alphabet, None] * size,
         }

@@ -139,18 +139,23 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
 
     @property
     def scale(self) -> float:
-        """Largest scale b of the noise on the counts of single symbols: P(k) is proportional to `exp(-|k| / b)`.
+        """Scale b of the noise on the counts of single symbols: P(k) is proportional to `exp(-|k| / b)`.
 
-        It is smaller where the released lengths show that there are many users, or few steps. Without a `max_length`,
-        it is that of 20 symbols; if released lengths show that sequences are longer, it grows with them.
+        It is the largest with a `max_length`, and smaller where the released lengths show that there are many users, or
+        few steps. Without a `max_length`, it is the largest only if the tree counts at most 20 first steps. If it
+        counts more, because released lengths show longer sequences, the scale is larger in proportion, up to 50 times.
+        A model states the scale that ran: column scale of `SequenceModel.to_polars`.
         """
         paths, root = self._root()
         return paths.scale(root)
 
     @property
     def threshold(self) -> float | None:
-        """Number of occurrences from which a symbol is a separate context; None before the alphabet is found."""
-        if self.alphabet is None:
+        """Number of occurrences from which a symbol is a separate context.
+
+        None before the alphabet is found, and if no grams of two symbols are counted.
+        """
+        if self.alphabet is None or self.mechanism.max_gram == 1:
             return None
         paths, root = self._root()
         return float(least_total(paths.limits, float(paths.left(root)), 0))
@@ -190,7 +195,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
             "alphabet_size": None if self.alphabet is None else len(self.alphabet),
             "epsilon": self.budget.epsilon,
             "delta": self._claim.delta,
-            "sensitivity": self.mechanism.usual,
+            "planned_steps": self.mechanism.usual,
             "scale": self.scale,
             "scale_of_lengths": float(1 / (part_of_lengths(limits.epsilon) * limits.epsilon)),
             "threshold": self.threshold,

@@ -104,12 +104,14 @@ class Fitted:
         novelty: weight of the chances of a context against one earlier symbol of the sequence.
         repeats: probability of a copy of the latest symbol.
         sequences: estimated number of sequences.
+        lengths: float64 by length from 1 on, the estimated share of sequences, to which `ends` are fitted.
     """
 
     ends: Floats
     novelty: float
     repeats: float
     sequences: float
+    lengths: Floats
 
 
 def fitted(
@@ -148,6 +150,8 @@ def fitted(
         goal /= goal.sum()
         counted = np.minimum(np.append(np.arange(most) + 1, most), tree.counted)
         number = _number_of_sequences(tree, profile, smoothed, float(goal @ counted))
+    if bootstrap is not None:
+        goal = _drawn_within(goal, number, first, bootstrap)
     # By length: the share that ends of those who get there.
     wanted = goal[:-1] / np.maximum(np.cumsum(goal[::-1])[:0:-1], LEAST_MASS)
     wanted[0] = -1.0
@@ -166,7 +170,34 @@ def fitted(
         novelty = _fitted_novelty(variety, repeats, float(aims[0]), tuned.LEAST_NOVELTY[size - 1])
     if (novelty, repeats) != (tuned.NEVER, 0.0):
         fit_ends(seeds.copy(), *given, (novelty, repeats), wanted, ends)
-    return Fitted(ends, novelty, repeats, number)
+    return Fitted(ends, novelty, repeats, number, goal[1:])
+
+
+def plain_lengths(profile: StepProfile, fit: Fitted) -> Floats:
+    """Return the shares of lengths with the sums by class that were released, which nothing has moved."""
+    starts = length_classes(fit.lengths.size) - 1
+    factor = np.maximum(profile.lengths, 0) / fit.sequences / np.add.reduceat(fit.lengths, starts)
+    found: Floats = fit.lengths * np.repeat(factor, np.diff(np.append(starts, fit.lengths.size)))
+    return found
+
+
+def _drawn_within(goal: Floats, number: float, first: Int64s, bootstrap: Source) -> Floats:
+    """Return shares of lengths that the released sums of their classes allow: Dirichlet with the shares as its means.
+
+    The lengths of a class are only released together, and the true numbers of each scatter around any smooth curve.
+
+    Args:
+        goal: float64 (most + 1), the expected shares of lengths; 0 for length 0.
+        number: of sequences.
+        first: int64, the shortest length of each class.
+        bootstrap: source of the draws.
+    """
+    from scipy.special import gammaincinv  # scipy.stats takes a tenth of the smallest memory limit
+
+    shape, starts = np.maximum(number * goal[1:], LEAST_MASS), first - 1
+    drawn = np.maximum(gammaincinv(shape, uniforms(bootstrap, "settling/within", shape.size)[:, 0]), LEAST_MASS)
+    factor = np.add.reduceat(goal[1:], starts) / np.add.reduceat(drawn, starts)
+    return np.append(0.0, drawn * np.repeat(factor, np.diff(np.append(starts, shape.size))))
 
 
 def _aims(released: Floats, scale: float, plain: Floats, steps: float) -> Floats:

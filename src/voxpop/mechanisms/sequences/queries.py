@@ -21,7 +21,7 @@ from voxpop.kernels.sequences import count_reaching
 from voxpop.kernels.threads import require_polars
 from voxpop.mechanisms.sequences.context_tree import ContextTree, Smoothed, lists_of_symbols, smooth
 from voxpop.mechanisms.sequences.drawing import Sessions, draw_sessions
-from voxpop.mechanisms.sequences.profile import Fitted, StepProfile, fitted
+from voxpop.mechanisms.sequences.profile import Fitted, StepProfile, fitted, plain_lengths
 from voxpop.privacy.budget import check_whole
 from voxpop.privacy.secret import Secret, Source
 
@@ -150,8 +150,19 @@ class Queries:
         samplers = [ContextSampler.of(self._sampler.tree, self._profile, bootstrap) for bootstrap in secrets]
         return [(sampler, sampler.draw(self._seeds[:SESSIONS_EACH])) for sampler in samplers]
 
-    def answer(self, answer: SamplerQuery, level: float, **labels: Any) -> "pl.DataFrame":
-        """Return an answer after columns of labels, with intervals computed from the spread of the bootstrap models."""
+    def lengths(self, level: float, **labels: Any) -> "pl.DataFrame":
+        """Return the shares of lengths; see `answer`."""
+        return self.answer(lengths, level, plain_lengths(self._profile, self._sampler.fit), **labels)
+
+    def answer(self, answer: SamplerQuery, level: float, plain: Floats | None = None, **labels: Any) -> "pl.DataFrame":
+        """Return an answer after columns of labels, with intervals computed from the spread of the bootstrap models.
+
+        Args:
+            answer: The query.
+            level: The share of intervals that are correct.
+            plain: Answers from released numbers that were not shrunk; their distance is a possible error too.
+            labels: The columns before.
+        """
         import polars as pl
 
         require_polars()
@@ -165,6 +176,9 @@ class Queries:
         centre = every.mean(axis=0)
         # The spread of the models and the distance of the answer from their mean, because shrinking biases both.
         error = np.sqrt(((every - centre) ** 2).sum(axis=0) / (MODELS - 1) + (share - centre) ** 2)
+        if plain is not None:
+            # Even the mean of the models is shrunk, and where nobody is, all of them are above 0.
+            error = np.hypot(error, share - plain)
         # Student's t distribution, because the spread is estimated with MODELS - 1 degrees of freedom.
         reach = float(stdtrit(MODELS - 1, (1.0 + level) / 2.0)) * error
         low, high = np.clip(share - reach, 0.0, 1.0), np.clip(share + reach, 0.0, 1.0)
@@ -188,9 +202,12 @@ def last_symbols(sampler: ContextSampler, sessions: Sessions) -> Floats:
     return np.bincount(sessions.symbols[sessions.starts[1:] - 1], minlength=sampler.tree.width - 1) / sessions.size
 
 
-def lengths(sampler: ContextSampler, sessions: Sessions) -> Floats:
-    """Return the share of sessions of each length from 1 to the maximum."""
-    return np.bincount(sessions.sizes, minlength=sampler.tree.max_length + 1)[1:] / sessions.size
+def lengths(sampler: ContextSampler, _: Sessions) -> Floats:
+    """Return the estimated share of sequences of each length from 1 to the maximum.
+
+    Sessions would add an error, because contexts that nearly determine an end cannot be fitted to every length.
+    """
+    return sampler.fit.lengths
 
 
 def followers(sampler: ContextSampler, sessions: Sessions, *, number: Int64s, rows: int) -> Floats:
