@@ -362,7 +362,7 @@ def draw_bars(rows: Sequence[tuple[str, float, float, float]], whole: int, path:
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
     except ImportError:
-        raise InputError("a chart needs a library that is not installed: pip install voxpop[plots].") from None
+        raise InputError("a chart needs a library that is not installed: pip install matplotlib.") from None
     figure: Any = Figure(figsize=(7, 1.2 + 0.28 * max(1, len(rows))), layout="constrained")
     # Without a window, and with the text of labels as text in SVG.
     (FigureCanvasAgg if kind == ".png" else FigureCanvasSVG)(figure)

@@ -216,7 +216,7 @@ class Release(Result):
         Args:
             words: The words, or the path of a UTF-8 file with one word per line. Case does not matter.
             names: Locales, such as "en_US" or ["nl_NL", "fr_FR"]. The given names and family names that Faker lists for
-                them are removed too (`pip install voxpop[names]`). Many of them are also ordinary words, such as "may"
+                them are removed too (`pip install faker`). Many of them are also ordinary words, such as "may"
                 and "long".
             keep: Words that remain although a list contains them, given as `words`.
             mentions: Whether grams with a token that contains "@", such as account names and addresses, are removed

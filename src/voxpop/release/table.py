@@ -233,9 +233,7 @@ def names_of_persons(locales: str | Iterable[str]) -> list[str]:
     try:
         from faker.providers import person
     except ImportError:
-        raise InputError(
-            "public lists of names come from Faker, which is not installed: pip install voxpop[names]."
-        ) from None
+        raise InputError("public lists of names come from Faker, which is not installed: pip install faker.") from None
     known = sorted(each.name for each in iter_modules(person.__path__))
     found: set[str] = set()
     for locale in wanted:

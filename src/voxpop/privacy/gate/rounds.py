@@ -28,11 +28,11 @@ from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions, R
 from voxpop.privacy.gate.gate import Gate, refused
 from voxpop.privacy.gate.walks import LaterPasses
 from voxpop.privacy.joint import ROUNDING
+from voxpop.privacy.listed import KnownLevels
 from voxpop.privacy.passes import (
     AdaptiveProof,
     Certificate,
     CountsProof,
-    KnownLevels,
     Rounds,
     SelectionProof,
     Threshold,
