@@ -24,7 +24,7 @@ def block(
     ] = None,
     names: Annotated[
         list[str] | None,
-        Parameter(help="Locale of Faker's lists of names, such as en_US. Repeat the option. Needs voxpop[names]."),
+        Parameter(help="Locale of Faker's lists of names, such as en_US. Repeat the option. Needs the package faker."),
     ] = None,
     keep: Annotated[
         Path | None, Parameter(help="UTF-8 file with one word per line that remains although a list contains it.")
