@@ -70,7 +70,7 @@ class PathBudget:
     _numbers: dict[tuple[int, Fraction], int] = field(default_factory=dict)
 
     def spend(self, above: int, part: Fraction) -> int:
-        """Return the number of a child's share, which is this part of the remaining budget of the path to its parent."""
+        """Return the number of a child's share, which is this part of what the path to its parent has not spent."""
         if (above, part) not in self._numbers:
             before = self.shares[above].after
             # s(v) = (1 - spent) part, so on a path shares add up to at most 1 (docs/privacy/sequences.md).
@@ -112,7 +112,7 @@ class StepsRule:
     Attributes:
         least: the minimum share of the steps that is counted.
         per_noise: weight of the square root of the noise, relative to the share of the steps that is not counted.
-        usual: the length up to which sequences are drawn even if few have this length; None if the user set the length.
+        usual: the length up to which sequences are drawn even if few have this length; None if the length was set.
     """
 
     least: Fraction
