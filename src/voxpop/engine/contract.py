@@ -1,6 +1,6 @@
-"""The engine contract: the operations on private data that a mechanism may use.
+"""The engine contract, which defines the operations on private data that a mechanism may use.
 
-An engine holds the private data and computes weights; a mechanism does not depend on the implementation. This machine
+An engine stores the private data and computes weights; a mechanism does not depend on the implementation. This machine
 (`Corpus`, with or without a limit on memory) is one engine, a cluster (`voxpop.engine.spark.corpus.SparkCorpus`) is
 another, and the tests have a third in plain dicts (`tests/naive/engine.py`). A new engine implements these protocols.
 `tests/contracts/test_engine_contract.py` checks that, with the same secret, every engine gives the same release.
@@ -41,7 +41,7 @@ from voxpop.reading.typed_keys import TypedKeys
 ALL_LENGTHS = "all lengths"
 """Name of the only order of users in a walk through lengths."""
 WORDS_PASS = "words"
-"""Purpose of the draw that gives each word the 64 bits by which samples identify it."""
+"""Purpose of the draw of each word's 64 bits, which identify the word in samples."""
 
 
 def sample_of(pass_name: str) -> str:
@@ -88,9 +88,10 @@ class Weights(Protocol):
     """
 
     def chosen(self, decision: Opening) -> Int64s:
-        """Return the items that pass, in increasing order: at length 1 numbers for `texts`, otherwise names of grams.
+        """Return the items that pass, in increasing order.
 
-        Only items with weight are tested, so an item without weight is never returned.
+        At length 1 these are numbers for `texts`, otherwise names of grams. Only items with weight are tested, so an
+        item without weight is never returned.
         """
 
     def noisy_levels(self, levels: Opening, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
@@ -111,10 +112,11 @@ class Weights(Protocol):
 
 
 class PoolWalk(Protocol):
-    """Items in adaptive rounds: a `first_round`, then one `draw` of each user's pool, then later rounds by `advance`.
+    """Items in adaptive rounds.
 
-    Scores and the set of undecided items remain inside the engine. Users weigh in the order of
-    "order/adaptive rounds/length 1" in all rounds.
+    A `first_round` is followed by one `draw` of each user's pool, and then by later rounds with `advance`. Scores and
+    the set of undecided items remain inside the engine. Users weigh in the order of "order/adaptive rounds/length 1" in
+    all rounds.
     """
 
     def sizes(self, edges: Sequence[int]) -> Weights:
@@ -139,7 +141,7 @@ class PoolWalk(Protocol):
         """
 
     def draw(self, size: int, pass_name: str) -> None:
-        """Draw a pool for every user, once and uniformly: at most `size` of the user's remaining items."""
+        """Draw a pool of at most `size` remaining items for every user, once and uniformly."""
 
     def advance(self, shares: CappedDescent, step: ScoreStep, pass_name: str) -> None:
         """Weigh at most the limit of undecided items from each user's pool, in a new draw, then decide.
@@ -193,8 +195,8 @@ class LengthWalk(Protocol):
     def weigh_deferred(self, shares: Shares, limit: int, secret: Source, pass_name: str, charge: Charge) -> Weights:
         """Let every user share its weight over at most `limit` of all candidates that were deferred.
 
-        Their names are their numbers, from 0, in the order in which they were deferred. The grams of a user are
-        ordered by length, and within one length by their first occurrence in the user's documents.
+        Candidates are named by numbers from 0, in the order of their deferral. The grams of a user are ordered by
+        length, and within one length by their first occurrence in the user's documents.
         """
 
     def keep_words(self, words: pa.LargeStringArray, order: Source | None = None) -> None:

@@ -99,7 +99,7 @@ class PathBudget:
         return self.limits.epsilon * self.shares[number].own / self.limits.max_length
 
     def scale(self, number: int) -> float:
-        """Return the scale of a node's noise: the inverse of its rate."""
+        """Return the scale of a node's noise, which is the inverse of its rate."""
         return float(1 / self.rate(number))
 
 
@@ -190,7 +190,7 @@ def doubled_steps(first: Int64s, lengths: Int64s, max_length: int, steps: int) -
 PROFILE_NODES = 1 << 31
 """The noise of statistics of users is named by node numbers from here on, which no tree has."""
 _PATHS_AT_ONCE = 1 << 21
-"""Number of bins whose noise is drawn at once."""
+"""Number of bins for which noise is drawn at once."""
 NOISE_PURPOSES = ("sequences/noise", "sequences/noise/more 1", "sequences/noise/more 2")
 """Purposes of the noise; further bits beyond these are needed with a probability of 2^-256."""
 

@@ -32,7 +32,7 @@ _DRAW_BITS: Final = 128
 
 
 def _scale_inside(noise: KeyNoise) -> Any:
-    """Return C in eighty digits, for which all probabilities add up to 1."""
+    """Return C, the factor that makes all probabilities add up to 1, in eighty digits."""
     ratio = context.exp(-number(noise.rate.numerator) / noise.rate.denominator)
     # The sum of e^(-rate |z|) over |z| < j.
     weight = 2 * (1 - ratio**noise.reach) / (1 - ratio) - 1
@@ -187,7 +187,7 @@ def _halves_of(values: tuple[int, ...]) -> tuple[Uint64s, Uint64s]:
 
 
 def key_levels(noise: KeyNoise, users: Int64s, draws: Uint64s) -> Int64s:
-    """Return y - j + 1 for released keys and 0 for all others.
+    """Return y - j + 1 for released keys and 0 for all other keys.
 
     Args:
         noise: The noise of one key.
@@ -268,7 +268,7 @@ class KeyNumbers(Opening):
 
     @proved("keys.md#what-integers-change")
     def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None = None) -> Int64s:
-        """Return y - j + 1 for released keys and 0 for all others.
+        """Return y - j + 1 for released keys and 0 for all other keys.
 
         Proof: "Weights are whole users"
 

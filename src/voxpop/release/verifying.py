@@ -177,7 +177,7 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
 
 
 def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[str]:
-    """Return what does not follow from the certificate of a record, which is nothing if it proves the guarantee."""
+    """Return the parts that do not follow from the certificate of a record; empty if it proves the guarantee."""
     if "certificate" not in record:
         return ["the certificate"]
     certificate = Certificate.from_dict(record["certificate"])

@@ -127,7 +127,7 @@ def near(
     copied: Callable[[int, int], Any],
     happened: Callable[[Any], Bools | np.ndarray],
 ) -> Case:
-    """Return the case in which one more user has the largest effect.
+    """Return the case with the number of users that maximizes the effect of one more user.
 
     Args:
         mechanism: name of the mechanism in words.
@@ -153,13 +153,13 @@ def _one_item(users: int, copies: int) -> LocalCorpus:
 
 
 def items(budget: Budget = BUDGET) -> Case:
-    """Return the case of the default set union, in which all users of a copy have the same item."""
+    """Return the case of the default set union. All users of a copy have the same item."""
     plan: Any = Items(max_items_per_user=_LIMIT).plan(budget)
     return near("items", plan, _chances(plan.last), _one_item, first_numbers)
 
 
 def profile(budget: Budget = BUDGET) -> Case:
-    """Return the case of a profile, in which all users of a copy have the same value of one column."""
+    """Return the case of a profile. All users of a copy have the same value of one column."""
     plan: Any = ProfileMechanism({"item": "int64"}, counts=False).plan(budget)
     # Each of very many users has one value, so the smallest limit is chosen.
     chance = _chances(plan.passes[0].entry(LIMITS[0]))
@@ -167,7 +167,7 @@ def profile(budget: Budget = BUDGET) -> Case:
 
 
 def keys(budget: Budget = BUDGET) -> Case:
-    """Return the case of keys with counts, in which all users of a copy have the same key and no other key."""
+    """Return the case of keys with counts. All users of a copy have the same key and no other key."""
     plan: Any = KeyCounts({"item": "int64"}, [("item",)], other_rows=False).plan(budget)
     # Each of very many users has one key, so the entry of one key is chosen.
     chance = [released_with(plan.menu[0], users) for users in range(MOST_CASE_USERS)]
@@ -195,9 +195,10 @@ def first_numbers(release: Release, length: int = 1) -> np.ndarray:
 
 
 def heavy_hitters(budget: Budget = BUDGET) -> Case:
-    """Return the case of heavy hitters, in which all users of a copy have the same word of two symbols.
+    """Return the case of heavy hitters.
 
-    Words of different copies have no symbol in common. The release takes three rounds, as many as one copy needs.
+    All users of a copy have the same word of two symbols, and words of different copies have no symbol in common. The
+    release takes three rounds, as many as one copy needs.
     """
     plan = HeavyHitters(max_length=3, alphabet="tokens").plan(budget)
     chance = [discovery_rate(users, plan.rules.ballot, plan.rounds) for users in range(MOST_CASE_USERS + 1)]
@@ -210,10 +211,11 @@ def heavy_hitters(budget: Budget = BUDGET) -> Case:
 
 
 def sequences(budget: Budget = PURE) -> Case:
-    """Return the case of sequences, in which the additional user repeats one symbol up to the maximum length.
+    """Return the case of sequences.
 
-    Only the counts after the empty context are released. The noise of each symbol is a separate draw, so each symbol
-    is a copy. No event uses the count of ends, because all copies share it.
+    The additional user repeats one symbol up to the maximum length. Only the counts after the empty context are
+    released. The noise of each symbol is a separate draw, so each symbol is a copy. No event uses the count of ends,
+    because all copies share it.
     """
     length, symbols, others = 3, 1_000, 8
     words = sensitivity.numbered_words(symbols).to_pylist()
@@ -246,10 +248,11 @@ def laplace_tail_of_case(least: int, scale: float) -> float:
 
 
 def top(budget: Budget = BUDGET) -> Case:
-    """Return the case of rankings, in which only the additional user has an item of a short public list.
+    """Return the case of rankings.
 
-    The event is that this item is ranked first in its list. All lists are ranked in one release, with the noise that
-    the ranking of one list needs. The order within a list depends only on that list.
+    Only the additional user has an item of a short public list, and the event is that this item is ranked first in its
+    list. All lists are ranked in one release, with the noise that the ranking of one list needs. The order within a
+    list depends only on that list.
     """
 
     def public_list(count: int) -> Release:
@@ -295,7 +298,7 @@ COMMON, RARE, USERS_OF_WORDS = 70, 30, 300
 
 
 def ngrams(budget: Budget = BUDGET, engine: sensitivity.EngineOf = sensitivity.in_memory) -> Case:
-    """Return the case of n-grams, in which one more user of each pair has the largest effect.
+    """Return the case of n-grams with the number of users that maximizes the effect of one more user of each pair.
 
     Args:
         budget: the claim.

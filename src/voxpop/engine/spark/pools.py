@@ -311,7 +311,7 @@ OF_USERS = ("items", "user_start", "user_key", "user_names", "bounds", "user_lis
 
 
 class SparkPools:
-    """The same interface as `Pools`: a `first_round`, then `draw`, then `advance` for each round, then `released`."""
+    """The same interface as `Pools`, with `first_round`, then `draw`, `advance` for each round, and `released`."""
 
     def __init__(self, state: "DataFrame", places: int, secret: "Source") -> None:
         """Take the encoded partitions.
@@ -348,7 +348,7 @@ class SparkPools:
         self._listed = list(listed)
 
     def draw(self, size: int, pass_name: str) -> None:
-        """Draw a pool for every user, uniformly without replacement: at most `size` of the user's undecided items."""
+        """Draw a pool of at most `size` undecided items for every user, uniformly without replacement."""
         public = word_arrays(pa.concat_arrays([self._opened, *(self._listed or [])]))
         public |= {"released": np.array([len(self._opened)]), "listed": np.array([self._listed is not None])}
         settings: dict[str, Any] = {"places": self._places, "reducers": self._reducers, "size": size}

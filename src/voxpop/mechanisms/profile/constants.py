@@ -28,8 +28,8 @@ With 0.04, one percent more of the keys is lost."""
 SHARE_OF_REST: Final = 0.02
 """The share of epsilon that the sums of other rows spend, if they are released."""
 KEY_LIMITS: Final = (1, 2, 3)
-"""Numbers of keys per user for which there is an entry with one noisy number per key. From 4 keys on, Gaussian rounds
-release more keys."""
+"""Numbers of keys per user that have an entry with one noisy number per key. From 4 keys on, Gaussian rounds release
+more keys."""
 KEY_EDGES: Final = (2, 3, 4)
 """Numbers of keys at which a new class of users begins."""
 KEYS_HELD: Final = (1, 2, 3, 6)

@@ -312,7 +312,7 @@ def _check_columns(names: Sequence[str], declared: Mapping[str, Any]) -> None:
 
 
 def _exact_columns(columns: Mapping[str, str]) -> tuple[KeyColumn, ...]:
-    """Return the columns, all of which must have exact values."""
+    """Return the columns. All columns must have exact values."""
     found = tuple(KeyColumn(name, kind) for name, kind in columns.items())
     for each in found:
         try:
@@ -350,7 +350,7 @@ def _read_columns(
 
 def _reason(name: str, kind: Any) -> str | None:
     """Return the reason why a column is excluded by default, or None if it is included."""
-    # Words end at punctuation, at digits, and before a capital: order_id, orderId, customerID, id2.
+    # Words end at punctuation, at digits, and before a capital, as in order_id, orderId, customerID or id2.
     words = [word.lower() for word in re.split(r"[\W\d_]+|(?<=[^\W\d_A-Z])(?=[A-Z])", name) if word]
     if words and words[-1] in IDENTIFIERS:
         return "an identifier by its name"

@@ -97,7 +97,7 @@ class AdaptiveRounds:
 
     @property
     def threshold(self) -> float:
-        """Weight in every later round at which an item that is not dropped is released with probability 1/2."""
+        """Weight per later round that releases an item with probability 1/2, if the item is not dropped."""
         score = self.score
         # Weight w adds c_r w / sigma_r to the cumulative score in round r.
         per_weight = sum(part / each.sigma for part, each in zip(score.parts, self.rounds, strict=True))
@@ -127,7 +127,7 @@ class AdaptiveRounds:
 
     @property
     def scores(self) -> list[CumulativeScore]:
-        """Return the scores that release items: that of unknown items, then those of listed items by level."""
+        """The scores that release items, for unknown items and for listed items from the lowest level on."""
         return [self.score] if self.known is None else [self.score, at_level(self.score, self.known, 0)]
 
     def rows(self) -> list[dict[str, Any]]:

@@ -93,7 +93,7 @@ def plan_known(square: float, limit: int, candidates: int, expected: float) -> K
 # Listed items together with unknown items (docs/privacy/known.md).
 
 AIM = 1e-4
-"""Probability that noise releases an item, from which drop thresholds and cutoffs of listed items are computed."""
+"""Probability of releases by noise that determines the drop thresholds and cutoffs of listed items."""
 STEP = 0.05
 """Distance between two levels, in standard deviations."""
 MOST_LEVELS = 250

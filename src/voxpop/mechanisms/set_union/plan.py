@@ -63,8 +63,8 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
     """The result of `Items.plan` and `plan_each`, with every number that will run, before any data is read.
 
     Attributes:
-        passes: One `RoundPlan` for a classic weighting, or `AdaptiveRounds`, or the `Menu` from which a release
-            chooses a limit. In the plan of a release, the selected rounds follow the `Menu`.
+        passes: One `RoundPlan` for a classic weighting, or `AdaptiveRounds`, or the `Menu` for the private choice of a
+            limit. In the plan of a release, the selected rounds follow the `Menu`.
         promise: The promise about items of few users, or None if there is no promise.
         data_sets: The names of several data sets, each with such passes.
 
@@ -99,7 +99,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
 
     @property
     def scale(self) -> float:
-        """Scale of the noise in the last round: sigma of Gaussian noise, b of Laplace noise."""
+        """Scale of the noise in the last round, which is sigma of Gaussian noise or b of Laplace noise."""
         return self.last.scale
 
     @property
@@ -306,7 +306,7 @@ def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise:
 
 
 def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: MinUsersBound | None) -> float:
-    """Return an approximation of the cutoff, computed on a coarse grid, from which the fine grid is chosen."""
+    """Return an approximation of the cutoff, computed on a coarse grid, for the choice of the fine grid."""
     if not rule.sequential:
         return 1.0
     coarse = RuleSetting(limit, rule.norm, bits=48)

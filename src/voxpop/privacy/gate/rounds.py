@@ -1,4 +1,4 @@
-"""Gates of unknown items: adaptive rounds with their private choice, and the classic pass with one threshold."""
+"""Gates of unknown items, for adaptive rounds with their private choice and for the classic pass with one threshold."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -126,7 +126,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
     @proved("adaptive.md#several-data-sets")
     def of(self, data_set: str, secret: Secret) -> "AdaptiveGate":
-        """Return the gate of one of the data sets, each of which is opened once and with separate draws.
+        """Return the gate of one of the data sets. Each data set is opened once and has separate draws.
 
         Proof: "the noisy weights of the shared items of all data sets together are a Gaussian mechanism with mu^2 =
         mu_1^2 + ... + mu_n^2"
@@ -361,7 +361,7 @@ class ThresholdGate(Gate[ThresholdProof]):
 
         Args:
             engine: the private data.
-            shares: the weighting, whose numbers must be those of the certificate.
+            shares: the weighting. Its numbers must equal those of the certificate.
         """
         self._begin("released")
         weights = engine.weigh(self._checked(shares), shares.setting.limit, self._secret, FIRST_ROUND)

@@ -1,7 +1,7 @@
 """The weighting of a user's pool in one adaptive round, which is l2-descent under a cap for each item.
 
-The cap decreases with the number of items in the user's pool that are not released, so that any number of novel items
-is released with at most the planned probability (docs/privacy/adaptive.md, "Novel items").
+The cap is smaller if more items in the user's pool are not released, so that any number of novel items is released with
+at most the planned probability (docs/privacy/adaptive.md, "Novel items").
 """
 
 from dataclasses import dataclass
