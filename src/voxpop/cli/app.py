@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 
 _FIND = "find"
 _MOST_NAMES = 20
-"""Symbols that are printed."""
+"""Maximum number of symbols that are printed."""
 
 
 def alphabet_of(text: str | None) -> Any:
-    """Return the alphabet of an option: a list of symbols, a saved release, "find" or None.
+    """Return the alphabet of an option, which is a list of symbols, a saved release, "find" or None.
 
     Raises:
         InputError: if a file cannot be read.
@@ -64,7 +64,7 @@ def alphabet_of(text: str | None) -> Any:
 
 
 def _weighting(name: str) -> Any:
-    """Return the weighting of a name; "adaptive" is itself."""
+    """Return the weighting for a name, and "adaptive" unchanged."""
     from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
     return WEIGHTINGS.get(name, name)
@@ -121,7 +121,7 @@ CHOICES = {
         )
     },
 }
-"""Fields of mechanisms whose values need a conversion on the command line."""
+"""Fields of mechanisms with values that need a conversion on the command line."""
 EXAMPLES = {
     "items": "voxpop items posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o words",
     "ngrams": "voxpop ngrams posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o phrases",
@@ -138,7 +138,7 @@ def _version() -> str:
 
 
 def _whole_numbers(app: App, commands: Any, arguments: Any) -> None:
-    """Refuse fractions for whole numbers, which the parser would round without a message."""
+    """Raise an error for fractions instead of integers, because the parser would round them without a message."""
     for each in arguments:
         if each.hint in (int, int | None):
             for token in each.tokens:
@@ -209,7 +209,7 @@ def _sequences_command(options_type: Any) -> Callable[..., None]:
 
 
 def _sequences_plan(options: Any, spend: given.SpendArguments) -> Callable[[], Any]:
-    """Check that a delta is given for a search for the alphabet, and only for one."""
+    """Check that a delta is given if, and only if, the alphabet has to be found."""
     budget = spend.pure
     if options.alphabet == _FIND and not budget.delta:
         raise InputError("--delta is missing: --alphabet find requires it. Add one, such as --delta 1e-7.")
@@ -238,7 +238,7 @@ def _plan(options: Any, spend: given.SpendArguments) -> Callable[[], Any]:
 
 
 def sampled(model: "SequenceModel", number: int, seed: int | None) -> dict[str, bytes]:
-    """Return the file of synthetic sequences by its name; none if no sequences are wanted or the model is empty."""
+    """Return the file of synthetic sequences by its name; empty if `number` is 0 or the model is empty."""
     if not number or not len(model):
         return {}
     sink = io.BytesIO()
@@ -248,7 +248,7 @@ def sampled(model: "SequenceModel", number: int, seed: int | None) -> dict[str, 
 
 
 def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json: bool, synthetic: int) -> None:
-    """Print a summary of a saved model, with its guarantee together with the release that the alphabet came from."""
+    """Print a summary of a saved model, with its guarantee including the release that found the alphabet."""
     from voxpop.privacy.composition import total_of
     from voxpop.release.result import Result
 
@@ -401,7 +401,7 @@ def line(finding: "Finding") -> str:
 
 
 def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(name="SHELL", help="The shell.")], /) -> None:
-    """Print a script by which a shell completes commands and options.
+    """Print a script that lets a shell complete commands and options.
 
     Example: `voxpop completion bash > ~/.local/share/bash-completion/completions/voxpop`
     """

@@ -1,4 +1,4 @@
-"""`voxpop series`: a release every night under one budget."""
+"""The commands of `voxpop series`, for a release every night under one budget."""
 
 import re
 from pathlib import Path

@@ -1,25 +1,24 @@
-"""The engine contract: the operations on private data that a mechanism may use.
+"""The engine contract, which defines the operations on private data that a mechanism may use.
 
-An engine holds the private data and computes weights; a mechanism does not depend on the implementation. This machine
-(`Corpus`, with or without a limit on memory) is one, a cluster (`voxpop.engine.spark.corpus.SparkCorpus`) another, and
-the tests have a third in plain dicts (`tests/naive/engine.py`). A new engine implements these protocols;
-`tests/contracts/test_engine_contract.py` checks the implementation: with the same secret, every engine gives the same
-release.
+An engine stores the private data and computes weights; a mechanism does not depend on the implementation. This machine
+(`Corpus`, with or without a limit on memory) is one engine, a cluster (`voxpop.engine.spark.corpus.SparkCorpus`) is
+another, and the tests have a third in plain dicts (`tests/naive/engine.py`). A new engine implements these protocols.
+`tests/contracts/test_engine_contract.py` checks that, with the same secret, every engine gives the same release.
 
-| protocol | answers |
+| protocol | access to |
 |---|---|
 | `Engine` | the weights of items (classic set union), and the walks over the private data |
 | `PoolWalk` | items in adaptive rounds (set union by default) |
 | `LengthWalk` | grams, length after length (n-grams, counts) |
-| `TreeWalk` | one sequence a user, symbol after symbol (sequences) |
+| `TreeWalk` | one sequence per user, symbol after symbol (sequences) |
 | `Weights` | a private histogram, read only with added noise |
 
-Only the gate of a release (`voxpop.privacy.gate`) makes the noise that engines apply, by `opened`. Payments of
-users, noise and draws are the classes of `voxpop.privacy` themselves.
+Only the gate of a release (`voxpop.privacy.gate`) makes the noise that engines apply, with `opened`. Every engine uses
+the classes of `voxpop.privacy` for users' charges, noise and draws.
 
-Names. The name of a draw must be the same on every engine: an item or a token by its bytes; a gram of length k > 1 by
-`left * 2^32 + partner`, the ranks of its two parts among the kept grams of length k - 1 (of the token, under
-single-side pruning), where ranks count kept names in rising order from 0.
+Names. Every engine must use the same name for a draw. The name of an item or a token is its bytes. The name of a gram
+of length k > 1 is `left * 2^32 + partner`, the ranks of its two parts among the kept grams of length k - 1 (under
+single-side pruning, the partner is the rank of the token). Ranks number the kept names in increasing order from 0.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,9 +39,9 @@ from voxpop.reading.keys import Keys
 from voxpop.reading.typed_keys import TypedKeys
 
 ALL_LENGTHS = "all lengths"
-"""The name of the one order that a walk through lengths has."""
+"""Name of the only order of users in a walk through lengths."""
 WORDS_PASS = "words"
-"""The purpose under which words get the 64 bits that samples name them by."""
+"""Purpose of the draw of each word's 64 bits, which identify the word in samples."""
 
 
 def sample_of(pass_name: str) -> str:
@@ -56,72 +55,76 @@ def order_of(pass_name: str) -> str:
 
 
 def part_of(pass_name: str) -> str:
-    """Return the purpose of the draws by which users take part in one round."""
+    """Return the purpose of the draws that decide which users take part in one round."""
     return f"part/{pass_name}"
 
 
 class Shares(Protocol):
-    """A weighting with all its numbers filled in: how one user's weight is shared over the user's items."""
+    """A weighting with all its numbers, which divides one user's weight among the user's items."""
 
     @property
     def sequential(self) -> bool:
-        """Whether a user's shares depend on the weights that earlier users left."""
+        """Whether a user's shares depend on the weights added by earlier users."""
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s | None = None) -> None:
         """Add bounded sets to the histogram, in order and in place.
 
         Args:
             histogram: int64 (ids), weight by id, in units of the weighting's grid.
-            items: int32, distinct ids of one user after the other: after `LengthWalk.keep` ranks of kept grams, else
-                numbers that the engine assigns.
-            starts: int64 (users + 1): user j holds `items[starts[j]:starts[j + 1]]`.
-            bounds: int64 (users), the contribution bound of each user to the histogram, as `Charge.bounds` gave it;
-                None: by 1.
+            items: int32, distinct ids of one user after the other. After `LengthWalk.keep` they are ranks of kept
+                grams, otherwise numbers that the engine assigns.
+            starts: int64 (users + 1); user j has `items[starts[j]:starts[j + 1]]`.
+            bounds: int64 (users), the contribution bound of each user to the histogram, from `Charge.bounds`. With
+                None it is 1 for every user.
         """
 
 
 class Weights(Protocol):
-    """The weight of every item of the bounded sets: private, so it is only read with noise.
+    """The weight of every item of the bounded sets, which is private and therefore only read with noise.
 
-    Weights are int64 in units of the weighting's grid; their sum over users does not depend on any order, unless the
-    weighting is sequential. Where Spark adds up blocks of users, a sequential weighting runs in each block separately.
+    Weights are int64 in units of the weighting's grid. Their sum over users does not depend on the order of users,
+    unless the weighting is sequential. On Spark, which adds up blocks of users, a sequential weighting runs in each
+    block separately.
     """
 
     def chosen(self, decision: Opening) -> Int64s:
-        """Return the items that pass, rising: numbers to be given to `texts` at length 1, else names of grams.
+        """Return the items that pass, in increasing order.
 
-        Only items with weight are tested: an item without weight never exists.
+        At length 1 these are numbers for `texts`, otherwise names of grams. Only items with weight are tested, so an
+        item without weight is never returned.
         """
 
     def noisy_levels(self, levels: Opening, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the names of a level above 0, rising, and their levels.
+        """Return the names with a level above 0, in increasing order, and their levels.
 
         Args:
             levels: number of cutpoints that each item with weight reaches.
-            spurious_names: names that have a level where they have no weight, rising: simulated, so public.
+            spurious_names: names, in increasing order, that have a level if they have no weight. They are simulated
+                and therefore public.
             theirs: int64 (spurious), the level of each spurious candidate.
         """
 
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
-        """Return the words of numbers that `chosen` or `noisy_levels` gave, at length 1."""
+        """Return the words for numbers from `chosen` or `noisy_levels`, at length 1."""
 
     def measured(self, noise: Opening, size: int) -> Int64s:
-        """Return the noisy weight of every rank below `size`, held or not."""
+        """Return the noisy weight of every rank below `size`, including ranks without weight."""
 
 
 class PoolWalk(Protocol):
-    """Items in adaptive rounds: a `first_round`, then each user's pool is `draw`n once, then rounds `advance`.
+    """Items in adaptive rounds.
 
-    Scores and who is undecided stay inside the engine. Users weigh in the order of "order/adaptive rounds/length 1"
-    in all rounds.
+    A `first_round` is followed by one `draw` of each user's pool, and then by later rounds with `advance`. Scores and
+    the set of undecided items remain inside the engine. Users weigh in the order of "order/adaptive rounds/length 1" in
+    all rounds.
     """
 
     def sizes(self, edges: Sequence[int]) -> Weights:
         """Count the users by their number of distinct items, before the first round.
 
         Args:
-            edges: rising; the class of a user is the number of edges that are at most its number of items. Users
-                without items are in no class.
+            edges: edges of the classes, in increasing order. The class of a user is the number of edges that are at
+                most the user's number of items. Users without items are in no class.
 
         Returns:
             The number of users by class, from 0 to `len(edges)`.
@@ -133,32 +136,32 @@ class PoolWalk(Protocol):
     def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
         """Take a public list of items, in parts, after the first round and before pools are drawn.
 
-        Listed items are in the pools in addition to `size` others, have no caps, and are decided by `step.known`:
-        engines keep the largest level of each.
+        Listed items are in the pools in addition to `size` unlisted ones, have no caps, and are decided by
+        `step.known`, so engines keep the largest level of each.
         """
 
     def draw(self, size: int, pass_name: str) -> None:
-        """Give every user a pool: at most `size` of its items that are left, drawn uniformly, once."""
+        """Draw a pool of at most `size` remaining items for every user, once and uniformly."""
 
     def advance(self, shares: CappedDescent, step: ScoreStep, pass_name: str) -> None:
-        """Let every user weigh undecided items of its pool, at most the limit of them, drawn afresh; then decide.
+        """Weigh at most the limit of undecided items from each user's pool, in a new draw, then decide.
 
-        Where users take part by chance, the draw is "part/PASS" by the user's key and 0. The step is applied to every
-        undecided item of every pool, drawn or not: the proof needs its noise.
+        If users take part at random, the draw is "part/PASS" by the user's key and 0. The step is applied to every
+        undecided item of every pool, drawn or not, because the proof needs its noise.
         """
 
     def released(self) -> pa.LargeStringArray:
-        """Return the released items, in order of bytes; of a list only those of the first round."""
+        """Return the released items, in order of bytes; of listed items only those released in the first round."""
 
     def levels(self) -> tuple[pa.LargeStringArray, Bytes]:
-        """Return the listed items of pools that have reached a level above 0, in no order, and their levels."""
+        """Return the listed items of pools that have reached a level above 0, in any order, and their levels."""
 
 
 class LengthWalk(Protocol):
     """Grams by length: `weigh` the users' grams, `keep` the released ones, `extend` to the next candidates.
 
-    After `keep` or `keep_words` the kept grams can be weighed again, by their ranks. Where a weighing has a charge,
-    users pay for it, once and for all; at the beginning of a walk no user has been charged.
+    After `keep` or `keep_words` the kept grams can be weighed again, by their ranks. If a weighing has a charge, it
+    reduces the users' remaining budgets permanently. At the beginning of a walk no user has been charged.
     """
 
     @property
@@ -176,40 +179,39 @@ class LengthWalk(Protocol):
     ) -> Weights:
         """Let every user share its weight over at most `limit` of its distinct grams of this length.
 
-        As `Engine.weigh`, but in the order of "order/all lengths" where the weighting is sequential. From the first
-        `keep` on, a weighing may have a charge; candidates may be weighed more than once, and only some of them.
+        Same as `Engine.weigh`, but a sequential weighting uses the order of "order/all lengths". From the first
+        `keep` on, a weighing may have a charge, and all or some of the candidates may be weighed more than once.
         """
 
     def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:
-        """Keep only these grams: names, rising, of released grams, including grams that no user holds.
-
-        At length 1 the result of the last weighing's `chosen` or `noisy_levels`.
+        """Keep only the released grams, including grams that no user has.
 
         Args:
-            names: of the released grams.
-            deferred: names, rising, of other candidates of this length, which `weigh_deferred` is about.
+            names: names of the released grams, in increasing order. At length 1 they are the result of the last
+                weighing's `chosen` or `noisy_levels`.
+            deferred: names, in increasing order, of other candidates of this length, for `weigh_deferred`.
         """
 
     def weigh_deferred(self, shares: Shares, limit: int, secret: Source, pass_name: str, charge: Charge) -> Weights:
         """Let every user share its weight over at most `limit` of all candidates that were deferred.
 
-        Their names are their numbers, from 0, in the order in which they were deferred. The grams of a user come in
-        the order of lengths, and of one length in the order of their first occurrence in its documents.
+        Candidates are named by numbers from 0, in the order of their deferral. The grams of a user are ordered by
+        length, and within one length by their first occurrence in the user's documents.
         """
 
     def keep_words(self, words: pa.LargeStringArray, order: Source | None = None) -> None:
-        """Keep only these tokens: distinct, in order of bytes, public, including tokens that no user holds.
+        """Keep only public tokens, including tokens that no user has.
 
         Args:
-            words: they.
-            order: where later weightings are sequential, the source of their order of users.
+            words: the tokens, distinct and in order of bytes.
+            order: the source of the order of users, if later weightings are sequential.
         """
 
     def extend(self, candidates: CandidateArrays) -> None:
-        """Go on to the next length: its candidates among the pairs that at least one user holds.
+        """Continue with the next length and the candidates among the pairs that at least one user has.
 
         Raises:
-            InputError: where the data have no order.
+            InputError: if the data have no order.
         """
 
 
@@ -220,26 +222,27 @@ class TreeWalk(Protocol):
     """One sequence per user, down a tree of contexts.
 
     At the beginning every step is under the empty context. A step is a symbol of a sequence or its end; the end of a
-    sequence of the maximum length is not a step. The counts of symbols after the nodes are returned by
-    `released` with noise, then each step is moved to a longer context by `lengthen`.
+    sequence of the maximum length is not a step. `released` returns the counts of symbols after the nodes with noise.
+    Then `lengthen` moves each step to a longer context.
     """
 
     def count_first(self, steps: int) -> None:
-        """Leave all steps but the first ones of each sequence out of "following", before the first of these counts.
+        """Exclude all but the first steps of each sequence from "following", before the first of these counts.
 
         Args:
-            steps: the number of first steps of each sequence that count; its end is a step as well.
+            steps: the number of first steps of each sequence that count. The end of a sequence is a step, too.
         """
 
     def released(self, counted: CountKind, noise: ContextNoise, *given: Int64s) -> Int64s:
         """Count, and return the noisy counts (nodes, width).
 
         Args:
-            counted: "lengths" for the sequences in classes of length, which `given` begins; "variety" for the numbers
-                of symbols, among the first `given[0]` of their sequence, that are distinct from all before and, if
-                `given[1]` is 2, that equal the one before; "following" for the steps under each node of the last level
-                by their symbol, of which the last is the end. The first two before contexts are lengthened.
-            noise: of these counts.
+            counted: "lengths" for the sequences by class of length, `given` being the first length of each class;
+                "variety" for the numbers of symbols, among the first `given[0]` of their sequence, that differ from
+                all before and, if `given[1]` is 2, that equal the one before; "following" for the steps under each
+                node of the last level by their symbol (the last symbol is the end). The first two are available only
+                before contexts are lengthened.
+            noise: the noise of these counts.
             given: the classes that are counted, for "lengths" and "variety".
         """
 
@@ -247,8 +250,7 @@ class TreeWalk(Protocol):
         """Move each step under the node of a context that reaches one symbol further back.
 
         Args:
-            depth: length of the contexts until now, so that the symbol `depth + 1` before the step selects the new
-                node.
+            depth: current length of the contexts. The symbol `depth + 1` before the step selects the new node.
             keys: int64, distinct `node * width + symbol`; the symbol `width - 1` precedes every sequence.
             longer: int32 by key, number of the new node.
             others: int32 by old node, the new node of steps that have none of its keys; -1 if they are not counted.
@@ -257,7 +259,7 @@ class TreeWalk(Protocol):
 
 @runtime_checkable
 class Engine(Protocol):
-    """The holder of the private data, which is never part of a release."""
+    """The object that contains the private data and is never part of a release."""
 
     @property
     def kind(self) -> str:
@@ -265,37 +267,37 @@ class Engine(Protocol):
 
     @property
     def token_source(self) -> str:
-        """How its tokens were made, which is public; "" where it is not known."""
+        """The tokenizer of the data (public), or "" if it is unknown."""
 
     @property
     def keys(self) -> Keys:
-        """The columns that items came from, which are public as the schema is; none for words."""
+        """The columns that items were read from, which are public like the schema; empty for words."""
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families of the ids of users, by column, which are public as the schema is; "" where none is declared."""
+        """The family of user ids by column, which is public like the schema; "" for a column without a declaration."""
 
     def weigh(self, shares: Shares, limit: int, secret: Source, pass_name: str) -> Weights:
         """Let every user share its weight over at most `limit` distinct items.
 
         Args:
             shares: how a user's weight is shared.
-            limit: most items of one user; a user of more draws `limit` of them uniformly.
-            secret: of the sample ("sample/PASS" by the user's key and the item's 64 bits of "words") and, where the
-                weighting is sequential, of the order of users ("order/PASS" by the user's key).
-            pass_name: which pass of the release this is; every pass draws afresh.
+            limit: maximum number of items per user; a user with more items draws `limit` of them uniformly.
+            secret: source of the sample ("sample/PASS" by the user's key and the item's 64 bits of "words") and, if
+                the weighting is sequential, of the order of users ("order/PASS" by the user's key).
+            pass_name: name of this pass of the release; every pass makes new draws.
         """
 
     def pools(self, secret: Source) -> PoolWalk:
         """Return the items, to be released in adaptive rounds.
 
         Args:
-            secret: of the order, the pools and the draws of every round ("sample/PASS" by the user's key and the
-                item's 64 bits of "words").
+            secret: source of the order, the pools and the draws of every round ("sample/PASS" by the user's key and
+                the item's 64 bits of "words").
         """
 
     def length_walk(self) -> LengthWalk:
-        """Return the walk from words to longer and longer grams."""
+        """Return the walk from words to grams of increasing length."""
 
     def tree_walk(
         self, alphabet: tuple[str, ...], max_length: int, secret: Source, other: str | None = None
@@ -303,18 +305,18 @@ class Engine(Protocol):
         """Return every user's one sequence, to be counted.
 
         Args:
-            alphabet: distinct symbols, public; other tokens are left out before anything is counted or cut.
-            max_length: most symbols of one user.
-            secret: of the draw ("sequences/sample" by the user's key).
-            other: a symbol of the alphabet that all other tokens become instead.
+            alphabet: distinct public symbols. Other tokens are removed before anything is counted or cut.
+            max_length: maximum number of symbols per user.
+            secret: source of the draw ("sequences/sample" by the user's key).
+            other: a symbol of the alphabet that replaces all other tokens, so that they are not removed.
         """
 
     def only(self, keys: TypedKeys, listed: pa.LargeStringArray | None) -> "Engine":
-        """Return the same users with some of their typed keys: the single ones, or joint ones.
+        """Return the same users with either their single or some of their joint typed keys.
 
         Args:
             keys: the columns and combinations.
-            listed: public tokens; the joint keys whose single values are all listed are kept. None keeps single keys.
+            listed: public tokens; a joint key is kept if all its single values are listed. None keeps single keys.
         """
 
     def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Weights:
@@ -323,39 +325,39 @@ class Engine(Protocol):
         Args:
             listed: the tokens on the list.
             columns: number of columns of the table.
-            unit: of shares.
+            unit: the weight of a share of 1.
 
         Returns:
-            For column c, rank 2 c: each user adds the share of its keys of this column, repeated ones counted each
-            time, that are on the list, rounded down; rank 2 c + 1: the share of those that are not.
+            The sums of shares. To rank 2 c, each user adds the share of its keys of column c that are on the list,
+            rounded down; repeated keys count each time. To rank 2 c + 1, it adds the share of those that are not.
         """
 
     def nights(self, state: Any, secret: Source, *, first: bool) -> Any:
-        """Return the private state of a series as this engine holds it.
+        """Return the private state of a series in the form of this engine.
 
         Args:
-            state: of the nights so far; before the first night an empty `NightlyPools`.
-            secret: of the series.
-            first: whether no night was run yet.
+            state: state after the nights so far; before the first night an empty `NightlyPools`.
+            secret: secret of the series.
+            first: whether no night has run yet.
 
         Raises:
-            InputError: the state is on another engine.
-            MemoryLimitError: the night would go beyond the limit of the data.
+            InputError: if the state is on another engine.
+            MemoryLimitError: if the night would exceed the memory limit of the data.
         """
 
     def gathered(self) -> Any:
         """Return all users in arrays on this machine: a `LocalCorpus`.
 
         Raises:
-            InputError: where they are not on one machine.
+            InputError: if the users are not on one machine.
         """
 
 
 def check_engine(data: object) -> Engine:
-    """Return the engine of the data that a caller of `release` gives.
+    """Return the engine of the data that was passed to `release`.
 
     Raises:
-        InputError: if the data was not read, such as a path or a table.
+        InputError: if the data has not been read, such as a path or a table.
     """
     engine = data._engine if isinstance(data, Corpus) else data
     if not isinstance(engine, Engine):
@@ -367,17 +369,17 @@ def check_engine(data: object) -> Engine:
 
 
 def check_ordered(engine: Engine) -> None:
-    """Refuse items where grams are wanted.
+    """Check that the data have an order, which grams need.
 
     Raises:
-        InputError: for items, which have no order.
+        InputError: if the data are items, which have no order.
     """
     if engine.kind == "items":
         raise no_order()
 
 
 def elsewhere(place: str) -> InputError:
-    """Build the error raised for rows of a series whose state is on another engine."""
+    """Build the error raised for rows of a series if its state is on another engine."""
     return InputError(f"the state of this series is {place}. Read the rows of every night there.")
 
 

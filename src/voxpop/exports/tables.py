@@ -200,7 +200,7 @@ def _polars_mask(release: Release, table: Any, names: list[str]) -> Any:
 
     def released(keys: pl.Series) -> pl.Series:
         columns = [keys.struct.field(name).to_arrow() for name in names]
-        # A lazy table has no rows from which the type could be determined.
+        # A lazy table has no rows, so the type cannot be determined from them.
         return pl.Series(values=released_rows(release, columns, names) if len(keys) else [], dtype=pl.Boolean)
 
     return pl.struct(names).map_batches(released, return_dtype=pl.Boolean)

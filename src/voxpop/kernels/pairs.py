@@ -1,8 +1,7 @@
 """Kernels that number the grams of one length from those of the previous length.
 
 A gram of length k+1 is a pair of the gram of length k at the same start and a partner with the same end. Ids are
-written
-in place, so the list of distinct pairs is the only array that grows.
+written in place, so the list of distinct pairs is the only array that grows.
 """
 
 from typing import Any
@@ -20,7 +19,8 @@ FIRST_SLOTS_BITS = 12
 PAIRS_AT_ONCE = 64
 """Number of names that are looked up together."""
 _PairTable = tuple[Int64s, Uint32s]
-"""Names by number, and slots. The slots are a power of two, at least twice the names; each is a number + 1, or 0."""
+"""Names by number, and slots. The number of slots is a power of two and at least twice the number of names. A slot
+contains a number + 1, or 0 if it is empty."""
 
 
 @jit
@@ -194,8 +194,7 @@ def _number_block(
 
     In a large table each lookup reads memory twice, for a number and for its name. Therefore the kernel first reads the
     first slots of all names in the block, and then the names of these numbers. No lookup depends on an earlier lookup
-    or
-    on a branch after it, so several lookups run at the same time.
+    or on a branch after it, so several lookups run at the same time.
 
     Returns:
         The first name of the block without room (or `held` if all names have room), and the number of names.
@@ -209,7 +208,7 @@ def _number_block(
         slots[place] = _first_slot(block[place], shift)
         seen[place] = table[slots[place]]
     for place in range(first, held):
-        # For an empty slot this is an arbitrary name, which is ignored.
+        # For an empty slot, this reads an arbitrary name, which is ignored.
         met[place] = names[max(seen[place] - 1, 0)]
     for place in range(first, held):
         name, number = block[place], seen[place] - 1
@@ -337,12 +336,11 @@ def rename_in_runs(ids: Int32s, user_start: Int64s, first: int, stop: int, renam
     """Write `renamed[id]` for every id of some users, in place, and close gaps.
 
     A run of positions without an id is reduced to its first position, or removed before a user's first id. Therefore
-    ids
-    that are adjacent in the result were adjacent before.
+    ids that are adjacent in the result were adjacent before.
 
     Args:
         ids: int32 by position. The result overwrites it from the start of the first of these users.
-        user_start: int64 (users + 1), where each user's positions begin.
+        user_start: int64 (users + 1), the first position of each user.
         first: The first of the users.
         stop: The end of the users (exclusive).
         renamed: int32 by id, the new id; negative for removed ids.

@@ -1,7 +1,8 @@
-"""`check`: delta of a certificate, from its numbers alone.
+"""Compute the delta of a certificate from only its numbers (`check`).
 
-Planners (calibration, searches, menus, allocation) propose numbers; this file decides whether they keep the claim, by
-the formulas of the proofs. It imports no planner. docs/privacy/certificate.md describes the schema and the formulas.
+Planners (calibration, searches, menus, allocation) propose numbers. This file decides whether the numbers keep the
+claim, according to the formulas of the proofs, and imports no planner. docs/privacy/certificate.md describes the schema
+and the formulas.
 """
 
 from dataclasses import replace
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from voxpop.privacy.weightings.rule import WeightingRule
 
 NEGLIGIBLE = 1e-4
-"""Share of delta up to which a crude bound on novel items suffices."""
+"""If a crude bound on novel items is at most this share of delta, it is used instead of the exact recursion."""
 _MOST_UNITS = 2**62
 CAPPED, CUSTOM = "capped", "custom"
 
@@ -65,10 +66,10 @@ def check(certificate: Certificate) -> float:
     """Return the delta that the numbers of a certificate spend at its epsilon, rounded up.
 
     Args:
-        certificate: it holds if the result is at most the delta that it claims.
+        certificate: the certificate, which is valid if the result is at most the delta that it claims.
 
     Raises:
-        InternalError: A number is out of the range that its proof allows.
+        InternalError: if a number is out of the range that its proof allows.
     """
     claim = certificate.claim
     _ensure(claim.epsilon > 0.0 and 0.0 <= claim.delta < 1.0 and claim.neighbours == Claim(1.0, 0.0).neighbours)
@@ -89,22 +90,22 @@ def _delta(proof: Any, claim: Claim) -> float:
 
 
 class _AsStated(Weighting):
-    """A weighting of an author, of which only the stated numbers are known."""
+    """A custom weighting, represented only by the numbers that its author states."""
 
     def __init__(self, norm: int, error: float, least: float) -> None:
         self.norm, self.error, self._least = norm, error, least
 
     def least(self, limit: int) -> float:
-        """Return the stated least weight."""
+        """Return the stated minimum weight."""
         return self._least
 
     def share(self, weights: Floats, cutoff: float) -> Floats:
-        """Refuse: nothing is weighed by a certificate."""
+        """Raise an error, because a certificate weighs nothing."""
         raise InternalError("a certificate was asked for shares")
 
 
 def calibrated_rule(bounding: Bounding) -> CalibratedRule:
-    """Return the weighting of a pass, with its setting: its sensitivity and its novel items follow from it."""
+    """Return the weighting of a pass with its setting, which determine its sensitivity and its novel items."""
     rule: WeightingRule
     if bounding.name == CUSTOM:
         _ensure(bounding.error is not None and bounding.least is not None and bounding.error >= 0.0)
@@ -118,13 +119,13 @@ def calibrated_rule(bounding: Bounding) -> CalibratedRule:
 
 @proved("set-union.md#items-that-only-the-extra-user-holds")
 def _setting(bounding: Bounding, *, sequential: bool) -> RuleSetting:
-    """Return a setting whose weights fit 64 bits, and whose items at weight 0 can take an even share.
+    """Return a setting in which weights fit 64 bits and items at weight 0 can take an even share.
 
     Proof: "descents give items at 0 the largest step of all; the cutoff is kept at 1 or more for this"
     """
     setting = RuleSetting(bounding.limit, bounding.norm, bounding.bits, bounding.cutoff, bounding.bound)
     _ensure(bounding.limit >= 1 and 0 <= bounding.bits <= 62 and bounding.bound in (1, MOST_BOUND))
-    # A step on top of the cutoff stays below 2^63 (docs/privacy/set-union.md, "What integers and doubles change").
+    # The cutoff plus a step is below 2^63 (docs/privacy/set-union.md, "What integers and doubles change").
     fits = bounding.bound * setting.unit <= bounding.bound * bounding.cutoff <= bounding.bound * _MOST_UNITS
     _ensure(fits if sequential else bounding.cutoff == 0)
     return setting
@@ -134,7 +135,7 @@ def bounding_of(shares: CalibratedRule) -> Bounding:
     """Return the numbers of a weighting on which its sensitivity depends."""
     rule, setting = shares.weighting_rule, shares.setting
     numbers = setting.norm, setting.limit, setting.bits, setting.cutoff, setting.bound
-    # A name proves nothing about a derived class, whose weights may be others.
+    # A name proves nothing about a derived class, because its weights may differ.
     _ensure(type(rule) is CustomRule or is_proved(rule))
     if isinstance(rule, CustomRule):
         return Bounding(CUSTOM, *numbers, rule.weighting.error, float(rule.weighting.least(setting.limit)))
@@ -152,7 +153,7 @@ def caps_of(rounds: Rounds) -> Caps:
     caps = Caps(rounds.caps.items, rounds.caps.weights, rounds.caps.chances)
     _ensure(caps.items[-1] == rounds.pool and caps.items[0] >= 1)
     _ensure(all(len(level) == len(rounds.later) for level in caps.weights))
-    # K has the rounding that was charged for at these caps only (docs/privacy/adaptive.md, "The projection").
+    # The rounding of K that was charged for is correct only at these caps (docs/privacy/adaptive.md, "The projection").
     _ensure(all(map(on_lattice, {cap for level in caps.weights for cap in level})))
     _ensure(all(0.0 < chance <= 1.0 for chance in caps.chances))
     return caps
@@ -167,7 +168,7 @@ def capped(rounds: Rounds, number: int) -> CappedDescent:
 
 @proved("adaptive.md#what-integers-and-doubles-change")
 def score_of(rounds: Rounds) -> CumulativeScore:
-    """Return how later rounds add up, with the sensitivities that were charged.
+    """Return the cumulative score of later rounds, with the sensitivities that were charged.
 
     Proof: "thresholds and drop thresholds are moved by half a cell a round and 1e-9 to the safe side before the bound
     is taken"
@@ -180,11 +181,11 @@ def score_of(rounds: Rounds) -> CumulativeScore:
     return CumulativeScore(mus, parts, thresholds, tuple(drops), rounds.margin)
 
 
-# By which numbers releases compose (docs/privacy/composition.md).
+# Numbers for the composition of releases (docs/privacy/composition.md).
 
 
 def spend_of(certificate: Certificate) -> Expense | None:
-    """Return the numbers by which a release composes with others, rounded up; None if only epsilon and delta count."""
+    """Return the numbers for composition with other releases, rounded up; None if only epsilon and delta count."""
     proof, epsilon = certificate.proof, certificate.claim.epsilon
     if isinstance(proof, AdaptiveProof) and not proof.data_sets:
         novel, mu = pair_of(proof)
@@ -195,7 +196,7 @@ def spend_of(certificate: Certificate) -> Expense | None:
         slack = numerical_slack(epsilon) + _later_slack(proof.later, certificate.claim)
         return gaussian_spend([pair], slack, _rest(proof.later))
     if isinstance(proof, CountsProof):
-        # The largest of the menu, not the limit that ran: the charge does not depend on the choice.
+        # The largest mu of the menu, not that of the limit that ran, because the charge must not depend on the choice.
         mu = max(root_above(max(1, sum(each.limits))) / each.sigma for each in proof.menu)
         square = proof.classes_sigma**-2 if proof.classes_sigma else 0.0
         return gaussian_spend([(0.0, mu)], _counts_slack(proof, epsilon), square)
@@ -212,7 +213,7 @@ def spend_of(certificate: Certificate) -> Expense | None:
 
 @lru_cache(maxsize=64)
 def mus_of(rounds: Rounds) -> tuple[float, ...]:
-    """Return the mu of every round: sensitivity over sigma, of the numbers that run."""
+    """Return the mu of every round, which is sensitivity over sigma of the numbers that run."""
     shown = []
     if rounds.first is not None:
         shares = calibrated_rule(rounds.first.bounding)
@@ -222,11 +223,11 @@ def mus_of(rounds: Rounds) -> tuple[float, ...]:
     for number, each in enumerate(rounds.later):
         sensitivity = capped(rounds, number).sensitivity
         _ensure(each.sigma > 0.0 and each.part > 0.0 and each.cell >= 1)
-        # The score was charged for a shift of at least S / sigma: exactly.
+        # Exact comparison: the score was charged for a shift of at least S / sigma.
         _ensure(Fraction(sensitivity) <= Fraction(each.mu) * Fraction(each.sigma))
         shown.append(sensitivity / each.sigma)
         margin = hypot(margin, each.cell / (1 << each.bounding.bits) / each.sigma)
-    # Half a cell a round.
+    # Half a cell per round.
     _ensure(margin / 2 <= rounds.margin)
     return tuple(shown)
 
@@ -234,11 +235,11 @@ def mus_of(rounds: Rounds) -> tuple[float, ...]:
 @lru_cache(maxsize=64)
 @proved("adaptive.md#shared-items")
 def square_of(rounds: Rounds) -> Fraction:
-    """Return all of mu^2 of rounds, of sensitivities in doubles: exactly.
+    """Return the exact sum of mu^2 over all rounds, for sensitivities in doubles.
 
     Proof: "with mu^2 the sum of S_r^2/sigma_r^2 over all rounds"
     """
-    mus_of(rounds)  # raises where a round has less noise than its score was charged for
+    mus_of(rounds)  # raises an error if a round has less noise than its score was charged for
     squares = [(Fraction(capped(rounds, r).sensitivity) / Fraction(e.sigma)) ** 2 for r, e in enumerate(rounds.later)]
     if rounds.first is not None:
         squares.append(
@@ -249,13 +250,13 @@ def square_of(rounds: Rounds) -> Fraction:
 
 @proved("adaptive.md#novel-items")
 def novel_of(rounds: Rounds, negligible: float = 0.0) -> float:
-    """Return the probability that rounds release an item of only one user, at most.
+    """Return an upper bound on the probability that rounds release an item of only one user.
 
     Proof: "The first round costs the same as set union."
 
     Args:
-        rounds: with a first round.
-        negligible: probability up to which a crude bound that uses only the pool replaces the exact recursion.
+        rounds: the rounds, including a first round.
+        negligible: maximum probability for which a crude bound that uses only the pool replaces the exact recursion.
     """
     if rounds.first is None:
         raise InternalError("rounds over public candidates have no novel items")
@@ -268,18 +269,18 @@ def novel_of(rounds: Rounds, negligible: float = 0.0) -> float:
 def _first_novel(first: Threshold) -> float:
     shares = calibrated_rule(first.bounding)
     threshold = first.threshold / shares.setting.unit
-    # d: the most over all numbers of novel items, of weight w each.
+    # d is the maximum over all numbers of novel items, each of weight w.
     return release_probability(shares.novelty, first.noise, first.scale, threshold, shares.sensitivity)
 
 
 def pair_of(proof: AdaptiveProof, negligible: float = 0.0) -> tuple[float, float]:
-    """Return the probability that a novel item is released, and mu of everything but later releases, of one data set.
+    """Return, for one data set, the probability that a novel item is released, and mu without later releases.
 
-    With a choice these are its caps, for every chosen entry (docs/privacy/limit.md).
+    With a choice these are the caps of the choice, for every chosen entry (docs/privacy/limit.md).
     """
     if proof.choice is not None:
         _ensure(proof.choice.sigma > 0.0 and proof.choice.square >= 0.0 and 0.0 <= proof.choice.novel <= 1.0)
-        # The squares add up on every path: a last Gaussian completes the rest of the cap.
+        # The squares add up on every path, because a last Gaussian completes the rest of the cap.
         return proof.choice.novel, hypot(1.0 / proof.choice.sigma, sqrt(proof.choice.square))
     if proof.rounds is None:
         raise InternalError("a certificate has neither rounds nor a choice of rounds")
@@ -301,7 +302,7 @@ def admits(choice: Choice, slack: Slack, rounds: Rounds) -> bool:
 
 
 def covers_rounds(slack: Slack, rounds: Rounds, *, chosen: bool) -> bool:
-    """Return whether the slack pays for every decision, and for draws from pools that are larger than a limit."""
+    """Return whether the slack covers every decision, and draws from pools that are larger than a limit."""
     limits = {each.bounding.limit for each in rounds.later}
     drawn = rounds.pool > min(limits)
     pool = paired_pool(rounds.pool, 0 if rounds.listed is None else rounds.listed.size)
@@ -327,7 +328,7 @@ def exact_delta(proof: AdaptiveProof, claim: Claim) -> float:
 
     Proof: "the whole is (epsilon, d + delta_G(epsilon; mu))-private"
 
-    Over several data sets, each with these rounds, chances add up, and so do the squares of mu.
+    Over several data sets, each with these rounds, the probabilities add up, and so do the squares of mu.
     """
     many = max(1, len(proof.data_sets))
     novel, mu = pair_of(proof, NEGLIGIBLE * claim.delta / many)
@@ -344,7 +345,7 @@ def slack_delta(slack: Slack, epsilon: float) -> float:
 
 
 def _rest(later: Later | None) -> float:
-    """Return the mu^2 of later releases: their cap, to which their parts add up exactly."""
+    """Return the cap on mu^2 of later releases, to which their parts add up exactly."""
     if later is None:
         return 0.0
     cover = Fraction(0) if later.cover is None else Fraction(later.cover.columns) / Fraction(later.cover.sigma) ** 2
@@ -362,7 +363,7 @@ def _threshold(proof: ThresholdProof, claim: Claim) -> float:
     _ensure(first.scale > 0.0 and first.bounding.norm == (1 if first.noise == "laplace" else 2))
     _ensure(proof.later is None or first.noise == "gaussian")
     threshold = first.threshold / shares.setting.unit
-    # mu from mu^2; the factor is more than the root may lose.
+    # mu from mu^2; the factor exceeds the rounding error of the root.
     rest = _rest(proof.later) ** 0.5 * (1.0 + 2.0**-50)
     only = threshold_delta(shares.novelty, first.noise, claim.epsilon, first.scale, threshold, shares.sensitivity, rest)
     return only + _later_slack(proof.later, claim)
@@ -375,22 +376,23 @@ def _selection(proof: SelectionProof, claim: Claim) -> float:
 
 
 def root_above(number: int) -> float:
-    """Return the square root of a whole number, never rounded down."""
+    """Return the square root of an integer, never rounded down."""
     root = sqrt(number)
-    # Only of squares is a root exact; of others the next larger double is above it.
+    # Only roots of squares are exact; any other root is below the next larger double.
     exact = float(isqrt(number)) == root and isqrt(number) ** 2 == number
     return root if exact else nextafter(root, float("inf"))
 
 
 @proved("counts.md#the-choice-of-the-limit")
 def counts_square(proof: CountsProof) -> Any:
-    """Return the mu^2 of counts in eighty digits: of the limit that costs most, so that the choice changes nothing.
+    """Return mu^2 of counts in eighty digits, for the limit that costs most, so that the choice changes nothing.
 
     Proof: "the counts are a Gaussian mechanism with the same"
     """
     _ensure(len(proof.menu) >= 1 and all(each.sigma > 0.0 for each in proof.menu) and proof.classes_sigma >= 0.0)
     _ensure(len(proof.menu) == 1 or proof.classes_sigma > 0.0)
-    # A user adds at most 1 to each of `limit` grams a length, or sqrt(limit / n) to each of n (docs/privacy/counts.md).
+    # A user adds at most 1 to each of `limit` grams per length, or sqrt(limit / n) to each of n grams
+    # (docs/privacy/counts.md).
     mu = max(precise.number(root_above(max(1, sum(each.limits)))) / precise.number(each.sigma) for each in proof.menu)
     return mu * mu + (1 / precise.number(proof.classes_sigma) ** 2 if proof.classes_sigma else 0)
 
@@ -421,14 +423,14 @@ def _paths(proof: PathsProof, claim: Claim) -> float:
     Proof: "On a path of nodes shares add up to at most 1 - s1 - s2"
     """
     _ensure(proof.epsilon > 0 and proof.max_length >= 1 and proof.max_gram >= 1)
-    # The alphabet is public, or a release whose cost is part of the certificate.
+    # The alphabet is public, or it is a release with its cost in the certificate.
     _ensure(proof.alphabet is not None or proof.finding is not None)
-    # Only lengths are a reason to count fewer steps, and only contexts have them.
+    # Only released lengths are a reason to count fewer steps, and only contexts have lengths.
     _ensure((proof.least is None) is (proof.per_noise is None))
     _ensure(proof.least is None or (proof.tree == "contexts" and 0 < proof.least <= 1))
     _ensure(proof.usual is None or (proof.least is not None and 1 <= proof.usual <= proof.max_length))
     found = Fraction(0) if proof.finding is None else Fraction(proof.finding.claim.epsilon)
-    # Basic composition: epsilons add up, exactly.
+    # In basic composition the epsilons add up, exactly.
     _ensure(proof.epsilon + found <= Fraction(claim.epsilon))
     if proof.finding is None:
         return 0.0
@@ -444,18 +446,18 @@ def _votes(proof: VotesProof, claim: Claim) -> float:
 
 
 def night_setting(proof: NightsProof, night: int) -> RuleSetting:
-    """Return the setting of the weighting of a night, from 1."""
+    """Return the setting of the weighting of a night (nights are numbered from 1)."""
     return RuleSetting(proof.pool, 2, proof.bits, proof.cutoffs[night - 1], bound=MOST_BOUND)
 
 
 @proved("series.md#the-mechanism")
 def night_charge(proof: NightsProof, night: int) -> Charge:
-    """Return the charge of a night with its noise; a user pays its remaining budget times the night's part.
+    """Return the charge of a night with its noise; a user spends the night's part of the user's remaining budget.
 
     Proof: "noise sigma_t with (S / sigma_t)^2 <= M p_t"
 
     Raises:
-        InternalError: The night has less noise than its price requires.
+        InternalError: if the night has less noise than its charge requires.
     """
     cost, sigma = proof.costs[night - 1], proof.sigmas[night - 1]
     sensitivity = PolicyGaussian().sensitivity(night_setting(proof, night))
@@ -476,13 +478,13 @@ def _night_hit(proof: NightsProof) -> float:
     lists = (proof.costs, proof.sigmas, proof.cutoffs, proof.factors, proof.thresholds)
     _ensure(proof.square > 0.0 and proof.pool >= 1 and proof.cell >= 1 and len(set(map(len, lists))) == 1)
     _ensure(min(proof.costs) >= 1 and min(proof.factors) >= 1 and min(proof.sigmas) > 0.0)
-    # A score of rounded readings is within half a factor a night of the exact one.
+    # A score of rounded readings differs from the exact score by at most half a factor per night.
     exact = np.array(proof.thresholds) - np.cumsum(proof.factors) / 2
     _ensure(bool(exact.min() > 0))
     spreads = np.multiply(proof.factors, proof.sigmas) / (proof.cell * 2.0**-proof.bits)
     novel = min(1.0, proof.pool * ever_reached(spreads, exact))
     for night in range(1, len(proof.costs) + 1):
-        night_charge(proof, night)  # raises where the noise is less than the price requires
+        night_charge(proof, night)  # raises an error if the noise is less than the charge requires
     return float(ndtr(ndtri(novel) + sqrt(proof.square) * ROUNDING))
 
 

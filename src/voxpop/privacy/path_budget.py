@@ -1,4 +1,4 @@
-"""Budget spent along the paths of a tree: exact fractions of epsilon, one account per history of shares, and noise."""
+"""Budget along the paths of a tree, in exact fractions of epsilon with one account per history of shares, and noise."""
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -21,7 +21,7 @@ class Limits:
     Attributes:
         epsilon: the whole budget, exact.
         alphabet: number of symbols.
-        max_length: maximum number of counted steps of one user, which is the sensitivity.
+        max_length: maximum number of counted steps per user, which is the sensitivity.
         max_gram: length of the longest gram.
     """
 
@@ -36,8 +36,8 @@ class Share:
     """The cost of the histogram of one node.
 
     Attributes:
-        before: fraction of epsilon that the histograms above it cost.
-        own: fraction of epsilon that it costs itself.
+        before: fraction of epsilon spent on the histograms above this one.
+        own: fraction of epsilon spent on this histogram.
     """
 
     before: Fraction
@@ -55,7 +55,7 @@ class PathBudget:
 
     Attributes:
         limits: the public numbers of the tree.
-        shares: by number; 0 is that of a path without nodes, above the root.
+        shares: shares by number; number 0 is the share of a path without nodes, above the root.
 
     Example:
         >>> paths = PathBudget(Limits(Fraction(1), alphabet=3, max_length=5, max_gram=5))
@@ -70,10 +70,10 @@ class PathBudget:
     _numbers: dict[tuple[int, Fraction], int] = field(default_factory=dict)
 
     def spend(self, above: int, part: Fraction) -> int:
-        """Return the number of a child's share: this part of the remaining budget of the path to its parent."""
+        """Return the number of a child's share, which is this part of what the path to its parent has not spent."""
         if (above, part) not in self._numbers:
             before = self.shares[above].after
-            # s(v) = (1 - spent) part: on a path shares add up to at most 1 (docs/privacy/sequences.md).
+            # s(v) = (1 - spent) part, so on a path shares add up to at most 1 (docs/privacy/sequences.md).
             share = Share(before, (1 - before) * part)
             if share.own <= 0 or share.after > 1:
                 raise InternalError("a path of the tree would spend more than the budget")
@@ -86,31 +86,33 @@ class PathBudget:
         return replace(self, limits=replace(self.limits, alphabet=bins - 1, max_length=sensitivity))
 
     def count_first(self, steps: int) -> None:
-        """From now on, only the first steps of each sequence are counted, so as many are the sensitivity."""
+        """Count only the first steps of each sequence from now on, so that their number is the sensitivity."""
         self.limits = replace(self.limits, max_length=steps)
 
     def left(self, number: int) -> Fraction:
-        """Return the fraction of epsilon that the path down to and including a node has left."""
+        """Return the remaining fraction of epsilon of the path down to and including a node."""
         return 1 - self.shares[number].after
 
     def rate(self, number: int) -> Fraction:
         """Return epsilon over sensitivity of a node's noise, exact."""
-        # r = epsilon s / L: L is the sensitivity, the maximum number of steps or start positions of one user.
+        # r = epsilon s / L, with the sensitivity L, which is the maximum number of steps or start positions per user.
         return self.limits.epsilon * self.shares[number].own / self.limits.max_length
 
     def scale(self, number: int) -> float:
-        """Return the scale of a node's noise: the inverse of its rate."""
+        """Return the scale of a node's noise, which is the inverse of its rate."""
         return float(1 / self.rate(number))
 
 
 @dataclass(frozen=True, slots=True)
 class StepsRule:
-    """How the longest sequence and the number of counted steps follow from released lengths. docs/privacy/sequences.md.
+    """The rule that derives the longest sequence and the number of counted steps from released lengths.
+
+    The rule is described in docs/privacy/sequences.md.
 
     Attributes:
-        least: the least share of the steps that is counted.
-        per_noise: price of the root of the noise, against the share of the steps that is not counted.
-        usual: the length up to which sequences are drawn even if few are so long; None if people gave the length.
+        least: the minimum share of the steps that is counted.
+        per_noise: weight of the square root of the noise, relative to the share of the steps that is not counted.
+        usual: the length up to which sequences are drawn even if few have this length; None if the length was set.
     """
 
     least: Fraction
@@ -120,36 +122,36 @@ class StepsRule:
     def classes(self, lengths: Int64s, first: Int64s, rate: Fraction) -> Int64s:
         """Return the noisy numbers of sequences by class up to the longest that is drawn, from released numbers only.
 
-        All sequences of that length and more are its last class. Its first length is that of the longest sequence.
+        The last class contains all sequences of that length and more. Its first length is that of the longest sequence.
 
         Args:
-            lengths: int64 by class, as released.
-            first: int64, the length with which each class begins.
-            rate: of the noise on each.
+            lengths: int64 by class, the released numbers of sequences.
+            first: int64, the first length of each class.
+            rate: rate of the noise on each number.
         """
         if self.usual is None:
             return lengths
         counts, common = lengths.tolist(), sum(each <= self.usual for each in first.tolist())
-        # Classes behind the last one that noise does not explain are taken to be empty.
+        # Classes after the last one that noise does not explain are assumed to be empty.
         kept = max((place + 1 for place, each in enumerate(counts) if each * rate >= CLEAR), default=common)
-        # Of each class, how many sequences are in it or a longer one.
+        # For each class, the number of sequences in it or in a longer class.
         tails = [sum(counts[place:kept]) for place in range(min(kept + 1, first.size))]
         last = max(place for place, tail in enumerate(tails) if place < common or tail >= REACHED * tails[0])
-        # Behind the last class that noise does not explain, one follows with what was released for it.
+        # After the last class that noise does not explain, one more class follows with its released number.
         return np.array([*counts[:last], counts[last] if last == kept else tails[last]], np.int64)
 
     def steps(self, limits: Limits, first: Int64s, lengths: Int64s) -> int:
         """Return the number of first steps of each sequence that are counted, from released numbers only.
 
-        More steps leave out less, and their noise is larger, because it is proportional to their number.
+        With more steps, fewer are omitted, but the noise is larger, because it is proportional to their number.
 
         Args:
-            limits: of the tree; `max_length` is the most steps.
-            first: int64, the length with which each class begins.
+            limits: the limits of the tree; `max_length` is the maximum number of steps.
+            first: int64, the first length of each class.
             lengths: int64 by class, the noisy number of sequences.
 
         Returns:
-            From 1 to `limits.max_length`, which it is if the lengths sum to nothing.
+            A number from 1 to `limits.max_length`; the maximum if the numbers of sequences add up to 0.
         """
         whole = doubled_steps(first, lengths, limits.max_length, limits.max_length)
         if whole <= 0:
@@ -166,40 +168,40 @@ class StepsRule:
 
 
 CLEAR, REACHED = 4, Fraction(1, 5)
-"""A class of length is not explained by noise from this many scales of its noise on. Sequences longer than usual are
-drawn up to a length that this share of them reaches."""
+"""Noise does not explain a class of length if its number is at least `CLEAR` scales of the noise. Sequences longer than
+usual are drawn up to a length that a share of `REACHED` of them reaches."""
 
 
 def doubled_steps(first: Int64s, lengths: Int64s, max_length: int, steps: int) -> int:
-    """Return twice the number of first steps that lengths imply, a whole number that all programs compute alike.
+    """Return twice the number of first steps that lengths imply, an integer that is identical in all implementations.
 
     Args:
-        first: int64, the length with which each class begins; the last class is that of `max_length`.
+        first: int64, the first length of each class; the last class is that of `max_length`.
         lengths: int64 by class, number of sequences.
-        max_length: most symbols.
-        steps: the maximum number of steps per sequence that count.
+        max_length: maximum number of symbols per sequence.
+        steps: maximum number of counted steps per sequence.
     """
     starts = first.tolist()
-    # A sequence that is not cut has its end as a further step: the mean of a class is half of (first + last) + 1.
+    # The end of a sequence that is not cut is one more step, so the mean of a class is half of (first + last) + 1.
     means = [low + high + 1 for low, high in pairwise(starts)] + [2 * max_length]
     return sum(each * min(mean, 2 * steps) for each, mean in zip(lengths.tolist(), means, strict=True))
 
 
 PROFILE_NODES = 1 << 31
-"""Noise of statistics of users has the names of nodes from here on, which no tree has."""
+"""The noise of statistics of users is named by node numbers from here on, which no tree has."""
 _PATHS_AT_ONCE = 1 << 21
-"""Number of bins whose noise is drawn at once."""
+"""Number of bins for which noise is drawn at once."""
 NOISE_PURPOSES = ("sequences/noise", "sequences/noise/more 1", "sequences/noise/more 2")
 """Purposes of the noise; further bits beyond these are needed with a probability of 2^-256."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContextNoise(Opening):
-    """The noise of the contexts of one level, ready to be sent to where the counts are.
+    """The noise of the contexts of one level, which can be sent to the processes with the counts.
 
     Attributes:
         paths: the shares of all contexts.
-        shares: int64 by context, the number of its share among those of paths.
+        shares: int64 by context, the number of its share in `paths`.
         first: the number of contexts of all levels above. Contexts are numbered across levels.
         secret: source of the noise.
     """
@@ -217,15 +219,15 @@ class ContextNoise(Opening):
     def __call__(self, keys: Int64s, counts: Int64s) -> Int64s:
         """Add noise to the counts of all bins.
 
-        Every bin is released, whether any user holds it or not. The end mark has a bin too: a sequence has at most
-        `max_length` steps, because the end behind `max_length` symbols is not counted.
+        Every bin is released, including bins without users. The end mark has a bin, too. A sequence has at most
+        `max_length` steps, because the end after `max_length` symbols is not counted.
 
         Args:
-            keys: context * width + symbol of the bins that occur, distinct: private.
-            counts: number of occurrences of each: private.
+            keys: context * width + symbol of the bins that occur, distinct. The keys are private.
+            counts: number of occurrences of each key. The counts are private.
 
         Returns:
-            int64 (contexts, width), noisy counts, also below 0: public.
+            int64 (contexts, width), noisy counts, which are public and may be negative.
         """
         width = self.width
         noisy = np.zeros((self.shares.size, width), np.int64)
@@ -235,14 +237,14 @@ class ContextNoise(Opening):
             mine = np.flatnonzero(self.shares == share)
             step = max(1, _PATHS_AT_ONCE // width)
             for some in (mine[start : start + step] for start in range(0, mine.size, step)):
-                # P(noise = k) is proportional to exp(-|k| rate). Context and symbol name a draw: no draw serves twice.
+                # P(noise = k) is proportional to exp(-|k| rate). Context and symbol name a draw, so none is used twice.
                 names, symbols = np.repeat(self.first + some, width), np.tile(np.arange(width), some.size)
                 noise = laplace_noise(self.paths.rate(share), self.secret, NOISE_PURPOSES[0], names, symbols)
                 noisy[some] += noise.reshape(-1, width)
         return noisy
 
     def of_nodes(self, first: int, shares: Int64s) -> "ContextNoise":
-        """Return the noise of some of the contexts, from number `first` on, which are numbered from 0 then."""
+        """Return the noise of some of the contexts, from number `first` on, with numbers that begin at 0 again."""
         return replace(self, shares=shares, first=self.first + first)
 
     def restricted(self) -> "ContextNoise":

@@ -1,4 +1,4 @@
-"""Numbers that are written as JSON and read back without leaving out or adding one."""
+"""Numbers that are written as JSON and read back, with exactly the same fields."""
 
 from dataclasses import fields
 from fractions import Fraction
@@ -11,21 +11,21 @@ from voxpop.errors import InternalError
 
 
 class Stated:
-    """Numbers that are written as a dictionary, and read back without leaving out or adding one."""
+    """Numbers that are written as a dictionary and read back, with exactly the same fields."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, ready for JSON; those that are None are left out."""
+        """Return the numbers, ready for JSON, except for those that are None."""
         pairs = ((each.name, _plain(getattr(self, each.name))) for each in fields(self))  # type: ignore[arg-type]
         return {name: value for name, value in pairs if value is not None}
 
     @classmethod
     def from_dict(cls, values: Any) -> Self:
-        """Return what `to_dict` wrote.
+        """Return the object from the result of `to_dict`.
 
         Raises:
-            InternalError: A field is missing, unknown or of another type.
+            InternalError: If a field is missing, unknown or of another type.
         """
         kinds = _kinds(cls)  # type: ignore[arg-type]
         if not isinstance(values, dict) or not values.keys() <= kinds.keys():
@@ -65,7 +65,7 @@ def _typed(kind: Any, value: Any) -> Any:
         return kind.from_dict(value)
     if kind is Fraction and isinstance(value, str):
         return _fraction(value)
-    # A boolean is no number, and a whole number no double.
+    # A boolean is not accepted as a number, nor an integer as a double.
     if type(value) is kind and kind in (int, str, float, bool) and (kind is not float or isfinite(value)):
         return value
     raise malformed()

@@ -1,8 +1,8 @@
-"""Truncated geometric noise on numbers of users, which selects a key and counts it with one draw.
+"""Truncated geometric noise on numbers of users, which selects and counts a key with one draw.
 
 Noise on -j .. j has the probabilities p(z) = C e^(-rate |z|) inside and p(-j) = p(j) = `end`. A key of n > 0 users has
-the number y = n + z. It is released with this number if y > j, and if y = j with the probability `coin`. So a key of
-one user is released with probability end + coin p(j - 1). The proof is in docs/privacy/keys.md.
+the number y = n + z. If y > j, the key is released with this number; if y = j, it is released with probability `coin`.
+Therefore a key of one user is released with probability end + coin p(j - 1). The proof is in docs/privacy/keys.md.
 """
 
 from collections.abc import Callable
@@ -27,12 +27,12 @@ from voxpop.privacy.sampling import laplace_noise
 from voxpop.privacy.secret import TEXT, Source
 
 MOST_REACH: Final = 1 << 12
-"""The largest j: a table of the noise has 2 j entries."""
+"""The largest j. A table of the noise has 2 j entries."""
 _DRAW_BITS: Final = 128
 
 
 def _scale_inside(noise: KeyNoise) -> Any:
-    """Return C in eighty digits: all probabilities add up to 1."""
+    """Return C, the factor that makes all probabilities add up to 1, in eighty digits."""
     ratio = context.exp(-number(noise.rate.numerator) / noise.rate.denominator)
     # The sum of e^(-rate |z|) over |z| < j.
     weight = 2 * (1 - ratio**noise.reach) / (1 - ratio) - 1
@@ -49,7 +49,7 @@ def key_delta(noise: KeyNoise) -> Any:
         rate, end = number(noise.rate.numerator) / noise.rate.denominator, number(noise.end)
         last, growth = _scale_inside(noise) * context.exp(-rate * (noise.reach - 1)), context.exp(rate)
         shared = end + max(0, last - growth * end) + max(0, end - growth * last)
-        # Of a key that only the additional user has.
+        # The release probability of a key that only the additional user has.
         novel = end + number(noise.coin) * last
         return max(shared, novel)
 
@@ -66,11 +66,11 @@ def least_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
         target = number(delta) * (1 - number(2) ** -40)
         exact = number(rate.numerator) / rate.denominator
         ratio, growth = context.exp(-exact), context.expm1(exact)
-        # The least j at which untruncated geometric noise, (1 - a) / (1 + a) a^j, is at most delta.
+        # The smallest j at which untruncated geometric noise, (1 - a) / (1 + a) a^j, is at most delta.
         first = context.log((1 - ratio) / (1 + ratio) / target) / exact
         reach = max(1, int(context.ceil(first)))
         end = _end_of(reach, ratio, growth, target)
-        # Truncation raises the other probabilities, so a few more may be needed; `end` falls with j.
+        # Truncation raises the other probabilities, so j may have to be slightly larger; `end` decreases with j.
         while end > target and reach <= MOST_REACH:
             reach += 1
             end = _end_of(reach, ratio, growth, target)
@@ -91,7 +91,7 @@ def keys_delta(proof: KeysProof, claim: Claim, of_rounds: Callable[[Any, Claim],
         of_rounds: Returns the delta of the certificate of rounds at the epsilon of a claim.
 
     Raises:
-        InternalError: A number is out of range, or the parts of epsilon exceed it.
+        InternalError: If a number is out of range, or the parts of epsilon add up to more than epsilon.
     """
     entries = len(proof.menu) + (proof.rounds is not None)
     chosen = proof.chosen is None or 0 <= proof.chosen < entries
@@ -113,7 +113,7 @@ def keys_delta(proof: KeysProof, claim: Claim, of_rounds: Callable[[Any, Claim],
             chance, epsilon = 1.0, claim.epsilon
             for loss, sign in zip(losses, signs, strict=True):
                 chance, epsilon = chance / (1.0 + float(np.exp(-sign * loss))), epsilon - sign * loss
-            # Rounded down by more than doubles may lose.
+            # Rounded down by more than the rounding error of doubles.
             mean += chance * of_rounds(rounds, Claim(epsilon * (1 - 2.0**-45), claim.delta))
         spends.append(mean * (1 + 2.0**-40))
     return max(spends) + walk_slack(claim.epsilon, 1)
@@ -131,25 +131,27 @@ def _of_numbers(proof: KeysProof, noise: KeyNoise, claim: Claim) -> float:
     if proof.choosing + proof.rest + noise.limit * noise.rate > Fraction(claim.epsilon):
         raise InternalError("the parts of epsilon exceed it")
     delta = nextafter(float(noise.limit * key_delta(noise)), 1.0)
-    # Fewer than 2^7 thresholds are compared in a pass of `walk_slack`; a table has 4 j.
+    # `walk_slack` assumes fewer than 2^7 comparisons with thresholds per pass, but a table has 4 j thresholds.
     return delta + walk_slack(claim.epsilon, 1 + noise.reach // 16)
 
 
 def _end_of(reach: int, ratio: Any, growth: Any, target: Any) -> Any:
-    """Return the probability of -j and of j at which end + p(j-1) - e^rate end is the wanted delta."""
+    """Return the probability of -j and of j at which end + p(j-1) - e^rate end equals the target delta."""
     weight, last = 2 * (1 - ratio**reach) / (1 - ratio) - 1, ratio ** (reach - 1)
-    # With C (weight) + 2 end = 1.
+    # This uses C (weight) + 2 end = 1.
     scale = (1 + 2 * target / growth) / (weight + 2 * last / growth)
     return max(number(0), (scale * last - target) / growth)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _NoiseTable:
-    """The noise as whole numbers of 2^-128.
+    """The probabilities of the noise as integer multiples of 2^-128.
 
     Attributes:
-        tails: rising; the number of tails above a uniform number, minus j, is the noise.
-        coins: by noise from -j to j - 1, below which uniform numbers a key is released whose number is j.
+        tails: tail probabilities in increasing order. The number of tails above a uniform number, minus j, is the
+            noise.
+        coins: bounds by noise from -j to j - 1. A key with the number j is released if the uniform number is below
+            the bound.
     """
 
     tails: tuple[int, ...]
@@ -158,7 +160,7 @@ class _NoiseTable:
 
 @lru_cache(maxsize=64)
 def _noise_table(noise: KeyNoise) -> _NoiseTable:
-    """Return the probabilities that the noise is at least z, for z from j down to 1 - j, and those of the coin."""
+    """Return the probabilities that the noise is at least z, for z from j down to 1 - j, and the bounds of the coin."""
     with precise.ALONE:
         whole, reach = number(2) ** _DRAW_BITS, noise.reach
         ratio = context.exp(-number(noise.rate.numerator) / noise.rate.denominator)
@@ -172,7 +174,7 @@ def _noise_table(noise: KeyNoise) -> _NoiseTable:
             tail += powers[abs(z)]
             tails.append(tail)
         coins.append(tail + coin * end)
-        # Rounded, and below 2^128; of 2 j tails the last is the probability of more than -j.
+        # Rounded, and below 2^128. The last of the 2 j tails is the probability of more than -j.
         kept = [min(int(context.nint(each * whole)), (1 << _DRAW_BITS) - 1) for each in tails]
         upto = [min(int(context.nint(each * whole)), (1 << _DRAW_BITS) - 1) for each in coins]
     return _NoiseTable(tuple(kept), tuple(reversed(upto)))
@@ -185,12 +187,12 @@ def _halves_of(values: tuple[int, ...]) -> tuple[Uint64s, Uint64s]:
 
 
 def key_levels(noise: KeyNoise, users: Int64s, draws: Uint64s) -> Int64s:
-    """Return y - j + 1 for released keys and 0 for all others.
+    """Return y - j + 1 for released keys and 0 for all other keys.
 
     Args:
         noise: The noise of one key.
         users: int64, the number of users of each key, at least 1.
-        draws: uint64 (keys, 2), uniform: `Secret.draws`.
+        draws: uint64 (keys, 2), uniform bits from `Secret.draws`.
 
     Example:
         >>> noise = least_noise(1, Fraction(1), 1e-5)
@@ -202,7 +204,7 @@ def key_levels(noise: KeyNoise, users: Int64s, draws: Uint64s) -> Int64s:
     table, reach = _noise_table(noise), noise.reach
     high, low = draws[:, 0], draws[:, 1]
     upper, _ = _halves_of(table.tails)
-    # Tails above the uniform number: all from its place on, except where the upper 64 bits are equal.
+    # All tails from its place on are above the uniform number, unless the upper 64 bits are equal.
     places = np.searchsorted(upper, high, side="left")
     above = len(table.tails) - places
     tied = np.flatnonzero((places < len(upper)) & (upper[np.minimum(places, len(upper) - 1)] == high))
@@ -211,7 +213,7 @@ def key_levels(noise: KeyNoise, users: Int64s, draws: Uint64s) -> Int64s:
         above[row] = sum(tail > value for tail in table.tails)
     drawn = above.astype(np.int64) - reach
     y = users + drawn
-    # (keys,), by noise from -j; a key with y = j has a noise below j, because it has a user.
+    # (keys,), indexed by noise from -j. A key with y = j has noise below j, because it has at least one user.
     first, second = _halves_of(table.coins)
     place = np.clip(drawn + reach, 0, len(table.coins) - 1)
     won = (high < first[place]) | ((high == first[place]) & (low < second[place]))
@@ -219,7 +221,7 @@ def key_levels(noise: KeyNoise, users: Int64s, draws: Uint64s) -> Int64s:
 
 
 def released_with(noise: KeyNoise, users: int) -> float:
-    """Return the probability that a key of so many users is released."""
+    """Return the probability that a key with this number of users is released."""
     place = noise.reach - users
     if users <= 0 or place < -noise.reach:
         return float(users > 0)
@@ -233,7 +235,7 @@ def noise_spread(noise: KeyNoise) -> float:
 
 
 def noise_bound(noise: KeyNoise, probability: float) -> int:
-    """Return the least r such that the noise is at most r in size with at least this probability."""
+    """Return the smallest r such that the absolute noise is at most r with at least this probability."""
     chances = noise_probabilities(noise)
     both = chances[noise.reach :] * 2.0
     both[0] /= 2.0
@@ -250,11 +252,11 @@ def noise_probabilities(noise: KeyNoise) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class KeyNumbers(Opening):
-    """Selection and number of each key by one draw.
+    """Selection and noisy number of each key by one draw.
 
     Attributes:
         noise: The noise of one key.
-        unit: The number of units of the grid in one user.
+        unit: The number of units of the grid per user.
         secret: The source of the bits.
         purpose: The purpose of the draws.
     """
@@ -266,14 +268,14 @@ class KeyNumbers(Opening):
 
     @proved("keys.md#what-integers-change")
     def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None = None) -> Int64s:
-        """Return y - j + 1 for released keys and 0 for all others.
+        """Return y - j + 1 for released keys and 0 for all other keys.
 
         Proof: "Weights are whole users"
 
         Args:
-            weights: in units of the grid.
-            names: by which draws name an item, the same on every engine.
-            texts: the bytes of the items and where each begins, where draws name them by their bytes instead.
+            weights: the weights of the keys, in units of the grid.
+            names: names of the draws, the same on every engine.
+            texts: the bytes of the items and the start of each, if draws are named by the bytes instead.
         """
         draws = (
             self.secret.draws(self.purpose, names.astype(np.uint64), 0)
@@ -288,12 +290,12 @@ class KeyNumbers(Opening):
 
 
 _MORE_ROUNDS: Final = 8
-"""Rounds of further bits, each needed with a probability of about 2^-128."""
+"""Maximum number of rounds of further bits. Each round is needed with a probability of about 2^-128."""
 
 
 @dataclass(frozen=True, slots=True)
 class WholeNoise(Opening):
-    """Whole numbers with integer Laplace noise: P(noise = k) is proportional to e^(-rate |k|).
+    """Integers with integer Laplace noise, for which P(noise = k) is proportional to e^(-rate |k|).
 
     Attributes:
         rate: The rate of the noise, per unit of the numbers.

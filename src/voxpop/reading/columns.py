@@ -68,8 +68,7 @@ def enclosed(work: Callable[[], _Thing]) -> _Thing:
 
     No exception of a library is raised, not even as the cause or context of another exception. At this point, failures
     of the source are already a SourceError (`withheld`). Any other exception is a bug of voxpop. It is reported with
-    its
-    frames, but without its text.
+    its frames, but without its text.
 
     Raises:
         VoxpopError: If the work fails.

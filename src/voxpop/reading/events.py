@@ -27,7 +27,7 @@ from voxpop.reading.limited.memory import MemoryLimit, WorkFile
 from voxpop.reading.types import first_misfit
 from voxpop.reading.users import encode_users, numbered_users, spread
 
-# Event times as sortable numbers, and the longest pause within a session in the same unit.
+# Convert event times to sortable numbers, and the longest pause within a session to the same unit.
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 PAUSE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|sec(?:ond)?s?|min(?:ute)?s?|h|hours?|d|days?|w|weeks?)\s*")
@@ -160,7 +160,7 @@ _PARTS = 256
 SHARE_OF_PART = 16
 """Memory needed to sort a part, as a multiple of its size."""
 SHARE_WAITING = 8
-"""Rows are collected in memory up to this fraction (one eighth) of the room, and then written together."""
+"""Rows are collected up to one eighth (1 / 8) of the available memory, and then written together."""
 SESSIONS_AT_ONCE = 1 << 15
 _THE_EVENTS = "the events"
 
@@ -268,7 +268,7 @@ def _single(column: pa.Array, name: str) -> pa.Array:
 
 
 def _starts(codes: Int32s, times: Times, pause: float | int | None) -> Int64s:
-    """Return where sequences begin among sorted events."""
+    """Return the positions of sorted events at which sequences begin."""
     begins = np.ones(codes.size, np.bool_)
     begins[1:] = codes[1:] != codes[:-1]
     if pause is not None:

@@ -1,4 +1,4 @@
-"""Check a saved folder: its files, its certificates, and its plans, which are made again with the same settings."""
+"""Check the files, the certificates and the plans of a saved folder. Plans are made again with the same settings."""
 
 import subprocess
 from collections.abc import Mapping
@@ -24,16 +24,16 @@ from voxpop.release.result import charged_of, load
 from voxpop.release.saving import BESIDE, DAMAGED_FOLDER, RELEASE, REPORT, SUMS, checksum, kind_in
 
 NAMESPACE = "voxpop-release"
-"""The namespace of signatures, by which ssh-keygen tells them from those of other software."""
+"""The namespace of signatures, with which ssh-keygen distinguishes them from signatures of other software."""
 _LONGEST_REASON = 200
 _PRECISION = 1e-9
-"""Relative difference that is taken for rounding of another machine."""
+"""Maximum relative difference that is attributed to rounding on another machine."""
 _LARGE = 2**32
-"""Whole numbers from here on are rounded numbers in fine units."""
+"""Integers of at least this size are rounded numbers in fine units."""
 _CHOSEN = frozenset({"max_items_per_user", "max_phrases_per_user", "counted_in_full"})
 """Settings that a release chooses privately if they are not given."""
 _RAN = frozenset({"ran", "second_chance", "trust"})
-"""Numbers that follow from released phrases, and a statement of a federation; the guarantee depends on neither."""
+"""Numbers that follow from released phrases, and the assumptions of a federation. The guarantee depends on neither."""
 
 
 def verify(folder: Path) -> dict[str, Any]:
@@ -46,8 +46,8 @@ def verify(folder: Path) -> dict[str, Any]:
         The digest of the list of checksums, the names of the files, and for each result its mechanism and guarantee.
 
     Raises:
-        ReleaseError: A file is missing, differs or was added, a plan or guarantee is not what its settings give, or the
-            report is not what the result gives.
+        ReleaseError: If a file is missing, differs or was added, or a plan or guarantee does not follow from its
+            settings, or the report does not follow from the result.
     """
     result = load(folder)
     source = folder_to_read(folder)
@@ -76,20 +76,20 @@ def verify(folder: Path) -> dict[str, Any]:
 
 
 def signed_file(path: Path) -> Path:
-    """Return the file that a signature of a folder or a job file covers: the checksums of the folder, or the job."""
+    """Return the file that a signature covers, which is the list of checksums of a folder, or the job file itself."""
     return folder_to_read(path) / SUMS if path.is_dir() else path
 
 
 def sign(path: Path, key: Path, signature: Path) -> None:
-    """Sign a verified folder or a job file with an SSH key, by `ssh-keygen -Y sign`.
+    """Sign a verified folder or a job file with an SSH key, using `ssh-keygen -Y sign`.
 
     Args:
         path: The folder or the job file.
-        key: The private key, or the public key of one in an agent.
+        key: The private key, or the public key of a private key in an agent.
         signature: The new file of the signature.
 
     Raises:
-        ReleaseError: The folder does not verify, the signature exists, or signing failed.
+        ReleaseError: If the folder does not verify, the signature exists, or signing failed.
     """
     if signature.exists():
         raise ReleaseError(f"{signature} exists already. Give --output another name, or remove it first.")
@@ -100,16 +100,16 @@ def sign(path: Path, key: Path, signature: Path) -> None:
 
 
 def check_signature(path: Path, signature: Path, signers: Path, identity: str) -> None:
-    """Check the signature of a folder or a job file, by `ssh-keygen -Y verify`.
+    """Check the signature of a folder or a job file, using `ssh-keygen -Y verify`.
 
     Args:
         path: The folder or the job file.
         signature: The file that `sign` wrote.
-        signers: A file of permitted signers, as ssh-keygen describes it: an identity and a public key in each line.
+        signers: A file of permitted signers in the format of ssh-keygen, with an identity and a public key per line.
         identity: The identity that must have signed.
 
     Raises:
-        ReleaseError: The signature is not one of this identity for these contents.
+        ReleaseError: If the signature is not by this identity or not for these contents.
     """
     arguments = ["verify", "-f", str(signers), "-I", identity, "-n", NAMESPACE, "-s", str(signature)]
     _ssh_keygen(arguments, signed_file(path), f"{signature} is not a signature of {identity} for {path}")
@@ -131,7 +131,7 @@ def _ssh_keygen(arguments: list[str], content: Path, problem: str) -> bytes:
 
 
 def _differs(where: Path, what: str, source: str, record: Mapping[str, Any]) -> ReleaseError:
-    """Build the error for contents that do not follow from the others."""
+    """Build the error for contents that do not follow from the other contents."""
     return ReleaseError(
         f"{where}: {what} is not the one that {source} in this version of voxpop. Use voxpop "
         f"{record.get('voxpop_version')}, which made it. If it differs there too, do not rely on the guarantee."
@@ -142,7 +142,7 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
     """Plan again, and return the mechanism and the guarantee.
 
     Raises:
-        ReleaseError: A number differs.
+        ReleaseError: If a number differs.
     """
     numbers, stated = record["plan"], Guarantee.from_dict(record["guarantee"])
     unknown = ReleaseError(
@@ -177,7 +177,7 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
 
 
 def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[str]:
-    """Return what does not follow from the certificate of a record: nothing where it proves the guarantee."""
+    """Return the parts that do not follow from the certificate of a record; empty if it proves the guarantee."""
     if "certificate" not in record:
         return ["the certificate"]
     certificate = Certificate.from_dict(record["certificate"])
@@ -202,7 +202,7 @@ def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[s
 
 
 def _in_doubles(value: Any) -> Any:
-    """Return a value of JSON with large whole numbers, such as thresholds in fine units, as doubles."""
+    """Return a value of JSON with large integers, such as thresholds in fine units, as doubles."""
     if isinstance(value, Mapping):
         return {name: _in_doubles(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -232,16 +232,16 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _is_chosen(numbers: Mapping[str, Any]) -> bool:
-    """Tell whether the release chose a limit privately."""
+    """Return whether the release chose a limit privately."""
     return "menu" in numbers or any(row["pass"] == "choice" for row in numbers.get("passes", ()))
 
 
 def plan_again(numbers: Mapping[str, Any], release: Release | None) -> Any:
-    """Return the plan whose numbers a saved result contains, made again from its settings.
+    """Return the plan of a saved result, made again from the settings in its numbers.
 
     Args:
         numbers: The numbers of a plan of a registered mechanism.
-        release: The release that counts or a ranking are about.
+        release: The release to which counts or a ranking belong.
     """
     plans = (_plan(numbers, release, each) for each in _settings(numbers))
     return min(plans, key=lambda each: len(_differing(each, numbers)))

@@ -1,9 +1,9 @@
 """One audit case for each mechanism, on the real release path.
 
-Each case contains many copies of two tiny neighbouring collections. The users and items of a copy are its own, so each
-copy is an independent trial of the event (`auditing.py`). The claim is epsilon 1 and delta 0.02, because an event of
-probability 1e-7 cannot be observed in 1e5 trials; the code and the formulas are the same at any budget. The number of
-users in a case is the one at which one more user changes the probability of the event most.
+Each case contains many copies of two tiny neighbouring collections. Copies share no users or items, so each copy is an
+independent trial of the event (`auditing.py`). The claim is epsilon 1 and delta 0.02, because an event of probability
+1e-7 cannot be observed in 1e5 trials; the code and the formulas are the same at any budget. Each case uses the number
+of users that maximizes the effect of one more user on the probability of the event.
 """
 
 import warnings
@@ -52,14 +52,14 @@ PURE = Budget(1.0)
 _LIMIT = 4
 MOST_CASE_USERS = 60
 TELLING = 10**6
-"""Number of trials for which the most informative case is selected."""
+"""Number of trials assumed when the most informative case is selected."""
 
 
 def unchecked(plan: Any) -> Any:
-    """Return a plan with its certificate, which is not compared with the budget.
+    """Return a plan with its certificate, without comparing the certificate with the budget.
 
-    Audits run many copies of one mechanism at once, and tests run deliberately broken variants: both spend more than a
-    plan may.
+    Audits run many copies of one mechanism at once, and tests run deliberately broken variants. Both spend more than a
+    plan may spend.
     """
     object.__setattr__(plan, "_certificate", Certificate(plan._claim, plan._proof()).to_json())
     return plan
@@ -74,7 +74,7 @@ def most_telling(chances: Iterable[tuple[Chances, Any]], delta: float) -> tuple[
 
     Args:
         chances: probabilities of the event and their descriptions.
-        delta: of the claim.
+        delta: delta of the claim.
     """
 
     def shown(entry: tuple[Chances, Any]) -> float:
@@ -85,13 +85,13 @@ def most_telling(chances: Iterable[tuple[Chances, Any]], delta: float) -> tuple[
 
 
 def observed(plan: Any, corpus: Any, copies: int, happened: Callable[[Any], Bools | np.ndarray]) -> tuple[int, bytes]:
-    """Run one release and return the number of copies in which the event happened, and a digest of which.
+    """Run one release and return the number of copies in which the event happened, and a digest of these copies.
 
     Args:
         plan: the plan to run.
         corpus: the copies.
-        copies: their number.
-        happened: from a release to the copies in which the event happened, as numbers.
+        copies: number of copies.
+        happened: function that returns the numbers of the copies in which the event happened in a release.
     """
     found = np.zeros(copies, np.bool_)
     found[happened(plan.release(corpus))] = True
@@ -109,12 +109,12 @@ def case_of(
     """Return a case whose releases are observed.
 
     Args:
-        names: of the mechanism and of the case.
+        names: names of the mechanism and of the case.
         plan: the plan to run; its budget is the claim.
         corpora: the copies with the additional user and without.
-        copies: their number.
+        copies: number of copies.
         happened: see `observed`.
-        exact: probabilities of the event by the plan.
+        exact: probabilities of the event according to the plan.
     """
     joined, without = (partial(observed, plan, corpus, copies, happened) for corpus in corpora)
     return Case(*names, plan.budget, copies, joined, without, exact)
@@ -127,13 +127,13 @@ def near(
     copied: Callable[[int, int], Any],
     happened: Callable[[Any], Bools | np.ndarray],
 ) -> Case:
-    """Return the case in which one more user has the largest effect.
+    """Return the case with the number of users that maximizes the effect of one more user.
 
     Args:
-        mechanism: its name in words.
+        mechanism: name of the mechanism in words.
         plan: the plan to run.
         chance: probability of the event by the number of users of a copy.
-        copied: from the number of users of a copy and the number of copies to the collection.
+        copied: function that returns the collection for a number of users per copy and a number of copies.
         happened: see `observed`.
     """
     pairs = zip(chance[1:], chance, strict=False)
@@ -144,7 +144,7 @@ def near(
 
 
 def _chances(rounds: Any) -> list[float]:
-    """Return the probability that adaptive rounds release an item by its number of users, each with no other."""
+    """Return the probability that adaptive rounds release an item, by its number of users, who have no other item."""
     return [0.0, *(item_probability(rounds, users, 1) for users in range(1, MOST_CASE_USERS))]
 
 
@@ -153,21 +153,21 @@ def _one_item(users: int, copies: int) -> LocalCorpus:
 
 
 def items(budget: Budget = BUDGET) -> Case:
-    """Return the case of the default set union: all users of a copy hold the same item."""
+    """Return the case of the default set union. All users of a copy have the same item."""
     plan: Any = Items(max_items_per_user=_LIMIT).plan(budget)
     return near("items", plan, _chances(plan.last), _one_item, first_numbers)
 
 
 def profile(budget: Budget = BUDGET) -> Case:
-    """Return the case of a profile: all users of a copy hold the same value of one column."""
+    """Return the case of a profile. All users of a copy have the same value of one column."""
     plan: Any = ProfileMechanism({"item": "int64"}, counts=False).plan(budget)
-    # Each of very many users holds one value, so the smallest limit is chosen.
+    # Each of very many users has one value, so the smallest limit is chosen.
     chance = _chances(plan.passes[0].entry(LIMITS[0]))
     return near("profile", plan, chance, _typed(plan), _values_of_items)
 
 
 def keys(budget: Budget = BUDGET) -> Case:
-    """Return the case of keys with counts: all users of a copy have the same key and no other one."""
+    """Return the case of keys with counts. All users of a copy have the same key and no other key."""
     plan: Any = KeyCounts({"item": "int64"}, [("item",)], other_rows=False).plan(budget)
     # Each of very many users has one key, so the entry of one key is chosen.
     chance = [released_with(plan.menu[0], users) for users in range(MOST_CASE_USERS)]
@@ -195,9 +195,10 @@ def first_numbers(release: Release, length: int = 1) -> np.ndarray:
 
 
 def heavy_hitters(budget: Budget = BUDGET) -> Case:
-    """Return the case of heavy hitters: all users of a copy hold the same word of two symbols.
+    """Return the case of heavy hitters.
 
-    Words of different copies have no symbol in common. The release takes three rounds, as long as one copy needs them.
+    All users of a copy have the same word of two symbols, and words of different copies have no symbol in common. The
+    release takes three rounds, as many as one copy needs.
     """
     plan = HeavyHitters(max_length=3, alphabet="tokens").plan(budget)
     chance = [discovery_rate(users, plan.rules.ballot, plan.rounds) for users in range(MOST_CASE_USERS + 1)]
@@ -210,10 +211,11 @@ def heavy_hitters(budget: Budget = BUDGET) -> Case:
 
 
 def sequences(budget: Budget = PURE) -> Case:
-    """Return the case of sequences: the additional user repeats one symbol as often as a sequence may.
+    """Return the case of sequences.
 
-    Only the counts behind the empty context are released. The noise of each symbol is a separate draw, so each symbol
-    is a copy; the count of ends, which all copies share, is in no event.
+    The additional user repeats one symbol up to the maximum length. Only the counts after the empty context are
+    released. The noise of each symbol is a separate draw, so each symbol is a copy. No event uses the count of ends,
+    because all copies share it.
     """
     length, symbols, others = 3, 1_000, 8
     words = sensitivity.numbered_words(symbols).to_pylist()
@@ -222,13 +224,13 @@ def sequences(budget: Budget = PURE) -> Case:
     def high(model: Any) -> np.ndarray:
         return np.flatnonzero(model.tree.counts[0, :symbols] >= (others + 1) * length)
 
-    # All other sequences are as long, so that the tree counts all steps.
+    # All other sequences have the same length, so that the tree counts all steps.
     users = [(0,) * length] * others
     corpora = (
         sensitivity.copied_documents(held, np.arange(symbols)[:, None], symbols, "sequence")
         for held in ([*users, (0,) * length], users)
     )
-    # The noisy number of sequences is far above the number at which this part changes.
+    # This part is certain, because the noisy number of sequences is far above the number that would change it.
     epsilon = float(part_after_statistics(Fraction(budget.epsilon), others * symbols)) * budget.epsilon
     exact = laplace_tail_of_case(0, length / epsilon), laplace_tail_of_case(length, length / epsilon)
     return case_of(("sequences", "every symbol the same"), plan, corpora, symbols, high, exact)
@@ -246,10 +248,11 @@ def laplace_tail_of_case(least: int, scale: float) -> float:
 
 
 def top(budget: Budget = BUDGET) -> Case:
-    """Return the case of rankings: only the additional user holds an item of a short public list.
+    """Return the case of rankings.
 
-    The event is that this item is ranked first in its list. All lists are ranked in one release with the noise that the
-    ranking of one list needs. The order within a list depends only on that list.
+    Only the additional user has an item of a short public list, and the event is that this item is ranked first in its
+    list. All lists are ranked in one release, with the noise that the ranking of one list needs. The order within a
+    list depends only on that list.
     """
 
     def public_list(count: int) -> Release:
@@ -275,30 +278,31 @@ def top(budget: Budget = BUDGET) -> Case:
     return case_of(("ranking", f"near: 1 of {width} held"), every, corpora, copies, first, exact)
 
 
-# N-grams: pairs of words, released by default from users who each hold one of them. All words are released in adaptive
-# rounds. They are few, so nearly all of the budget goes to pairs and there is no screening vote. Words are measured,
-# and pairs of rare words are pruned.
+# N-grams: pairs of words, released with the defaults from users with one pair each. All words are released in adaptive
+# rounds. Because there are few words, pairs get nearly all of the budget and there is no screening vote. Words are
+# measured, and pairs of rare words are pruned.
 #
 # The cutpoint of a band follows from the votes of all its candidates, so all copies share it, and the event requires
 # one value. A large `eta` makes this value certain: if half of the released pairs may be spurious and most candidates
-# are held, every band takes the lowest cutpoint. That fails only if no candidate lies between the two lowest cutpoints,
-# with a probability below 1e-5 a release for thousands of copies; a release that differs counts as no hit. Given that
-# cutpoint, a pair is released if its own noisy weight reaches it, and these events are independent.
+# have users, every band takes the lowest cutpoint. Another cutpoint is taken only if no candidate lies between the two
+# lowest ones, which has a probability below 1e-5 per release for thousands of copies. Such a release counts as no hit.
+# Given the lowest cutpoint, a pair is released if its noisy weight reaches it, and these events are independent.
 
 UNSURE = 2e-7
-"""Probability that a word is missing; a release without it counts as no hit. With more users of rare words, pairs of
-them become candidates in some releases, and those count as no hit too: at 1e-9 in one of twenty."""
+"""Probability that a word is missing; a release without it counts as no hit. A lower probability needs more users of
+rare words. Then pairs of rare words become candidates in some releases (at 1e-9 in one of twenty), and these releases
+count as no hit, too."""
 MOST_HOLDERS = 5
 """With more, few copies would lie between two cutpoints, and the lowest one would not be certain."""
 COMMON, RARE, USERS_OF_WORDS = 70, 30, 300
 
 
 def ngrams(budget: Budget = BUDGET, engine: sensitivity.EngineOf = sensitivity.in_memory) -> Case:
-    """Return the case of n-grams, in which one more user of each pair has the largest effect.
+    """Return the case of n-grams with the number of users that maximizes the effect of one more user of each pair.
 
     Args:
         budget: the claim.
-        engine: where the collection is read and weighed.
+        engine: engine that reads and weighs the collection.
     """
     plan = NGrams(2, max_phrases_per_user=4, max_spurious_share=0.5).plan(budget)
     needed = plan.users_needed(1 - UNSURE, per_user=1)
@@ -306,7 +310,7 @@ def ngrams(budget: Budget = BUDGET, engine: sensitivity.EngineOf = sensitivity.i
         raise InternalError("no number of users makes a word sure")
     ran = _last(plan.release(Corpus(pairs_of_words(needed, MOST_HOLDERS - 1)), seed=0))
     bound = bound_of_pair(plan)
-    # The release probability of a phrase whose users hold nothing else of its length.
+    # The release probability of a phrase if its users have no other phrase of its length.
     chance = [float(ndtr((users * bound - ran.threshold) / ran.sigma)) for users in range(MOST_HOLDERS + 1)]
     exact, others = most_telling((((chance[n + 1], chance[n]), n) for n in range(1, MOST_HOLDERS)), budget.delta)
     corpora = (engine(pairs_of_words(needed, users)) for users in (others + 1, others))
@@ -315,11 +319,11 @@ def ngrams(budget: Budget = BUDGET, engine: sensitivity.EngineOf = sensitivity.i
 
 
 def pairs_of_words(needed: int, others: int) -> LocalCorpus:
-    """Return the corpus in which `others` users hold each pair of common words.
+    """Return the corpus in which `others` users have each pair of common words.
 
     Args:
-        needed: users of each rare word, which is in no pair.
-        others: users of each pair.
+        needed: number of users of each rare word, which is in no pair.
+        others: number of users of each pair.
     """
     documents = [np.arange(COMMON, COMMON + RARE)[:, None]] * needed
     documents += [np.arange(COMMON)[:, None]] * USERS_OF_WORDS
@@ -331,7 +335,7 @@ def pairs_of_words(needed: int, others: int) -> LocalCorpus:
 
 
 def bound_of_pair(plan: NGramsPlan) -> float:
-    """Return the weight that a user who holds one pair adds to it in the vote, if words are few."""
+    """Return the weight that a user with one pair adds to it in the vote, if there are few words."""
     charges, left, holds = Charges(plan.later, plan.worths, dense=True), np.array([WHOLE]), np.ones(1, np.bool_)
     measured, charges = charges.measurement(2)
     square, rates, charges = charges.vote(2)
@@ -347,7 +351,7 @@ def _last(release: Any) -> LengthRun:
 
 
 def released_pairs(foreseen: LengthRun, release: Release) -> np.ndarray:
-    """Return the released pairs of common words as numbers; none if the vote ran with other numbers than foreseen."""
+    """Return the numbers of the released pairs of common words; empty if the vote ran with unforeseen numbers."""
     ran, pairs = _last(release), sensitivity.released_numbers(release, 2)
     fixed = replace(foreseen, spurious=ran.spurious, bands=ran.bands)
     chosen = pairs[(pairs < COMMON).all(axis=1) & (fixed == ran)]

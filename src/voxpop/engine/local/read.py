@@ -48,7 +48,7 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
     used = [np.zeros(len(each), np.uint8) for each in words]
     for piece in pieces:
         mark_used(piece.ids, used[piece.interner])
-    # names: one int32 array per list of words, the rank in the sorted vocabulary of each provisional id.
+    # names contains one int32 array per list of words, the rank in the sorted vocabulary of each provisional id.
     vocabulary, names = merge_words(words, [mask.view(np.bool_) for mask in used])
     tokens = np.empty(sum(piece.ids.size for piece in pieces), np.int32)
     # (pieces + 1,), the position of each piece's ids.

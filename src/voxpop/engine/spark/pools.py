@@ -1,10 +1,11 @@
-"""Adaptive rounds on a cluster: users and items stay in their places and exchange messages.
+"""Adaptive rounds on a cluster, in which users and items remain in their places and exchange messages.
 
-A user's place is the partition that holds it, an item's a reducer, found by its name of 128 bits. Both are laid out
-once, when pools are drawn. In a round every place of users sends each reducer the weights of its undecided items, and
-the reducer, which keeps their score, returns their states: two shuffles, of 8 bytes and of one for each item of each
-place. They agree on an order of items, so no item is named again. Nothing runs before `released`. If all pools fit into
-one task, that task runs all rounds with the same messages: starting the tasks of a round takes longer than its work.
+The place of a user is the partition that contains it. The place of an item is a reducer, which is determined by the
+item's name of 128 bits. Both are laid out once, when pools are drawn. In a round, every place of users sends each
+reducer the weights of the reducer's undecided items. The reducer keeps their score and returns their states. This takes
+two shuffles, of 8 bytes and of one byte for each item of each place. Because places and reducers agree on an order of
+items, no item is named again. Nothing runs before `released`. If all pools fit into one task, that task runs all rounds
+with the same messages, because starting the tasks of a round takes longer than their work.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -61,9 +62,9 @@ if TYPE_CHECKING:
 
 
 OF_ITEMS = ("score", "states", "levels")
-"""Messages of reducers to themselves."""
+"""Messages from reducers to themselves."""
 STATE_OF_ITEMS = -1
-"""Who passes it on: no place of users."""
+"""Place that passes on the state of items, which is no place of users."""
 
 
 @on_state
@@ -76,7 +77,7 @@ def count_sizes(arrays: Arrays, sent: Arrays, *, edges: Sequence[int], secret: "
 
 @on_state
 def weigh_first_round(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> AnswerBatches:
-    """Weigh the items of a partition, users in the order of all rounds."""
+    """Weigh the items of a partition, with users in the order of all rounds."""
     corpus = corpus_of_arrays(arrays)
     users = PoolUsers.of(corpus, item_names(corpus.vocabulary, weighing.secret)[:, 0], weighing.secret)
     histogram = users.weigh(weighing.shares, weighing.limit, weighing.pass_name)
@@ -88,7 +89,7 @@ def weigh_first_round(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> An
 def draw_pools(
     arrays: Arrays, sent: Arrays, *, mine: int, size: int, pass_name: str, secret: "Source", places: int, reducers: int
 ) -> AnswerBatches:
-    """Give every user of a partition a pool, and send each reducer those of its items that lie in one."""
+    """Draw a pool for every user of a partition, and send each reducer its items that are in a pool."""
     corpus = corpus_of_arrays(arrays)
     names = item_names(corpus.vocabulary, secret)
     users = PoolUsers.of(corpus, names[:, 0], secret)
@@ -115,7 +116,7 @@ def draw_pools(
 
 
 def _by_reducer(ids: Int64s, names: Uint64s, reducers: int) -> tuple[Int64s, Int64s]:
-    """Return ids by reducer and name, and where each reducer's begin (one more)."""
+    """Return ids sorted by reducer and name, and the start of each reducer's ids, followed by the end."""
     reducer = names[ids, 1] % np.uint64(reducers)
     order = np.lexsort((names[ids, 1], names[ids, 0], reducer))
     return ids[order], np.searchsorted(reducer[order], np.arange(reducers + 1, dtype=np.uint64)).astype(np.int64)
@@ -132,7 +133,7 @@ def _registrations(
 
 
 def register(rows: pa.Table) -> pa.Table:
-    """Return the items of one reducer, and who holds each, in the order in which the holders name them."""
+    """Return the items of one reducer, and the places that have each item, in the order of the places' messages."""
     with safely("register"):
         sent = received(rows)
         names = np.concatenate([each["names"].reshape(-1, 2) for each in sent.values()])
@@ -161,9 +162,10 @@ def register(rows: pa.Table) -> pa.Table:
 def weigh_pools(
     pools: pa.Table, news: pa.Table, *, shares: CappedDescent, secret: "Source", pass_name: str, reducers: int
 ) -> pa.Table:
-    """Return the weights of a round, to each reducer those of its undecided items, in their order.
+    """Return the weights of a round for each reducer's undecided items, in the order of the items.
 
-    Messages of reducers to themselves are passed on: a round makes one table of the one before, which is used once.
+    Messages from reducers to themselves are passed on, so that a round makes one table from the previous one, which is
+    used once.
     """
     with safely("weigh_pools"):
         places, sent = spread_rows(reducers), received(news)
@@ -189,7 +191,7 @@ def _weights(
     bounds = arrays["bounds"]
     parts = [slice(*bounds[number : number + 2]) for number in range(places.size)]
     keys = arrays["user_key"]
-    # States are those of all rounds so far, and pools lie here as they were drawn.
+    # States are those after all rounds so far, and pools are still as they were drawn.
     batch = Batch(arrays["items"], arrays["user_start"], keys, np.zeros(keys.size, np.int64))
     users = PoolUsers.at(batch, arrays["user_names"], secret)
     users.listed = arrays["user_listed"]
@@ -204,7 +206,7 @@ def _weights(
 
 
 def advance_items(items: pa.Table, news: pa.Table, *, step: "ScoreStep", places: int) -> pa.Table:
-    """Return the score and the states of a reducer's items after a round, and send the states to the holders."""
+    """Return the score and the states of a reducer's items after a round, and send the states to the users' places."""
     with safely("advance_items"):
         ((mine, arrays),) = received(items).items()
         sent = received(news)
@@ -234,9 +236,10 @@ def _state(sent: Arrays, size: int) -> tuple[Bytes, Floats, Bytes]:
 
 
 def _summed(arrays: Arrays, states: Bytes, sent: dict[int, Arrays]) -> Int64s:
-    """Add up the holders' weights, cut off where nothing depends on them any more; 0 for items that no user drew.
+    """Add up the weights from all places, cut off at the useful maximum; 0 for items that no user drew.
 
-    Each holder's part is at most 2^61, and so is the sum so far: min(min(a + b, c) + d, c) = min(a + b + d, c).
+    The part of each place is at most 2^61, and so is the sum so far, because min(min(a + b, c) + d, c) =
+    min(a + b + d, c).
     """
     weights = np.zeros(states.size, np.int64)
     starts = arrays["held_starts"]
@@ -297,26 +300,26 @@ def _met_here(there: dict[int, pa.Table], news: pa.Table, work: Callable[..., pa
 
 
 _PoolRound = tuple[CappedDescent, "ScoreStep", "Source", str]
-"""Weights, step, draws of the weights, and name of the pass."""
+"""Weighting, step, source of the draws, and name of the pass."""
 MOST_REDUCERS = 1024
-"""A round sends a message from every place to every reducer."""
+"""Maximum number of reducers. It is limited because every place sends a message to every reducer in each round."""
 MOST_TOGETHER = 1 << 28
-"""Bytes of pools that go into one task, which takes about three times as much memory."""
+"""Maximum number of bytes of pools in one task, which needs about three times as much memory."""
 MOST_MESSAGES = 1 << 16
-"""Messages of a round in one task: beyond this number, a task for each place is faster."""
+"""Maximum number of messages per round in one task. Beyond this number, a task for each place is faster."""
 OF_USERS = ("items", "user_start", "user_key", "user_names", "bounds", "user_listed")
 
 
 class SparkPools:
-    """What `Pools` answers: a `first_round`, then `draw`, then `advance` for each round, then `released`."""
+    """The same interface as `Pools`, with `first_round`, then `draw`, `advance` for each round, and `released`."""
 
     def __init__(self, state: "DataFrame", places: int, secret: "Source") -> None:
         """Take the encoded partitions.
 
         Args:
-            state: arrays of users, in that number of partitions.
-            places: their number.
-            secret: of the release; executors get only the keys of each task.
+            state: arrays of users, in `places` partitions.
+            places: the number of partitions.
+            secret: the secret of the release; executors get only the keys of each task.
         """
         self._state = state
         self._places = places
@@ -345,7 +348,7 @@ class SparkPools:
         self._listed = list(listed)
 
     def draw(self, size: int, pass_name: str) -> None:
-        """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
+        """Draw a pool of at most `size` undecided items for every user, uniformly without replacement."""
         public = word_arrays(pa.concat_arrays([self._opened, *(self._listed or [])]))
         public |= {"released": np.array([len(self._opened)]), "listed": np.array([self._listed is not None])}
         settings: dict[str, Any] = {"places": self._places, "reducers": self._reducers, "size": size}
@@ -353,7 +356,7 @@ class SparkPools:
         self._drawn = self._holder.hold(run_with_public(numbered_state(self._state), work, public))
 
     def advance(self, shares: CappedDescent, step: "ScoreStep", pass_name: str) -> None:
-        """Run a round: weigh items of each pool, add to the score of every item in any pool."""
+        """Run a round, which weighs items of each pool and adds to the score of every item in any pool."""
         if self._drawn is None:
             raise InternalError("a round was to run before pools were drawn")
         secret = self._secret.restrict(sample_of(pass_name), part_of(pass_name))
@@ -366,7 +369,7 @@ class SparkPools:
         return together.take(pc.array_sort_indices(together.cast(pa.large_binary())))
 
     def levels(self) -> tuple[pa.LargeStringArray, Bytes]:
-        """Return the listed items in pools that have reached a level, in no order, and their levels."""
+        """Return the listed items in pools that have reached a level, in any order, and their levels."""
         words, levels = self._outcome()
         return words.filter(pa.array(levels > 0)), levels[levels > 0]
 
@@ -376,7 +379,7 @@ class SparkPools:
             self._found = pa.array([], pa.large_string()), np.empty(0, np.uint8)
             if self._drawn is not None and self._rounds:
                 ran = self._together(self._drawn) if self._fits(self._drawn) else self._apart(self._drawn)
-                # Only a list has levels.
+                # Only listed items have levels.
                 found = answer(ran.select("name") if self._listed is None else ran)
                 words = words_of(joined(found.column("name")))
                 levels = np.zeros(len(words), np.uint8)
@@ -386,7 +389,7 @@ class SparkPools:
         return self._found
 
     def _fits(self, drawn: "DataFrame") -> bool:
-        """Return whether all pools fit into one task. The driver receives the answer, not their size."""
+        """Return whether all pools fit into one task. The driver receives only the answer, not their size."""
         from pyspark.sql import functions as sql
 
         if self._places * self._reducers > MOST_MESSAGES:
@@ -405,7 +408,7 @@ class SparkPools:
         users = self._placed(drawn.filter(of_users), self._places)
         told = drawn.filter(~of_users).repartition(at_least_two(self._reducers), "place")
         items = self._placed(told.groupBy("place").applyInArrow(register, MESSAGES), self._reducers)
-        # No place is below 0, but a plan that knew this for empty would not lay it out with the users.
+        # No place is below 0, but if Spark could infer that this is empty, it would not lay it out with the users.
         outcome = users.filter(sql.col("place") < 0)
         for shares, step, secret, pass_name in self._rounds:
             given: dict[str, Any] = {"shares": shares, "secret": secret, "pass_name": pass_name}
@@ -421,7 +424,7 @@ class SparkPools:
         return self._secret.restrict(sample_of(pass_name), order_of(ORDER_OF_POOLS), f"{WORDS_PASS}{TEXT}")
 
     def _placed(self, rows: "DataFrame", count: int) -> "DataFrame":
-        """Keep rows where messages to them will arrive, so that only messages are shuffled."""
+        """Keep rows in the partitions that receive their messages, so that only messages are shuffled."""
         return self._holder.hold(rows.repartition(at_least_two(count), "place").sortWithinPartitions("place"))
 
 

@@ -8,7 +8,7 @@ from voxpop.release.report.numbers import curve, plain, voting_chance, whole
 from voxpop.release.report.page import Grid, Story
 
 _SHOWN_DIGITS = 12
-"""Hexadecimal digits of a fingerprint in texts."""
+"""Number of hexadecimal digits of a fingerprint in texts."""
 
 
 def describe(plan: Mapping[str, Any], guarantee: str = "", two: Budget | None = None) -> str:

@@ -88,7 +88,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
             Epsilon multiplied by the number of users, and delta by the chain of neighbours between the two data sets.
 
         Raises:
-            BudgetError: The delta would be 1 or more, so the guarantee is void.
+            BudgetError: If the delta would be 1 or more, so that the guarantee would be void.
 
         Example:
             >>> import voxpop as vp
@@ -204,7 +204,7 @@ def certified_plan(mechanism: Configured, rules: Rules, budget: Budget) -> Hitte
         budget: The budget of the run.
 
     Raises:
-        BudgetError: The ballot exceeds the budget.
+        BudgetError: If the ballot exceeds the budget.
     """
     # The exact accountant computes delta from the received numbers, so no claim of the server is trusted.
     delta = trie_delta(budget.epsilon, rules.ballot, rules.rounds)

@@ -31,7 +31,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     # If several rounds decide about length 1, a single noise scale and threshold do not give its probabilities.
     first = 2 if _rounds(plan) else 1
     chances = {run["length"]: _chance(plan, run) for run in plan["ran"] if run["length"] >= first}
-    # Length 1 has the planned numbers, longer lengths have the thresholds that ran.
+    # Length 1 has the planned numbers, and longer lengths have the thresholds that ran.
     users = {1: [plan["lengths"][0][f"users_{round(100 * wanted)}"] for wanted in _DESCRIBED_PROBABILITIES]}
     users |= {
         length: [users_for(chances[length], p) for p in _DESCRIBED_PROBABILITIES] for length in chances if length > 1
@@ -112,8 +112,8 @@ def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None)
 
     The result is an empty string if no such length ran. In the worst case, the parts of the phrase are released, the
     user spends the whole budget of later lengths on it, and the phrase is among the likeliest ones, which have the
-    lowest threshold. A phrase that is not released at its length must have reached the lowest cutpoint to get a second
-    chance.
+    lowest threshold. A phrase that is not released at its length enters the second-chance pass only if it has reached
+    the lowest cutpoint.
 
     Args:
         plan: The numbers of a plan, before or after it ran.
@@ -126,7 +126,7 @@ def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None)
         found = [_chance(plan, each, 1)(1) for each in numbers]
     else:
         lowest = min([-float(ndtri(tuned.LIKELIEST)), *(each["lowest_threshold"] / each["sigma"] for each in planned)])
-        # The weight of the phrase at its length, in sigma. The second chance has the rest of the budget.
+        # The weight of the phrase at its length, in sigma. The second-chance pass has the rest of the budget.
         first = np.linspace(0, float(plan["mu_squared_later"]) ** 0.5, 257)
         again = second["lowest_threshold"]
         later = 0 * first if again is None else ndtr(np.sqrt(first[-1] ** 2 - first**2) - again / second["sigma"])

@@ -3,43 +3,47 @@
 from typing import Final
 
 SHARE_OF_COUNTS: Final = 0.22
-"""The counts' share of all mu^2 where counts are wanted; the rest of this and the next goes to discovery. These are
-shares, not targets as in `vp.split_budget`: the error of counts depends on a limit that the release chooses."""
+"""The share of all mu^2 that counts spend, if they are released. Discovery spends everything except this share and the
+next one. These are shares, not targets as in `vp.split_budget`, because the error of counts depends on a limit that the
+release chooses."""
 COVER: Final = 0.03
-"""The share of cover."""
+"""The share of all mu^2 that cover spends."""
 SINGLES: Final = 0.3
-"""The single values' share of discovery where joint values are wanted; joint values have the rest. 0.2 and 0.4
-release 1 to 2 percent fewer values of made-up orders and of the chat."""
+"""The share of discovery that single values spend if joint values are released; joint values spend the rest. With 0.2
+and 0.4, 1 to 2 percent fewer values of synthetic orders and of the chat are released."""
 SPURIOUS: Final = 0.1
-"""The expected number of released joint values without users, at most; their single values have users. 0.5
-releases 3.5 percent more values of made-up orders."""
+"""Upper bound on the expected number of released joint values without users; their single values have users. With 0.5,
+3.5 percent more values of synthetic orders are released."""
 SPURIOUS_EACH: Final = 1e-4
-"""The probability that one such value is released, at most: where candidates are few."""
+"""Upper bound on the probability that one such value is released, which matters if there are few candidates."""
 COVER_UNIT: Final = 1 << 24
-"""The share of all rows of one user, in whole numbers."""
+"""The integer that represents the share of all rows of one user."""
 CELL: Final = COVER_UNIT >> 10
-"""Noisy sums of shares are rounded to these."""
+"""Noisy sums of shares are rounded to integer multiples of this."""
 
 # ---- Keys with counts (docs/privacy/keys.md) ----
 SHARE_OF_ENTRY: Final = 0.03
-"""The choice's share of epsilon. 0.02 misses classes of a tenth of 4,000 users at epsilon 0.5, and 0.04 loses one
-percent of the keys more."""
+"""The share of epsilon that the choice spends. With 0.02, classes of a tenth of 4,000 users are missed at epsilon 0.5.
+With 0.04, one percent more of the keys is lost."""
 SHARE_OF_REST: Final = 0.02
-"""The share of epsilon of the sums of other rows, where these are wanted."""
+"""The share of epsilon that the sums of other rows spend, if they are released."""
 KEY_LIMITS: Final = (1, 2, 3)
-"""Numbers of keys per user with an entry of one noisy number per key. From 4 on, Gaussian rounds release more keys."""
+"""Numbers of keys per user that have an entry with one noisy number per key. From 4 keys on, Gaussian rounds release
+more keys."""
 KEY_EDGES: Final = (2, 3, 4)
-"""Numbers of keys at which the next class of users begins."""
+"""Numbers of keys at which a new class of users begins."""
 KEYS_HELD: Final = (1, 2, 3, 6)
-"""The number of keys that stands for each class."""
+"""The number of keys that is assumed for users of each class."""
 KEY_SURE: Final = (0.0, 5.0, 5.0, 4.5)
-"""By class: scales of the noise below which a number of users is taken as 0. In a table of one key per user, noise
-alone reaches one of them in 1.2 percent of the releases."""
+"""By class, the number of scales of the noise below which a number of users is assumed to be 0. In a table with one key
+per user, noise reaches one of these bounds in 1.2 percent of the releases."""
 CONTRADICTED: Final = 2.5
-"""Scales of the noise by which a number of users is below the expected number, if it contradicts it."""
+"""A number of users contradicts the expected number if it is lower by at least this number of scales of the noise."""
 SHARE_LOST: Final = 0.01
-"""The share of pairs of a user and a key that an entry of few keys may leave out."""
+"""The maximum share of pairs of a user and a key that an entry of few keys may omit."""
 SHARE_OF_ROUNDS: Final = 0.5
-"""The rounds' share of mu^2; counts have the rest. 0.8 releases a fifth more keys, at 1.6 times the error."""
+"""The share of mu^2 that rounds spend; counts spend the rest. With 0.8, a fifth more keys are released, but the error
+is 1.6 times as large."""
 MOST_POOLINGS: Final = 20
-"""Rounds in which margins below their cells get the mean of both; a cell of several margins may need more than one."""
+"""Maximum number of rounds in which margins below their cells get the mean of both. A cell with several margins may
+need more than one round."""

@@ -58,7 +58,7 @@ def _about_keys(plan: Mapping[str, Any], guarantee: str) -> str:
 
 
 def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
-    """Return what parts of the plan cost, and the total of equal releases."""
+    """Return the lines about the cost of each part of the plan, and about the total of equal releases."""
     parts = []
     if plan["rate_of_choice"]:
         parts.append(f"the choice costs {100 * plan['rate_of_choice'] / plan['epsilon']:.0f} % of epsilon")

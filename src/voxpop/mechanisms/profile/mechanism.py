@@ -1,4 +1,4 @@
-"""The profile of a table, and keys with counts: public configurations, and the call from a table to a result."""
+"""Public configurations of the profile of a table and of keys with counts, and the call from a table to a result."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,25 +26,26 @@ Joint = Literal["pairs"] | Sequence[Sequence[str]] | None
 PROFILED: Final = frozenset(("strings", "whole numbers", "truth values", "dates"))
 """Families of types that are part of a profile by default."""
 IDENTIFIERS: Final = ("id", "uuid", "guid", "key", "email", "phone", "iban", "ssn", "hash", "token")
-"""Last words of names of columns that identify rows or people, and are left out by default."""
+"""Last words of names of columns that identify rows or people, which are excluded by default."""
 
 
 @final
 @dataclass(frozen=True)
 class ProfileMechanism(Mechanism["Corpus", "Profile"]):
-    """Release the values of all columns of a table that many users share: the configuration of `voxpop.profile`.
+    """Release the values of all columns of a table that many users share; the configuration of `voxpop.profile`.
 
     One set union runs over the values of all columns and the words of texts together. Each user shares one unit of
     weight among them, so columns with few values, which are released first, cost the other columns nothing. Joint
-    values are found among the combinations of released values, which are public and so need fewer users.
+    values are found among the combinations of released values. These combinations are public and therefore need fewer
+    users.
 
     Attributes:
         columns: type by name, as Arrow prints it. The types must be declared, not inferred from the values.
-        text: names of the columns that are texts, whose words are released.
-        joint: combinations of columns whose joint values are released, too. Their single values are always released.
-            At most 0.1 released joint values that no user holds are expected.
+        text: names of the columns with texts. Their words are released.
+        joint: combinations of columns. Their joint values are released in addition to their single values. The expected
+            number of released joint values without users is at most 0.1.
         counts: whether noisy counts of users and the cover of each column are released.
-        left_out: names of columns of the table that are left out, and the reasons, for the record.
+        left_out: names of excluded columns of the table, and the reasons, for the record.
 
     Raises:
         InputError: if a combination is empty, or a type has no exact values.
@@ -88,15 +89,17 @@ class ProfileMechanism(Mechanism["Corpus", "Profile"]):
     ) -> "ProfileMechanism":
         """Choose the columns of a table by their names and declared types; values are not read.
 
+        All arguments are described at `voxpop.profile`.
+
         Args:
-            source: see `voxpop.profile`, like all arguments.
+            source: the table.
             user: the column of users.
             text: columns of texts.
             columns: the columns of the profile.
             joint: the combinations.
             counts: whether counts and cover are released.
             types: types that the source does not declare.
-            csv: how CSV files are written.
+            csv: the format of CSV files.
         """
         from voxpop.engine.read import declared_schema
 
@@ -126,7 +129,7 @@ class ProfileMechanism(Mechanism["Corpus", "Profile"]):
         """Compute the noise for a budget; this needs no data.
 
         Args:
-            budget: of everything together.
+            budget: the budget of the whole profile.
 
         Raises:
             BudgetError: if no threshold can meet the budget.
@@ -164,20 +167,22 @@ class ProfileMechanism(Mechanism["Corpus", "Profile"]):
 @final
 @dataclass(frozen=True)
 class KeyCounts(Mechanism["Corpus", "Profile"]):
-    """Release the keys of a table that many users share, with counts: the GROUP BY of a private table.
+    """Release the keys of a table that many users share, with counts, as a private GROUP BY.
 
-    The configuration of `voxpop.profile` with combinations and without columns. Keys and counts are one release. If
-    users have few keys each, one noisy number per key decides about its release and is its count. Otherwise adaptive
-    rounds find the keys, and counts follow. The release chooses privately.
+    This is the configuration of `voxpop.profile` with combinations and without columns. Keys and counts are one
+    release. If users have few keys each, one noisy number per key decides about its release and is its count.
+    Otherwise adaptive rounds find the keys, and counts are released afterwards. The release chooses between the two
+    privately.
 
     Attributes:
         columns: type by name, as Arrow prints it. The types must be declared, not inferred from the values.
         joint: the columns of each set of keys. Sets with fewer columns are margins of sets with more.
-        max_keys_per_user: a public bound on the number of keys per user in all sets together, if there is one: 1 for
-            one plan per account. The release then makes no choice. Of users with more keys, so many are drawn.
+        max_keys_per_user: a public bound on the number of keys per user in all sets together, such as 1 for one plan
+            per account. With a bound, the release makes no choice. If a user has more keys, this number of them is
+            drawn.
         other_rows: whether the rows of keys that are not released are measured, too.
-        repeated: whether the release is one of many, such as every week. Rounds then run for all users, because their
-            charges add up by squares: from about 12 releases on, they find more keys per release.
+        repeated: whether the release is one of many, such as every week. If so, rounds run for all users, because
+            their charges add up by squares. From about 12 releases on, rounds find more keys per release.
 
     Raises:
         InputError: if a combination is empty, a type has no exact values, or the limit is out of range.
@@ -226,15 +231,17 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
     ) -> "KeyCounts":
         """Take the types of the columns from the schema of a table; values are not read.
 
+        All arguments are described at `voxpop.profile`.
+
         Args:
-            source: A table; see `voxpop.profile`, like all arguments.
+            source: The table.
             user: The column of users.
             joint: The columns of each set of keys.
-            max_keys_per_user: A public bound on the keys of a user.
+            max_keys_per_user: A public bound on the number of keys per user.
             other_rows: Whether the other rows are measured.
             repeated: Whether the release is one of many.
             types: Types that the source does not declare.
-            csv: How CSV files are written.
+            csv: The format of CSV files.
         """
         from voxpop.engine.read import declared_schema
 
@@ -305,7 +312,7 @@ def _check_columns(names: Sequence[str], declared: Mapping[str, Any]) -> None:
 
 
 def _exact_columns(columns: Mapping[str, str]) -> tuple[KeyColumn, ...]:
-    """Return the columns, all of which must have exact values."""
+    """Return the columns. All columns must have exact values."""
     found = tuple(KeyColumn(name, kind) for name, kind in columns.items())
     for each in found:
         try:
@@ -342,8 +349,8 @@ def _read_columns(
 
 
 def _reason(name: str, kind: Any) -> str | None:
-    """Return why a column is left out by default, or None."""
-    # Words end at punctuation, at digits, and before a capital: order_id, orderId, customerID, id2.
+    """Return the reason why a column is excluded by default, or None if it is included."""
+    # Words end at punctuation, at digits, and before a capital, as in order_id, orderId, customerID or id2.
     words = [word.lower() for word in re.split(r"[\W\d_]+|(?<=[^\W\d_A-Z])(?=[A-Z])", name) if word]
     if words and words[-1] in IDENTIFIERS:
         return "an identifier by its name"
@@ -376,34 +383,35 @@ def profile(
     If `joint` is a list and neither columns nor texts are named, the result contains only the keys of these
     combinations with their counts, as for GROUP BY and GROUPING SETS. All of the budget is spent on them.
 
-    The plan is printed before anything runs: which columns are part of the profile, and which are left out. To see it
-    without a release, use `vp.ProfileMechanism.of(...).plan(budget)` or `vp.KeyCounts.of(...).plan(budget)`.
+    The plan is printed before anything runs. It lists the columns of the profile and the excluded columns. To see the
+    plan without a release, use `vp.ProfileMechanism.of(...).plan(budget)` or `vp.KeyCounts.of(...).plan(budget)`.
 
     Args:
         source: a table, as for `voxpop.read`.
-        user: the column that identifies the user of a row, or several.
-        budget: of everything together.
-        text: columns of texts, whose words are released.
-        columns: the columns of the profile. By default all with strings, whole numbers, truth values or dates by their
-            declared types, except of names that end like an identifier, such as `order_id`. The values play no part.
-        joint: "pairs" for all pairs of columns that are no texts, or a list such as [("country", "city")].
-        counts: whether noisy counts and cover are released; without them more values are.
-        max_keys_per_user: of keys alone: a public bound on the number of keys per user, such as 1 for one plan per
-            account.
-        other_rows: of keys alone: whether the rows of keys that are not released are measured, too.
-        repeated: of keys alone: whether the release is one of many, such as every week.
+        user: the column or columns that identify the user of a row.
+        budget: the budget of the whole profile.
+        text: columns of texts. Their words are released.
+        columns: the columns of the profile. By default, these are all columns with a declared type of strings,
+            integers, booleans or dates, except columns with a name that ends like an identifier, such as `order_id`.
+            The default does not depend on the values.
+        joint: "pairs" for all pairs of columns that are not texts, or a list such as [("country", "city")].
+        counts: whether noisy counts and cover are released. Without them, more values are released.
+        max_keys_per_user: a public bound on the number of keys per user, such as 1 for one plan per account. Only for
+            a release of keys.
+        other_rows: whether the rows of keys that are not released are measured, too. Only for a release of keys.
+        repeated: whether the release is one of many, such as every week. Only for a release of keys.
         types: types of columns that the source does not declare; see `voxpop.read`.
-        tokenizer: how texts are cut into words; see `voxpop.read`.
-        csv: how CSV files are written.
-        options: how reading runs, such as `vp.ReadOptions(memory="2GiB")`.
+        tokenizer: the tokenizer that splits texts into words; see `voxpop.read`.
+        csv: the format of CSV files.
+        options: options of reading, such as `vp.ReadOptions(memory="2GiB")`.
         ledger: the account to charge first; see `voxpop.Ledger`.
-        seed: makes the profile reproducible and NOT private, and marks it so.
+        seed: a seed that makes the profile reproducible and NOT private, and marks it as such.
 
     Returns:
-        The released values by column, with the guarantee of all of them together.
+        The released values by column, with the guarantee of the whole profile.
 
     Raises:
-        InputError: if a column is missing, or none is left.
+        InputError: if a column is missing, or no column remains.
 
     Example:
         >>> import polars as pl
@@ -449,7 +457,7 @@ def profiling_of(
     repeated: bool = False,
     **how: Any,
 ) -> ProfileMechanism | KeyCounts:
-    """Return the configuration that `profile` runs: keys alone, or columns."""
+    """Return the configuration that `profile` runs, which is for keys only or for columns."""
     alone = bool(joint) and not isinstance(joint, str) and columns is None and not text and counts
     if alone:
         sets: Any = joint

@@ -1,4 +1,4 @@
-"""Plans of profiles and of keys with counts: the numbers that will run and the guarantee; no data."""
+"""Plans of profiles and of keys with counts, which contain the numbers that will run and the guarantee, but no data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from voxpop.release.profile import Profile
 
 LATER = 3
-"""Passes after all rounds: the histogram of counts, counts and cover."""
+"""Number of passes after all rounds, which are the histogram of counts, the counts and the cover."""
 
 
 class ProfileConfiguration(Configured, Protocol):
@@ -75,13 +75,13 @@ class ProfileConfiguration(Configured, Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
-    """What `ProfileMechanism.plan` returns: every number that will run, before any data is read.
+    """The result of `ProfileMechanism.plan`, with every number that will run, before any data is read.
 
     Attributes:
         passes: the choice of the limit; in the plan of a release also the adaptive rounds that found the keys.
-        joining: mu^2 of the rounds over joint values; 0 without these.
+        joining: mu^2 of the rounds over joint values; 0 without joint values.
         counting: mu^2 of the counts; 0 without counts.
-        cover_sigma: standard deviation of the noise on the users' shares of covered and of other rows; 0 without.
+        cover_sigma: standard deviation of the noise on the users' shares of covered and of other rows; 0 without cover.
         slack: the part of delta that finite arithmetic costs.
 
     Example:
@@ -144,8 +144,8 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
 def later_square(joining: float, counting: float, cover_sigma: float, columns: int) -> float:
     """Return the mu^2 of joint values, counts and cover, rounded up.
 
-    Each user changes the two sums of each column by at most 1 in l2, so all sums by at most the root of the number of
-    columns (docs/privacy/profile.md, "Cover").
+    Each user changes the two sums of each column by at most 1 in l2, and therefore all sums by at most the square root
+    of the number of columns (docs/privacy/profile.md, "Cover").
     """
     cover = max(1, columns) / cover_sigma**2 if cover_sigma else 0.0
     return nextafter(fsum([joining, counting, cover]) * (1 + 2.0**-40), inf)
@@ -162,9 +162,9 @@ def plan_profile(profiling: ProfileConfiguration, budget: Budget) -> ProfilePlan
     menu = planned_menu(Terms(exact.epsilon, exact.delta, share))
     joining = counting = cover_sigma = 0.0
     if share < 1.0:
-        # The rest after the rounds and their histogram, rounded down.
+        # The mu^2 that remains after the rounds and their histogram, rounded down.
         rest = (menu.square * (1 / share - 1) - menu.sigma**-2) * (1 - 2.0**-30)
-        # Of 1 - share, with the histogram paid from all parts evenly.
+        # Shares of the remaining 1 - share. Each part pays an equal part of the histogram.
         joining = rest * (1.0 - share - measured) / (1.0 - share)
         counting = rest * SHARE_OF_COUNTS / (1.0 - share) if profiling.counts else 0.0
         cover_sigma = sqrt(columns / (rest * COVER / (1.0 - share))) * (1 + 2.0**-40) if profiling.counts else 0.0
@@ -183,7 +183,7 @@ class KeysConfiguration(Configured, Protocol):
 
     @property
     def max_keys_per_user(self) -> int | None:
-        """A public bound on the keys of a user."""
+        """A public bound on the number of keys per user."""
 
     @property
     def other_rows(self) -> bool:
@@ -197,16 +197,16 @@ class KeysConfiguration(Configured, Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
-    """What `KeyCounts.plan` returns: every number that will run, before any data is read.
+    """The result of `KeyCounts.plan`, with every number that will run, before any data is read.
 
     Attributes:
         menu: entries with one noisy number per key.
-        passes: the entry of rounds; in the plan of a release that ran them, also the rounds of the chosen limit.
+        passes: the entry of rounds; in the plan of a release that ran rounds, also the rounds of the chosen limit.
         counting: mu^2 of the counts after rounds.
         choosing: rate of the noise on the numbers of users in classes; 0 if the limit is public.
-        rest: rate of the noise on the sums of shares; 0 without them.
-        cover_sigma: of repeated releases, standard deviation of the noise on the sums of shares; 0 without them.
-        chosen: place of the entry that ran, rounds last; None before a private choice.
+        rest: rate of the noise on the sums of shares; 0 without these sums.
+        cover_sigma: standard deviation of the noise on the sums of shares in repeated releases; 0 without these sums.
+        chosen: index of the entry that ran, with rounds last; None before a private choice.
 
     Example:
         >>> import voxpop as vp
@@ -228,7 +228,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
     @property
     def noise(self) -> KeyNoise | None:
-        """The noise of the entry that ran, or that of the most keys per user; None for rounds."""
+        """The noise of the entry that ran, or of the entry with the most keys per user; None for rounds."""
         if self.chosen is None:
             return None if self.passes else self.menu[-1]
         return self.menu[self.chosen] if self.chosen < len(self.menu) else None
@@ -254,7 +254,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return KeysProof(edges, self.choosing, self.rest, len(self.mechanism.keys.sets), self.menu, rounds)
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        """Return the number for the entry that tables with so many keys of each user get."""
+        """Return the number for the entry that a table with this number of keys per user gets."""
         few = [noise for noise in self.menu if noise.limit >= per_user]
         if self.passes and not few:
             return users_needed_by(self.passes[-1], self.budget, probability, per_user)
@@ -280,10 +280,10 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return release_keys(self, data, seed)
 
     def entry_for(self, counts: "Int64s") -> int:
-        """Return the place of the entry for noisy numbers of users by class.
+        """Return the index of the entry for noisy numbers of users by class.
 
-        The entry of the fewest keys that leaves out at most a hundredth of all pairs of a user and a key; otherwise
-        rounds.
+        This is the entry with the smallest number of keys that omits at most a hundredth of all pairs of a user and a
+        key, or rounds if there is no such entry.
         """
         users = assumed_users([int(count) for count in counts], 1.0 / float(self.choosing))
         pairs = sum(count * held for count, held in zip(users, KEYS_HELD, strict=True))
@@ -300,7 +300,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return with_record(self, passes=passes, chosen=chosen)
 
     def _totals(self) -> list[dict[str, float]]:
-        """Return the epsilon of several equal releases, whose deltas add up; none of a plan that was changed."""
+        """Return the epsilon of several equal releases, with added deltas. The list is empty for a changed plan."""
         if not self._certificate:
             return []
         return [{"releases": each, "epsilon": compose([self.guarantee] * each).epsilon} for each in _REPEATS]
@@ -331,8 +331,8 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 def assumed_users(counts: Sequence[int], scale: float) -> list[float]:
     """Return the numbers of users of 1, 2, 3, and 4 or more keys that noisy numbers suggest.
 
-    A class above 1 counts if noise alone hardly reaches its number. Below that, the numbers of users are assumed to
-    continue to fall as before, unless the noisy number contradicts it.
+    A class above 1 counts if its number is unlikely to be only noise. Otherwise the numbers of users are assumed to
+    continue to decrease as before, unless the noisy number contradicts this.
 
     Args:
         counts: The noisy number of users by class.
@@ -352,14 +352,14 @@ def assumed_users(counts: Sequence[int], scale: float) -> list[float]:
 
 
 def _continued(expected: float, count: int, scale: float) -> float:
-    """Return the noisy number of a class as it is, or 0 if it is too low for the expected number."""
+    """Return the noisy number of a class unchanged, or 0 if it is too low for the expected number."""
     contradicted = expected - count >= CONTRADICTED * scale or count <= scale / 2
     return 0.0 if contradicted else float(count)
 
 
 _MOST_KEY_USERS = 10**12
 _REPEATS = (12, 52)
-"""Numbers of equal releases whose total a plan states: every month or every week of a year."""
+"""Numbers of equal releases for which a plan contains the total, for releases in each month or each week of a year."""
 _BOUND_PROBABILITY = 0.95
 """The probability with which `low` and `high` contain a number."""
 
@@ -394,7 +394,7 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
         passes = (entry,)
         counting = (1 - SHARE_OF_ROUNDS) / terms.sigma**2 * (1 - 2.0**-28)
         if isinstance(entry, Menu):
-            # The histogram of the limit is paid from the counts.
+            # The part of the counts pays for the histogram of the limit.
             counting -= entry.sigma**-2 * (1 + 2.0**-30)
         if keyed.other_rows and repeated:
             cover_sigma = sqrt(len(keyed.keys.sets) / (counting * 2 * COVER)) * (1 + 2.0**-40)
@@ -409,7 +409,7 @@ def _part_of_epsilon(whole: Fraction, share: float) -> Fraction:
 
 
 def _key_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
-    """Return the noise of an entry of at most so many keys per user."""
+    """Return the noise of an entry with at most `limit` keys per user."""
     noise = least_noise(limit, rate, delta / limit)
     if noise.reach > MOST_REACH:
         raise BudgetError(

@@ -1,4 +1,4 @@
-"""Profiles: rounds over all typed keys, then counts and cover of the released keys; and keys with counts."""
+"""Release profiles (rounds over all typed keys, then counts and cover of the released keys), and keys with counts."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Stages(NamedTuple):
-    """The private side of a profile.
+    """The private data of a profile.
 
     Attributes:
         every: all typed keys.
@@ -42,13 +42,13 @@ class Stages(NamedTuple):
 
 
 def stages(plan: "ProfilePlan", data: Corpus) -> Stages:
-    """Return the private side; raises here if the data do not fit the plan, or both stages do not fit into memory."""
+    """Return the private data. Raises an error if they do not fit the plan, or both stages do not fit into memory."""
     corpus, keys = keyed_engine(plan, data), plan.mechanism.keys
     return Stages(corpus, corpus.only(keys, None))
 
 
 def keyed_engine(plan: "ProfilePlan | KeysPlan", data: Corpus) -> Engine:
-    """Return the private side; raises if the data do not fit the plan."""
+    """Return the private data. Raises an error if they do not fit the plan."""
     corpus, keys = check_engine(data), plan.mechanism.keys
     if not corpus.token_source.startswith(keys.token_source):
         raise InputError(
@@ -69,14 +69,14 @@ def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Prof
     columns = {"set": array_of(sets), "item": items}
     error, cover = None, dict[str, ColumnCover]()
     if plan.counting:
-        # The registry imports counts, because no mechanism imports another.
+        # Counts are imported through the registry, because no mechanism imports another.
         release = Release.from_items(tokens, plan, guarantee)
         counts = configuration("counts")().plan_within(plan.counting, plan.budget, release)
         gate.counts(counts.certificate)
         tally = counts.release(corpus, seed=seed)
         columns["users"], error = int64_array(tally.users), tally.error
         cover = measured_cover(plan, corpus, tokens, gate)
-        # A column without a released value covers nothing, which is public; its noise would look like a share.
+        # A column without a released value covers no rows, which is public; its noise would look like a share.
         for number, name in enumerate(cover):
             if number not in sets:
                 cover[name] = cover[name]._replace(covered=0.0)
@@ -87,14 +87,14 @@ def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Prof
 def with_joint(
     plan: "ProfilePlan", corpus: Engine, single: pa.LargeStringArray, limit: int, gate: "AdaptiveGate"
 ) -> pa.LargeStringArray:
-    """Return released single tokens and the joint tokens of them that rounds over all combinations release.
+    """Return released single tokens, and their joint tokens that rounds over all combinations release.
 
     Args:
-        plan: of the profile.
-        corpus: of all typed keys.
-        single: the released single tokens, so the candidates are public.
-        limit: that ran for single tokens: a function of noisy numbers.
-        gate: of the release.
+        plan: the plan of the profile.
+        corpus: the corpus of all typed keys.
+        single: the released single tokens, which make the candidates public.
+        limit: the limit that ran for single tokens, which is a function of noisy numbers.
+        gate: the gate of the release.
     """
     keys = plan.mechanism.keys
     sizes = keys.sizes(single)
@@ -111,11 +111,11 @@ def with_joint(
 def measured_cover(
     plan: "ProfilePlan", corpus: Engine, tokens: pa.LargeStringArray, gate: "AdaptiveGate"
 ) -> dict[str, ColumnCover]:
-    """Return the noisy sums of users' shares of rows with a released value and without, by column."""
+    """Return the noisy sums of users' shares of rows with and without a released value, by column."""
     names = [each.name for each in plan.mechanism.keys.columns]
     sums = gate.cover(corpus, tokens, len(names), COVER_UNIT, CELL)
     pairs = (sums * (CELL / COVER_UNIT)).reshape(-1, 2).tolist()
-    # Rounding to cells is about uniform.
+    # The error of rounding to cells is approximately uniform.
     error = float(np.hypot(plan.cover_sigma, CELL / COVER_UNIT / np.sqrt(12)))
     return {name: ColumnCover(covered, other, error) for name, (covered, other) in zip(names, pairs, strict=True)}
 
@@ -144,7 +144,7 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
     sets, items = keys.split(tokens)
     cover = _other_rows(plan, corpus, tokens, gate) if plan.mechanism.other_rows else {}
     done = with_record(plan, gate, passes=ran, chosen=place)
-    # A function of released numbers only.
+    # This is a function of only released numbers.
     users = consistent_counts(keys.sets, sets, items, users)
     table = pa.table({"set": array_of(sets), "item": items, "users": int64_array(users)})
     source = corpus.token_source.removeprefix(keys.token_source)
@@ -156,13 +156,13 @@ def consistent_counts(
 ) -> Int64s:
     """Return noisy counts in which no margin has fewer users than one of its released cells.
 
-    A margin and the cells above it get their mean, the least change of equal errors. Afterwards a margin that is still
-    below a cell, because a cell has several margins, is raised.
+    A margin and the cells above it get their mean, which is the smallest change for equal errors. Afterwards, a margin
+    is raised if it is still below a cell, because a cell has several margins.
 
     Args:
         names: The columns of each set.
         sets: int32, the set of each key.
-        items: The keys, as a release spells them.
+        items: The keys in the spelling of a release.
         users: int64, the noisy number of users of each key.
     """
     pairs = [_cells_in_margins(names, sets, items, *each) for each in permutations(range(len(names)), 2)]
@@ -182,7 +182,7 @@ def consistent_counts(
         if not low.size:
             break
     found: Int64s = np.rint(values).astype(np.int64)
-    # From sets of many columns to sets of few, so that raised margins raise their own margins.
+    # From sets with many columns to sets with few, so that raised margins raise their own margins.
     widths = np.array([len(each) for each in names])[sets[margins]] if margins.size else margins
     for width in sorted(set(widths.tolist()), reverse=True):
         mine = widths == width
@@ -193,7 +193,7 @@ def consistent_counts(
 def _cells_in_margins(
     names: Sequence[tuple[str, ...]], sets: Int32s, items: pa.LargeStringArray, cell: int, margin: int
 ) -> tuple[Int64s, Int64s]:
-    """Return the places of cells of a set, and of their margins in another one with some of its columns."""
+    """Return the places of cells of a set, and of their margins in another set with some of its columns."""
     nothing = np.empty(0, np.int64)
     if not set(names[margin]) < set(names[cell]):
         return nothing, nothing
@@ -207,7 +207,7 @@ def _cells_in_margins(
 
 
 def _other_rows(plan: "KeysPlan", corpus: Engine, tokens: pa.LargeStringArray, gate: Any) -> dict[str, ColumnCover]:
-    """Return the noisy sums of users' shares of rows with a released key and without, by set."""
+    """Return the noisy sums of users' shares of rows with and without a released key, by set."""
     sets = plan.mechanism.keys.sets
     if plan.cover_sigma:
         cells = gate.cover(corpus, tokens, len(sets), COVER_UNIT, CELL)

@@ -1,4 +1,4 @@
-"""Adaptive rounds: from a share of a budget to the numbers that run, which a gate compares with their certificate."""
+"""Compute the numbers of adaptive rounds from a share of a budget; a gate compares them with their certificate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +51,7 @@ class AdaptiveRound:
     Attributes:
         shares: the weighting with limit, grid, cutoff and caps.
         sigma: standard deviation of the noise on a weight.
-        cell: noisy weights are rounded to whole multiples of it, a power of two.
+        cell: power of two; noisy weights are rounded to its integer multiples.
     """
 
     shares: CappedDescent
@@ -60,7 +60,7 @@ class AdaptiveRound:
 
     @property
     def cutoff(self) -> float | None:
-        """Weight at which items stop rising, or None where nothing stops them."""
+        """Weight above which an item receives no more weight; None if unbounded."""
         return self.shares.setting.cutoff_weight
 
 
@@ -70,12 +70,12 @@ class AdaptiveRounds:
     """The numbers of adaptive rounds.
 
     Attributes:
-        limit: most items of one user in a round.
-        pool: most items of one user in all rounds after the first.
-        first_round: the first round, which only releases.
+        limit: maximum number of items per user in a round.
+        pool: maximum number of items per user in all rounds after the first.
+        first_round: the first round, which releases items and drops none.
         rounds: the later rounds.
-        score: how later rounds are added up, and when items are released or dropped.
-        known: how items of a public list are decided; None without a list.
+        score: cumulative score of the later rounds, with the thresholds at which items are released or dropped.
+        known: levels that decide about items of a public list; None without a list.
     """
 
     limit: int
@@ -97,27 +97,27 @@ class AdaptiveRounds:
 
     @property
     def threshold(self) -> float:
-        """Weight in every later round at which an item that is not dropped is released with probability 1/2."""
+        """Weight per later round that releases an item with probability 1/2, if the item is not dropped."""
         score = self.score
         # Weight w adds c_r w / sigma_r to the cumulative score in round r.
         per_weight = sum(part / each.sigma for part, each in zip(score.parts, self.rounds, strict=True))
-        # The weight at which the mean of the cumulative score lies at the last threshold.
+        # At this weight, the mean of the cumulative score equals the last threshold.
         return float(score.thresholds[-1] * score.spreads[-1]) / per_weight
 
     @property
     def cutoff(self) -> float | None:
-        """Weight at which items stop rising in the last round; None for weightings without a cutoff."""
+        """Cutoff of the last round, in units of weight; None for weightings without a cutoff."""
         return self.rounds[-1].cutoff
 
     @property
     def mus(self) -> list[float]:
-        """The mu of every round in order: the sensitivity of the setting that runs, over its sigma."""
+        """The mu of every round in order, which is the sensitivity of the setting that runs divided by its sigma."""
         first = self.first_round.shares.sensitivity / self.first_round.scale
         return [first, *(each.shares.sensitivity / each.sigma for each in self.rounds)]
 
     @property
     def square(self) -> float:
-        """All of mu^2, including the first round."""
+        """The sum of mu^2 over all rounds, including the first."""
         return fsum(mu * mu for mu in self.mus)
 
     def stated(self) -> Rounds:
@@ -127,7 +127,7 @@ class AdaptiveRounds:
 
     @property
     def scores(self) -> list[CumulativeScore]:
-        """How items are released: unknown ones, and listed ones from the lowest level on."""
+        """The scores that release items, for unknown items and for listed items from the lowest level on."""
         return [self.score] if self.known is None else [self.score, at_level(self.score, self.known, 0)]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -151,7 +151,7 @@ class AdaptiveRounds:
 
 _ROUND_CELLS_IN_SIGMA = 2**10
 TOLERANCE = 0.004
-"""Tolerance of the search for thresholds, in the logarithm of the probability that novel items may spend."""
+"""Tolerance of the search for thresholds, as a difference of logarithms of the probability that novel items spend."""
 
 
 @final
@@ -160,12 +160,12 @@ class Terms:
     """The part of a budget that rounds may spend, and their promise.
 
     Attributes:
-        epsilon: of the whole.
-        delta: of novelty and of all Gaussian noise together, slack left out.
-        share: the rounds' part of all mu^2; later releases have the rest.
-        novelty: share of delta for items that only one user holds.
+        epsilon: epsilon of the whole release.
+        delta: delta of novelty and of all Gaussian noise together, without slack.
+        share: the rounds' part of all mu^2; later releases spend the rest.
+        novelty: share of delta for items that only one user has.
         data_sets: number of data sets that share the whole evenly, each with separate rounds.
-        promise: about items of few users, if there is one.
+        promise: promise about items of few users, if there is one.
         listed: the public list, if there is one.
     """
 
@@ -179,12 +179,12 @@ class Terms:
 
     @property
     def target(self) -> float:
-        """The delta that a plan may spend: the error of doubles is subtracted."""
+        """The delta that a plan may spend, after subtracting the error of doubles."""
         return self.delta * (1 - 1e-6) / ROUNDING
 
     @property
     def sigma(self) -> float:
-        """The noise at which one Gaussian release of sensitivity 1 costs as much as all rounds together may."""
+        """The noise of one Gaussian release of sensitivity 1 that spends the whole budget of the rounds."""
         return gaussian_sigma(self.epsilon, self.target * (1 - self.novelty)) * (1 + 2.0**-40)
 
 
@@ -193,8 +193,8 @@ def plan_rounds(terms: Terms, limit: int, pool: int, schedule: Schedule) -> Adap
 
     Args:
         terms: the budget of the rounds.
-        limit: most items of one user in a round.
-        pool: most items of one user in all rounds after the first.
+        limit: maximum number of items per user in a round.
+        pool: maximum number of items per user in all rounds after the first.
         schedule: how the rounds share the budget.
     """
     rule, first_round, others = begun(terms, limit, schedule)
@@ -212,10 +212,10 @@ def begun(terms: Terms, limit: int, schedule: Schedule) -> tuple[CalibratedRule,
     target, promise, weighting_rule = terms.target, terms.promise, PolicyGaussian()
     whole = terms.sigma * sqrt(terms.data_sets / terms.share)
     shares = (FIRST_SHARE, *schedule.shares)
-    # sigma_r = sigma |shares| / share_r, so that the sum of 1 / sigma_r^2 is 1 / sigma^2; for a sensitivity of 1.
+    # For a sensitivity of 1: sigma_r = sigma |shares| / share_r, so that the sum of 1 / sigma_r^2 is 1 / sigma^2.
     first, *others = (whole * hypot(*shares) / each for each in shares)
     novel = target / terms.data_sets * terms.novelty
-    # Sensitivities depend a little on cutoffs, cutoffs on noise: a generous cutoff serves all rounds.
+    # Sensitivities depend slightly on cutoffs, and cutoffs on noise. Therefore all rounds use one generous cutoff.
     cutoff = _rough_cutoff(max(first, *others), target / terms.data_sets, len(others), promise)
     rule = CalibratedRule(weighting_rule, RuleSetting(limit, 2, weighting_rule.bits(cutoff)))
     first_round = _first_round(rule, first * rule.sensitivity, novel * FIRST_NOVELTY, len(others), promise)
@@ -228,10 +228,10 @@ def stated_rounds(
     """Return the numbers of rounds for a certificate.
 
     Args:
-        pool: most items of one user in all rounds after the first.
+        pool: maximum number of items per user in all rounds after the first.
         first: the first round, if there is one.
-        rounds: the later ones.
-        score: how they are added up.
+        rounds: the later rounds.
+        score: the cumulative score of the later rounds.
     """
     caps = rounds[0].shares.caps
     later = []
@@ -245,7 +245,7 @@ def stated_rounds(
 
 
 def _usable(rounds: Sequence[AdaptiveRound], score: CumulativeScore, number: int) -> tuple[float, float]:
-    """Return the score at which an item can use no more weight in the next round, and the steps of a score of 1."""
+    """Return the score above which an item can use no more weight in the next round, and the steps per score of 1."""
     if number + 1 == len(rounds):
         return 0.0, 0.0
     after, part = rounds[number + 1], score.parts[number + 1]
@@ -255,7 +255,7 @@ def _usable(rounds: Sequence[AdaptiveRound], score: CumulativeScore, number: int
 
 
 def _rough_cutoff(widest: float, target: float, rounds: int, promise: MinUsersBound | None) -> float:
-    """Return more than the highest cutoff of any round, for noise of at most half of `2 * widest`."""
+    """Return an upper bound on the cutoffs of all rounds, for noise of at most half of `2 * widest`."""
     wide = 2 * widest
     cutoff = (12.0 + ALPHA) * wide + 1.0 + sqrt(-log(target))
     if promise is None:
@@ -266,7 +266,7 @@ def _rough_cutoff(widest: float, target: float, rounds: int, promise: MinUsersBo
 def _first_round(
     shares: CalibratedRule, sigma: float, novel: float, later: int, promise: MinUsersBound | None
 ) -> RoundPlan:
-    """Return the first round, an ordinary one that releases novel items with this probability."""
+    """Return the first round, an ordinary round that releases novel items with this probability."""
     lowest = lowest_threshold(shares.novelty, "gaussian", sigma, novel, shares.sensitivity)
     if promise is not None:
         lowest = max(lowest, promise.threshold(shares.largest, "gaussian", sigma, 1 + later))
@@ -279,14 +279,14 @@ def _first_round(
 def planned_round(
     shares: CalibratedRule, caps: Caps, number: int, sigma: float, promise: MinUsersBound | None
 ) -> AdaptiveRound:
-    """Return a later round, its cutoff above the usual threshold or that of a promise.
+    """Return a later round, with a cutoff above the usual threshold or that of a promise.
 
     Args:
         shares: the weighting on its grid.
-        caps: of all rounds.
-        number: of the round, from 0.
-        sigma: for a sensitivity of 1.
-        promise: about items of few users, if there is one.
+        caps: the caps of all rounds.
+        number: number of the round, from 0.
+        sigma: standard deviation of the noise for a sensitivity of 1.
+        promise: promise about items of few users, if there is one.
     """
     capped = CappedDescent(shares.setting, caps, number)
     threshold = USUAL_THRESHOLD * sigma
@@ -294,7 +294,7 @@ def planned_round(
         threshold = max(threshold, promise.threshold(capped.largest, "gaussian", sigma, 1 + len(caps.weights[0])))
     threshold, sigma = threshold * capped.sensitivity, sigma * capped.sensitivity
     bound = with_cutoff(shares.weighting_rule, shares.setting, threshold + ALPHA * sigma)
-    # A power of two of at most sigma / 1024, but no finer than the grid of weights.
+    # The largest power of two up to sigma / 1024, but no finer than the grid of weights.
     cell = 2.0 ** floor(log2(sigma / _ROUND_CELLS_IN_SIGMA))
     return AdaptiveRound(replace(capped, setting=bound.setting), sigma, max(cell, 1.0 / shares.setting.unit))
 
@@ -307,18 +307,18 @@ def _score(
     goal: float,
     promise: MinUsersBound | None,
 ) -> tuple[CumulativeScore, Caps]:
-    """Return the cumulative score and caps: the lowest thresholds that keep novel items within their probability.
+    """Return the cumulative score and caps, with the lowest thresholds that keep novel items within their probability.
 
     Args:
         rule: the weighting on its grid.
-        sigmas: by round, for a sensitivity of 1. No round runs with less noise.
+        sigmas: noise of each round for a sensitivity of 1. No round runs with less noise.
         schedule: how the rounds share the budget.
-        pool: most items of one user in all rounds.
-        goal: the probability.
-        promise: about items of few users, if there is one.
+        pool: maximum number of items per user in all rounds.
+        goal: the maximum probability that a novel item is released.
+        promise: promise about items of few users, if there is one.
     """
     mus = tuple((1 + 2.0**-50) / sigma for sigma in sigmas)
-    # Half a cell a round, and the rounding error of sums of doubles.
+    # Half a cell per round, plus the rounding error of sums of doubles.
     margin = hypot(*(max(1 / _ROUND_CELLS_IN_SIGMA, mu / rule.setting.unit) for mu in mus)) / 2 + 1e-9
 
     def at(last: float) -> CumulativeScore:
@@ -329,16 +329,16 @@ def _score(
     if promise is not None and any_release(at(0.0), pool) < NEGLIGIBLE * goal:
         return at(0.0), whole_caps(len(mus), pool)
     weights, chances = levels(np.multiply(schedule.parts, mus), hypot(*mus), rule.setting.limit, pool)
-    # The first and the last level determine the thresholds, these the other levels.
+    # The first and the last level determine the thresholds, and the thresholds determine the other levels.
     ends = (
         Caps((1, pool), (weights[0], weights[-1]), (chances[0], chances[-1])) if pool > 1 else whole_caps(len(mus), 1)
     )
 
     def excess(last: float) -> float:
-        # Far out the bound is below all doubles.
+        # For high thresholds, the bound is smaller than the smallest double.
         return log(max(novel_release(at(last), ends), nextafter(0.0, 1.0)) / goal)
 
-    # From sqrt(-2 ln d), about where a normal tail is d.
+    # Start from sqrt(-2 ln d), where a normal tail is about d.
     score = at(falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=TOLERANCE))
     return score, _caps(score, weights, chances, pool, goal)
 
@@ -346,9 +346,9 @@ def _score(
 def _caps(
     score: CumulativeScore, weights: tuple[tuple[int, ...], ...], chances: tuple[float, ...], pool: int, goal: float
 ) -> Caps:
-    """Return for each number of items the highest level of the caps that keeps novel items within their probability."""
+    """Return, for each number of items, the highest level of caps that keeps novel items within their probability."""
     each = lone_releases(score, np.array(weights) / ONE_CAP, np.array(chances))
-    # t V_1(0) <= goal for every t up to the level's own; the last level serves the whole pool.
+    # t V_1(0) <= goal for every number t up to that of the level; the last level is for the whole pool.
     most = np.minimum(np.floor(goal / np.maximum(each * BOUND_ROUNDING, nextafter(0.0, 1.0))), pool).astype(np.int64)
     most[-1] = pool
     better = np.flatnonzero(np.diff(most, prepend=0) > 0)

@@ -1,8 +1,8 @@
-"""Items of a public list: in rounds over such candidates only, or beside unknown items.
+"""Items of a public list, in rounds over only such candidates, or together with unknown items.
 
-Nothing is novel among the candidates, so thresholds are lower.
+Because no listed candidate is novel, thresholds are lower.
 
-Every candidate gets noise in every round until it is released or dropped for good, in some pool or in none
+Every candidate gets noise in every round until it is released or dropped permanently, whether it is in a pool or not
 (docs/privacy/profile.md, "Joint values").
 """
 
@@ -24,7 +24,7 @@ from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 CLOSEST = 1.0
-"""Least distance of a drop threshold below the threshold of its round, in standard deviations."""
+"""Minimum distance of a drop threshold below the threshold of its round, in standard deviations."""
 
 
 @final
@@ -33,10 +33,10 @@ class KnownRounds:
     """The numbers of rounds over known candidates.
 
     Attributes:
-        limit: most candidates of one user in a round.
-        pool: most candidates of one user in all rounds.
+        limit: maximum number of candidates per user in a round.
+        pool: maximum number of candidates per user over all rounds.
         rounds: the rounds.
-        score: how they are added up, and when candidates are released or dropped.
+        score: cumulative score of the rounds, with the thresholds at which candidates are released or dropped.
     """
 
     limit: int
@@ -47,7 +47,7 @@ class KnownRounds:
     def stated(self) -> Rounds:
         """Return the numbers for the gate."""
         stated = stated_rounds(self.pool, None, self.rounds, self.score)
-        # Rounded up: at least sensitivity over sigma, exactly.
+        # Rounded up, so that mu is at least the exact sensitivity over sigma.
         return replace(stated, later=tuple(replace(each, mu=nextafter(each.mu, inf)) for each in stated.later))
 
     @property
@@ -61,15 +61,15 @@ def plan_known(square: float, limit: int, candidates: int, expected: float) -> K
 
     Args:
         square: mu^2 of all rounds together.
-        limit: most candidates of one user in a round.
-        candidates: their number.
-        expected: the expected number of released candidates without users, at most.
+        limit: maximum number of candidates per user in a round.
+        candidates: number of candidates.
+        expected: upper bound on the expected number of released candidates without users.
 
     """
     schedule, rule, pool = schedule_for(limit, sqrt(square)), PolicyGaussian(), pool_for(limit)
     unit = hypot(*schedule.shares) / sqrt(square) * (1 + 2.0**-40)
     sigmas = [unit / share for share in schedule.shares]
-    # A generous cutoff serves all rounds: sensitivities depend a little on it.
+    # All rounds use one generous cutoff, because sensitivities depend slightly on it.
     cutoff = 2 * (12.0 + ALPHA) * max(sigmas) + 5.0
     shares, caps = CalibratedRule(rule, RuleSetting(limit, 2, rule.bits(cutoff))), whole_caps(len(sigmas), pool)
     later = tuple(planned_round(shares, caps, number, sigma, None) for number, sigma in enumerate(sigmas))
@@ -90,19 +90,19 @@ def plan_known(square: float, limit: int, candidates: int, expected: float) -> K
     return at(falling_to(excess, start=sqrt(2 * log(candidates / expected + 2)), tolerance=TOLERANCE))
 
 
-# Beside unknown items (docs/privacy/known.md).
+# Listed items together with unknown items (docs/privacy/known.md).
 
 AIM = 1e-4
-"""Probability of a release by noise alone for which drop thresholds and cutoffs of listed items are made."""
+"""Probability of releases by noise that determines the drop thresholds and cutoffs of listed items."""
 STEP = 0.05
-"""Distance of two levels, in standard deviations."""
+"""Distance between two levels, in standard deviations."""
 MOST_LEVELS = 250
 
 
 def with_list(
     rounds: AdaptiveRounds, schedule: Schedule, listed: KnownList, promise: MinUsersBound | None
 ) -> AdaptiveRounds:
-    """Return rounds with the levels that decide items of a public list."""
+    """Return rounds with the levels that decide about items of a public list."""
     score = rounds.score
 
     def at(last: float) -> CumulativeScore:
@@ -124,12 +124,12 @@ def with_list(
     def tail(last: float) -> float:
         return released_by(at_level(score, levels(at(last).thresholds, (1.0,)), 0))
 
-    # The lowest level, at which noise releases a listed item with the stated share: every rule stays above it.
+    # At the lowest level, noise releases a listed item with the stated share. Every rule is above this level.
     first = 1.0
     if tail(first) > SHARE_WITHOUT_USERS:  # with `min_users` it may be far below
         first = falling_to(lambda last: log(tail(last) / SHARE_WITHOUT_USERS), start=2.3, tolerance=TOLERANCE)
     lowest, tails = at(first).thresholds, [tail(first)]
-    # Where noise reaches the highest level, every rule admits it: weight is of no use to an item there.
+    # If noise reaches the highest level, every rule admits the item, so the item has no use for more weight.
     while tails[-1] * listed.size > SHARE_WITHOUT_USERS / 2 and len(tails) < MOST_LEVELS:
         tails.append(released_by(at_level(score, levels(lowest, (1.0,)), len(tails))))
     return replace(rounds, known=levels(lowest, tuple(np.maximum.accumulate(tails[::-1])[::-1].tolist())))
@@ -140,7 +140,7 @@ def _next_rounds(score: CumulativeScore) -> list[tuple[float, float, float]]:
 
 
 def released_alone(rounds: AdaptiveRounds, level: int) -> float:
-    """Return at least the probability that a listed item of one user is released from a level on, counted from 0."""
+    """Return an upper bound on the probability that a listed item of one user is released from a level (from 0) on."""
     if rounds.known is None or level >= len(rounds.known.tails):
         return 0.0
     first = MinUsersBound(2, 1.0).reached(rounds.first_round)

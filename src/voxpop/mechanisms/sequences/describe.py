@@ -1,4 +1,4 @@
-"""Text, charts and report of a model of sequences, from one structure: the numbers of its plan and its own answers."""
+"""Text, charts and report of a model of sequences, computed from the numbers of its plan and the model's answers."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 END = "⟨end⟩"
 _LEVEL = 0.9
 MOST_COUNTS = 50_000
-"""Number of released counts above which queries would take longer than the release: no charts are drawn then."""
+"""Maximum number of released counts for charts. With more counts, queries would take longer than the release."""
 MOST_BARS = 12
 MOST_ROWS = 20
 MOST_LENGTHS = 40
 PATH_LENGTH = 3
 LONGEST_NAME = 24
 _STEPS = 10
-"""Shades of the table of transitions."""
+"""Number of shades in the table of transitions."""
 
 Row = tuple[list[str], int, float]
 """A gram, its estimated count and the scale of the noise on its inputs."""
@@ -69,8 +69,8 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
     """Return the report page of a model; equal models give equal bytes.
 
     Args:
-        model: to be signed off.
-        checksums: of the files saved with the page.
+        model: the model that the reader of the page has to approve.
+        checksums: the checksums of the files saved with the page.
     """
     from voxpop.release.report.page import page_of
 
@@ -102,7 +102,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
 
 
 def rows_of_model(model: "SequenceModel", end: str) -> list[Row]:
-    """Return the grams whose beginnings all have a count too, in canonical order, with their smoothed counts."""
+    """Return the grams in canonical order with their smoothed counts, if all their beginnings have a count, too."""
     import polars as pl
 
     require_polars()
@@ -110,7 +110,7 @@ def rows_of_model(model: "SequenceModel", end: str) -> list[Row]:
     rows: dict[tuple[str, ...], tuple[int, float]] = {}
     for gram, ends, estimate, scale in frame.select("gram", "ends", "estimate", "scale").iter_rows():
         context = tuple(gram if ends else gram[:-1])
-        # No sequence is empty: the end does not follow nothing.
+        # No sequence is empty, so the end never follows the empty context.
         if round(estimate) > 0 and (context in rows if context else not ends):
             rows[*context, end if ends else gram[-1]] = (round(estimate), scale)
     found = [([*gram], count, scale) for gram, (count, scale) in rows.items()]
@@ -144,15 +144,15 @@ def _end_mark(symbols: set[str]) -> str:
 
 
 def charts_of(model: "SequenceModel", end: str) -> dict[str, Any]:
-    """Return the data of the charts: answers of the model with intervals.
+    """Return the data of the charts, which are answers of the model with intervals.
 
     Args:
-        model: the same answers as its methods and `voxpop ask` return.
-        end: spelling of the end of a sequence.
+        model: the model. The charts show the same answers that its methods and `voxpop ask` return.
+        end: the spelling of the end of a sequence.
 
     Returns:
         Rows of `starts`, `lengths` and `paths`, each with share, low and high; `transitions`, a table of cells; the
-        level of the intervals, and the number of symbols of the longest context. Empty for a model of very many counts.
+        level of the intervals, and the number of symbols of the longest context. Empty for more than `MOST_COUNTS`.
     """
     import polars as pl
 
@@ -178,7 +178,7 @@ def charts_of(model: "SequenceModel", end: str) -> dict[str, Any]:
 
 
 def _bars(table: "pl.DataFrame", column: str, name_of: Callable[[Any], str]) -> list[dict[str, Any]]:
-    """Return rows to draw: a name, a share, and its interval."""
+    """Return the rows of a chart, with a name, a share, and the interval of the share."""
     return [
         {"name": name_of(row[column]), **{name: round(row[name], 5) for name in ("share", "low", "high")}}
         for row in table.iter_rows(named=True)
@@ -186,7 +186,7 @@ def _bars(table: "pl.DataFrame", column: str, name_of: Callable[[Any], str]) -> 
 
 
 def _transitions(model: "SequenceModel", end: str) -> dict[str, Any]:
-    """Return the table of the followers of the most frequent symbols; symbols without rows are one column."""
+    """Return the table of the followers of the most frequent symbols; all symbols without a row share one column."""
     queries = model._queries
     counts = np.bincount(queries.sessions.symbols, minlength=len(model.alphabet))
     rows = np.argsort(-counts, kind="stable")[:MOST_ROWS].tolist()
@@ -204,7 +204,10 @@ def _transitions(model: "SequenceModel", end: str) -> dict[str, Any]:
 
 
 def _cell(share: float, low: float, high: float) -> dict[str, Any]:
-    """Return a cell: percent as text, its interval, and its shade, by the square root so that small ones differ."""
+    """Return a cell with a percentage as text, its interval, and its shade.
+
+    The shade is proportional to the square root of the share, so that small shares have different shades.
+    """
     return {
         "text": f"{100 * share:.0f}" if share >= 0.005 else "",
         "may": f"{100 * low:.1f} to {100 * high:.1f} %",

@@ -1,4 +1,4 @@
-"""Plans of sequences: from a budget to the noise and the guarantee."""
+"""Plans of sequences, which compute the noise and the guarantee from a budget."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SMALLEST_RATE = 2.0**-30
 LARGEST_EPSILON = 1e4
 FINDER = "items"
-"""The mechanism that finds the alphabet, by its registered name."""
+"""Registered name of the mechanism that finds the alphabet."""
 _MISSING = (
     "`alphabet` is missing: Sequences needs the list of all tokens that may occur, and the list must be public, "
     'because noise hides how often a token occurs and not which tokens exist. Pass the list (alphabet=["home", "news"])'
@@ -55,10 +55,10 @@ def plan_sequences(mechanism: "Sequences", budget: Budget) -> "SequencePlan":
 
 
 def check_epsilon(max_length: int, epsilon: float) -> None:
-    """Refuse an epsilon for which no count can be released.
+    """Check that counts can be released with an epsilon.
 
     Raises:
-        BudgetError: with the range that is allowed.
+        BudgetError: if epsilon is too small or too large. The message contains the allowed range.
     """
     if not SMALLEST_RATE * max_length <= epsilon <= LARGEST_EPSILON:
         raise BudgetError(
@@ -70,9 +70,9 @@ def check_epsilon(max_length: int, epsilon: float) -> None:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
-    """The plan that `Sequences.plan` returns: every number that is known before any data are read.
+    """The plan that `Sequences.plan` returns, with every number that is known before any data are read.
 
-    Longer contexts get the rest of epsilon; on no path of the tree do the shares add up to more than epsilon.
+    Longer contexts get the rest of epsilon. The shares on each path of the tree add up to at most epsilon.
 
     Attributes:
         found: the alphabet that a release found, if the mechanism has alphabet="find".
@@ -96,7 +96,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
     def _proof(self) -> PathsProof:
         mechanism, found, alphabet = self.mechanism, None, self.mechanism.alphabet
         if self.finding is not None:
-            # Basic composition: the epsilons of both steps add up to at most the budget's.
+            # By basic composition, the epsilons of both steps add up to at most that of the budget.
             alphabet, found = None, self._finder().plan(self.finding).certificate
         size = None if alphabet is None else len(self.alphabet or ())
         whole = Fraction(self.counting.epsilon)
@@ -123,35 +123,36 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         """The budget for counting."""
         if self.finding is None:
             return Budget(self.budget.epsilon)
-        # In exact fractions: both steps together must not spend more than the whole.
+        # Exact fractions, because both steps together must not spend more than the whole.
         rest = Fraction(self.budget.epsilon) - Fraction(self.finding.epsilon)
         nearest = float(rest)
         return Budget(nearest if Fraction(nearest) <= rest else nextafter(nearest, -inf), 0.0)
 
     @property
     def alphabet(self) -> tuple[str, ...] | None:
-        """The public symbols, in order of their bytes; None if they are still to be found."""
+        """The public symbols, in order of their bytes; None if the release has not found them yet."""
         symbols = self.found if self.finding is not None else cast("tuple[str, ...]", self.mechanism.alphabet)
         if symbols is None or self.mechanism.other is None:
             return symbols
-        # A token that was found may be spelled like the symbol for all others.
+        # A found token may have the same spelling as the symbol for all other tokens.
         return tuple(sorted({*symbols, self.mechanism.other}))
 
     @property
     def scale(self) -> float:
-        """Scale b of the noise on the counts of single symbols: P(k) is proportional to `exp(-|k| / b)`.
+        """Scale b of the noise on the counts of single symbols; P(k) is proportional to `exp(-|k| / b)`.
 
-        It is the largest with a `max_length`, and smaller where the released lengths show that there are many users, or
-        few steps. Without a `max_length`, it is the largest only if the tree counts at most 20 first steps. If it
-        counts more, because released lengths show longer sequences, the scale is larger in proportion, up to 50 times.
-        A model states the scale that ran: column scale of `SequenceModel.to_polars`.
+        With a `max_length`, this is the largest possible scale. The scale that runs is smaller if the released lengths
+        show that there are many users or few steps. Without a `max_length`, it is the largest only if the tree counts
+        at most 20 first steps. If the tree counts more steps, because released lengths show longer sequences, the scale
+        is larger in proportion, up to 50 times. The column `scale` of `SequenceModel.to_polars` contains the scale that
+        ran.
         """
         paths, root = self._root()
         return paths.scale(root)
 
     @property
     def threshold(self) -> float | None:
-        """Number of occurrences from which a symbol is a separate context.
+        """Minimum number of occurrences for a symbol to become a separate context.
 
         None before the alphabet is found, and if no grams of two symbols are counted.
         """
@@ -161,7 +162,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         return float(least_total(paths.limits, float(paths.left(root)), 0))
 
     def _root(self) -> tuple[PathBudget, int]:
-        """Return the accounts of the smallest share of the root."""
+        """Return the accounts, and the number of the smallest share of the root."""
         paths = PathBudget(self._limits(len(self.alphabet or ())))
         spent = paths.spend(0, 1 - part_after_statistics(paths.limits.epsilon, 0))
         return paths, paths.spend(spent, EPSILON_PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1))

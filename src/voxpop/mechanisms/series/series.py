@@ -33,7 +33,7 @@ from voxpop.release.table import with_result
 
 @final
 class Series:
-    """A release every night under one budget, as `Items.series` returns it.
+    """A release every night under one budget; the result of `Items.series`.
 
     All nights together are (epsilon, delta)-private for each user id with all its rows in the period. The folder
     contains the private state, so only its owner may read it, and it must not be copied or restored. Start only one
@@ -223,7 +223,7 @@ class Series:
 
 
 def _tonight(plan: SeriesPlan, night: int) -> tuple[States, int]:
-    """Return the states of items, and the first night with items that get weight although they rest."""
+    """Return the states of items, and the first night with resting items that still get weight."""
     return partial(states_of, plan, night=night), night - plan.tried + 1
 
 

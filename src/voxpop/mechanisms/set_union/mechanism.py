@@ -1,4 +1,4 @@
-"""Set union: release the items that many users hold (DPSU, ICML 2020)."""
+"""Set union, which releases the items that many users share (DPSU, ICML 2020)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,30 +29,30 @@ ADAPTIVE: Final = "adaptive"
 @final
 @dataclass(frozen=True, slots=True)
 class Items(Mechanism["Corpus", "Release"]):
-    """Release the items that many users hold: words, keys, products.
+    """Release the items that many users share, such as words, keys or products.
 
     Each user shares one unit of weight among at most `max_items_per_user` of the user's distinct items. The mechanism
     adds noise to the weight of each item and releases the items above a threshold, without their weights. The release
     is (epsilon, delta)-differentially private for adding or removing one user with all the user's data.
 
-    The default weighting runs adaptive rounds: each round releases the items that are certain, drops the items that are
-    hopeless and lets users spend their weight on the rest (docs/privacy/adaptive.md). Adaptive rounds release the most
-    items at every limit and budget that we measured. The classic weightings are in `vp.weightings`; their proofs
-    are in docs/privacy/set-union.md.
+    The default weighting runs adaptive rounds. Each round releases items with a high cumulative score and drops items
+    with a low one, so that users spend their weight on the remaining items (docs/privacy/adaptive.md). Adaptive rounds
+    release the most items at every limit and budget that we measured. The classic weightings are in `vp.weightings`;
+    their proofs are in docs/privacy/set-union.md.
 
     Attributes:
-        max_items_per_user: The maximum number of items of one user in a round (the paper's Delta_0). By default,
-            adaptive rounds choose it privately from the numbers of items that users hold (docs/privacy/limit.md);
-            classic weightings use 100. A limit that you give must not depend on the data.
-        weighting: How users share their weight: in "adaptive" rounds, or by a classic weighting, an object such as
+        max_items_per_user: The maximum number of items per user in a round (the paper's Delta_0). By default,
+            adaptive rounds choose it privately from the users' numbers of items (docs/privacy/limit.md), and classic
+            weightings use 100. A limit that you pass must not depend on the data.
+        weighting: How users share their weight, which is either "adaptive" or a classic weighting, an object such as
             `vp.weightings.PolicyGaussian()`. With `max_items_per_user=1` every classic weighting runs optimal selection
             (docs/privacy/optimal-selection.md).
-        min_users: The number of users below which an item is released with probability at most 1e-6, whatever else the
-            data contain. By default the release makes no such promise. The plan states the number of users that an
-            item needs.
-        known: Items that are public in any case, such as the words of a dictionary, a catalogue, or an earlier release.
-            They need fewer users than unknown items, and an expected share of at most 1 % of the released items has no
-            user. A list of items, a table, a release, or the path of a file or of a saved release. It must not be made
+        min_users: The number of users below which an item is released with probability at most 1e-6, for all possible
+            data. By default the release makes no such promise. The plan returns the number of users that an item
+            needs.
+        known: Public items, such as the words of a dictionary, a catalogue, or an earlier release, as a list of items,
+            a table, a release, or the path of a file or of a saved release. Listed items need fewer users than unknown
+            items, and an expected share of at most 1 % of the released items has no user. The list must not be made
             from the data (docs/guides/known.md).
 
     Raises:
@@ -97,22 +97,22 @@ class Items(Mechanism["Corpus", "Release"]):
 
     @property
     def adaptive(self) -> bool:
-        """Whether adaptive rounds run, and not a classic weighting."""
+        """Whether adaptive rounds run instead of a classic weighting."""
         return isinstance(self.weighting, str) and self.weighting == ADAPTIVE
 
     @property
     def limit_used(self) -> int:
-        """The most items of one user under a classic weighting: the limit, or the default."""
+        """The maximum number of items per user under a classic weighting, which is 100 by default."""
         return USUAL_LIMIT if self.max_items_per_user is None else self.max_items_per_user
 
     @property
     def known_items(self) -> "KnownItems | None":
-        """The public list; None without one."""
+        """The public list, or None if there is no list."""
         return cast("KnownItems | None", self.known)
 
     @property
     def promise(self) -> "MinUsersBound | None":
-        """The promise about items of few users; None without one."""
+        """The promise about items of few users, or None if there is no promise."""
         from voxpop.mechanisms.rounds.users_needed import FAILURE_PROBABILITY, MinUsersBound
 
         return None if self.min_users is None else MinUsersBound(self.min_users, FAILURE_PROBABILITY)
@@ -121,10 +121,10 @@ class Items(Mechanism["Corpus", "Release"]):
         """Compute noise and threshold for a budget; this needs no data.
 
         Args:
-            budget: the budget.
+            budget: the budget of the release.
 
         Returns:
-            The plan: the numbers that will run, the guarantee, and the users needed by an item.
+            The plan, with the numbers that will run, the guarantee, and the number of users that an item needs.
 
         Raises:
             BudgetError: if no threshold can meet the budget.
@@ -136,7 +136,7 @@ class Items(Mechanism["Corpus", "Release"]):
         if self.adaptive:
             return plan_adaptive(self, budget)
         rule = _rule_of(self.weighting)
-        # With one item a user, weights are numbers of users, for which the best rule is known
+        # With one item per user, weights are numbers of users, and the best rule for them is known
         # (docs/privacy/optimal-selection.md).
         if self.limit_used == 1 and not isinstance(rule, CustomRule):
             return plan_optimal(self, budget)
@@ -146,11 +146,11 @@ class Items(Mechanism["Corpus", "Release"]):
         """Compute noise and thresholds for several data sets that share a budget; see `release_each`.
 
         Args:
-            data_sets: their names.
-            budget: the budget of all of them together.
+            data_sets: the names of the data sets.
+            budget: the budget of all data sets together.
 
         Returns:
-            The plan: its numbers are those of one data set, its guarantee covers all.
+            The plan. Its numbers are those of one data set, and its guarantee covers all data sets.
 
         Raises:
             InputError: if names are missing or equal, or a classic weighting was chosen.
@@ -176,17 +176,18 @@ class Items(Mechanism["Corpus", "Release"]):
     ) -> "dict[str, Release]":
         """Release from several data sets about the same people, such as words and tags, under one budget.
 
-        One guarantee covers everything that one user holds in any of the data sets. The noise in each grows with the
-        square root of their number.
+        One guarantee covers all data of a user in all data sets. The noise in each data set grows with the square root
+        of the number of data sets.
 
         Args:
             data_sets: a corpus for each name.
-            budget: the budget of all of them together.
+            budget: the budget of all data sets together.
             ledger: an account that is charged first; see `voxpop.Ledger`.
-            seed: makes the releases reproducible and NOT private, and marks them so; leave it out for real data.
+            seed: a seed that makes the releases reproducible and NOT private, and marks them as such; omit it for real
+                data.
 
         Returns:
-            A release for each name; each states the guarantee of all of them together.
+            A release for each name. The guarantee of each release is that of all releases together.
 
         Raises:
             InputError: if there is no data set, or a classic weighting was chosen.
@@ -223,23 +224,25 @@ class Items(Mechanism["Corpus", "Release"]):
     ) -> "Series":
         """Start a series of releases, one every night under one budget, or open a series that was started.
 
-        With a budget, the series is charged once and its private state is written to the folder. Without one, the
-        series in the folder is opened; all other arguments but `key` are left out. `max_items_per_user` is the maximum
-        number of items of one user in all nights, 1,000 by default (docs/guides/every-night.md).
+        With a budget, the series is charged once and its private state is written to the folder. Without a budget, the
+        series in the folder is opened, and only `key` may be passed in addition. `max_items_per_user` is the maximum
+        number of items per user over all nights, 1,000 by default (docs/guides/every-night.md).
 
         Args:
             folder: a new folder, which only its owner can read. It contains private data.
             budget: the budget of all nights together.
-            nights: their number; it cannot be changed later.
-            spending: "growing" spends more on later nights and releases most items by the end; "equal" releases more
+            nights: the number of nights, which cannot be changed later.
+            spending: "growing" spends more on later nights and releases more items in total; "equal" releases more
                 items on early nights.
-            ledger: an account that is charged first. It also records the last night, so that an older state is refused.
-            seed: makes the series reproducible and NOT private, and marks it so; leave it out for real data.
-            key: 32 bytes that encrypt the state; give it whenever the series is opened.
+            ledger: an account that is charged first. It also records the last night, so that an older state is
+                rejected.
+            seed: a seed that makes the series reproducible and NOT private, and marks it as such; omit it for real
+                data.
+            key: the 32 bytes that encrypt the state. Pass the same key whenever the series is opened.
 
         Raises:
-            ReleaseError: if the folder holds a series already, or none is there to be opened.
-            BudgetError: if the ledger has too little left; nothing was charged.
+            ReleaseError: if the new folder already contains a series, or the folder to open contains no series.
+            BudgetError: if the ledger has too little budget left; nothing was charged.
         """
         from voxpop.mechanisms.series.series import Series
 

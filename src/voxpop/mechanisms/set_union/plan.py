@@ -1,4 +1,4 @@
-"""Plans of set union: the numbers that will run, the guarantee, and the users needed by an item.
+"""Plans of set union, with the numbers that will run, the guarantee, and the number of users that an item needs.
 
 Nothing here reads data.
 """
@@ -46,11 +46,11 @@ class UnionConfiguration(Configured, Protocol):
 
     @property
     def max_items_per_user(self) -> int | None:
-        """The most items of one user in a round; None for a private choice."""
+        """The maximum number of items per user in a round; None for a private choice."""
 
     @property
     def promise(self) -> MinUsersBound | None:
-        """The promise about items of few users; None without one."""
+        """The promise about items of few users, or None if there is no promise."""
 
     @property
     def known_items(self) -> "KnownItems | None":
@@ -60,12 +60,12 @@ class UnionConfiguration(Configured, Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
-    """What `Items.plan` and `plan_each` return: every number that will run, before any data is read.
+    """The result of `Items.plan` and `plan_each`, with every number that will run, before any data is read.
 
     Attributes:
-        passes: One `RoundPlan` with a classic weighting; or `AdaptiveRounds`; or the `Menu` from which a release
-            chooses a limit, in the plan of a release followed by the rounds that it selected.
-        promise: About items of few users; None without one.
+        passes: One `RoundPlan` for a classic weighting, or `AdaptiveRounds`, or the `Menu` for the private choice of a
+            limit. In the plan of a release, the selected rounds follow the `Menu`.
+        promise: The promise about items of few users, or None if there is no promise.
         data_sets: The names of several data sets, each with such passes.
 
     Example:
@@ -87,7 +87,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
 
     @property
     def last(self) -> RoundPlan | AdaptiveRounds:
-        """The `RoundPlan` or `AdaptiveRounds` that decide; before a choice, those of the largest limit."""
+        """The `RoundPlan` or `AdaptiveRounds` that release items; before a choice, those of the largest limit."""
         return deciding(self.passes[-1])
 
     @property
@@ -99,12 +99,12 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
 
     @property
     def scale(self) -> float:
-        """Scale of the noise in the last round: sigma of Gaussian noise, b of Laplace noise."""
+        """Scale of the noise in the last round, which is sigma of Gaussian noise or b of Laplace noise."""
         return self.last.scale
 
     @property
     def threshold(self) -> float:
-        """Threshold of the last round, in units of weight: that of an item that no round dropped."""
+        """Threshold of the last round, in units of weight, for an item that no round dropped."""
         return self.last.threshold
 
     def _proof(self) -> Proof:
@@ -114,7 +114,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
             return adaptive_proof(first, limit, data_sets=self.data_sets, listed=listed)
         if first.noise != "optimal":
             return ThresholdProof(first.stated(), None)
-        # What 128 bits cost is taken off before the rule is made, not after.
+        # The cost of 128-bit draws is subtracted before the rule is made, not after.
         delta = optimal_delta(self.budget.epsilon, self.budget.delta)
         return SelectionProof(delta, round(first.threshold))
 
@@ -122,9 +122,9 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         return users_needed_by(self.passes[-1], self.budget, probability, per_user)
 
     def miss_probability(self) -> float:
-        """Return the probability that an item held by ten times the required number of users is missed.
+        """Return the probability that an item with ten times the required number of users is missed.
 
-        The worst of users with 1, 10 and 100 items, all as common as this one.
+        The result is the maximum over users with 1, 10 and 100 items that are all as common as this one.
         """
         last = self.last
         if isinstance(last, RoundPlan):
@@ -137,16 +137,16 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         if self.promise is None:
             return 1.0
         if isinstance(step, Menu):
-            return self.promise.beta  # every limit of the menu keeps it
+            return self.promise.beta  # every limit of the menu keeps the promise
         if isinstance(step, RoundPlan):
-            # Optimal selection does not count so few users at all.
+            # Optimal selection never releases an item of so few users.
             return 0.0 if step.noise == "optimal" else self.promise.reached(step)
         return needed.ever_released_with_few(self.promise, step.first_round, step.score)
 
     @property
     def known_items(self) -> "KnownItems | None":
         """The public list; None without one."""
-        return getattr(self.mechanism, "known_items", None)  # published algorithms have none
+        return getattr(self.mechanism, "known_items", None)  # published algorithms have no list
 
     def _prepared(self, data: Data) -> Any:
         known = self.known_items
@@ -189,14 +189,14 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
     def known_users_needed(self, probability: float, *, per_user: int | None = None) -> int | None:
         """Return the number of users who must have a listed item for its release with this probability.
 
-        A tenth of the list is assumed to be released; the more is, the fewer users an item needs.
+        The result assumes that a tenth of the list is released. If more is released, an item needs fewer users.
 
         Args:
-            probability: Strictly between 0 and 1.
-            per_user: As in `users_needed`.
+            probability: A number strictly between 0 and 1.
+            per_user: The number of items per user, as in `users_needed`.
 
         Raises:
-            InputError: A number is out of range, or there is no list.
+            InputError: If a number is out of range, or there is no list.
         """
         check_probability(probability)
         if self.known_items is None:
@@ -212,7 +212,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         known, last = self.known_items, self.last
         if known is None or not isinstance(last, AdaptiveRounds) or last.known is None:
             return {}
-        # Levels of the transcript count from 1; the one above all releases no listed item.
+        # Levels of the transcript count from 1; at a level above all of them, no listed item is released.
         levels = [each["level"] for each in self.transcript if each["pass"] == "list"]
         ran = {"level": levels[0], "alone": released_alone(last, levels[0] - 1)} if levels else {}
         numbers = {
@@ -241,12 +241,12 @@ if TYPE_CHECKING:
 
 
 def listed_of(union: UnionConfiguration) -> KnownList | None:
-    """Return the numbers of the public list of a configuration; None without a list."""
+    """Return the numbers of the public list of a configuration, or None if there is no list."""
     return None if union.known_items is None else union.known_items.listed
 
 
 def plan_optimal(union: UnionConfiguration, budget: Budget) -> "OnePlan":
-    """Plan optimal selection for one item per user: weights are numbers of users."""
+    """Plan optimal selection for one item per user, so that weights are numbers of users."""
     if budget.delta <= numerical_slack(budget.epsilon):
         least = 2 * numerical_slack(budget.epsilon)
         raise BudgetError(
@@ -271,18 +271,18 @@ def plan_classic(
     """Plan noise and threshold of one round.
 
     Args:
-        mechanism: the configuration that the plan names.
+        mechanism: the configuration that the plan contains.
         rule: the weighting, with its noise and alpha.
-        limit: most items of one user.
-        budget: the budget.
+        limit: maximum number of items per user.
+        budget: the budget of the release.
         accounting: "joint" computes delta exactly for noise and novel items together; "published" is the paper's
             delta/2 + delta/2.
-        promise: about items of few users.
+        promise: promise about items of few users, if there is one.
     """
-    # The grid comes first: sensitivity depends on it, and noise on sensitivity.
+    # The grid is chosen first, because sensitivity depends on the grid, and noise on sensitivity.
     bits = rule.bits(_rough_cutoff(rule, limit, budget, promise))
     setting = RuleSetting(limit, rule.norm, bits)
-    # (|T|, w) of items that only one user holds, and S = 1 + 2 * 2^33 step_error (docs/privacy/set-union.md).
+    # (|T|, w) of items that only one user has, and S = 1 + 2 * 2^33 step_error (docs/privacy/set-union.md).
     novelty, sensitivity = rule.novelty(setting), rule.sensitivity(setting)
     scale = calibrate(
         budget, novelty, noise=rule.noise, accounting=accounting, sensitivity=sensitivity, grid=2.0**-bits
@@ -290,23 +290,23 @@ def plan_classic(
     threshold = _threshold(rule, scale, setting, promise)
     shares = with_cutoff(rule, setting, threshold + (rule.alpha or 0.0) * scale.scale)
     only = RoundPlan(shares, rule.noise, scale.scale, threshold)
-    # Both are computed from the round as it will run, not from the targets of the calibration.
+    # Both are computed from the round that will run, not from the targets of the calibration.
     if promise is not None:
         needed.check_promise(promise, promise.reached(only))
     return certified(UnionPlan(mechanism, budget, (only,), promise))
 
 
 def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise: MinUsersBound | None) -> float:
-    """Return the threshold: the one that novel items require, or the bound for items of few users."""
+    """Return the threshold that novel items require, or the bound for items of few users."""
     if promise is None:
         return scale.threshold
-    # One unit more than rounding up requires: the promise is checked again from the numbers that run.
+    # One unit more than rounding up requires, because the promise is checked again from the numbers that run.
     least = promise.threshold(CalibratedRule(rule, setting).largest, rule.noise, scale.scale, 1)
     return max(scale.threshold, (ceil(least * setting.unit) + 1) / setting.unit)
 
 
 def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: MinUsersBound | None) -> float:
-    """Return about the cutoff, computed on a coarse grid, to choose the fine one."""
+    """Return an approximation of the cutoff, computed on a coarse grid, for the choice of the fine grid."""
     if not rule.sequential:
         return 1.0
     coarse = RuleSetting(limit, rule.norm, bits=48)
@@ -322,9 +322,9 @@ def plan_adaptive(
 
     Args:
         union: the configuration.
-        budget: the budget.
-        data_sets: names of several data sets that share the budget; empty for one.
-        promise: that of the configuration by default.
+        budget: the budget of the release.
+        data_sets: names of several data sets that share the budget; empty for one data set.
+        promise: promise about items of few users, by default that of the configuration.
     """
     promise, many = promise or union.promise, max(1, len(data_sets))
     # Data sets are independent, so the costs of arithmetic add up.

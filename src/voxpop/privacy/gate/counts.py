@@ -1,4 +1,4 @@
-"""Gates of counts: of public grams, with the private choice of their limit, rankings, and keys with counts."""
+"""Gates of counts of public grams (with the private choice of their limit), of rankings, and of keys with counts."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -20,15 +20,15 @@ from voxpop.privacy.weightings.holders import UNIT, ClassShares, HolderShares
 
 
 class Listed(Protocol):
-    """The public grams of one length that a walk keeps: those on the list, and parts of longer ones."""
+    """The public grams of one length that a walk keeps, which are those on the list and parts of longer grams."""
 
     @property
     def length(self) -> int:
-        """Tokens of each."""
+        """Number of tokens of each gram."""
 
     @property
     def names(self) -> Int64s:
-        """Of the kept grams, rising."""
+        """Names of the kept grams, in increasing order."""
 
     @property
     def words(self) -> pa.LargeStringArray:
@@ -36,25 +36,25 @@ class Listed(Protocol):
 
     @property
     def before(self) -> int:
-        """Number of grams that were kept at the length before."""
+        """Number of grams that were kept at the previous length."""
 
     @property
     def ranks(self) -> Int64s:
-        """By place on the list, the rank of each among the names."""
+        """Rank of each listed gram among the names, in the order of the list."""
 
     @property
     def counted(self) -> Bools | None:
-        """By rank, which are on the list; None where all are."""
+        """Whether the gram of each rank is on the list; None if all are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Everything:
-    """Every pair of kept grams is a candidate: grams that are not on the list are dropped afterwards.
+    """Every pair of kept grams is a candidate, because grams that are not on the list are dropped afterwards.
 
     Attributes:
         need: int64 by kept gram, 0.
         estimates: int64 by kept gram, 0.
-        single: always False: partners are grams.
+        single: always False, because partners are grams.
     """
 
     need: Int64s
@@ -63,7 +63,7 @@ class _Everything:
 
 
 def _walked(walk: Any, lists: Iterable[Listed], lengths: int) -> Iterator[Listed]:
-    """Yield each length once the walk keeps its grams; every length at most once, or noise would serve twice."""
+    """Yield each length when the walk keeps its grams, at most once per length, because noise must not be reused."""
     for place, listed in enumerate(lists):
         if listed.length != place + 1 or place >= lengths:
             raise refused("grams would be counted that the certificate does not contain")
@@ -90,7 +90,7 @@ class CountsGate(Gate[CountsProof]):
         """Begin with the private data.
 
         Args:
-            engine: they.
+            engine: the private data.
             lists: the grams, by length from 1 on.
         """
         self._begin("open")
@@ -99,7 +99,7 @@ class CountsGate(Gate[CountsProof]):
         self._words = next(self._walked, None)
 
     def classes(self, edges: tuple[int, ...]) -> Int64s:
-        """Return the noisy number of users in each class: one user moves one class by one.
+        """Return the noisy number of users in each class. One user changes one class by one.
 
         Args:
             edges: numbers of words at which the next class begins.
@@ -115,7 +115,7 @@ class CountsGate(Gate[CountsProof]):
         return counts
 
     def choose(self, place: int) -> None:
-        """Take the limits at a place of the menu, which follows from the noisy classes."""
+        """Take the limits at an index of the menu that follows from the noisy classes."""
         self._begin("choose", "classes")
         if not 0 <= place < len(self.proof.menu):
             raise refused("a limit was chosen that the certificate does not contain")
@@ -134,7 +134,7 @@ class CountsGate(Gate[CountsProof]):
             # The limit is the number of grams, so nothing is sampled and no draw is made.
             weights = self._walk.weigh(shares, max(1, size), self._secret, name)
             noise = CellNoise(chosen.sigma, UNIT, UNIT, self._secret, f"noise/{name}")
-            # Every kept gram, held or not; those that are not on the list are dropped.
+            # Every kept gram, with or without users; grams that are not on the list are dropped.
             parts.append(weights.measured(noise, size)[listed.ranks])
         self.proof = replace(self.proof, chosen=place)
         return np.concatenate(parts)
@@ -148,20 +148,20 @@ class PicksGate(Gate[PicksProof]):
 
     @proved("top.md#proof")
     def first(self, engine: Any, lists: Iterable[Listed], lengths: int) -> Int64s:
-        """Return the places of the grams that come first, in order; neither sums nor counts.
+        """Return the places of the first grams of the ranking, in order, without sums or counts.
 
         Proof: "One more user raises some of the u_i by exactly 1 and lowers none."
 
         Args:
             engine: the private data.
             lists: the grams, by length from 1 on.
-            lengths: their number.
+            lengths: the number of lengths.
         """
         self._begin("first")
         self._note("picks")
         walk, parts = engine.length_walk(), [np.empty(0, np.int64)]
         for listed in _walked(walk, lists, lengths):
-            # Each user counts in full for any number of grams: one user moves every count by at most 1.
+            # Each user counts in full for any number of grams, so one user changes every count by at most 1.
             shares, size = HolderShares(max(1, int(listed.ranks.size)), listed.counted), int(listed.names.size)
             weights = walk.weigh(shares, max(1, size), self._secret, f"count {listed.length}")
             noise = GumbelNoise(self.proof.rate, UNIT, self._secret, f"noise/top {listed.length}")
@@ -169,13 +169,13 @@ class PicksGate(Gate[PicksProof]):
         noisy = np.concatenate(parts)
         if noisy.size > self.proof.candidates:
             raise refused("more grams would be ranked than the certificate contains")
-        # The k largest of counts with Gumbel noise: k exponential mechanisms one after the other.
+        # The k largest counts with Gumbel noise are equivalent to k exponential mechanisms in sequence.
         return np.argsort(-noisy, kind="stable")[: self.proof.picks]
 
 
 @final
 class KeysGate(Gate[KeysProof]):
-    """Keys with counts: the choice of an entry, one noisy number per key, and the rest. docs/privacy/keys.md."""
+    """Keys with counts, with the choice of an entry, one noisy number per key, and the rest. docs/privacy/keys.md."""
 
     _proves = KeysProof
 
@@ -204,7 +204,7 @@ class KeysGate(Gate[KeysProof]):
         return counts
 
     def choose(self, place: int) -> None:
-        """Take the entry at a place of the menu, which follows from the noisy classes; rounds come last."""
+        """Take the entry at an index of the menu that follows from the noisy classes. Rounds have the last index."""
         self._begin("choose", *(["classes"] if self.proof.edges else []))
         if not 0 <= place < len(self.proof.menu) + (self._inner is not None):
             raise refused("an entry was chosen that the certificate does not contain")
@@ -240,15 +240,15 @@ class KeysGate(Gate[KeysProof]):
 
     @proved("keys.md#the-rest")
     def rest(self, engine: Any, listed: Any, sets: int, unit: int) -> Int64s:
-        """Return the noisy sums of users' shares of rows of released keys and of others, two for each set, in units.
+        """Return the noisy sums of users' shares of rows of released keys and of other rows, two per set, in units.
 
         Proof: "one more user adds at most 1 to the two sums of each set"
 
         Args:
-            engine: the private side.
+            engine: the private data.
             listed: the released keys.
             sets: number of sets of keys.
-            unit: of shares.
+            unit: the weight of a share of 1.
         """
         self._begin("rest", "released")
         if not self.proof.rest or sets > self.proof.sets or unit < 1:

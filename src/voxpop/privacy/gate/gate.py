@@ -1,4 +1,4 @@
-"""The common part of all gates: one certificate, one secret, passes that run once and in order, and the transcript."""
+"""The common part of all gates, with one certificate, one secret, ordered passes that run once, and the transcript."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ AnyProof = TypeVar("AnyProof", bound=Stated)
 
 
 def refused(what: str) -> InternalError:
-    """Build the error for a step that the certificate does not contain or does not pay for."""
+    """Build the error for a step that the certificate does not contain or does not cover."""
     return InternalError(f"{what}, so nothing was read")
 
 
@@ -23,7 +23,7 @@ class Gate(Generic[AnyProof]):
 
     Args:
         text: the certificate of a checked plan.
-        secret: of all draws and noise of this release.
+        secret: the secret of all draws and noise of this release.
     """
 
     _proves: ClassVar[type[Any]]
@@ -41,14 +41,14 @@ class Gate(Generic[AnyProof]):
 
     @final
     def _begin(self, name: str, *before: str) -> None:
-        """Refuse a pass that has run already, or runs before others: no draw serves twice."""
+        """Check that a pass has not run yet and that the passes `before` it have, because no draw may be used twice."""
         if name in self._ran or not self._ran.issuperset(before):
             raise refused("a pass would run twice, or out of order")
         self._ran.add(name)
 
     @final
     def _note(self, kind: str, numbers: Mapping[str, Any] | None = None) -> None:
-        """Add a pass to the transcript: numbers of the certificate, or functions of released results only."""
+        """Add a pass to the transcript, with numbers of the certificate or functions of only released results."""
         self._transcript.append({"pass": kind, **(numbers or {})})
 
     @property
@@ -69,7 +69,7 @@ GATES = {
     "nights": "nights:NightsGate",
     "keys": "counts:KeysGate",
 }
-"""By proof, the module and the class."""
+"""The module and the class of the gate, by type of proof."""
 
 
 def gate_of(text: str, secret: Secret) -> Any:

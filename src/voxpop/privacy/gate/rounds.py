@@ -1,4 +1,4 @@
-"""Gates of unknown items: adaptive rounds with their private choice, and the classic pass with one threshold."""
+"""Gates of unknown items, for adaptive rounds with their private choice and for the classic pass with one threshold."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -45,7 +45,7 @@ from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 FIRST_ROUND, POOL = "round 0/length 1", "pool/length 1"
 CANDIDATES, ROUND = "round {}/candidates", "round {}/length 1"
 LISTED_AT_ONCE = 1 << 15
-"""Items of a list whose noise is drawn together."""
+"""Number of listed items for which noise is drawn together."""
 
 
 def threshold_rule(first: Threshold) -> ThresholdRule:
@@ -56,7 +56,7 @@ def threshold_rule(first: Threshold) -> ThresholdRule:
 def score_step(rounds: Rounds, number: int, secret: Any, pass_name: str) -> ScoreStep:
     """Return the outcome of a later round from weights.
 
-    Levels are stated in standard deviations of the noise of the cumulative score; the step compares sums.
+    Levels are in standard deviations of the noise of the cumulative score, whereas the step compares sums.
     """
     each, spread = rounds.later[number], float(score_of(rounds).spreads[number])
     step = ScoreStep(
@@ -93,8 +93,8 @@ class PublicParts:
     """The items of a public list.
 
     Attributes:
-        parts: the items, distinct over all parts: large_string.
-        letters: returns the bytes of a part, and where each text begins.
+        parts: the items as large_string, distinct over all parts.
+        letters: function that returns the bytes of a part, and the start of each text.
     """
 
     parts: Sequence[Any]
@@ -115,18 +115,18 @@ class AdaptiveGate(Gate[AdaptiveProof]):
     def __init__(self, text: str, secret: Secret) -> None:
         super().__init__(text, secret)
         if self.proof.choice is not None:
-            # Rounds of an earlier release of the same plan: this one chooses its own.
+            # These are the rounds of an earlier release of the same plan; this release makes a new choice.
             self.proof = replace(self.proof, rounds=None)
         self._text = text
         self._single = not self.proof.data_sets
-        # Noise of two data sets must be independent, because their squares of mu add up.
+        # The noise of two data sets must be independent, because their mu^2 are added.
         self._taken: list[Secret] = []
         self._pools: Any = None
         self._listed: PublicParts | None = None
 
     @proved("adaptive.md#several-data-sets")
     def of(self, data_set: str, secret: Secret) -> "AdaptiveGate":
-        """Return the gate of one of the data sets, each of which is opened once and with separate draws.
+        """Return the gate of one of the data sets. Each data set is opened once and has separate draws.
 
         Proof: "the noisy weights of the shared items of all data sets together are a Gaussian mechanism with mu^2 =
         mu_1^2 + ... + mu_n^2"
@@ -157,7 +157,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
             raise refused("the certificate contains no choice")
         self._begin("classes", "open")
         self._note("classes")
-        # Noise on every class, with users or without.
+        # Noise is added to every class, with or without users.
         noise = CellNoise(choice.sigma, 1, 1, self._secret, "noise/limit")
         counts: Int64s = self._pools.sizes(choice.edges).measured(noise, len(choice.edges) + 1)
         return counts
@@ -169,7 +169,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         Proof: "Given h, the limit k is the same in P and in Q."
 
         Raises:
-            InternalError: They exceed the caps.
+            InternalError: If the rounds exceed the caps.
         """
         self._begin("choose", "classes")
         if self.proof.choice is None or not admits(self.proof.choice, self.proof.slack, rounds):
@@ -179,7 +179,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         self.proof = replace(self.proof, rounds=rounds)
 
     def rounds(self, listed: PublicParts | None = None) -> Iterator[None]:
-        """Run all rounds, one at each step.
+        """Run all rounds, one per step of the iterator.
 
         Args:
             listed: the items of the public list of the certificate; None without a list.
@@ -198,9 +198,9 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         self._pools.first_round(shares, limit, decisions, FIRST_ROUND)
         self._note("first round")
         if listed is not None:
-            # Only now: the first round is the same with a list and without (docs/privacy/known.md, "The first round").
+            # Only now, because a list does not change the first round (docs/privacy/known.md, "The first round").
             self._pools.recognise(listed.parts)
-        # Once, before the rounds: a user gives weight to at most `pool` items in all of them together.
+        # Once, before the rounds, so that a user gives weight to at most `pool` items over all rounds.
         self._pools.draw(rounds.pool, POOL)
         yield from self._advance(self._pools, rounds, ROUND)
         self._begin("ran")
@@ -222,12 +222,12 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
     @proved("known.md#spurious-items")
     def _with_listed(self, rounds: Rounds, known: KnownLevels, listed: PublicParts, found: Any) -> Any:
-        """Return other released items and the listed ones of the lowest level that the rule of the list admits.
+        """Return the released items, including listed items of the lowest level that the rule of the list admits.
 
         Proof: "the lowest level l with N p_l <= eta R_l"
 
-        Every listed item has noise in every round, in some pool or in none. Items in no pool have that of their names,
-        and items in pools at least the level of their noise.
+        Every listed item gets noise in every round, whether it is in a pool or not. The level of an item in no pool is
+        that of the noise of its name, and the level of an item in a pool is at least that of its noise.
         """
         names, reached = self._pools.levels()
 
@@ -240,7 +240,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
         parts = list(in_order(level, listed.parts))
         levels = np.concatenate([each for _, each in parts])
-        # By level from 1: the number of listed items that have reached it, and of all released items with them.
+        # By level from 1, the number of listed items that have reached it, and of all items released at this level.
         counts = np.cumsum(np.bincount(levels, minlength=len(known.tails) + 1)[:0:-1])[::-1]
         admitted = np.multiply(known.tails, known.listed.size) * ROUNDING <= known.share * (len(found) + counts)
         lowest = int(np.argmax(admitted)) + 1 if admitted.any() else len(known.tails) + 1
@@ -250,7 +250,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         return every.take(pc.array_sort_indices(every.cast(pa.large_binary())))
 
     def _reached_by_noise(self, rounds: Rounds, letters: Bytes, starts: Int64s) -> Bytes:
-        """Return the levels that noise without weight reaches: the same noise that the engine adds."""
+        """Return the levels that noise without weight reaches, with the same noise that the engine adds."""
         levels = np.zeros(starts.size - 1, np.uint8)
         for first in range(0, levels.size, LISTED_AT_ONCE):
             names = self._secret.text_draws("words", letters, starts[first : first + LISTED_AT_ONCE + 1])
@@ -271,24 +271,24 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         walk.keep_words(words, self._secret)
         return LaterPasses(self.proof.later, self._secret, walk, len(words), self._note)
 
-    # Profiles: releases about released values, each with a part of the cap.
+    # For profiles, the releases about released values, each with a part of the cap.
 
     @proved("profile.md#joint-values")
     def known(self, engine: Any, rounds: Rounds, candidates: Iterable[Any], letters: Callable[[Any], Texts]) -> Any:
-        """Return the released ones of public candidates, distinct, in no order. docs/privacy/profile.md.
+        """Return the released candidates of a public set, distinct and in any order (docs/privacy/profile.md).
 
         Proof: "each is shared in the sense of [adaptive rounds](adaptive.md#proof), also one that only the additional
         user holds"
 
-        Every candidate gets noise in every round until it is released or dropped for good, in some pool or in none. A
-        candidate in a pool has at least the score of its noise, so the released candidates are those that the engine
-        releases and those that noise without weight releases.
+        Every candidate gets noise in every round until it is released or dropped permanently, whether it is in a pool
+        or not. A candidate in a pool has at least the score of its noise. Therefore the released candidates are those
+        that the engine releases and those that noise without weight releases.
 
         Args:
-            engine: the private side, which holds candidates only.
-            rounds: without a first round; their squares must fit into their part.
-            candidates: all of them, in parts.
-            letters: returns the bytes of a part, and where each text begins.
+            engine: the private data, which contain only candidates.
+            rounds: the rounds, without a first round. Their mu^2 must fit into their part of the cap.
+            candidates: all candidates, in parts.
+            letters: function that returns the bytes of a part, and the start of each text.
         """
         self._begin("known", "released")
         later, slack = self.proof.later, self.proof.slack
@@ -308,7 +308,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         return pc.unique(pa.concat_arrays([pools.released(), *in_order(by_noise, candidates)]))
 
     def _released_by_noise(self, rounds: Rounds, letters: Bytes, starts: Int64s) -> Bools:
-        """Return the candidates that noise without weight releases: the same noise that the engine adds."""
+        """Return the candidates that noise without weight releases, with the same noise that the engine adds."""
         names = self._secret.text_draws("words", letters, starts)
         score, left = np.zeros(len(names)), np.arange(len(names))
         found = np.zeros(len(names), np.bool_)
@@ -320,7 +320,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         return found
 
     def counts(self, certificate: Certificate) -> None:
-        """Admit counts, if their mu^2 fits into their part; they run under a separate gate."""
+        """Check that the mu^2 of counts fits into its part of the cap; the counts run under a separate gate."""
         self._begin("counts", "released")
         later, proof = self.proof.later, certificate.proof
         if later is None or not isinstance(proof, CountsProof) or counts_square(proof) > precise.number(later.counting):
@@ -329,16 +329,16 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
     @proved("profile.md#cover")
     def cover(self, engine: Any, listed: Any, columns: int, unit: int, cell: int) -> Int64s:
-        """Return the noisy sums of users' shares of rows on a public list and of others, two for each column, in cells.
+        """Return the noisy sums of users' shares of listed rows and of other rows, two sums per column, in cells.
 
         Proof: "the squares add up to at most 1 in each column, and to at most m over all"
 
         Args:
-            engine: the private side.
+            engine: the private data.
             listed: the released values.
-            columns: their number.
-            unit: of shares.
-            cell: units in a cell.
+            columns: the number of columns.
+            unit: the weight of a share of 1.
+            cell: the number of units per cell.
         """
         self._begin("cover", "released")
         cover = None if self.proof.later is None else self.proof.later.cover
@@ -361,7 +361,7 @@ class ThresholdGate(Gate[ThresholdProof]):
 
         Args:
             engine: the private data.
-            shares: the weighting, whose numbers must be those of the certificate.
+            shares: the weighting. Its numbers must equal those of the certificate.
         """
         self._begin("released")
         weights = engine.weigh(self._checked(shares), shares.setting.limit, self._secret, FIRST_ROUND)
@@ -377,7 +377,7 @@ class ThresholdGate(Gate[ThresholdProof]):
         levels = NoisyLevels((threshold_rule(self.proof.first),), self._secret, "noise/length 1")
         none = np.empty(0, np.int64)
         names, reached = weights.noisy_levels(levels, none, none)
-        # Only words that users hold can be released, and all that reach the threshold are.
+        # Only words with users can be released, and all words that reach the threshold are released.
         walk.keep(names)
         later = LaterPasses(self.proof.later, self._secret, walk, names.size, self._note)
         return reached, weights.texts(names), later
@@ -391,7 +391,7 @@ class ThresholdGate(Gate[ThresholdProof]):
 
 @final
 class SelectionGate(Gate[SelectionProof]):
-    """Optimal selection where every user gives one item. docs/privacy/optimal-selection.md."""
+    """Optimal selection for one item per user. docs/privacy/optimal-selection.md."""
 
     _proves = SelectionProof
 
@@ -405,5 +405,5 @@ class SelectionGate(Gate[SelectionProof]):
 
 
 def _chosen(weights: Any, rule: Rule, secret: Secret, pass_name: str) -> Any:
-    """Return the items that a rule releases: one draw for each item of a bounded set."""
+    """Return the items that a rule releases, with one draw for each item of a bounded set."""
     return weights.texts(weights.chosen(ReleaseDecisions(rule, secret, f"noise/{pass_name}")))

@@ -206,7 +206,7 @@ class PolicyGaussian(_Descent):
 
         Proof: "Conversion, square, sum, root and quotient add up to less than 8  2^-53 of a step of length 1"
         """
-        # 8 * 2^-53 r + sqrt(limit) 2^-bits, where r is 1 in set union (docs/privacy/individual.md, "Steps").
+        # 8 * 2^-53 r + sqrt(limit) 2^-bits, with r = 1 in set union (docs/privacy/individual.md, "Steps").
         return setting.bound * WEIGHT_ROUNDING + sqrt(setting.limit) / setting.unit
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
@@ -233,7 +233,7 @@ WEIGHTINGS: Final[dict[str, WeightingRule]] = {
 
 
 def is_proved(rule: object) -> bool:
-    """Return whether a weighting is one of the proved classes, and not of a derived class."""
+    """Return whether a weighting is an object of one of the proved classes, and not of a derived class."""
     return type(rule) in {type(each) for each in WEIGHTINGS.values()}
 
 

@@ -1,7 +1,7 @@
-"""How a user shares its weight over the items of its pool in one adaptive round: l2-descent under a cap for each item.
+"""The weighting of a user's pool in one adaptive round, which is l2-descent under a cap for each item.
 
-The cap falls with the number of items in the user's pool that are not released, so that any number of novel items is
-released with at most the planned probability (docs/privacy/adaptive.md, "Novel items").
+The cap is smaller if more items in the user's pool are not released, so that any number of novel items is released with
+at most the planned probability (docs/privacy/adaptive.md, "Novel items").
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ class CappedDescent:
 
     Attributes:
         setting: limit, grid and cutoff.
-        caps: of all rounds.
-        number: of the round, from 0.
+        caps: the caps of all rounds.
+        number: the number of the round, from 0.
     """
 
     setting: RuleSetting
@@ -35,17 +35,17 @@ class CappedDescent:
 
     @property
     def limit(self) -> int:
-        """Most items of one user."""
+        """Maximum number of items per user."""
         return self.setting.limit
 
     @property
     def draws(self) -> bool:
-        """Whether users take part by chance."""
+        """Whether users take part at random."""
         return self.caps.chances[-1] < 1.0
 
     @property
     def largest(self) -> float:
-        """The largest weight that one user gives one item."""
+        """The largest weight that one user adds to one item."""
         return 1.0
 
     @property
@@ -65,21 +65,23 @@ class CappedDescent:
     def given(
         self, undecided: Int64s, dropped: Int64s, bits: Uint64s | None, listed: Int64s | Literal[0] = 0
     ) -> Int64s:
-        """Return the most weight that each user gives an item in this round, in 2^-30.
+        """Return the maximum weight that each user adds to an item in this round, in units of 2^-30.
 
         Proof: "Given the past, it gets weight with probability at most q(t)"
 
         Args:
-            undecided: int64 (users), undecided items of the user's pool.
-            dropped: int64 (users), dropped items of the pool: they count, or weights would grow as items are dropped.
-            bits: uint64 (users), uniform draws by which users take part; None where all do.
-            listed: int64 (users), undecided items of a public list, which no cap binds and no chance removes. They are
-                among the undecided items because users draw from all of these (docs/privacy/known.md).
+            undecided: int64 (users), number of undecided items in the user's pool.
+            dropped: int64 (users), number of dropped items in the pool. They count, because otherwise weights would
+                grow when items are dropped.
+            bits: uint64 (users), uniform draws that decide which users take part; None if all do.
+            listed: int64 (users), number of undecided items of a public list. They have no cap and are never removed
+                at random. They are included in `undecided`, because users draw from all undecided items
+                (docs/privacy/known.md).
         """
         level = self.caps.level(undecided + dropped - listed)
         given = np.array([weights[self.number] for weights in self.caps.weights])[level]
         if bits is not None:
-            # Of `undecided` items at most `limit` are drawn, so one is drawn with the chance of its level at most.
+            # At most `limit` of `undecided` items are drawn, so one gets weight with at most its level's probability.
             chance = np.array(self.caps.chances)[level] * np.maximum(undecided / self.limit, 1.0)
             given[(bits >> np.uint64(11)) * 2.0**-53 >= chance] = 0
         return given
@@ -93,19 +95,19 @@ class CappedDescent:
         given: Int64s,
         listed: Bytes = NOTHING_LISTED,
     ) -> None:
-        """Add bounded sets to the histogram in place, users in order.
+        """Add bounded sets to the histogram in place, with users in order.
 
         Args:
-            histogram: int64 (ids), in units.
+            histogram: int64 (ids), weight by id, in units.
             items: int32, the items of all users.
             starts: int64 (users + 1).
             states: uint8 (ids), the state of each item; see `ScoreStep`.
-            given: int64 (users), from `given`.
+            given: int64 (users), the maximum weights from `given`.
             listed: uint8 (ids), nonzero for items of a public list; empty without a list.
         """
         from voxpop.kernels.weigh import capped_descent
 
-        # By state, rounded down but above 0; decided items are in no set.
+        # Cutoffs by state, rounded down but above 0; decided items are in no set.
         cutoffs = np.arange(-DROPPED, UNDECIDED, dtype=np.int64) * (self.setting.cutoff // STEPS)
         cutoffs[-1] = self.setting.cutoff
         capped_descent(histogram, items, starts, states, np.maximum(cutoffs, 1), self.setting.unit, given, listed)
@@ -113,7 +115,7 @@ class CappedDescent:
 
 @proved("adaptive.md#the-projection")
 def on_lattice(units: int) -> bool:
-    """Tell whether a cap is one that `lattice` returns.
+    """Return whether `lattice` can return a cap.
 
     Proof: "as 1 / a^2 is at least 1/4 above and 1/16 below a whole number"
     """
