@@ -249,6 +249,16 @@ def test_the_gate_refuses_what_the_certificate_does_not_contain():
         gate.numbers(engine)
 
 
+def test_the_rest_is_not_measured_between_rounds():
+    """The mixture over losses is proved for pure releases before and after rounds."""
+    gate, engine, _ = opened()
+    gate.classes(engine)
+    gate.choose(3)
+    gate.rounds().open(engine)
+    with pytest.raises(InternalError, match="between rounds"):
+        gate.rest(engine, pa.array([], pa.large_string()), 1, 1 << 24)
+
+
 @pytest.mark.parametrize("each", [1, 2, 6])
 @pytest.mark.parametrize("limit", [None, 1, 2])
 def test_all_engines_release_the_same(each, limit):
