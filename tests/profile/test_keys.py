@@ -1,6 +1,7 @@
 """Keys with counts: entries, numbers, the rest, saved files, certificates and refused steps."""
 
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,7 +15,7 @@ from naive.engine import NaiveEngine
 from support.look import corpus_documents
 from voxpop.cli import main
 from voxpop.engine.contract import check_engine
-from voxpop.errors import BudgetError, InputError, InternalError
+from voxpop.errors import BudgetError, ExhaustedError, InputError, InternalError
 from voxpop.mechanisms.profile.plan import assumed_users
 from voxpop.mechanisms.profile.releasing import consistent_counts, release_keys
 from voxpop.privacy.certificate import check
@@ -248,6 +249,16 @@ def test_the_gate_refuses_what_the_certificate_does_not_contain():
         gate.numbers(engine)
 
 
+def test_the_rest_is_not_measured_between_rounds():
+    """The mixture over losses is proved for pure releases before and after rounds."""
+    gate, engine, _ = opened()
+    gate.classes(engine)
+    gate.choose(3)
+    gate.rounds().open(engine)
+    with pytest.raises(InternalError, match="between rounds"):
+        gate.rest(engine, pa.array([], pa.large_string()), 1, 1 << 24)
+
+
 @pytest.mark.parametrize("each", [1, 2, 6])
 @pytest.mark.parametrize("limit", [None, 1, 2])
 def test_all_engines_release_the_same(each, limit):
@@ -302,6 +313,14 @@ def test_the_command_line_releases_keys(tmp_path, capsys):
     ("how", "said"),
     [
         ({"joint": ["city"]}, "list of lists"),
+        ({"joint": "city"}, "list of lists"),
+        ({"joint": [7]}, "list of lists"),
+        ({"joint": 7}, "list of lists"),
+        ({"joint": [(7,)]}, "names of columns"),
+        ({"joint": [(None, "city")]}, "names of columns"),
+        ({"columns": [7]}, "names of columns"),
+        ({"columns": ["city"], "joint": [("city", 7)]}, "names of columns"),
+        ({"columns": ["city"], "text": [7]}, "names of columns"),
         ({"joint": [()]}, "different combinations"),
         ({"joint": [("city", "city")]}, "different combinations"),
         ({"joint": [("town",)]}, "no column"),
@@ -315,6 +334,40 @@ def test_wrong_arguments_have_errors(how, said):
     """Each error names the argument."""
     with pytest.raises(InputError, match=said):
         vp.profile(visits(20), user="who", budget=BUDGET, options=QUIET, **how)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_sets_of_one_name_are_refused(alone):
+    """The cover and the flat table name a set by its columns, joined; a second set of this name would replace it."""
+    table = pl.DataFrame({"who": [1], "a x b": ["p"], "a": ["q"], "b": ["r"]})
+    how = {"joint": [("a x b",), ("a", "b")]} if alone else {"joint": "pairs"}
+    with pytest.raises(InputError, match="same name"):
+        vp.profile(table, user="who", budget=BUDGET, options=QUIET, **how)
+
+
+def test_an_exhausted_ledger_names_the_command_for_keys(tmp_path, capsys):
+    """The advice is for keys with --repeated, and follows it: a release of the largest epsilon that it names fits."""
+    account = vp.Ledger(tmp_path / "ledger").open("visits", vp.Budget(3, 1e-6), create=True)
+    table, how = visits(300), {"user": "who", "joint": JOINT, "options": QUIET, "ledger": account}
+    vp.profile(table, budget=vp.Budget(1, 1e-7), **how)
+    with pytest.raises(ExhaustedError, match=r"--for keys --delta 1e-07` prints .* with --repeated"):
+        vp.profile(table, budget=vp.Budget(2.9, 1e-7), **how)
+    show = ["ledger", "show", str(tmp_path / "ledger"), "--for", "keys", "--delta", "1e-7"]
+    assert main(show) == 0
+    found = re.search(r"next release of keys with --repeated at .* epsilon ([0-9.]+) fits", capsys.readouterr().out)
+    vp.profile(table, budget=vp.Budget(float(found[1]), 1e-7), repeated=True, **how)
+
+
+@pytest.mark.parametrize("other_rows", [True, False])
+@pytest.mark.parametrize("sets", [1, 2, 7])
+def test_a_reserve_pays_for_keys_of_any_sets(tmp_path, other_rows, sets):
+    """What the mu^2 after the rounds is spent on does not change the spend, so one reserve pays for all of these."""
+    account = vp.Ledger(tmp_path / "ledger").open("visits", vp.Budget(6, 1e-5), create=True)
+    reserve = account.reserve(vp.KeyCounts({"key": "string"}, [("key",)], repeated=True).plan(vp.Budget(0.5, 1e-7)), 9)
+    columns = {f"column {number}": "string" for number in range(sets)}
+    keyed = vp.KeyCounts(columns, [(name,) for name in columns], None, other_rows, True)
+    account.charge(keyed.plan(vp.Budget(0.5, 1e-7)).guarantee, "keys")
+    assert account.remaining(reserve) == 8
 
 
 def test_budgets_without_a_threshold_are_refused():

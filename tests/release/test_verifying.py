@@ -16,6 +16,7 @@ from voxpop.cli import main
 from voxpop.errors import ReleaseError
 from voxpop.privacy.composition import total_of
 from voxpop.release.registry import MECHANISMS
+from voxpop.release.saving import checksum
 from voxpop.release.verifying import verify
 
 BUDGET = vp.Budget(4, 1e-7)
@@ -31,6 +32,7 @@ WORDS = {
     "hitters": vp.HeavyHitters(),
     "unit": vp.HeavyHitters(unit=1),
 }
+KEYS = {"one key": 1, "two keys": 2, "six keys": 6}
 SEQUENCES = {"alphabet": vp.Sequences(alphabet=["a", "b", "c"]), "found": vp.Sequences(alphabet="find", max_gram=3)}
 
 
@@ -53,12 +55,17 @@ def folders(tmp_path_factory):
     words.top(posts, BUDGET, k=3).save(home / "default")
     vp.Items().release(posts, BUDGET, seed=1).save(home / "seeded")
     vp.profile(table, user="who", text=["what"], budget=BUDGET).save(home / "profile")
+    for name, held in KEYS.items():
+        users, keys = zip(*((user, f"k{(user + i) % 9}") for user in range(3000) for i in range(held)), strict=True)
+        vp.profile(pl.DataFrame({"who": users, "key": keys}), user="who", joint=[("key",)], budget=BUDGET).save(
+            home / name
+        )
     for name, release in vp.Items().release_each({"one": posts, "two": posts}, BUDGET).items():
         release.save(home / name)
     return home
 
 
-ALL = [*WORDS, *SEQUENCES, "profile", "seeded", "one", "two"]
+ALL = [*WORDS, *SEQUENCES, *KEYS, "profile", "seeded", "one", "two"]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -212,4 +219,43 @@ def test_forged_numbers_are_found(copy, name, change):
     (copy / name).write_text(json.dumps(record))
     resummed(copy)
     with pytest.raises(ReleaseError):
+        verify(copy)
+
+
+def of_two(part):
+    """Return a change that takes a part of the record of another entry."""
+    return lambda record, other: record.update({part: other[part]})
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("one key", of_two("plan")),
+        ("six keys", of_two("plan")),
+        ("one key", of_two("transcript")),
+        ("six keys", of_two("transcript")),
+        ("one key", of_two("certificate")),
+        ("one key", of_two("error")),
+        ("one key", lambda record, _: record["certificate"]["numbers"].update(chosen=2)),
+        ("one key", lambda record, _: record["certificate"]["numbers"].pop("chosen")),
+        ("six keys", lambda record, _: record["plan"].update(chosen=7)),
+        ("one key", lambda record, _: record["plan"].update(chosen=None, reach=None)),
+        ("one key", lambda record, _: record["transcript"].append({"pass": "numbers", "limit": 1})),
+        ("one key", lambda record, _: record.update(transcript=[])),
+    ],
+)
+def test_parts_of_another_entry_are_found(folders, tmp_path, name, change):
+    """The plan, the certificate, the transcript and the error of keys belong to the same chosen entry."""
+    copy = tmp_path / "copy"
+    shutil.copytree(folders / name, copy)
+    record, other = (json.loads((folders / each / "profile.json").read_text()) for each in (name, "two keys"))
+    change(record, other)
+    (copy / "profile.json").write_text(json.dumps(record))
+    try:
+        sums = {**record["checksums"], "profile.json": checksum((copy / "profile.json").read_bytes())}
+        (copy / "report.html").write_bytes(vp.load(copy)._page(sums))
+    except LookupError:
+        pass  # no report of such a plan
+    resummed(copy)
+    with pytest.raises(ReleaseError, match=r"profile\.json: "):
         verify(copy)

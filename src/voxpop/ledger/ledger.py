@@ -365,10 +365,13 @@ class LedgerAccount:
                 "ran and nothing was charged. Use results that were released."
             )
         short = shortage(budget, before, guarantee, times)
-        kind = f"items --delta {guarantee.delta:g}" if guarantee.delta else "sequences"
+        # Keys are planned as one of many releases, because others have no smaller total.
+        keys = mechanism == "keys"
+        kind = f"{'keys' if keys else 'items'} --delta {guarantee.delta:g}" if guarantee.delta else "sequences"
+        how = " with --repeated" if keys else ""
         raise ExhaustedError(
             f'Not enough budget left in "{self.name}": {short}. Nothing ran and nothing was charged. Request less: '
-            f"`voxpop ledger show {self.path} --for {kind}` prints the largest epsilon that fits."
+            f"`voxpop ledger show {self.path} --for {kind}` prints the largest epsilon that fits{how}."
         )
 
     def _parsed(self, datasets: dict[str, Any]) -> tuple[Budget, list[Entry]]:

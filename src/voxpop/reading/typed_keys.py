@@ -69,6 +69,11 @@ class TypedKeys:
                 f"a profile has at most {MOST_SETS:,} columns and combinations, got {len(self.sets):,}. Name the "
                 'combinations, such as joint=[("country", "city")].'
             )
+        if len({" x ".join(map(str, names)) for names in self.sets}) < len(set(self.sets)):
+            raise InputError(
+                'two sets of columns would have the same name in the result, where names are joined by " x ". Rename a '
+                "column whose name contains it."
+            )
         if len(set(self.joint)) < len(self.joint) or not all(
             len(names) == len(set(names)) > (0 if self.alone else 1) and keyed.issuperset(names) for names in self.joint
         ):

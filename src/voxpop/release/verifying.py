@@ -15,6 +15,7 @@ from voxpop.privacy.composition import covers_guarantees, total_of
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate
 from voxpop.privacy.planned import with_record
+from voxpop.privacy.truncated import noise_spread
 from voxpop.release.counts import page_of_all
 from voxpop.release.registry import configuration, mechanism_called
 from voxpop.release.registry import load_object as imported
@@ -160,7 +161,7 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
         raise ReleaseError(f"{where}: the settings of the plan cannot be planned again. {DAMAGED_FOLDER}") from error
     if {*numbers} - {*plan.to_dict()} - _RAN:
         raise unknown
-    wrong = _unproved(record, stated, plan) + wrong
+    wrong = _unproved(record, stated, plan) + wrong + _of_another_entry(record, plan)
     seen = replace(stated, server_view="")  # a federation's statement
     if not _same(replace(guarantee, server_view="").to_dict(), seen.to_dict()):
         wrong.append("the guarantee")
@@ -195,10 +196,28 @@ def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[s
     again, numbers = plan.certificate.to_dict(), certificate.to_dict()
     for each in (again, numbers):
         for proof in (each["numbers"], each["numbers"].get("rounds", {})):
-            if "choice" in proof:
+            # Of votes, "rounds" is a number.
+            if isinstance(proof, dict) and "choice" in proof:
                 proof.pop("rounds", None)
         each["numbers"].pop("chosen", None)
     return [] if _same(_in_doubles(again), _in_doubles(numbers)) else ["the certificate"]
+
+
+def _of_another_entry(record: Mapping[str, Any], plan: Any) -> list[str]:
+    """Return what belongs to another entry of keys with counts than the plan says, of which the error follows."""
+    if record["plan"]["mechanism"] != "keys" or "certificate" not in record:
+        return []
+    numbers, noise, private = record["certificate"]["numbers"], plan.noise, not plan.mechanism.repeated
+    ran = [each for each in record.get("transcript", []) if each["pass"] in ("numbers", "first round")]
+    wrong = []
+    if private and (type(plan.chosen) is not int or numbers.get("chosen") != plan.chosen):
+        wrong.append("the chosen entry")
+    expected = [{"pass": "first round"}] if noise is None else [{"pass": "numbers", "limit": noise.limit}]
+    if ran != expected:
+        wrong.append("the transcript")
+    if noise is not None and not _same(noise_spread(noise), record["error"]):
+        wrong.append("the error")
+    return wrong
 
 
 def _in_doubles(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Public configurations of the profile of a table and of keys with counts, and the call from a table to a result."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -103,7 +103,8 @@ class ProfileMechanism(Mechanism["Corpus", "Profile"]):
         """
         from voxpop.engine.read import declared_schema
 
-        users, texts = ([user] if isinstance(user, str) else list(user)), list(text)
+        users, texts = ([user] if isinstance(user, str) else list(user)), list(_only_texts("text", text))
+        columns = None if columns is None else _only_texts("columns", columns)
         declared = declared_schema(source, csv, dict(types or {}), [*users, *texts, *(columns or ())])
         wanted = None if columns is None else [*columns, *texts]
         _check_columns([*texts, *(wanted or ())], declared)
@@ -122,7 +123,7 @@ class ProfileMechanism(Mechanism["Corpus", "Profile"]):
                 'columns=["country", "city"].'
             )
         keyed = [name for name in chosen if name not in texts]
-        together = tuple(combinations(keyed, 2)) if joint == "pairs" else tuple(map(tuple, joint or ()))
+        together = tuple(combinations(keyed, 2)) if joint == "pairs" else _sets_of(joint)
         return cls(chosen, tuple(texts), together, counts, left_out)
 
     def plan(self, budget: Budget) -> "ProfilePlan":
@@ -245,7 +246,7 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         """
         from voxpop.engine.read import declared_schema
 
-        users, sets = ([user] if isinstance(user, str) else list(user)), tuple(map(_names_of_set, joint))
+        users, sets = ([user] if isinstance(user, str) else list(user)), _sets_of(joint)
         names = list(dict.fromkeys(name for names in sets for name in names))
         declared = declared_schema(source, csv, dict(types or {}), [*users, *names])
         _check_columns(names, declared)
@@ -294,13 +295,25 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         }
 
 
-def _names_of_set(names: Any) -> tuple[str, ...]:
-    if isinstance(names, str):
+def _sets_of(joint: Any) -> tuple[tuple[str, ...], ...]:
+    """Return the columns of each set; a string, or a list of strings, would be taken apart into letters."""
+    sets = () if joint is None else joint
+    listed = isinstance(sets, Iterable) and not isinstance(sets, str)
+    found = tuple(sets) if listed else ("",)
+    if not all(isinstance(names, Iterable) and not isinstance(names, str) for names in found):
         raise InputError(
-            "each entry of `joint` must list columns, but one of them is a string. Write a list of lists, such as "
+            "each entry of `joint` must list columns, but one of them does not. Write a list of lists, such as "
             'joint=[("country",)].'
         )
-    return tuple(names)
+    return tuple(_only_texts("joint", names) for names in found)
+
+
+def _only_texts(what: str, names: Iterable[Any]) -> tuple[str, ...]:
+    """Return names of columns as a tuple; other values, such as numbers, are refused before the schema is read."""
+    found = tuple(names)
+    if not all(isinstance(name, str) for name in found):
+        raise InputError(f"`{what}` must contain names of columns, which are strings. Write the names in quotes.")
+    return found
 
 
 def _check_columns(names: Sequence[str], declared: Mapping[str, Any]) -> None:

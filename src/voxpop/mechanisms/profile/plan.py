@@ -206,6 +206,8 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         choosing: rate of the noise on the numbers of users in classes; 0 if the limit is public.
         rest: rate of the noise on the sums of shares; 0 without these sums.
         cover_sigma: standard deviation of the noise on the sums of shares in repeated releases; 0 without these sums.
+        later: mu^2 of everything after the rounds, at least that of counts and sums. It depends neither on sets nor on
+            the sums, so a reserve in a ledger pays for all releases of a budget.
         chosen: index of the entry that ran, with rounds last; None before a private choice.
 
     Example:
@@ -224,6 +226,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
     choosing: Fraction
     rest: Fraction
     cover_sigma: float = 0.0
+    later: float = 0.0
     chosen: int | None = None
 
     @property
@@ -244,9 +247,8 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         if self.passes:
             # The histogram of counts, counts, and the sums of shares.
             sets, sigma = len(self.mechanism.keys.sets), self.cover_sigma
-            square = later_square(0.0, self.counting, sigma, sets)
             cover = Cover(sets, sigma) if sigma else None
-            later = Later(square, "parts", LATER, 0.0, self.counting, cover)
+            later = Later(self.later, "parts", LATER, 0.0, self.counting, cover)
             rounds = adaptive_proof(self.passes[0], self.mechanism.max_keys_per_user, later)
             if self.mechanism.repeated:
                 return rounds
@@ -385,7 +387,7 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
         if limit <= KEY_LIMITS[-1] and not repeated
     )
     passes: tuple[Menu | AdaptiveRounds, ...] = ()
-    counting = cover_sigma = 0.0
+    counting = cover_sigma = later = 0.0
     if repeated or keyed.max_keys_per_user is None or keyed.max_keys_per_user > KEY_LIMITS[-1]:
         losses = [float(each) for each in (choosing, rest) if each]
         epsilon = _epsilon_of_rounds(budget.epsilon, delta, losses)
@@ -396,11 +398,12 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
         if isinstance(entry, Menu):
             # The part of the counts pays for the histogram of the limit.
             counting -= entry.sigma**-2 * (1 + 2.0**-30)
+        later = later_square(0.0, counting, 0.0, 1)
         if keyed.other_rows and repeated:
             cover_sigma = sqrt(len(keyed.keys.sets) / (counting * 2 * COVER)) * (1 + 2.0**-40)
             counting *= 1 - 2 * COVER
     chosen = None if private else 0
-    return certified(KeysPlan(keyed, budget, menu, passes, counting, choosing, rest, cover_sigma, chosen))
+    return certified(KeysPlan(keyed, budget, menu, passes, counting, choosing, rest, cover_sigma, later, chosen))
 
 
 def _part_of_epsilon(whole: Fraction, share: float) -> Fraction:

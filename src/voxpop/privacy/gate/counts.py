@@ -251,6 +251,9 @@ class KeysGate(Gate[KeysProof]):
             unit: the weight of a share of 1.
         """
         self._begin("rest", "released")
+        inner = self._inner if self.proof.chosen == len(self.proof.menu) else None
+        if inner is not None and "released" not in inner._ran:
+            raise refused("the rest would be measured between rounds, for which there is no proof")
         if not self.proof.rest or sets > self.proof.sets or unit < 1:
             raise refused("the rest would be measured with less noise than was charged for")
         self._note("rest")
