@@ -1,6 +1,7 @@
 """Kinds of sources on the command line, which follow from their names and columns."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 from voxpop.errors import ColumnError, InputError, VoxpopError
@@ -18,14 +19,14 @@ def check_path(path: str) -> None:
         InputError: If it is one. The message contains the right options but not the address, which may contain a
             password.
     """
-    from voxpop.reading.databases import DATABASE
+    from voxpop.reading.databases import DATABASE, format_of
 
     if DATABASE.match(path):
         raise InputError("The source is the address of a database. Give it as --database, and the query as --sql.")
     if QUERY.match(path):
         raise InputError("The source is a query. Give it as --sql, and the address of the database as --database.")
     if path.lower().endswith(DATABASE_FILES):
-        kind = "duckdb" if path.lower().endswith(".duckdb") else "sqlite"
+        kind = format_of(Path(path)) or ("duckdb" if path.lower().endswith(".duckdb") else "sqlite")
         raise InputError(
             f'{path} is a file of a database. Give --database {kind}:///{path} and --sql "select ... from ...".'
         )
