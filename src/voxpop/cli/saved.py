@@ -277,13 +277,18 @@ def export(
     output: _OutputFile,
     format: Annotated[str | None, Parameter(help="Format; by default the suffix of the file decides.")] = None,
     tokenizer: Annotated[str, Parameter(help="Tokenizer of the texts that other software will read.")] = "words",
+    of: Annotated[
+        Literal["release", "counts", "ranking"] | None,
+        Parameter(help="Result in the folder; tables are made from its counts if there are any."),
+    ] = None,
     dialect: Annotated[str, Parameter(help="Dialect of SQL: duckdb, postgres, bigquery, snowflake, ...")] = "duckdb",
     size: Annotated[int, Parameter(help="Most subwords of bpe, wordpiece and unigram.")] = 8000,
     overwrite: given.Overwrite = False,
 ) -> None:
     """Write a saved release as one file for other software.
 
-    The formats frequencies, bpe, wordpiece and unigram are made from counts in the folder of the release.
+    The formats frequencies, bpe, wordpiece and unigram are made from counts in the folder of the release. The tables
+    csv, arrow, parquet and sql have the column users if the folder has counts, unless --of release is given.
 
     Example: `voxpop export words -o words.txt`
     """
@@ -291,11 +296,17 @@ def export(
     from voxpop.release.result import load
 
     chosen = export_for(output, format)
-    general = chosen.general or PROFILE.is_in(folder)
-    result: Any = load(folder) if general else (COUNTS if chosen.counted else RELEASE).load(folder)
+    if of is not None:
+        kind = {"release": RELEASE, "counts": COUNTS, "ranking": RANKINGS}[of]
+    else:
+        kind = COUNTS if chosen.counted or (chosen.table and COUNTS.is_in(folder)) else RELEASE
+    general = of is None and (chosen.general or PROFILE.is_in(folder))
+    result: Any = load(folder) if general else kind.load(folder)
     cut = given.tokenizer_of(tokenizer)
     write(result, output, chosen.name, tokenizer=cut, dialect=dialect, size=size, overwrite=overwrite)
-    releasing.say(f"Wrote {chosen.name if chosen.general else releasing.plural(len(result), 'gram')} to {output}")
+    column = {COUNTS: " with their noisy numbers of users", RANKINGS: " with their places"}
+    what = f"{releasing.plural(len(result), 'gram')}{column.get(kind, '') if chosen.table else ''}"
+    releasing.say(f"Wrote {chosen.name if chosen.general else what} to {output}")
 
 
 def count(
