@@ -1,6 +1,8 @@
 """Kinds of sources on the command line, which follow from their names and columns."""
 
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,3 +63,51 @@ def columns_of(source: Any) -> str:
         where, found, names = str(error).partition(' has no column "". Choose one of ')
         return f"{where} has the columns {names}" if found else ""
     return ""
+
+
+def check_reading(schema: Mapping[str, Any] | None, reading: Mapping[str, Any], options: Any, where: str) -> None:
+    """Read a table of the same columns without rows, so that a wrong call is refused as by the run of a job.
+
+    Args:
+        schema: The types of the columns; None if only the rows show them.
+        reading: The arguments of `voxpop.read`.
+        options: Its options.
+        where: The source, for messages.
+    """
+    import pyarrow as pa
+
+    from voxpop.engine.read import read
+    from voxpop.reading.types import UNDECLARED
+
+    kinds = dict(schema or {})
+    if schema is None:
+        lists = {"tokens", "sequence"} if "order" not in reading else {"tokens"}
+        for role in ("user", "text", "tokens", "items", "sequence"):
+            kind = pa.list_(pa.string()) if role in lists else pa.string()
+            kinds |= dict.fromkeys(names_of(reading.get(role, [])), kind)
+    if "order" in reading and kinds.get(reading["order"], UNDECLARED) == UNDECLARED:
+        kinds[reading["order"]] = pa.int64() if isinstance(reading.get("session_gap"), float) else pa.timestamp("us")
+    how = replace(options, partitions=None, progress=False)
+    try:
+        read(_made_up(kinds, 0), **reading, options=how)
+        if "order" not in reading:  # a row without contents, since the type of contents is checked with rows
+            users = dict.fromkeys(names_of(reading.get("user", [])), pa.string())
+            read(_made_up({**kinds, **users}, 1, users), **reading, options=how)
+    except VoxpopError as error:
+        table, _, reason = str(error).rpartition(" on: ")
+        if not table:
+            raise
+        raise type(error)(f"{where}: {reason}") from None
+
+
+def _made_up(kinds: Mapping[str, Any], number: int, users: Iterable[str] = ()) -> Any:
+    """Return rows of the user "1" that are null in all other columns."""
+    import pyarrow as pa
+
+    columns = [pa.array(["1"] * number) if name in users else pa.nulls(number, kind) for name, kind in kinds.items()]
+    return pa.RecordBatch.from_arrays(columns, list(kinds))
+
+
+def names_of(names: Any) -> list[str]:
+    """Return the names of one column or of a list of columns."""
+    return [names] if isinstance(names, str) else names

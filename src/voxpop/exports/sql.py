@@ -69,7 +69,9 @@ TYPES = {
 }
 
 
-def to_sql(release: "Release | Addition", dialect: str = "duckdb", form: Form = "where", columns: Columns = None) -> str:
+def to_sql(
+    release: "Release | Addition", dialect: str = "duckdb", form: Form = "where", columns: Columns = None
+) -> str:
     """Return SQL that keeps the rows with a released key. Needs sqlglot (`pip install sqlglot`).
 
     Args:
