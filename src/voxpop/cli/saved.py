@@ -35,6 +35,9 @@ Places = Annotated[int, Parameter(help="Number of grams.")]
 _OutputFile = Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")]
 
 
+UNVERIFIED = "Not verified: run `voxpop verify`, which checks that these numbers follow from the settings."
+
+
 def show(folder: given.ResultFolder, /, *, first: given.First = 20, json: given.Json = False) -> None:
     """Show a saved release or model with its guarantee and its plan.
 
@@ -51,7 +54,7 @@ def show(folder: given.ResultFolder, /, *, first: given.First = 20, json: given.
         if ranking is not None:
             grams = list(ranking.each_gram())
             extra["top"] = {**releasing.guarantee_record(ranking.guarantee), "grams": grams}
-        releasing.print_json({**releasing.summary(saved, folder), "first": rows, **extra})
+        releasing.print_json({**releasing.summary(saved, folder), "verified": False, "first": rows, **extra})
         return
     releasing.say(title, *(f"  {line}" for line in lines), releasing.guarantee_text(saved.guarantee))
     if tally is not None:
@@ -63,6 +66,7 @@ def show(folder: given.ResultFolder, /, *, first: given.First = 20, json: given.
     if added or saved.total.charged:
         releasing.say(releasing.total_text(saved.total))
     releasing.say(f"\nPlan\n{releasing.indented(str(saved.plan))}")
+    releasing.say(f"\n{UNVERIFIED}")
 
 
 def _additions(folder: Path) -> dict[ResultKind, Any]:

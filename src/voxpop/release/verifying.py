@@ -52,7 +52,9 @@ def verify(folder: Path) -> dict[str, Any]:
     result = load(folder)
     source = folder_to_read(folder)
     files = {each.name: each.read_bytes() if each.is_file() else b"" for each in sorted(source.iterdir())}
-    listed = files.pop(SUMS, b"")
+    if SUMS not in files:
+        raise ReleaseError(f"{folder / SUMS} is missing, so no file can be checked. {DAMAGED_FOLDER}")
+    listed = files.pop(SUMS)
     lines = [line.partition("  ") for line in listed.decode(errors="replace").splitlines()]
     sums = {name: digest for digest, _, name in lines}
     if not all(sums or [""]):
