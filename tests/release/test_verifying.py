@@ -53,12 +53,13 @@ def folders(tmp_path_factory):
     words.top(posts, BUDGET, k=3).save(home / "default")
     vp.Items().release(posts, BUDGET, seed=1).save(home / "seeded")
     vp.profile(table, user="who", text=["what"], budget=BUDGET).save(home / "profile")
+    vp.profile(table, user="who", joint=[["what"]], budget=BUDGET).save(home / "keys")
     for name, release in vp.Items().release_each({"one": posts, "two": posts}, BUDGET).items():
         release.save(home / name)
     return home
 
 
-ALL = [*WORDS, *SEQUENCES, "profile", "seeded", "one", "two"]
+ALL = [*WORDS, *SEQUENCES, "profile", "keys", "seeded", "one", "two"]
 
 
 @pytest.mark.parametrize("name", ALL)
