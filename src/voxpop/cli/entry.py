@@ -52,7 +52,7 @@ HINTS = {
 text after "Unknown" in the parser's message."""
 GLOBAL = {"--errors": ("text", "json"), "--log": None}
 """Options that every command has, with their permitted values. None permits any value."""
-MESSAGES = "messages"
+EARLIER_TEXTS = "messages"
 """The key of texts that the command wrote before it failed."""
 OMITTED = "(omitted: messages of libraries may quote data)"
 OUT_OF_MEMORY = "Not enough memory. Set a limit, such as --memory 2GiB: the rest goes to work files."
@@ -130,7 +130,7 @@ def _collected(options: dict[str, str]) -> Iterator[None]:
         with redirect_stderr(texts):
             yield
     except BaseException:
-        options[MESSAGES] = texts.getvalue()
+        options[EARLIER_TEXTS] = texts.getvalue()
         raise
     sys.stderr.write(texts.getvalue())
 
@@ -182,7 +182,7 @@ def _explain(error: Exception, options: dict[str, str]) -> int:
     if _is_out_of_memory(error):
         return _complain(OUT_OF_MEMORY, NO_MEMORY, options)
     if options.get("--errors") == "json":
-        options[MESSAGES] = options.get(MESSAGES, "") + "".join(_frames(error))
+        options[EARLIER_TEXTS] = options.get(EARLIER_TEXTS, "") + "".join(_frames(error))
     else:
         sys.stderr.writelines(_frames(error))
     return _complain(_REPORT_FAULT, FAULT, options)
@@ -222,7 +222,7 @@ def _complain(message: str, code: int, options: Mapping[str, str]) -> int:
     with suppress(OSError):  # the log may be on a full disk
         note("error", code=code, cause=CAUSES[code], message=text, **facts)
     if options.get("--errors") == "json":
-        messages = options.get(MESSAGES, "").splitlines()
+        messages = options.get(EARLIER_TEXTS, "").splitlines()
         text = json.dumps({"error": text, "code": code, "cause": CAUSES[code], **facts, "messages": messages})
         sys.stderr.write(f"{text}\n")
     else:

@@ -22,7 +22,7 @@ from cyclopts import App, Parameter
 from voxpop.cli import options as given
 from voxpop.cli import releasing
 from voxpop.cli.saved import Identity, Signature, Signers, signed_by
-from voxpop.cli.sources import check_reading, columns_of, names_of
+from voxpop.cli.sources import check_reading, column_list, columns_of
 from voxpop.errors import InputError, VoxpopError, on_one_line
 from voxpop.release.registry import MECHANISMS
 
@@ -336,7 +336,7 @@ def _columns(source: list[str] | None, call: given.Call, command: str) -> list[s
 
     found = releasing.opened_source(call.table.source(source), call.run)
     reading = {} if command == "profile" else call.table.columns(source)
-    named = [name for each in reading.values() for name in names_of(each)]
+    named = [name for each in reading.values() for name in column_list(each)]
     how = call.table.reading
     csv, types = how.pop("csv", None), how.pop("types", {})
     named += [how["order"]] if "order" in how else []

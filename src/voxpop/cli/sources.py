@@ -84,14 +84,14 @@ def check_reading(schema: Mapping[str, Any] | None, reading: Mapping[str, Any], 
         lists = {"tokens", "sequence"} if "order" not in reading else {"tokens"}
         for role in ("user", "text", "tokens", "items", "sequence"):
             kind = pa.list_(pa.string()) if role in lists else pa.string()
-            kinds |= dict.fromkeys(names_of(reading.get(role, [])), kind)
+            kinds |= dict.fromkeys(column_list(reading.get(role, [])), kind)
     if "order" in reading and kinds.get(reading["order"], UNDECLARED) == UNDECLARED:
         kinds[reading["order"]] = pa.int64() if isinstance(reading.get("session_gap"), float) else pa.timestamp("us")
     how = replace(options, partitions=None, progress=False)
     try:
         read(_made_up(kinds, 0), **reading, options=how)
         if "order" not in reading:  # a row without contents, since the type of contents is checked with rows
-            users = dict.fromkeys(names_of(reading.get("user", [])), pa.string())
+            users = dict.fromkeys(column_list(reading.get("user", [])), pa.string())
             read(_made_up({**kinds, **users}, 1, users), **reading, options=how)
     except VoxpopError as error:
         table, _, reason = str(error).rpartition(" on: ")
@@ -108,6 +108,6 @@ def _made_up(kinds: Mapping[str, Any], number: int, users: Iterable[str] = ()) -
     return pa.RecordBatch.from_arrays(columns, list(kinds))
 
 
-def names_of(names: Any) -> list[str]:
+def column_list(names: Any) -> list[str]:
     """Return the names of one column or of a list of columns."""
     return [names] if isinstance(names, str) else names
