@@ -71,6 +71,23 @@ def test_exit_codes_by_cause(voxpop, change, code, cause):
 
 
 @pytest.mark.usefixtures("posts")
+def test_texts_of_standard_error_are_part_of_the_object(voxpop, monkeypatch):
+    """The plan of a profile, messages about rows, and the frames of a fault are no lines before the object."""
+    Path("torn.csv").write_text("author,body\n1,tea\n,tea\n")
+    call = ["profile", "torn.csv", "--user", "author", "--epsilon", 1, "--delta", "1e-8", "-o", "values"]
+    found = error_of(voxpop(*call, "--errors", "json"))
+    assert found["code"] == 5
+    assert any("(1, 1e-08)-DP" in line for line in found["messages"])
+    done = voxpop(*call, "--drop-missing-users", "--errors", "json")
+    assert done.code == 0
+    assert "(1, 1e-08)-DP" in done.err
+    monkeypatch.setattr(vp, "read", None)  # calling it is a fault
+    found = error_of(voxpop("items", "posts.parquet", *CALL, "--errors", "json"))
+    assert found["code"] == 1
+    assert found["messages"][0].startswith("Traceback")
+
+
+@pytest.mark.usefixtures("posts")
 def test_too_little_memory(voxpop, monkeypatch):
     """A memory limit that is too small for the work has a code of its own."""
 

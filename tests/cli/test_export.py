@@ -1,10 +1,12 @@
 """`voxpop export`."""
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
 
 import voxpop as vp
+from voxpop.release.counts import Top
 from voxpop.release.result import StoredPlan
 from voxpop.release.table import SCHEMA
 
@@ -26,6 +28,21 @@ def test_the_command_writes(voxpop, phrases, tmp_path):
     assert voxpop("export", "words", "-o", "a.txt").out == "Wrote 3 grams to a.txt\n"
     assert voxpop("export", "words", "-o", "b", "--format", "text").code == 0
     assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_folder_with_counts(voxpop, phrases, tmp_path):
+    """Tables have the noisy numbers of users, and `--of` chooses another result of the folder."""
+    phrases.save(tmp_path / "words")
+    vp.Counts(phrases, np.array([5, 30, -2]), 1.0, StoredPlan({"error": 1.0}), phrases.guarantee).save("words")
+    Top(phrases, np.array([1]), phrases.plan, phrases.guarantee).save("words")
+    assert "with their noisy numbers of users" in voxpop("export", "words", "-o", "a.csv").out
+    lines = (tmp_path / "a.csv").read_text().splitlines()
+    assert lines == ['"gram","length","users"', '"with",1,30', '"tea",1,5', '"tea with",2,-2']
+    assert voxpop("export", "words", "-o", "b.csv", "--of", "release").out == "Wrote 3 grams to b.csv\n"
+    assert (tmp_path / "b.csv").read_text().splitlines()[0] == '"gram","length"'
+    assert "with their places" in voxpop("export", "words", "-o", "c.csv", "--of", "ranking").out
+    assert (tmp_path / "c.csv").read_text().splitlines() == ['"gram","length","place"', '"with",1,1']
+    assert voxpop("export", "words", "-o", "a.txt").code == 0
 
 
 def test_nothing_is_replaced_without_overwrite(voxpop, phrases, tmp_path):

@@ -169,6 +169,7 @@ def test_demo(tmp_path):
     assert ("the",) in release
     assert max(map(len, release)) >= 3
     assert "one module = one user" in done.stdout
+    assert "The first run on a machine compiles" in done.stdout
     assert f"Released {len(release):,} grams" in done.stdout
     assert "all rows of one module" in done.stdout
     assert f"Saved to {tmp_path / 'demo-phrases'}" in done.stdout

@@ -158,6 +158,30 @@ def test_a_dry_run_finds_what_would_fail(voxpop, job, monkeypatch, change, words
     assert words in voxpop("run", "job.toml", "--dry-run").complaint
 
 
+@pytest.mark.parametrize("address", ["https://127.0.0.1:9/t.parquet", "s3://bucket/t.csv"])
+def test_a_dry_run_of_an_address_says_that_it_opened_none(voxpop, job, address):
+    """The columns of an address are not checked, so the dry run does not seem to have checked them."""
+    job(JOB.replace("posts.parquet", address))
+    assert "a dry run opens no address" in voxpop("run", "job.toml", "--dry-run").out
+    assert voxpop("run", "job.toml", "--dry-run", "--json").json["source_opened"] is False
+    job()
+    assert voxpop("run", "job.toml", "--dry-run", "--json").json["source_opened"] is True
+
+
+def test_types_of_undeclared_columns_pass_the_dry_run(voxpop, job):
+    """Values of CSV and SQLite have no declared types, so a job may declare them."""
+    pl.DataFrame({"author": range(400), "shop": [7] * 400}).write_csv("shops.csv")
+    with sqlite3.connect("shop.db") as shop:
+        shop.execute("create table posts (author, shop)")
+        shop.executemany("insert into posts values (?, 7)", [(number,) for number in range(400)])
+    text = JOB.replace('text = "body"', 'items = "shop"\ntypes = {shop = "int64"}')
+    job(text.replace("posts.parquet", "shops.csv"))
+    assert voxpop("run", "job.toml", "--dry-run").code == 0
+    query = 'database = "sqlite:///shop.db"\nsql = "select author, shop from posts"'
+    job(text.replace('source = "posts.parquet"', "").replace("[table]", f"[table]\n{query}"))
+    assert voxpop("run", "job.toml", "--dry-run").code == 0
+
+
 def test_a_dry_run_tells_finished_runs(voxpop, job, monkeypatch):
     """A run that has finished would read nothing."""
     monkeypatch.setenv("DAY", "monday")
@@ -337,6 +361,11 @@ def test_fractions_of_whole_numbers_are_refused(voxpop, job, command):
         ['execution.memory="1KiB"'],
         ['execution.memory="1GiB"', 'execution.work_folder="nowhere"'],
         ['table.types={body = "int64"}'],
+        ["table.text=", "table.items=body", 'table.types={body = "int64"}'],
+        ["table.text=", "table.items=body", 'table.types={shop = "int64"}'],
+        ["table.text=", "table.items=body", 'table.types={author = "string"}'],
+        ["table.text=bdy"],
+        ["source=posts.csv", "table.text=bdy"],
         ['result.title="a\\u0000b"'],
         ["command=profile", "mechanism={}", "table.text=", "execution.memory=1KiB"],
         ["source=lines.jsonl", 'table.tokenizer="wrods"'],
@@ -345,12 +374,15 @@ def test_fractions_of_whole_numbers_are_refused(voxpop, job, command):
 )
 def test_a_dry_run_refuses_what_the_run_would(voxpop, job, overrides):
     """A wrong option of reading is refused without rows, by the same message."""
-    pl.DataFrame({"author": range(400), "body": ["tea"] * 400}).write_ndjson("lines.jsonl")
+    table = pl.DataFrame({"author": range(400), "body": ["tea"] * 400})
+    table.write_ndjson("lines.jsonl")
+    table.write_csv("posts.csv")
     given = [word for each in overrides for word in ("--set", each)]
     dry, ran = voxpop("run", "job.toml", *given, "--dry-run"), voxpop("run", "job.toml", *given)
     assert dry.code == ran.code == 2
     last = ran.err.splitlines()[-1]
-    assert "types" in overrides[0] or dry.complaint.strip().rpartition(" on: ")[2] in last
+    assert "the table" not in dry.complaint + last
+    assert last.removeprefix("voxpop: ").rpartition(" on: ")[2] in dry.complaint
 
 
 @pytest.mark.parametrize("ending", [" -- all of them", ";", "\n"])

@@ -23,6 +23,7 @@ def test_a_series_from_the_shell(voxpop, tmp_path):
     budget = ["--epsilon", 3, "--delta", "1e-6", "--ledger", "team.ledger", "--dataset", "shop"]
     started = voxpop("series", "init", "state", "--nights", 4, *budget, *key)
     assert "Items over 4 nights under one budget" in started.out
+    assert re.search(r"night +share +sigma", started.out)
     assert "holds a series already" in voxpop("series", "init", "state", "--nights", 4, *budget, *key).complaint
     night(tmp_path / "1.parquet", "tea", "milk")
     first = voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key)

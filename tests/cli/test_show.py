@@ -29,6 +29,9 @@ def test_show_for_people(voxpop, saved):
     assert "(4, 1e-07)-DP" in out
     assert "factor of 54.6" in out
     assert "sigma: 1.5" in out
+    assert out.endswith(
+        "Not verified: run `voxpop verify`, which checks that these numbers follow from the settings.\n"
+    )
 
 
 def test_show_first(voxpop, saved):
@@ -46,6 +49,7 @@ def test_show_for_machines(voxpop, saved):
         "guarantee": GUARANTEE.to_dict(),
         "plan": PLAN.to_dict(),
         "folder": str(saved),
+        "verified": False,
         "first": [["word000"], ["word001"]],
         "total": {"adaptive": GUARANTEE.to_dict(), "fixed": GUARANTEE.to_dict()},
     }

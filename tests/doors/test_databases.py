@@ -70,6 +70,40 @@ def test_duckdb(rows, tmp_path):
     check(rows, f"duckdb:///{tmp_path}/posts.duckdb")
 
 
+def test_duckdb_downloads_nothing(rows, tmp_path, file):
+    """DuckDB would download an extension for a file of SQLite and for an address; the messages name the next step."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
+    with pytest.raises(InputError, match=r"Write sqlite:/// before the path"):
+        read_engine(vp.SQL(QUERY, f"duckdb:///{file}"), user="who", text="body")
+    address = f"duckdb:///{tmp_path}/shop.duckdb"
+    duckdb.connect(tmp_path / "shop.duckdb").close()
+    asked = "select value as who, value as body from duckdb_settings() where name = 'autoinstall_known_extensions'"
+    corpus = read_engine(vp.SQL(asked, address), user="who", text="body")
+    assert corpus.vocabulary.to_pylist() == ["false"]
+    away = vp.SQL("select * from 'https://127.0.0.1:9/secret.parquet'", address)
+    with pytest.raises(InputError, match=r"extension of DuckDB .* downloads none\. Install it") as caught:
+        read_engine(away, user="who", text="body")
+    assert "secret" not in str(caught.value)
+    with duckdb.connect(tmp_path / "shop.duckdb"), pytest.raises(InputError, match="open connection instead"):
+        read_engine(vp.SQL(asked, address), user="who", text="body")
+
+
+def test_a_file_of_duckdb_with_an_address_of_sqlite(tmp_path):
+    """The message names the right address, and a file without a query is recognised by its contents."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
+    duckdb.connect(tmp_path / "shop.db").close()
+    with pytest.raises(InputError, match=r"Write duckdb:/// before the path"):
+        read_engine(vp.SQL(QUERY, f"sqlite:///{tmp_path}/shop.db"), user="who", text="body")
+    with pytest.raises(SourceError, match=r'vp\.SQL\(query, "duckdb:///'):
+        vp.read(tmp_path / "shop.db", user="who", text="body")
+
+
+def test_a_database_without_columns_is_a_query_first(file):
+    """The columns are named after the query, so the message begins with the query."""
+    with pytest.raises(SourceError, match=r'vp\.SQL\(query, "sqlite:///'):
+        vp.read(file)
+
+
 def test_a_file_of_sqlite_that_is_not_there(tmp_path):
     """The reader creates no file, as SQLite itself would."""
     with pytest.raises(SourceError, match="no existing file"):

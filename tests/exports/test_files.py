@@ -12,6 +12,7 @@ import pyarrow.feather as feather
 import pytest
 
 import voxpop as vp
+from voxpop.release.counts import Top
 
 
 def test_text(phrases, tmp_path):
@@ -83,6 +84,10 @@ def test_every_format_is_written_and_documented(export, released, tmp_path):
     if export.general:
         vp.exports.write(other, tmp_path / "other", export.name)
         return
+    if export.table:
+        vp.exports.write(other, tmp_path / "other", export.name)
+        assert (tmp_path / "other").read_bytes() != (tmp_path / "file").read_bytes()
+        return
     with pytest.raises(vp.errors.InputError, match=r"counts|releases"):
         vp.exports.write(other, tmp_path / "other", export.name)
 
@@ -137,3 +142,47 @@ def test_frequencies(released, tmp_path):
     broken = vp.Counts(released([("a\nb",)]), np.array([5]), 1.0, release.plan, release.guarantee)
     with pytest.raises(vp.errors.InputError, match="line breaks"):
         vp.exports.write(broken, tmp_path / "broken.tsv", "frequencies")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.arrow"])
+def test_counts_and_rankings_are_tables(released, tmp_path, name):
+    """The table has the columns of `to_arrow`, in its order, and CSV keeps the rules for spreadsheets."""
+    release = released([("=1+1",), ("tea",), ("tea", "time")])
+    counts = vp.Counts(release, np.array([5, 30, -2]), 1.0, release.plan, release.guarantee)
+    ranking = Top(release, np.array([2, 0]), release.plan, release.guarantee)
+    read = {"t.csv": pl.read_csv, "t.parquet": pl.read_parquet, "t.arrow": pl.read_ipc}[name]
+    for result, column, numbers in ((counts, "users", [30, 5, -2]), (ranking, "place", [1, 2])):
+        vp.exports.write(result, tmp_path / name, overwrite=True)
+        found, wanted = read(tmp_path / name), pl.DataFrame(result.to_arrow())
+        assert found.columns == wanted.columns == ["gram", "length", column]
+        assert found[column].to_list() == numbers
+        if name == "t.csv":
+            texts = [" ".join(gram).replace("=1+1", "'=1+1") for gram in wanted["gram"]]
+            assert found["gram"].to_list() == texts
+        else:
+            assert found.equals(wanted)
+
+
+def test_counts_of_keys_as_a_query(tmp_path):
+    """The query returns the keys with their numbers, and the column has a name that no key column has."""
+    sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
+    table = pl.DataFrame({"who": range(600), "users": ["a", "b's"] * 300})
+    keys = vp.Items(max_items_per_user=1).release(vp.read(table, user="who", items=["users"]), vp.Budget(20, 1e-3))
+    counts = vp.Counts(keys, np.array([-4, 7]), 1.0, keys.plan, keys.guarantee)
+    vp.exports.write(counts, tmp_path / "t.sql")
+    query = (tmp_path / "t.sql").read_text(encoding="utf-8")
+    assert sqlglot.parse_one(query, read="duckdb").named_selects == ["users", "noisy_users"]
+    assert duckdb.sql(query).fetchall() == [("b's", 7), ("a", -4)]
+    condition = vp.exports.to_sql(counts)
+    assert duckdb.from_arrow(table.to_arrow()).filter(condition).aggregate("count(*)").fetchall() == [(600,)]
+
+
+def test_profiles_are_tables(tmp_path):
+    """A profile is written with the columns of its flat table, and no query is made from it."""
+    table = pl.DataFrame({"who": range(600), "shop": ["a", "b"] * 300})
+    profile = vp.profile(table, user="who", budget=vp.Budget(20, 1e-3))
+    vp.exports.write(profile, tmp_path / "t.parquet")
+    assert pl.read_parquet(tmp_path / "t.parquet").equals(pl.DataFrame(profile.to_arrow()))
+    with pytest.raises(vp.errors.InputError, match="format of releases"):
+        vp.exports.write(profile, tmp_path / "t.sql")

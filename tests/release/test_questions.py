@@ -221,6 +221,7 @@ def test_poor_comparisons_name_the_next_step(release_of):
         ([release_of("a")], BUDGET, "Leave it out"),
         ([vp.Sequences(alphabet=["a"])], vp.Budget(1), "does not release items"),
         ([vp.Items()], [4], "voxpop.Budget"),
+        ([4], BUDGET, "got a value of type int"),
     ):
         with pytest.raises(InputError, match=message):
             vp.compare(wrong, budgets)

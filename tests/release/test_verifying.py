@@ -55,6 +55,7 @@ def folders(tmp_path_factory):
     words.top(posts, BUDGET, k=3).save(home / "default")
     vp.Items().release(posts, BUDGET, seed=1).save(home / "seeded")
     vp.profile(table, user="who", text=["what"], budget=BUDGET).save(home / "profile")
+    vp.profile(table, user="who", joint=[["what"]], budget=BUDGET).save(home / "keys")
     for name, held in KEYS.items():
         users, keys = zip(*((user, f"k{(user + i) % 9}") for user in range(3000) for i in range(held)), strict=True)
         vp.profile(pl.DataFrame({"who": users, "key": keys}), user="who", joint=[("key",)], budget=BUDGET).save(
@@ -65,7 +66,7 @@ def folders(tmp_path_factory):
     return home
 
 
-ALL = [*WORDS, *SEQUENCES, *KEYS, "profile", "seeded", "one", "two"]
+ALL = [*WORDS, *SEQUENCES, *KEYS, "profile", "keys", "seeded", "one", "two"]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -137,8 +138,9 @@ def test_changed_files_are_found(copy, change):
         (copy / "more.txt").write_text("x")
     else:
         (copy / ("SHA256SUMS" if change == "list" else "report.html")).unlink()
-    with pytest.raises(ReleaseError, match=r"differs since|was added since|is missing since|must list a checksum"):
+    with pytest.raises(ReleaseError, match=r"differs since|was added since|is missing since|is missing, so") as caught:
         verify(copy)
+    assert (change == "list") == ("SHA256SUMS is missing" in str(caught.value))
 
 
 @pytest.mark.parametrize("content", [b"", b"abc\n", b"\xff\xfe", b"0 *release.json\n"])

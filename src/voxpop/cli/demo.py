@@ -5,6 +5,7 @@ Every machine has this text. Each module counts as one user.
 
 import os
 import re
+import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,7 @@ _SHOWN = 12
 PROMPTS = 4
 NEXT = 5
 DATA = "the docstrings and comments of Python's standard library, one module = one user"
+FIRST_RUN = "The first run on a machine compiles for up to a minute, without further messages."
 METADATA = {
     "title": "Phrases of Python's standard library",
     "dataset": DATA,
@@ -51,7 +53,8 @@ def demo(
     folder = RELEASE.check_target(output, overwrite=overwrite)
     plan = vp.NGrams(max_length=LONGEST, max_phrases_per_user=LIMIT).plan(vp.Budget(EPSILON, DELTA))
     if not json:
-        say(f"Data: {DATA}.")
+        say(f"Data: {DATA}.", FIRST_RUN)
+        sys.stdout.flush()  # in a pipe, the lines would appear only at the end
     with stage("Reading"):
         data = vp.read(standard_library(), user="module", text="text", tokenizer=vp.Tokenizer("words", sentences=True))
     with stage("Releasing"):

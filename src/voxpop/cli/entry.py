@@ -8,8 +8,9 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, suppress
+from io import StringIO
 from pathlib import Path
 from typing import NoReturn
 
@@ -51,6 +52,8 @@ HINTS = {
 text after "Unknown" in the parser's message."""
 GLOBAL = {"--errors": ("text", "json"), "--log": None}
 """Options that every command has, with their permitted values. None permits any value."""
+EARLIER_TEXTS = "messages"
+"""The key of texts that the command wrote before it failed."""
 OMITTED = "(omitted: messages of libraries may quote data)"
 OUT_OF_MEMORY = "Not enough memory. Set a limit, such as --memory 2GiB: the rest goes to work files."
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -73,7 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         given = _without_globals(given, options)
         EVENT_LOG.set(EventLog(Path(options["--log"]) if "--log" in options else None))
-        return _run(given)
+        _never_fail_to_encode()
+        with _collected(options):
+            return _run(given)
     except KeyboardInterrupt:
         return _complain("stopped.", STOPPED, options)
     except (BrokenPipeError, SystemExit):
@@ -114,10 +119,25 @@ def _without_globals(given: list[str], options: dict[str, str]) -> list[str]:
     return rest
 
 
+@contextmanager
+def _collected(options: dict[str, str]) -> Iterator[None]:
+    """With `--errors json`, collect the texts of standard error, which belong to the object if the command fails."""
+    if options.get("--errors") != "json":
+        yield
+        return
+    texts = StringIO()
+    try:
+        with redirect_stderr(texts):
+            yield
+    except BaseException:
+        options[EARLIER_TEXTS] = texts.getvalue()
+        raise
+    sys.stderr.write(texts.getvalue())
+
+
 def _run(given: list[str]) -> int:
     from voxpop.cli.app import app
 
-    _never_fail_to_encode()
     if not given:
         from rich.console import Console
 
@@ -140,7 +160,7 @@ def _code_of(error: InputError) -> int:
     return UNREADABLE if isinstance(error, SourceError) and not isinstance(error, ColumnError) else WRONG_CALL
 
 
-def _explain(error: Exception, options: Mapping[str, str]) -> int:
+def _explain(error: Exception, options: dict[str, str]) -> int:
     from cyclopts import CycloptsError, UnusedCliTokensError
 
     if isinstance(error, InputError):
@@ -161,7 +181,10 @@ def _explain(error: Exception, options: Mapping[str, str]) -> int:
         )
     if _is_out_of_memory(error):
         return _complain(OUT_OF_MEMORY, NO_MEMORY, options)
-    sys.stderr.writelines(_frames(error))
+    if options.get("--errors") == "json":
+        options[EARLIER_TEXTS] = options.get(EARLIER_TEXTS, "") + "".join(_frames(error))
+    else:
+        sys.stderr.writelines(_frames(error))
     return _complain(_REPORT_FAULT, FAULT, options)
 
 
@@ -199,7 +222,8 @@ def _complain(message: str, code: int, options: Mapping[str, str]) -> int:
     with suppress(OSError):  # the log may be on a full disk
         note("error", code=code, cause=CAUSES[code], message=text, **facts)
     if options.get("--errors") == "json":
-        text = json.dumps({"error": text, "code": code, "cause": CAUSES[code], **facts})
+        messages = options.get(EARLIER_TEXTS, "").splitlines()
+        text = json.dumps({"error": text, "code": code, "cause": CAUSES[code], **facts, "messages": messages})
         sys.stderr.write(f"{text}\n")
     else:
         sys.stderr.write(f"voxpop: {text}\n")

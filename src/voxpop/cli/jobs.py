@@ -9,9 +9,8 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
-from dataclasses import replace
 from difflib import get_close_matches
 from hashlib import sha256
 from io import StringIO
@@ -23,7 +22,7 @@ from cyclopts import App, Parameter
 from voxpop.cli import options as given
 from voxpop.cli import releasing
 from voxpop.cli.saved import Identity, Signature, Signers, signed_by
-from voxpop.cli.sources import columns_of
+from voxpop.cli.sources import check_reading, column_list, columns_of
 from voxpop.errors import InputError, VoxpopError, on_one_line
 from voxpop.release.registry import MECHANISMS
 
@@ -266,6 +265,7 @@ def sign(
 def show_dry(job: Job, *, as_json: bool) -> None:
     """Run all checks of a job that need no rows, and print the results."""
     from voxpop.ledger.runs import check_output, free_space
+    from voxpop.reading.remote import is_remote
 
     _, bound, _ = job.app.parse_args([job.command, *job.arguments()], exit_on_error=False, print_error=False)
     bound.apply_defaults()
@@ -277,6 +277,7 @@ def show_dry(job: Job, *, as_json: bool) -> None:
     if is_new:
         names["result"].metadata(call.charge.dataset)
     columns = _columns(source, call, job.command)
+    away = any(map(is_remote, source or ()))
     plan, text = _planned_job(job)
     account = releasing.account_of(call.charge, reported=is_new)
     mechanism, label = str(plan.to_dict()["mechanism"]), call.charge.run_id or ""
@@ -297,6 +298,7 @@ def show_dry(job: Job, *, as_json: bool) -> None:
         "command": job.command,
         "digest": job.digest,
         "columns": columns,
+        "source_opened": not away,
         "output": str(output),
         "free_bytes": free_space(output),
         "ledger": None if account is None else {"dataset": account.name, "run": state, "used": _used(account)},
@@ -306,6 +308,8 @@ def show_dry(job: Job, *, as_json: bool) -> None:
         releasing.print_json({**found, "plan": plan.to_dict(), "charged": False})
         return
     shown = ", ".join(map(on_one_line, columns)) or "known only when the rows are read"
+    if away:
+        shown = "unknown, because a dry run opens no address; only the run finds whether it exists and has the columns"
     lines = [
         f"Job {job.path}: voxpop {job.command}",
         f"  columns of the source: {shown}",
@@ -326,55 +330,25 @@ def _columns(source: list[str] | None, call: given.Call, command: str) -> list[s
 
     If only the rows of the source determine its columns, the list is empty.
     """
-    from voxpop.engine.read import schema_before_reading
+    from voxpop.engine.read import schema_before_reading, source_called
     from voxpop.reading.limited.memory import MemoryLimit
+    from voxpop.reading.types import declared_types
 
     found = releasing.opened_source(call.table.source(source), call.run)
     reading = {} if command == "profile" else call.table.columns(source)
-    named = [name for each in reading.values() for name in _listed(each)]
+    named = [name for each in reading.values() for name in column_list(each)]
     how = call.table.reading
     csv, types = how.pop("csv", None), how.pop("types", {})
     named += [how["order"]] if "order" in how else []
+    if command != "profile":
+        declared_types(types, named)
     schema = schema_before_reading(found, csv, types, named)
     if command != "profile":
-        _read_no_rows(schema, {**reading, **how}, releasing.read_options(call.run))
+        where = source_called(found, csv)
+        check_reading(schema, {**reading, **how}, releasing.read_options(call.run), where)
     elif call.run.memory is not None:
         MemoryLimit.of(call.run.memory, call.run.work_folder)
     return list(schema or ())
-
-
-def _read_no_rows(schema: Mapping[str, Any] | None, reading: dict[str, Any], options: Any) -> None:
-    """Read a table of the same columns without rows, so that a wrong call is refused as by the run of the job."""
-    import pyarrow as pa
-
-    from voxpop.engine.read import read
-    from voxpop.reading.types import UNDECLARED
-
-    kinds = dict(schema or {})
-    if schema is None:
-        lists = {"tokens", "sequence"} if "order" not in reading else {"tokens"}
-        for role in ("user", "text", "tokens", "items", "sequence"):
-            kind = pa.list_(pa.string()) if role in lists else pa.string()
-            kinds |= dict.fromkeys(_listed(reading.get(role, [])), kind)
-    if "order" in reading and kinds.get(reading["order"], UNDECLARED) == UNDECLARED:
-        kinds[reading["order"]] = pa.int64() if isinstance(reading.get("session_gap"), float) else pa.timestamp("us")
-    how = replace(options, partitions=None, progress=False)
-    read(_made_up(kinds, 0), **reading, options=how)
-    if "order" not in reading:  # a row without contents, since the type of contents is checked with rows
-        users = dict.fromkeys(_listed(reading.get("user", [])), pa.string())
-        read(_made_up({**kinds, **users}, 1, users), **reading, options=how)
-
-
-def _made_up(kinds: Mapping[str, Any], number: int, users: Iterable[str] = ()) -> Any:
-    """Return rows of the user "1" that are null in all other columns."""
-    import pyarrow as pa
-
-    columns = [pa.array(["1"] * number) if name in users else pa.nulls(number, kind) for name, kind in kinds.items()]
-    return pa.RecordBatch.from_arrays(columns, list(kinds))
-
-
-def _listed(names: Any) -> list[str]:
-    return [names] if isinstance(names, str) else names
 
 
 def _planned_job(job: Job) -> tuple[Any, str]:

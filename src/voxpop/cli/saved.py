@@ -35,6 +35,9 @@ Places = Annotated[int, Parameter(help="Number of grams.")]
 _OutputFile = Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")]
 
 
+UNVERIFIED = "Not verified: run `voxpop verify`, which checks that these numbers follow from the settings."
+
+
 def show(folder: given.ResultFolder, /, *, first: given.First = 20, json: given.Json = False) -> None:
     """Show a saved release or model with its guarantee and its plan.
 
@@ -51,7 +54,7 @@ def show(folder: given.ResultFolder, /, *, first: given.First = 20, json: given.
         if ranking is not None:
             grams = list(ranking.each_gram())
             extra["top"] = {**releasing.guarantee_record(ranking.guarantee), "grams": grams}
-        releasing.print_json({**releasing.summary(saved, folder), "first": rows, **extra})
+        releasing.print_json({**releasing.summary(saved, folder), "verified": False, "first": rows, **extra})
         return
     releasing.say(title, *(f"  {line}" for line in lines), releasing.guarantee_text(saved.guarantee))
     if tally is not None:
@@ -63,6 +66,7 @@ def show(folder: given.ResultFolder, /, *, first: given.First = 20, json: given.
     if added or saved.total.charged:
         releasing.say(releasing.total_text(saved.total))
     releasing.say(f"\nPlan\n{releasing.indented(str(saved.plan))}")
+    releasing.say(f"\n{UNVERIFIED}")
 
 
 def _additions(folder: Path) -> dict[ResultKind, Any]:
@@ -277,13 +281,18 @@ def export(
     output: _OutputFile,
     format: Annotated[str | None, Parameter(help="Format; by default the suffix of the file decides.")] = None,
     tokenizer: Annotated[str, Parameter(help="Tokenizer of the texts that other software will read.")] = "words",
+    of: Annotated[
+        Literal["release", "counts", "ranking"] | None,
+        Parameter(help="Result in the folder; tables are made from its counts if there are any."),
+    ] = None,
     dialect: Annotated[str, Parameter(help="Dialect of SQL: duckdb, postgres, bigquery, snowflake, ...")] = "duckdb",
     size: Annotated[int, Parameter(help="Most subwords of bpe, wordpiece and unigram.")] = 8000,
     overwrite: given.Overwrite = False,
 ) -> None:
     """Write a saved release as one file for other software.
 
-    The formats frequencies, bpe, wordpiece and unigram are made from counts in the folder of the release.
+    The formats frequencies, bpe, wordpiece and unigram are made from counts in the folder of the release. The tables
+    csv, arrow, parquet and sql have the column users if the folder has counts, unless --of release is given.
 
     Example: `voxpop export words -o words.txt`
     """
@@ -291,11 +300,17 @@ def export(
     from voxpop.release.result import load
 
     chosen = export_for(output, format)
-    general = chosen.general or PROFILE.is_in(folder)
-    result: Any = load(folder) if general else (COUNTS if chosen.counted else RELEASE).load(folder)
+    if of is not None:
+        kind = {"release": RELEASE, "counts": COUNTS, "ranking": RANKINGS}[of]
+    else:
+        kind = COUNTS if chosen.counted or (chosen.table and COUNTS.is_in(folder)) else RELEASE
+    general = of is None and (chosen.general or PROFILE.is_in(folder))
+    result: Any = load(folder) if general else kind.load(folder)
     cut = given.tokenizer_of(tokenizer)
     write(result, output, chosen.name, tokenizer=cut, dialect=dialect, size=size, overwrite=overwrite)
-    releasing.say(f"Wrote {chosen.name if chosen.general else releasing.plural(len(result), 'gram')} to {output}")
+    column = {COUNTS: " with their noisy numbers of users", RANKINGS: " with their places"}
+    what = f"{releasing.plural(len(result), 'gram')}{column.get(kind, '') if chosen.table else ''}"
+    releasing.say(f"Wrote {chosen.name if chosen.general else what} to {output}")
 
 
 def count(

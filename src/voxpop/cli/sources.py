@@ -1,6 +1,9 @@
 """Kinds of sources on the command line, which follow from their names and columns."""
 
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from voxpop.errors import ColumnError, InputError, VoxpopError
@@ -18,14 +21,14 @@ def check_path(path: str) -> None:
         InputError: If it is one. The message contains the right options but not the address, which may contain a
             password.
     """
-    from voxpop.reading.databases import DATABASE
+    from voxpop.reading.databases import DATABASE, format_of
 
     if DATABASE.match(path):
         raise InputError("The source is the address of a database. Give it as --database, and the query as --sql.")
     if QUERY.match(path):
         raise InputError("The source is a query. Give it as --sql, and the address of the database as --database.")
     if path.lower().endswith(DATABASE_FILES):
-        kind = "duckdb" if path.lower().endswith(".duckdb") else "sqlite"
+        kind = format_of(Path(path)) or ("duckdb" if path.lower().endswith(".duckdb") else "sqlite")
         raise InputError(
             f'{path} is a file of a database. Give --database {kind}:///{path} and --sql "select ... from ...".'
         )
@@ -60,3 +63,51 @@ def columns_of(source: Any) -> str:
         where, found, names = str(error).partition(' has no column "". Choose one of ')
         return f"{where} has the columns {names}" if found else ""
     return ""
+
+
+def check_reading(schema: Mapping[str, Any] | None, reading: Mapping[str, Any], options: Any, where: str) -> None:
+    """Read a table of the same columns without rows, so that a wrong call is refused as by the run of a job.
+
+    Args:
+        schema: The types of the columns; None if only the rows show them.
+        reading: The arguments of `voxpop.read`.
+        options: Its options.
+        where: The source, for messages.
+    """
+    import pyarrow as pa
+
+    from voxpop.engine.read import read
+    from voxpop.reading.types import UNDECLARED
+
+    kinds = dict(schema or {})
+    if schema is None:
+        lists = {"tokens", "sequence"} if "order" not in reading else {"tokens"}
+        for role in ("user", "text", "tokens", "items", "sequence"):
+            kind = pa.list_(pa.string()) if role in lists else pa.string()
+            kinds |= dict.fromkeys(column_list(reading.get(role, [])), kind)
+    if "order" in reading and kinds.get(reading["order"], UNDECLARED) == UNDECLARED:
+        kinds[reading["order"]] = pa.int64() if isinstance(reading.get("session_gap"), float) else pa.timestamp("us")
+    how = replace(options, partitions=None, progress=False)
+    try:
+        read(_made_up(kinds, 0), **reading, options=how)
+        if "order" not in reading:  # a row without contents, since the type of contents is checked with rows
+            users = dict.fromkeys(column_list(reading.get("user", [])), pa.string())
+            read(_made_up({**kinds, **users}, 1, users), **reading, options=how)
+    except VoxpopError as error:
+        table, _, reason = str(error).rpartition(" on: ")
+        if not table:
+            raise
+        raise type(error)(f"{where}: {reason}") from None
+
+
+def _made_up(kinds: Mapping[str, Any], number: int, users: Iterable[str] = ()) -> Any:
+    """Return rows of the user "1" that are null in all other columns."""
+    import pyarrow as pa
+
+    columns = [pa.array(["1"] * number) if name in users else pa.nulls(number, kind) for name, kind in kinds.items()]
+    return pa.RecordBatch.from_arrays(columns, list(kinds))
+
+
+def column_list(names: Any) -> list[str]:
+    """Return the names of one column or of a list of columns."""
+    return [names] if isinstance(names, str) else names

@@ -1,6 +1,7 @@
 """Read a table of users and their contents, or only its schema, with the engine that the table requires."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,14 +13,16 @@ from voxpop.files.progress import tell
 from voxpop.reading import tables
 from voxpop.reading.choices import TextTokenizer
 from voxpop.reading.columns import check_columns, enclosed, withheld
-from voxpop.reading.databases import SQL, columns_of_query
+from voxpop.reading.databases import RESULT, SQL, columns_of_query
 from voxpop.reading.event_logs import standard_columns
-from voxpop.reading.files import FIRST_ROW, declared_by, is_csv_file
+from voxpop.reading.files import FIRST_ROW, TEXT_FILE, declared_by, is_csv_file, suffix_of
 from voxpop.reading.keys import type_named
+from voxpop.reading.remote import THE_FILE, is_remote
 from voxpop.reading.shape import unite
-from voxpop.reading.sources import is_spark, local_files
+from voxpop.reading.sources import FILES, is_spark, local_files, source_of
+from voxpop.reading.tables import THE_TABLE
 from voxpop.reading.text_files import CSV
-from voxpop.reading.types import UNDECLARED, Column, declared_types
+from voxpop.reading.types import UNDECLARED, Column, check_declared, declared_types
 from voxpop.reading.wanted import ReadOptions, Tokenizer, Wanted
 
 
@@ -211,11 +214,37 @@ def schema_before_reading(
         found = _schema(source, dialect, types)
     if found is None:
         return None
-    is_csv = any(dialect.given or is_csv_file(file) for file in local_files(source, other=dialect.given))
+    files = local_files(source, other=dialect.given)
+    is_csv = any(dialect.given or is_csv_file(file) for file in files)
     # A field of a struct, such as user.id, is looked up later, during reading.
     whole = [name for name in named if name in found or name.partition(".")[0] not in found]
-    check_columns(whole, list(found), "the table", declared=not is_csv, hint=FIRST_ROW if is_csv else "")
-    return {**found, **{name: type_named(kind) for name, kind in declared_types(types, found).items()}}
+    check_columns(
+        whole, list(found), source_called(source, dialect), declared=not is_csv, hint=FIRST_ROW if is_csv else ""
+    )
+    declared = {name: type_named(kind) for name, kind in declared_types(types, found).items()}
+    sure = not is_csv and _declares_types(source, files)
+    own = {name: found[name] for name in declared if sure or found[name] != UNDECLARED}
+    check_declared([Column(name, declared[name]) for name in own], own.values())
+    return {**found, **declared}
+
+
+def source_called(source: Any, csv: CSV | None) -> str:
+    """Return what a message calls a source. The name of a text file is that of a user, so it is never shown."""
+    if isinstance(source, SQL):
+        return RESULT
+    files = local_files(source, other=csv is not None and csv.given)
+    if not files and source_of(source) is FILES:
+        return THE_FILE if any(map(is_remote, [source] if isinstance(source, str) else source)) else "the input"
+    if not files:
+        return THE_TABLE
+    return "a text file" if suffix_of(files[0]) == TEXT_FILE else files[0].name
+
+
+def _declares_types(source: Any, files: Sequence[Path]) -> bool:
+    """Return whether a source declares the types of all its columns, so that strings are not undeclared values."""
+    if files:
+        return all(suffix_of(file) in (".parquet", ".arrow", ".feather") for file in files)
+    return tables.kind_of_source(source).startswith(("polars.", "pyarrow."))
 
 
 def _schema(source: Any, csv: CSV, types: Mapping[str, Any]) -> dict[str, pa.DataType] | None:

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -21,10 +21,10 @@ from voxpop.privacy.budget import check_choice
 from voxpop.reading.choices import Format, Subwords, TextTokenizer
 from voxpop.reading.keys import spelled
 from voxpop.release.profile import Profile
-from voxpop.release.table import to_parquet
+from voxpop.release.table import to_parquet, write_parquet
 
 if TYPE_CHECKING:
-    from voxpop.release.counts import Counts
+    from voxpop.release.counts import Addition, Counts
     from voxpop.release.release import Release
     from voxpop.release.result import Result
 
@@ -65,26 +65,38 @@ def as_json(release: "Release", _: Any = None) -> bytes:
     return (json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def as_csv(release: "Release | Profile", _: Any = None) -> bytes:
-    """Return the columns of `Release.to_arrow` with a header; tokens of a gram have spaces between them.
+def as_csv(result: "Release | Profile | Addition", _: Any = None) -> bytes:
+    """Return the columns of `to_arrow` with a header; tokens of a gram have spaces between them.
 
     A profile has the columns column and value and, if there are counts, users, low and high. Joint values are joined by
     bars. Spreadsheets run strings that begin like a formula, so such strings get an apostrophe in front; see `guarded`.
     Strings are quoted, so spreadsheets that also split at semicolons or tabs find the same cells.
     """
-    if isinstance(release, Profile):
-        columns: dict[str, list[Any]] = release.to_arrow().to_pydict()
-    elif release.keys is None:
-        columns = {"gram": joined_grams(release, "a CSV file"), "length": release.grams["length"].to_pylist()}
+    table = result.to_arrow()
+    if isinstance(result, Profile):
+        columns: dict[str, list[Any]] = table.to_pydict()
     else:
-        table = release.to_arrow()
-        columns = {name: _cells(table[name]) for name in table.column_names}
+        release, places = _release_of(result)
+        joined = None if release.keys is not None else joined_grams(release, "a CSV file")
+        columns = {
+            name: [joined[place] for place in places] if joined is not None and name == "gram" else _cells(table[name])
+            for name in table.column_names
+        }
     sink = io.StringIO(newline="")
     rows = csv.writer(sink, lineterminator="\r\n", quoting=csv.QUOTE_NONNUMERIC)
     rows.writerow([guarded_cell(name) for name in columns])
     cells = ([guarded_cell(cell) if isinstance(cell, str) else cell for cell in each] for each in columns.values())
     rows.writerows(zip(*cells, strict=True))
     return sink.getvalue().encode()
+
+
+def _release_of(result: "Release | Addition") -> tuple["Release", Iterable[int]]:
+    """Return the release of a result, and the rows of the release in the order of the result's table."""
+    from voxpop.release.counts import Addition
+
+    if isinstance(result, Addition):
+        return result.grams, result._numbered[1].tolist()
+    return result, range(len(result))
 
 
 def guarded_cell(cell: str) -> str:
@@ -120,19 +132,21 @@ def _cells(column: Any) -> list[Any]:
     return list(plain.to_pylist() if pa.types.is_integer(plain.type) else spelled(plain, "key").to_pylist())
 
 
-def as_arrow(release: "Release", _: Any = None) -> bytes:
-    """Return an Arrow IPC file (Feather 2) with the columns of `Release.to_arrow`."""
+def as_arrow(result: "Release | Profile | Addition", _: Any = None) -> bytes:
+    """Return an Arrow IPC file (Feather 2) with the columns of `to_arrow`."""
     sink = pa.BufferOutputStream()
-    table = release.to_arrow()
+    table = result.to_arrow()
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table.combine_chunks())
     content: bytes = sink.getvalue().to_pybytes()
     return content
 
 
-def as_parquet(release: "Release", _: Any = None) -> bytes:
-    """Return a Parquet file with the columns of `Release.to_arrow`."""
-    return to_parquet(release.grams, release.keys)
+def as_parquet(result: "Release | Profile | Addition", _: Any = None) -> bytes:
+    """Return a Parquet file with the columns of `to_arrow`."""
+    from voxpop.release.release import Release
+
+    return to_parquet(result.grams, result.keys) if isinstance(result, Release) else write_parquet(result.to_arrow())
 
 
 def as_frequencies(tally: "Counts", _: Any = None) -> bytes:
@@ -171,6 +185,7 @@ class Export:
         suffixes: endings of file names that select the format.
         counted: whether the format is made from counts (a `Counts`) instead of a release.
         general: whether the format is made from any result.
+        table: whether the format is a table, which is also made from counts and rankings.
     """
 
     name: Format
@@ -178,6 +193,7 @@ class Export:
     suffixes: tuple[str, ...] = ()
     counted: bool = False
     general: bool = False
+    table: bool = False
 
 
 def _vocabulary(release: "Release", _: Options) -> bytes:
@@ -193,9 +209,10 @@ def _spacy(release: "Release", _: Options) -> bytes:
     return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in entity_patterns(release)).encode()
 
 
-def _sql(release: "Release", options: Options) -> bytes:
+def _sql(result: "Release | Addition", options: Options) -> bytes:
+    release, _ = _release_of(result)
     columns = None if release.keys is None or release.keys.columns else "word"
-    return f"{to_sql(release, options.dialect, 'select', columns)}\n".encode()
+    return f"{to_sql(result, options.dialect, 'select', columns)}\n".encode()
 
 
 def _subwords(model: Subwords) -> Callable[["Counts", Options], bytes]:
@@ -209,10 +226,10 @@ def _document(make: Callable[["Result"], str]) -> Callable[["Result", Options], 
 EXPORTS = (
     Export("text", as_text, (".txt",)),
     Export("json", as_json, (".json",)),
-    Export("csv", as_csv, (".csv",)),
-    Export("arrow", as_arrow, (".arrow", ".feather")),
-    Export("parquet", as_parquet, (".parquet",)),
-    Export("sql", _sql, (".sql",)),
+    Export("csv", as_csv, (".csv",), table=True),
+    Export("arrow", as_arrow, (".arrow", ".feather"), table=True),
+    Export("parquet", as_parquet, (".parquet",), table=True),
+    Export("sql", _sql, (".sql",), table=True),
     Export("vocabulary", _vocabulary),
     Export("tokenizer", _tokenizer),
     Export("spacy", _spacy),
@@ -239,8 +256,9 @@ def write(
     """Write a release, or a tokenizer trained on counts, to one file, completely or not at all.
 
     Args:
-        result: a release; for "csv" also a profile, as a seed of dbt; for "frequencies", "bpe", "wordpiece" and
-            "unigram" the counts of a release; for "registry" and "checklist" any result.
+        result: a release; for the tables "csv", "arrow", "parquet" and "sql" also its counts or ranking; for the first
+            three also a profile, such as for a seed of dbt; for "frequencies", "bpe", "wordpiece" and "unigram" the
+            counts of a release; for "registry" and "checklist" any result.
         path: the file.
         format: a name from the registry `EXPORTS`; by default the ending of the file name decides.
         tokenizer: how texts are tokenized, for "tokenizer".
@@ -252,18 +270,17 @@ def write(
         InputError: If the format is unknown or cannot contain these grams, or its library is not installed.
         ReleaseError: If the file exists or cannot be written.
     """
-    from voxpop.release.counts import Counts
+    from voxpop.release.counts import Addition, Counts
     from voxpop.release.release import Release
 
     export = export_for(Path(path), format)
     if export.counted and not isinstance(result, Counts):
         raise InputError(f'"{export.name}" is made from counts: count the release first, and write the counts.')
-    seeded = isinstance(result, Profile) and export.make is as_csv
-    if not (export.counted or export.general or seeded or isinstance(result, Release)):
-        raise InputError(
-            f'"{export.name}" is a format of releases. Write a column of `profile.columns`; of counts and rankings '
-            "write the table of to_polars(), to_pandas() or to_arrow(), which has their numbers."
-        )
+    tabular = export.table and isinstance(result, Addition if export.make is _sql else Addition | Profile)
+    if not (export.counted or export.general or tabular or isinstance(result, Release)):
+        advice = "Write csv, arrow or parquet"
+        advice += ", or a column of `profile.columns`." if isinstance(result, Profile) else ", which have its numbers."
+        raise InputError(f'"{export.name}" is a format of releases, and must not be made from this result. {advice}')
     write_file(path, lambda: export.make(result, Options(tokenizer, dialect, size)), overwrite=overwrite)
 
 

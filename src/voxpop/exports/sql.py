@@ -10,7 +10,7 @@ a statement contains no beginning of a Jinja expression and rendering does not c
 
 import re
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +22,10 @@ from voxpop.reading.arrow import joined
 from voxpop.reading.choices import Form
 from voxpop.reading.keys import family
 from voxpop.release.release import Release
-from voxpop.release.table import key_texts
+from voxpop.release.table import free_name, key_texts
+
+if TYPE_CHECKING:
+    from voxpop.release.counts import Addition
 
 Columns = str | Sequence[str] | None
 
@@ -66,11 +69,13 @@ TYPES = {
 }
 
 
-def to_sql(release: Release, dialect: str = "duckdb", form: Form = "where", columns: Columns = None) -> str:
+def to_sql(
+    release: "Release | Addition", dialect: str = "duckdb", form: Form = "where", columns: Columns = None
+) -> str:
     """Return SQL that keeps the rows with a released key. Needs sqlglot (`pip install sqlglot`).
 
     Args:
-        release: A release of items.
+        release: A release of items, or its counts or ranking. Their query also returns the column `users` or `place`.
         dialect: "duckdb", "postgres", "bigquery", "snowflake", "sqlite", "spark" or another dialect of sqlglot.
         form: "where" for the condition of a WHERE clause, or "select" for a query that returns the keys as a table, for
             a join or a model of dbt.
@@ -79,14 +84,24 @@ def to_sql(release: Release, dialect: str = "duckdb", form: Form = "where", colu
     Raises:
         InputError: If the release contains grams, the dialect is unknown, or a key does not fit the dialect.
     """
+    from voxpop.release.counts import Addition
+
     sqlglot = required("sqlglot", "sqlglot")
     check_choice("form", form, get_args(Form))
     if dialect not in sqlglot.Dialects._value2member_map_ or not dialect:
         raise InputError(f"`dialect` must be one that sqlglot writes, such as duckdb or postgres; got {dialect!r}.")
+    addition = release if isinstance(release, Addition) else None
+    release = release if isinstance(release, Release) else release.grams
     if release.keys is None:
         raise InputError("SQL compares items; this release holds grams, which are lists. Write Parquet or Arrow.")
     names, kinds = key_names(release, columns), key_types(release)
     rows = list(key_texts(released_items(release), len(names)))
+    if addition is not None:
+        name, places, numbers = addition._numbered
+        rows = [rows[place] for place in places]
+        if form == "select":
+            names, kinds = [*names, free_name(name, names)], [*kinds, pa.int64()]
+            rows = [(*row, str(number)) for row, number in zip(rows, numbers.tolist(), strict=True)]
     if any("\0" in value for row in rows for value in row):
         raise InputError("a released key holds a zero byte, which no database takes in a string. Write Parquet.")
     if any(TEMPLATE.search(name) for name in names):

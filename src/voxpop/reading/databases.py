@@ -22,7 +22,7 @@ from urllib.parse import unquote, unquote_plus
 
 import pyarrow as pa
 
-from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.errors import ColumnError, InputError, SourceError, VoxpopError
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, withheld
 from voxpop.reading.keys import is_uuid
 from voxpop.reading.types import UNDECLARED, array_of_objects, spelling_of
@@ -36,6 +36,10 @@ _LONGEST_REASON: Final = 500
 ALSO: Final = "postgresql://, sqlite:/// and duckdb:/// addresses, or an open connection"
 FEWEST_OF_DUCKDB: Final = 1 << 11
 """The number of rows that DuckDB computes at a time."""
+NO_DOWNLOADS: Final = {"autoinstall_known_extensions": "false"}
+"""Settings of DuckDB. Installed extensions are loaded, and no extension is downloaded."""
+FILE_MARKS: Final = {"sqlite": (0, b"SQLite format 3\0"), "duckdb": (8, b"DUCK")}
+"""The place and the bytes by which files of these databases are recognised."""
 RESULT: Final = "the result of the query"
 DATABASE: Final = re.compile(
     r"(postgres(ql)?|redshift|sqlite|duckdb|mysql|mariadb|mssql|oracle|snowflake|bigquery|trino|clickhouse)(\+\w+)?://",
@@ -222,6 +226,7 @@ def _is_sqlite(cursor: Any) -> bool:
 def _connect(address: str) -> Any:
     scheme, rest = SCHEME.fullmatch(address).groups()  # type: ignore[union-attr]
     scheme, file = scheme.partition("+")[0], rest.removeprefix("/")
+    _check_format(scheme, file)
     if scheme == "sqlite" and not file.startswith("file:"):
         if not Path(file).is_file():
             raise SourceError("the address names no existing file of SQLite. Check the path after sqlite:///.")
@@ -238,7 +243,37 @@ def _connect(address: str) -> Any:
     with _opening(address):
         if scheme == "sqlite":
             return driver.connect(file, uri=True)
-        return driver.connect(file, read_only=True) if scheme == "duckdb" else driver.connect(address)
+        if scheme != "duckdb":
+            return driver.connect(address)
+        try:
+            return driver.connect(file, read_only=True, config=NO_DOWNLOADS)
+        except driver.ConnectionException as error:  # one process has one configuration for each file
+            if "configuration" not in str(error):
+                raise
+            raise InputError(
+                "the file of the address is already open in this process, with other settings. Give vp.SQL the open "
+                "connection instead of the address, or close that connection."
+            ) from None
+
+
+def _check_format(scheme: str, file: str) -> None:
+    """Raise an error if a file of SQLite has an address of DuckDB, which would download an extension, or vice versa."""
+    found = format_of(Path(file)) if scheme in FILE_MARKS else None
+    if found not in (None, scheme):
+        raise InputError(
+            f"the address begins with {scheme}:///, but its file must be opened by {found}. Write {found}:/// before "
+            "the path."
+        )
+
+
+def format_of(path: Path) -> str | None:
+    """Return "sqlite" or "duckdb" if a file begins like a database of this kind, and None otherwise."""
+    try:
+        with path.open("rb") as opened:
+            head = opened.read(16)
+    except (OSError, ValueError):
+        return None
+    return next((name for name, (start, mark) in FILE_MARKS.items() if head[start:].startswith(mark)), None)
 
 
 @contextmanager
@@ -246,11 +281,24 @@ def _opening(address: str) -> Iterator[None]:
     """Show the driver's text if a database cannot be opened. It contains no rows, because no query has run."""
     try:
         yield
+    except VoxpopError:
+        raise
     except Exception as error:
+        check_extension(error)
         said = " ".join(without_password(str(error), address).split())[:_LONGEST_REASON].rstrip(".")
         raise SourceError(
             f"the database cannot be opened ({type(error).__name__}: {said}). Check the address, and whether the "
             "database runs."
+        ) from None
+
+
+def check_extension(error: Exception) -> None:
+    """Raise an error with the next step if DuckDB failed because one of its extensions is not installed."""
+    text = str(error).lower()
+    if is_duckdb(error) and "extension" in text and "install" in text:
+        raise InputError(
+            "the query or the address needs an extension of DuckDB that is not installed, and voxpop downloads none. "
+            "Install it in DuckDB, such as with `INSTALL httpfs`, or give vp.SQL an open connection that loaded it."
         ) from None
 
 
@@ -279,7 +327,11 @@ def _execute(connection: Any, query: str) -> Any:
     with withheld("the database refuses the query", advice):
         cursor = connection.cursor()
         if is_duckdb(cursor):
-            cursor = cursor.sql(query)
+            try:
+                cursor = cursor.sql(query)
+            except Exception as error:
+                check_extension(error)
+                raise
         else:
             cursor.execute(query)
     if cursor is None:

@@ -23,6 +23,7 @@ from voxpop.files.progress import row_called
 from voxpop.kernels.threads import in_order
 from voxpop.reading.arrow import joined
 from voxpop.reading.columns import check_columns, guarded, quieten
+from voxpop.reading.databases import format_of
 from voxpop.reading.event_logs import ACTIVITY, CASE, TIME, xes_batches
 from voxpop.reading.keys import is_string
 from voxpop.reading.tables import check_schema, selected
@@ -81,16 +82,23 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
         if suffix in INSTEAD or READERS.get(suffix, _csv_batches) not in (_csv_batches, _text_batches):
             raise InputError(f"csv= describes files of CSV, and {path.name} has another format. Leave it out.")
         suffix = ".csv"
-    if suffix not in READERS:
-        known = ".db" if beginning(path).startswith(b"SQLite format 3") else suffix
-        instead = INSTEAD.get(known, f"{AS_CSV} Other formats are recognised in standard input: give - or open(...).")
-        raise SourceError(
-            f"{path.name} has an ending that voxpop does not read. It reads {', '.join(READERS)}, all but Parquet and "
-            f"Arrow also with {', '.join(COMPRESSED)} at the end. {instead}"
-        )
+    check_readable(path, suffix)
     if suffix != TEXT_FILE and suffix not in SELF_DESCRIBING:
         _check_not_empty(path)
     yield from READERS[suffix](path, request)
+
+
+def check_readable(path: Path, suffix: str) -> None:
+    """Raise an error if voxpop does not read files that end so. The message names the way for a database."""
+    if suffix in READERS:
+        return
+    found = format_of(path)
+    known = suffix if found is None else f".{found}"
+    instead = INSTEAD.get(known, f"{AS_CSV} Other formats are recognised in standard input: give - or open(...).")
+    raise SourceError(
+        f"{path.name} has an ending that voxpop does not read. It reads {', '.join(READERS)}, all but Parquet and "
+        f"Arrow also with {', '.join(COMPRESSED)} at the end. {instead}"
+    )
 
 
 EMPTY: Final = (
@@ -132,6 +140,7 @@ def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.D
             with pa.OSFile(str(path), "rb") as stream:
                 schema = _arrow_reader(stream).schema
         else:
+            check_readable(path, suffix)
             return None
         return dict(zip(schema.names, schema.types, strict=True))
 

@@ -18,7 +18,7 @@ from voxpop.kernels.threads import require_polars
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, withheld
 from voxpop.reading.files import EMPTY, file_batches
 from voxpop.reading.hidden import LOGS, is_hidden, log_message
-from voxpop.reading.tables import THE_TABLE, arrow_batches
+from voxpop.reading.tables import arrow_batches
 from voxpop.reading.text_files import UTF8, json_lines
 from voxpop.reading.wanted import Request
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ADDRESS: Final = re.compile(r"(s3|s3a|gs|gcs|az|abfs|abfss|adl|azure|https?|hf)://", re.IGNORECASE)
+THE_FILE: Final = "the file behind the address"
 UNREAD: Final = "the address cannot be read"
 _FILE: Final = "voxpop: the file of the row"
 
@@ -61,7 +62,7 @@ def remote_batches(address: str, request: Request) -> Batches:
     check_no_remote_log(address)
     if name.endswith((".parquet", "/")):
         for frame in _streamed(lambda: _parquet(address), request, address, request.names):
-            yield from arrow_batches(frame.to_arrow(), request)
+            yield from ((THE_FILE, batch) for _, batch in arrow_batches(frame.to_arrow(), request))
         return
     if not hasattr(pl, "scan_lines"):
         raise InputError("this polars does not stream lines: pip install -U polars.")
@@ -70,7 +71,7 @@ def remote_batches(address: str, request: Request) -> Batches:
         yield from _csv(frames, plain[-4:], request)
     else:
         yield from (
-            (THE_TABLE, batch) for batch in json_lines(map(_json_lines, _some(frames)), request.columns, THE_TABLE)
+            (THE_FILE, batch) for batch in json_lines(map(_json_lines, _some(frames)), request.columns, THE_FILE)
         )
 
 
@@ -81,7 +82,7 @@ def _some(frames: "Iterator[pl.DataFrame]") -> "Iterator[pl.DataFrame]":
         blank = blank and not (frame["line"].str.strip_chars("\ufeff \t\r") != "").any()
         yield frame
     if blank:
-        raise SourceError(EMPTY.format("the file behind the address"))
+        raise SourceError(EMPTY.format(THE_FILE))
 
 
 def _csv(frames: "Iterator[pl.DataFrame]", suffix: str, request: Request) -> Batches:
@@ -94,7 +95,7 @@ def _csv(frames: "Iterator[pl.DataFrame]", suffix: str, request: Request) -> Bat
             path = Path(folder, f"the address{suffix}")
             path.symlink_to(f"/proc/self/fd/{copy.fileno()}")
             for batch in file_batches(path, request):
-                yield THE_TABLE, batch
+                yield THE_FILE, batch
 
 
 def _parquet(address: str) -> "pl.LazyFrame":

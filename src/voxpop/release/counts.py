@@ -56,6 +56,15 @@ class Addition(Result):
     grams: Release
 
     @property
+    def _numbered(self) -> tuple[str, Int64s, Int64s]:
+        """The name of the column of results, the rows of the release in the order of the table, and their numbers."""
+        raise NotImplementedError
+
+    def _table(self) -> pa.Table:
+        name, places, numbers = self._numbered
+        return with_result(self.grams.to_arrow().take(int64_array(places)), name, numbers)
+
+    @property
     def _together(self) -> tuple[Charged, ...]:
         return (self.grams._stated, self._stated)
 
@@ -149,7 +158,11 @@ class Counts(Addition):
 
         If the release has a key column with the name `users`, this column is called `noisy_users`.
         """
-        return with_result(self.grams.to_arrow(), "users", self.users).take(int64_array(self._order))
+        return self._table()
+
+    @property
+    def _numbered(self) -> tuple[str, Int64s, Int64s]:
+        return "users", self._order, self.users[self._order]
 
     def top(self, k: int) -> list[tuple[Any, int]]:
         """Return the k items or grams with the largest counts. This costs no budget, because the counts are public.
@@ -287,8 +300,11 @@ class Top(Addition):
 
         If the release has a key column with the name `place`, this column is called `noisy_place`.
         """
-        table = self.grams.to_arrow().take(int64_array(self.places))
-        return with_result(table, "place", np.arange(1, self.places.size + 1, dtype=np.int64))
+        return self._table()
+
+    @property
+    def _numbered(self) -> tuple[str, Int64s, Int64s]:
+        return "place", self.places, np.arange(1, self.places.size + 1, dtype=np.int64)
 
     def each_gram(self) -> Iterator[tuple[str, ...]]:
         """Yield each ranked gram as a tuple of tokens, in order."""

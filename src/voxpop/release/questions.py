@@ -212,8 +212,8 @@ def _planned_pairs(name: str, given: Any, budgets: Budget | Sequence[Budget] | N
         return [(name, given)]
     if not callable(getattr(given, "plan", None)):
         raise InputError(
-            "`compared` must contain only mechanisms and plans that release items, or only releases, got a "
-            f"{type(given).__name__}. Give such objects."
+            "`compared` must contain only mechanisms and plans that release items, or only releases, got a value "
+            f"of type {type(given).__name__}. Give such objects."
         )
     some = [budgets] if isinstance(budgets, Budget) else list(budgets or ())
     if not some:
@@ -222,7 +222,7 @@ def _planned_pairs(name: str, given: Any, budgets: Budget | Sequence[Budget] | N
         check_budget(each)
     plans = [given.plan(each) for each in some]
     if not all(isinstance(each, DiscoveryPlan) for each in plans):
-        raise InputError(f"a {type(given).__name__} does not release items by their users. Leave it out.")
+        raise InputError(f"{type(given).__name__} does not release items by their users. Leave it out.")
     return [(name, plan) for plan in plans]
 
 
@@ -315,7 +315,8 @@ def evaluate(result: Any, corpus: "Corpus", *, users: Sequence[int] = LEVELS) ->
     place = EVALUATIONS.get(type(result).__name__)
     if place is None:
         raise InputError(
-            f"`result` must be one of {', '.join(EVALUATIONS)}, got a {type(result).__name__}. Give one of them."
+            f"`result` must be one of {', '.join(EVALUATIONS)}, got a value of type {type(result).__name__}. "
+            "Give one of them."
         )
     found: Evaluation = load_object(place)(result, corpus, users)
     return found

@@ -53,7 +53,9 @@ def verify(folder: Path) -> dict[str, Any]:
     result = load(folder)
     source = folder_to_read(folder)
     files = {each.name: each.read_bytes() if each.is_file() else b"" for each in sorted(source.iterdir())}
-    listed = files.pop(SUMS, b"")
+    if SUMS not in files:
+        raise ReleaseError(f"{folder / SUMS} is missing, so no file can be checked. {DAMAGED_FOLDER}")
+    listed = files.pop(SUMS)
     lines = [line.partition("  ") for line in listed.decode(errors="replace").splitlines()]
     sums = {name: digest for digest, _, name in lines}
     if not all(sums or [""]):
@@ -197,7 +199,7 @@ def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[s
     for each in (again, numbers):
         for proof in (each["numbers"], each["numbers"].get("rounds", {})):
             # Of votes, "rounds" is a number.
-            if isinstance(proof, dict) and "choice" in proof:
+            if isinstance(proof, dict) and "choice" in proof:  # heavy hitters have a number of rounds
                 proof.pop("rounds", None)
         each["numbers"].pop("chosen", None)
     return [] if _same(_in_doubles(again), _in_doubles(numbers)) else ["the certificate"]

@@ -320,7 +320,7 @@ def _check_columns(names: Sequence[str], declared: Mapping[str, Any]) -> None:
     for name in names:
         if name not in declared:
             raise InputError(
-                f'the table has no column "{name}". Choose from {", ".join(list(declared)[:20]) or "none"}.'
+                f'the source has no column "{name}". Choose from {", ".join(list(declared)[:20]) or "none"}.'
             )
 
 

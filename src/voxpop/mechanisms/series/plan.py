@@ -239,7 +239,7 @@ def night_rows(plan: Mapping[str, Any]) -> list[list[str]]:
     """Return the numbers of some nights as the cells of a table, including the header."""
     nights, spreads = plan["nights"], spreads_of(*(plan[name] for name in ("factors", "sigmas", "cell", "bits")))
     spread = np.sqrt(np.cumsum(np.square(spreads)))
-    rows = [["night", "price", "sigma", "threshold", "rests below"]]
+    rows = [["night", "share", "sigma", "threshold", "rests below"]]
     for night in sorted({1, *(ceil(nights * part / 4) for part in range(1, 5))}):
         at = night - 1
         rest = "-" if plan["rests"][at] == NEVER else f"{plan['rests'][at] / spread[at]:.3g}"
