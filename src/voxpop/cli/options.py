@@ -36,12 +36,12 @@ class TableArguments:
         tokens: Column of lists of words.
         items: Column of items, or of lists of items. For a composite key repeat the option or separate the names by
             commas.
-        sequence: Column of lists in which order matters; with --order, of single events.
+        sequence: Column of ordered lists, or column of single events with --order.
         order: Column of times. Each row is then one event.
         session_gap: Longest pause within a sequence, such as 30min.
         types: Declared types of columns without a declared type, such as price=decimal(12,2). Repeat the option.
         tokenizer: How text is split: words, whitespace, characters or regex:PATTERN.
-        sentences: Split texts into sentences first, so that phrases stay within one.
+        sentences: Split texts into sentences first, so that no phrase spans two sentences.
         html: Texts are HTML.
         delimiter: Separator of CSV columns, or "tab". Detected by default. Files with unknown endings are then CSV.
         encoding: Encoding of CSV, such as cp1252. The default is UTF-8.
@@ -148,13 +148,13 @@ class ProfileArguments:
 
     Attributes:
         columns: Columns of the profile, separated by commas. Chosen by names and declared types by default.
-        joint: Columns whose joint values are released too, separated by commas, or "pairs" for all pairs. Repeat the
-            option. Without --columns and --text, only these keys and their counts are released.
+        joint: Columns to release jointly as well, separated by commas, or "pairs" for all pairs. Repeat the option.
+            Without --columns and --text, only these keys and their counts are released.
         counts: Release noisy counts and cover. Without them more values are released.
-        max_keys_per_user: Of keys alone, a public bound on the number of keys per user, such as 1 for one plan per
-            account.
-        other_rows: Of keys alone, measure the rows of keys that are not released.
-        repeated: Of keys alone, the release is one of many, such as every week.
+        max_keys_per_user: Public bound on the number of keys per user, such as 1 for one plan per account. Only for
+            keys without --columns and --text.
+        other_rows: Measure the rows of keys that are not released. Only for keys without --columns and --text.
+        repeated: The release is one of many, such as every week. Only for keys without --columns and --text.
     """
 
     columns: list[str] | None = None
@@ -193,15 +193,15 @@ class ProfileArguments:
 
 @dataclass(frozen=True, kw_only=True)
 class RunArguments:
-    """Where the work runs.
+    """The engine and its limits.
 
     Attributes:
         engine: Run on this machine (local) or on Spark.
         master: Address of Spark, such as local[*], spark://host:7077, yarn, k8s://... or sc://host:15002.
         partitions: Number of partitions of users on Spark. The default is the number of concurrent tasks.
-        memory: Memory limit, such as 2GiB. The rest goes to work files.
+        memory: Memory limit, such as 2GiB. Further data are written to work files.
         work_folder: Folder for work files. The default is TMPDIR.
-        drop_missing_users: Leave out rows without a user and show their number. By default such a row is an error.
+        drop_missing_users: Skip rows without a user and show their number. By default such a row is an error.
         exact: Show exact row numbers and counts in messages. They are rounded by default, because they are private.
     """
 

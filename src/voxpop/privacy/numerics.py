@@ -48,7 +48,7 @@ def crossing(curve: Curve, low: float, high: float, tolerance: float = 1e-15) ->
 
 
 def around(curve: Curve, low: float, high: float, least: float, most: float) -> tuple[float, float]:
-    """Widen a guessed bracket until a decreasing curve reaches zero in it.
+    """Widen a guessed bracket until it contains a zero of a decreasing curve.
 
     Args:
         curve: A decreasing function that is at most 0 at `most`.

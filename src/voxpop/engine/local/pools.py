@@ -105,7 +105,7 @@ class PoolBatches:
             return Batch(self._file.read(begin + dropped.nbytes, items, np.int32), starts, keys, dropped)
 
     def write(self, number: int, batch: Batch) -> None:
-        """Write what remains of a batch, which is never longer than the batch."""
+        """Write the rest of a batch, which is never longer than the batch."""
         if self._file is None:
             self._kept[number] = batch
             return

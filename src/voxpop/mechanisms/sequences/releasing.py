@@ -32,7 +32,7 @@ class _Level:
     Attributes:
         parents: int32, the parents in the tree.
         before: int32, the symbol before the context of the parent, or `OTHERS`.
-        parts: The part that each context spends of what remains on its path.
+        parts: The part of the remaining epsilon on its path that each context spends.
         splits: Whether longer contexts are likely to be counted.
     """
 

@@ -112,13 +112,13 @@ class PathsGate(Gate[PathsProof]):
     def level(self, parents: Int32s, before: Int32s, parts: Sequence[Fraction]) -> Released:
         """Return the noisy counts of all bins of the next level of contexts.
 
-        A share is a part of what remains on the path to the parent. A step moves to one child of its node, so shares
-        add up along the path of each step.
+        A share is a part of the remaining epsilon on the path to the parent. A step moves to one child of its node,
+        so shares add up along the path of each step.
 
         Args:
             parents: The parent of each new node in the last level; -1 for the root.
             before: The symbol before the parent of each new node; negative for all other symbols together.
-            parts: The part that each new node gets of what remains on its path.
+            parts: The part of the remaining epsilon on its path for each new node.
         """
         width = self.paths.limits.alphabet + 1
         if self.numbers.size == 0:
@@ -158,7 +158,7 @@ class PathsGate(Gate[PathsProof]):
         Args:
             rows: The row of the last gram that each new gram continues; empty for the root.
             symbols: The symbol that each new gram adds.
-            parts: The part that each new gram gets of what remains on its path.
+            parts: The part of the remaining epsilon on its path for each new gram.
         """
         width, root = self.paths.limits.alphabet + 1, self.numbers.size == 0
         last = self.numbers[self._first :]
