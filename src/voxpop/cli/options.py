@@ -120,7 +120,7 @@ class TableArguments:
 
     @property
     def reading(self) -> dict[str, Any]:
-        """Return further arguments of `voxpop.read`.
+        """Further arguments of `voxpop.read`.
 
         Raises:
             InputError: An option cannot be parsed.
@@ -239,7 +239,7 @@ class SpendArguments:
 
     @property
     def budget(self) -> Budget:
-        """Return the budget with both numbers.
+        """The budget with both numbers.
 
         Raises:
             InputError: A number is missing or out of range.
@@ -253,7 +253,7 @@ class SpendArguments:
 
     @property
     def pure(self) -> Budget:
-        """Return the budget of a mechanism that needs no delta.
+        """The budget of a mechanism that needs no delta.
 
         Raises:
             InputError: Epsilon is missing or a number is out of range.

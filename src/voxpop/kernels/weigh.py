@@ -436,7 +436,7 @@ def capped_descent(
             if kept == remaining:
                 break
             remaining = kept
-            # The other items share the rest. Rounding must not make their share smaller than before.
+            # The other items share the rest. The maximum prevents rounding from decreasing their factor.
             if left >= total * (ONE_CAP * ONE_CAP):
                 factor = 1.0
             elif left > 0:

@@ -65,7 +65,7 @@ class CumulativeScore:
 
     @property
     def spreads(self) -> Floats:
-        """Return the standard deviation of the sum c_1 N + ... + c_r N after each round."""
+        """The standard deviation of the sum c_1 N + ... + c_r N after each round."""
         return np.asarray(np.sqrt(np.cumsum(np.square(self.parts))), np.float64)
 
 

@@ -145,7 +145,7 @@ class Rounds(Stated):
 
     @property
     def listed(self) -> KnownList | None:
-        """Return the public list, or None if there is no list."""
+        """The public list, or None if there is no list."""
         return None if self.known is None else self.known.listed
 
 

@@ -60,7 +60,7 @@ class Batch:
         return Batch(items.copy(), starts, keys, np.zeros(keys.size, np.int64))
 
     def undecided(self, states: Bytes) -> "Batch":
-        """Remove decided items, and users without undecided items; this batch must not be used afterwards."""
+        """Return the batch without decided items and without users of only decided items, and overwrite this batch."""
         # In place, from the front, because the rest is never read again.
         items, users = keep_undecided(self.items, self.starts, self.keys, self.dropped, states)
         return Batch(self.items[:items], self.starts[: users + 1], self.keys[:users], self.dropped[:users])
@@ -170,7 +170,7 @@ class PoolUsers:
             batches.append(batch)
             held += batch.items.size
             if held > ITEMS_BEFORE_FORGETTING:
-                # The reads in this order are scattered, so no page can be dropped before the end.
+                # Reads in this order are scattered, so no single page is finished before the others.
                 forget_pages(holdings.ids)
                 held = 0
         forget_pages(holdings.ids)

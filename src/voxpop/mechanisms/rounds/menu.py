@@ -45,13 +45,13 @@ TYPICAL_OF_CLASSES: Final = (2**0.5 * 32, *(2**0.5 * edge for edge in _MENU_EDGE
 SHARE_OF_CHOICE: Final = 0.005
 """The histogram's share of all mu^2. A quarter of a percent chose worse limits for few users."""
 _POWER: Final = 0.7
-"""Exponent of the worth of a user of n items, which is min(n, limit)^0.7 / limit^0.05. The optimum is flat, because the
+"""Exponent of the worth of a user of n items, which is min(n, limit)^0.7 / limit^0.05. The optimum is flat, so the
 powers 0.6 and 0.8 chose limits within 1.1 percent of the best."""
 COST: Final = 0.05
 """Exponent of the limit in the worth of a user; see `_POWER`."""
 CERTAIN_SIGMAS_OF_CLASSES: Final = (2.5,) * 7 + (4.0,) * 5
-"""Standard deviations of noise below which the count of each class is treated as 0. Above 4,096 items, the worth of a
-user is so large that a count of only noise would select a large limit for a small collection."""
+"""Standard deviations of noise below which the count of each class is treated as 0. A user of 4,096 or more items
+is worth so much that a count of only noise would select a large limit for a small collection."""
 PRIOR: Final = 4
 """The class that gets one standard deviation of additional users. Therefore the limit is 800 if no class is visible."""
 WORTH: Final = tuple(

@@ -96,7 +96,7 @@ def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 _RELEASED_SHARE = 0.1
-"""Assumed released share of a list in the users needed of listed items in plans."""
+"""Released share of a list that plans assume to compute the users needed of listed items."""
 _BISECTIONS = 40
 """Steps of the grid in a standard deviation of all the noise."""
 REACH = 8.0
@@ -249,7 +249,7 @@ class MinUsersBound:
 
     @property
     def few(self) -> int:
-        """Return the largest number of users that is too few."""
+        """The largest number of users that is too few."""
         return self.users - 1
 
     @proved("at-least.md#proof")
@@ -317,8 +317,8 @@ def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScor
     """Return rounds in each of which too few users reach its threshold with an even part of beta.
 
     The first round has such a part too. Drop thresholds increase with the thresholds, so that an item that needs more
-    users is dropped as early as before. A drop threshold increases by the same part of the increase of the threshold
-    that an item at the threshold has of its score by then.
+    users is dropped as early as before. If an item at the threshold has a certain part of its score in a round, the
+    drop threshold of this round increases by this part of the increase of the threshold.
     """
     deviations = users_bound.deviations("gaussian", 1 + len(score.mus)) + score.margin
     # The mean plus deviations, as for a single round, but never below the threshold for novel items.

@@ -22,8 +22,8 @@ class PathsGate(Gate[PathsProof]):
     """Counts along the paths of a tree of contexts or grams (docs/privacy/sequences.md).
 
     Attributes:
-        paths: The shares of all nodes. Computing a share spends nothing; the gate spends the shares of nodes that
-            it counts.
+        paths: The shares of all nodes. Computing a share spends nothing; the gate spends only the shares of nodes
+            that it counts.
         numbers: The number of each node's share.
         longest: The number of symbols of the longest sequence, which released lengths may have reduced.
     """
@@ -79,7 +79,7 @@ class PathsGate(Gate[PathsProof]):
 
     @property
     def steps(self) -> int:
-        """Return the number of first steps of each sequence that the tree counts."""
+        """The number of first steps of each sequence that the tree counts."""
         return self.paths.limits.max_length
 
     def variety(self, most: int, bins: int, part: Fraction) -> Released:
