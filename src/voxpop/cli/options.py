@@ -36,12 +36,12 @@ class TableArguments:
         tokens: Column of lists of words.
         items: Column of items, or of lists of items. For a composite key repeat the option or separate the names by
             commas.
-        sequence: Column of lists in which order matters; with --order, of single events.
+        sequence: Column of ordered lists, or column of single events with --order.
         order: Column of times. Each row is then one event.
         session_gap: Longest pause within a sequence, such as 30min.
         types: Declared types of columns without a declared type, such as price=decimal(12,2). Repeat the option.
         tokenizer: How text is split: words, whitespace, characters or regex:PATTERN.
-        sentences: Split texts into sentences first, so that phrases stay within one.
+        sentences: Split texts into sentences first, so that no phrase spans two sentences.
         html: Texts are HTML.
         delimiter: Separator of CSV columns, or "tab". Detected by default. Files with unknown endings are then CSV.
         encoding: Encoding of CSV, such as cp1252. The default is UTF-8.
@@ -71,10 +71,10 @@ class TableArguments:
     database: str | None = None
 
     def source(self, paths: list[str] | None) -> Any:
-        """Return the source for `voxpop.read`: the paths, or the query.
+        """Return the paths or the query as the source for `voxpop.read`.
 
         Raises:
-            InputError: if there is none, or both, or a path is a query or the address of a database.
+            InputError: No source or both are given, or a path is a query or the address of a database.
         """
         if self.sql is None:
             for path in paths or []:
@@ -97,7 +97,7 @@ class TableArguments:
         """Return the columns of a call by the names of `voxpop.read`.
 
         Raises:
-            InputError: if the column of users or of contents is missing; the message lists the columns of the source.
+            InputError: The column of users or of contents is missing. The message lists the columns of the source.
         """
         source = self.source(paths)
         given = {
@@ -123,7 +123,7 @@ class TableArguments:
         """Further arguments of `voxpop.read`.
 
         Raises:
-            InputError: if an option cannot be parsed.
+            InputError: An option cannot be parsed.
         """
         import voxpop as vp
 
@@ -148,13 +148,13 @@ class ProfileArguments:
 
     Attributes:
         columns: Columns of the profile, separated by commas. Chosen by names and declared types by default.
-        joint: Columns whose joint values are released too, separated by commas, or "pairs" for all pairs. Repeat the
-            option. Without --columns and --text, only these keys and their counts are released.
+        joint: Columns to release jointly as well, separated by commas, or "pairs" for all pairs. Repeat the option.
+            Without --columns and --text, only these keys and their counts are released.
         counts: Release noisy counts and cover. Without them more values are released.
-        max_keys_per_user: Of keys alone, a public bound on the number of keys per user, such as 1 for one plan per
-            account.
-        other_rows: Of keys alone, measure the rows of keys that are not released.
-        repeated: Of keys alone, the release is one of many, such as every week.
+        max_keys_per_user: Public bound on the number of keys per user, such as 1 for one plan per account. Only for
+            keys without --columns and --text.
+        other_rows: Measure the rows of keys that are not released. Only for keys without --columns and --text.
+        repeated: The release is one of many, such as every week. Only for keys without --columns and --text.
     """
 
     columns: list[str] | None = None
@@ -168,7 +168,7 @@ class ProfileArguments:
         """Return the arguments of `profiling_of`.
 
         Raises:
-            InputError: if an option of the table does not apply.
+            InputError: An option of the table does not apply.
         """
         for name in ("tokens", "items", "sequence", "order", "session_gap", "sentences", "html"):
             if getattr(table, name):
@@ -193,15 +193,15 @@ class ProfileArguments:
 
 @dataclass(frozen=True, kw_only=True)
 class RunArguments:
-    """Where the work runs.
+    """The engine and its limits.
 
     Attributes:
         engine: Run on this machine (local) or on Spark.
         master: Address of Spark, such as local[*], spark://host:7077, yarn, k8s://... or sc://host:15002.
         partitions: Number of partitions of users on Spark. The default is the number of concurrent tasks.
-        memory: Memory limit, such as 2GiB. The rest goes to work files.
+        memory: Memory limit, such as 2GiB. Further data are written to work files.
         work_folder: Folder for work files. The default is TMPDIR.
-        drop_missing_users: Leave out rows without a user and show their number. By default such a row is an error.
+        drop_missing_users: Skip rows without a user and show their number. By default such a row is an error.
         exact: Show exact row numbers and counts in messages. They are rounded by default, because they are private.
     """
 
@@ -214,10 +214,10 @@ class RunArguments:
     exact: bool = False
 
     def check(self) -> None:
-        """Refuse options of Spark without Spark.
+        """Reject options of Spark for the local engine.
 
         Raises:
-            InputError: if `master` or `partitions` is given for the local engine.
+            InputError: `master` or `partitions` is given for the local engine.
         """
         for name in ("master", "partitions"):
             if self.engine == "local" and getattr(self, name) is not None:
@@ -239,10 +239,10 @@ class SpendArguments:
 
     @property
     def budget(self) -> Budget:
-        """The budget, with both numbers.
+        """The budget with both numbers.
 
         Raises:
-            InputError: if a number is missing or out of range.
+            InputError: A number is missing or out of range.
         """
         if self.delta is None and self.epsilon is not None:
             raise InputError(
@@ -256,7 +256,7 @@ class SpendArguments:
         """The budget of a mechanism that needs no delta.
 
         Raises:
-            InputError: if epsilon is missing or a number is out of range.
+            InputError: Epsilon is missing or a number is out of range.
         """
         if self.epsilon is None:
             raise InputError("--epsilon is missing: give the privacy budget, such as --epsilon 1.")
@@ -301,10 +301,10 @@ class ResultArguments:
     operator: str | None = None
 
     def metadata(self, dataset: str | None) -> dict[str, str]:
-        """Return the metadata that `save` writes into the report: the given texts and the date.
+        """Return the given texts and the date, which `save` writes into the report.
 
         Raises:
-            InputError: if a text cannot be written into a report.
+            InputError: A text cannot be written into a report.
         """
         from voxpop.release.result import Metadata
 
@@ -346,7 +346,7 @@ CallOptions = Annotated[Call, Parameter(name="*")]
 
 
 class FieldChoice:
-    """How one field of a mechanism is given on the command line."""
+    """The option of one field of a mechanism on the command line."""
 
     def __init__(self, kind: Any, convert: Callable[[Any], Any] = lambda value: value, text: str | None = None) -> None:
         self.kind = kind if text is None else Annotated[kind, Parameter(help=text)]
@@ -354,7 +354,7 @@ class FieldChoice:
 
 
 def shown_default(value: Any) -> str | None:
-    """Return how help shows a default, or None if it is not shown."""
+    """Return the text of a default in help, or None if it is not shown."""
     return None if value is None or value is False or value in ("", 0, ()) else str(value)
 
 
@@ -362,14 +362,14 @@ def options_of(mechanism: type, choices: dict[str, FieldChoice]) -> type:
     """Return a dataclass of the fields of a mechanism, with its defaults and the descriptions of its docstring.
 
     Args:
-        mechanism: the public configuration class.
-        choices: fields whose type on the command line differs from the field's, by name.
+        mechanism: The public configuration class.
+        choices: The fields with another type on the command line, by name.
     """
     columns = []
     for each in fields(mechanism):
         choice = choices.get(each.name)
         kind = choice.kind if choice else each.type
-        # An empty list is left out, because the type of a converted option may not include it.
+        # An empty list is omitted, because the type of a converted option may not include it.
         default = None if each.default is MISSING or each.default == () else each.default
         columns.append((each.name, kind, field(default=default)))
 
@@ -379,16 +379,16 @@ def options_of(mechanism: type, choices: dict[str, FieldChoice]) -> type:
             **{name: choices[name].convert(value) if name in choices else value for name, value in given.items()}
         )
 
-    # Cyclopts expands no classes of the module `types`, where dataclasses puts them.
+    # Cyclopts does not expand classes of the module `types`, to which `dataclasses` assigns new classes.
     others = {"__doc__": mechanism.__doc__, "__module__": __name__, "configured": property(configured)}
     return make_dataclass(f"{mechanism.__name__}Options", columns, frozen=True, kw_only=True, namespace=others)
 
 
 def tokenizer_of(name: str) -> Any:
-    """Return the tokenizer of `voxpop.read`: a name, or a compiled expression for `regex:PATTERN`.
+    """Return the tokenizer of `voxpop.read`, which is a name, or a compiled expression for `regex:PATTERN`.
 
     Raises:
-        InputError: if the expression cannot be compiled.
+        InputError: The expression cannot be compiled.
     """
     if not name.startswith(_REGEX):
         return name
@@ -405,15 +405,15 @@ ENTRY = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|([^,]*))(,|$)', re.DOTALL)
 def listed(text: str, option: str) -> list[str]:
     r"""Return the entries of a list that is separated by commas.
 
-    Spaces around an entry and empty entries do not count. An entry in double quotes is not changed: it may contain
-    commas, spaces at its ends, and doubled quotes.
+    Spaces around an entry and empty entries are ignored. An entry in double quotes is not changed, so it may contain
+    commas, outer spaces and doubled quotes.
 
     Args:
-        text: the list.
-        option: its name, for the message.
+        text: The list.
+        option: The name of the option, for the message.
 
     Raises:
-        InputError: if a quote is not closed, or followed by something else than a comma.
+        InputError: A quote is not closed, or is followed by anything but a comma.
 
     Example:
         >>> listed('pay, ship , "Create, invoice",,', "--alphabet")
@@ -434,10 +434,10 @@ def listed(text: str, option: str) -> list[str]:
 
 
 def listed_file(path: Path, option: str) -> list[str]:
-    """Return the lines of a public file, one entry each; a line in double quotes is taken as in `listed`.
+    """Return the lines of a public file, one entry each; lines in double quotes are parsed like entries of `listed`.
 
     Raises:
-        InputError: if the file cannot be read as UTF-8.
+        InputError: The file cannot be read as UTF-8.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -449,13 +449,13 @@ def listed_file(path: Path, option: str) -> list[str]:
 
 
 def _names(given: list[str], option: str = "--user") -> str | list[str]:
-    """Return the column names of a repeated or comma-separated option; one name stays a string."""
+    """Return the column names of a repeated or comma-separated option, or a string if there is only one."""
     names = [name for each in given for name in listed(each, option)]
     return names[0] if len(names) == 1 else names
 
 
 def _backslash(given: str | None) -> str | None:
-    """Return one backslash for two, which a shell without quotes takes for one."""
+    """Return one backslash for two, because a shell turns two backslashes without quotes into one."""
     return "\\" if given == "\\\\" else given
 
 

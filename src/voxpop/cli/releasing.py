@@ -137,7 +137,7 @@ OTHER_JOB = (
 
 
 def repetition() -> dict[str, bool]:
-    """Return what JSON shows of a repeated run: whether the same job made the result."""
+    """Return the JSON field of a repeated run, which tells whether the same job made the result."""
     return {"repeated": True, "same_job": noted()["repeated"]["same_job"]} if repeated() else {}
 
 

@@ -1,6 +1,7 @@
 """Kernels that add bounded sets to an integer histogram, one user after the other.
 
-A bounded set is `items[starts[j]:starts[j + 1]]`: distinct ids of one user. Weights are int64 counts of a public unit.
+A bounded set is `items[starts[j]:starts[j + 1]]`, the distinct ids of one user. Weights are int64 counts of a public
+unit.
 """
 
 import numpy as np
@@ -9,7 +10,7 @@ from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import DROPPED, ONE_CAP, Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.proved import proved
 
-# Contribution bounds: distinct items first, then at most `limit` of them.
+# Contribution bounds select the distinct items first, and then at most `limit` of them.
 
 
 @jit
@@ -23,18 +24,18 @@ def gather_distinct(
 
     Args:
         tokens: int32, one id per token; negative ids separate documents.
-        user_start: int64 (n_users + 1), where each user's tokens begin.
-        users: int64, the users to read, in the order wanted.
-        candidates: uint8 (vocabulary), nonzero where an item may be chosen; empty means every item.
-        seen: int32 (vocabulary), scratch that holds no value in `stamp .. stamp + len(users)`; written.
+        user_start: int64 (n_users + 1), the first position of each user's tokens.
+        users: int64, the users to read, in this order.
+        candidates: uint8 (vocabulary), nonzero for items that may be chosen; empty means every item.
+        seen: int32 (vocabulary), scratch space without a value in `stamp .. stamp + len(users)`; overwritten.
         stamp: int, the mark of the first of `users`.
 
     Returns:
-        items (int32) and starts (int64, len(users) + 1): user `users[j]` has `items[starts[j]:starts[j + 1]]`.
+        The items (int32) and starts (int64, len(users) + 1). User `users[j]` has `items[starts[j]:starts[j + 1]]`.
     """
     most = 0
     for j in range(users.size):
-        # An upper bound on the pairs: every token its own item.
+        # An upper bound on the number of pairs, as if all tokens were distinct.
         most += user_start[users[j] + 1] - user_start[users[j]]
     items = np.empty(most, np.int32)
     starts = np.empty(users.size + 1, np.int64)
@@ -59,7 +60,7 @@ def gather_distinct(
 
 @jit
 def pairs_over_limit(items: Int32s, starts: Int64s, keys: Uint64s, limit: int) -> tuple[Uint64s, Uint64s]:
-    """List (user key, item) for every item of the users who hold more than `limit`, in order."""
+    """List (user key, item) for every item of the users with more than `limit` items, in order."""
     total = 0
     for j in range(starts.size - 1):
         if starts[j + 1] - starts[j] > limit:
@@ -81,7 +82,7 @@ def pairs_over_limit(items: Int32s, starts: Int64s, keys: Uint64s, limit: int) -
 
 @jit
 def _smallest(values: Uint64s, rank: int) -> np.uint64:
-    """Return the value of the given rank (0 is the smallest), reordering the values: Hoare's selection."""
+    """Return the value of the given rank (0 is the smallest) and reorder the values, by Hoare's selection."""
     low, high = 0, values.size - 1
     while low < high:
         pivot = values[(low + high) // 2]
@@ -108,7 +109,7 @@ def _smallest(values: Uint64s, rank: int) -> np.uint64:
 @jit
 @proved("README.md#proofs")
 def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int) -> int:
-    """Keep the `limit` items of smallest priority of every user who holds more, in place and in order.
+    """Keep the `limit` items of smallest priority of every user who has more, in place and in order.
 
     Proof: "Draws that determine samples and orders are functions of independent randomness and of one user each, so an
     added user changes no draws of others."
@@ -117,7 +118,7 @@ def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int
         items: int32, as from `gather_distinct`; overwritten from the front.
         starts: int64, as from `gather_distinct`; overwritten with the new starts.
         priorities: uint64, one per pair that `pairs_over_limit` listed.
-        limit: int, most items of one user.
+        limit: int, the maximum number of items per user.
 
     Returns:
         The number of items kept; `items[:kept]` and `starts` describe the bounded sets.
@@ -140,7 +141,8 @@ def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int
             last = _smallest(mine.copy(), limit - 1)
             kept = 0
             for offset in range(held):
-                # Two items of equal priority at the border: the first ones are kept, so it is never more than `limit`.
+                # If several items have the priority of the last one, only the first ones are kept, so that a user never
+                # keeps more than `limit`.
                 if mine[offset] <= last and kept < limit:
                     items[end] = items[begin + offset]
                     end += 1
@@ -150,16 +152,16 @@ def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int
     return end
 
 
-# Runs: the numbers of consecutive candidates that users hold.
+# Runs are the numbers of consecutive candidates of users.
 
 
 @jit
 def candidate_runs(ids: Int32s, user_start: Int64s, wanted: Bytes, whole: bool) -> Int64s:
-    """Return by user the most positions in a row at which it holds a candidate.
+    """Return the largest number of consecutive positions with a candidate, by user.
 
     Args:
         ids: int32 by position; below 0 for no id.
-        user_start: int64 (users + 1).
+        user_start: int64 (users + 1), the first position of each user.
         wanted: uint8 by id, nonzero for candidates; empty means every id.
         whole: False to find out only whether the number is positive; then 1 means a positive number.
     """
@@ -176,7 +178,7 @@ def candidate_runs(ids: Int32s, user_start: Int64s, wanted: Bytes, whole: bool) 
     return found
 
 
-# Pools: the undecided items of each user, one user after the other.
+# Pools contain the undecided items of each user, one user after the other.
 
 
 @jit
@@ -188,11 +190,11 @@ def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s
     caps and drawn items of every other user"
 
     Args:
-        items: int32, user j holds `items[starts[j]:starts[j + 1]]`; overwritten from the front.
+        items: int32, with `items[starts[j]:starts[j + 1]]` for user j; overwritten from the front.
         starts: int64 (users + 1), the first 0; overwritten from the front.
         keys: uint64 (users), overwritten from the front.
         dropped: int64 (users), the number of removed items that were dropped; overwritten from the front.
-        states: uint8 (vocabulary); undecided items stay.
+        states: uint8 (vocabulary), the state of each item; undecided items are kept.
 
     Returns:
         The numbers of remaining items and users.
@@ -203,7 +205,7 @@ def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s
         stop = starts[j + 1]
         first = end
         many = dropped[j]
-        # `end` never passes `position`: overwritten values have been read.
+        # `end` never passes `position`, so overwritten values have been read.
         for position in range(begin, stop):
             item = items[position]
             if states[item] > DROPPED:
@@ -222,25 +224,26 @@ def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s
 
 
 BOUND_BITS = 20
-"""A bound is a whole number of 2^-20: exact in integers and in doubles."""
+"""A bound is a whole multiple of 2^-20, which is exact in integers and in doubles."""
 ONE_BOUND = 2**BOUND_BITS
 
 
 @jit
 @proved("set-union.md#proof")
 def add_even(histogram: Int64s, items: Int32s, starts: Int64s, shares: Int64s) -> None:
-    """Add `shares[n]` to every item of a user who holds n items.
+    """Add `shares[n]` to every item of each user with n items.
 
     Proof: "The contribution of a user does not depend on others."
 
     Args:
-        histogram: int64 (vocabulary), changed in place.
+        histogram: int64 (vocabulary), the weights, changed in place.
         items: int32, the items of all users.
-        starts: int64 (users + 1).
-        shares: int64 (limit + 1), units that each item gets by the size of the set.
+        starts: int64 (users + 1), the first position of each user's items.
+        shares: int64 (limit + 1), the units for each item, by size of the set.
     """
     for j in range(starts.size - 1):
-        # Independent of the histogram: a user adds at most 1 in the l1 or l2 norm, regardless of other users.
+        # The share does not depend on the histogram, so a user adds at most 1 in the l1 or l2 norm, regardless of other
+        # users.
         share = shares[starts[j + 1] - starts[j]]
         for position in range(starts[j], starts[j + 1]):
             histogram[items[position]] += share
@@ -253,8 +256,9 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
 
     Proof: "Hence the l1 distance, a difference of sums, does not grow."
 
-    The level is the largest whole number whose total, items at the cutoff counted by their gap, is at most `unit`
-    (DPSU, Algorithm 4, in integers). So a histogram that is nowhere lower stays nowhere lower, exactly.
+    The level is the largest whole number with a total of at most `unit`, where items that reach the cutoff count by
+    their gap (DPSU, Algorithm 4, in integers). Therefore a histogram that is nowhere lower than another one is nowhere
+    lower afterwards, exactly.
     """
     for j in range(starts.size - 1):
         begin = starts[j]
@@ -262,20 +266,20 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         gaps = np.empty(size, np.int64)
         for offset in range(size):
             gaps[offset] = cutoff - histogram[items[begin + offset]]
-        # Water filling. The items of the smallest gaps are full first; the others share the rest evenly.
+        # Water filling: the items with the smallest gaps are full first, and the other items share the rest evenly.
         ordered = np.sort(gaps)
         left = unit
         level = 0
         for rank in range(size):
-            # With `rank` items full, the others may rise by floor(left / (size - rank)).
+            # If `rank` items are full, each of the others gets at most floor(left / (size - rank)).
             level = left // (size - rank)
             if ordered[rank] > level:
                 break
             left -= ordered[rank]
-            # If this was the last one all are full: no gap is above the cutoff, so the minimum below closes it.
+            # After the last item, all items are full. No gap is above the cutoff, so the minimum below closes it.
             level = cutoff
         for offset in range(size):
-            # min(cutoff, H + level): preserves order, so the l1 distance of two histograms never grows
+            # min(cutoff, H + level) preserves order, so the l1 distance of two histograms never grows
             # (docs/privacy/set-union.md, "policy-laplace").
             histogram[items[begin + offset]] += min(gaps[offset], level)
 
@@ -283,19 +287,19 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
 @jit
 @proved("individual.md#proof")
 def add_even_within(histogram: Int64s, items: Int32s, starts: Int64s, shares: Int64s, bounds: Int64s) -> None:
-    """Add to every item of a user the part of `shares[n]` that the user's own bound is of 1, rounded down.
+    """Add `shares[n]` times the user's own bound to every item of the user, rounded down.
 
     Proof: "the distance is therefore at most r_x + kappa_t <= S_t sqrt(c_x / p_t)"
 
     Args:
-        histogram: int64 (vocabulary), changed in place.
+        histogram: int64 (vocabulary), the weights, changed in place.
         items: int32, the items of all users.
-        starts: int64 (users + 1).
-        shares: int64 (limit + 1), units that each item gets by the size of the set at bound 1, at most 2^40.
-        bounds: int64 (users), in 2^-20, below 2^23.
+        starts: int64 (users + 1), the first position of each user's items.
+        shares: int64 (limit + 1), the units for each item at bound 1, by size of the set, at most 2^40.
+        bounds: int64 (users), the bound of each user in 2^-20, below 2^23.
     """
     for j in range(starts.size - 1):
-        # At most 2^40 times less than 2^23: below 2^63. The shift rounds down, so no user gives more than its bound.
+        # At most 2^40 times less than 2^23 is below 2^63. The shift rounds down, so no user exceeds their bound.
         share = (shares[starts[j + 1] - starts[j]] * bounds[j]) >> BOUND_BITS
         for position in range(starts[j], starts[j + 1]):
             histogram[items[position]] += share
@@ -309,18 +313,18 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
     Proof: "By Moreau's decomposition that is the proximal map of the norm, and proximal maps are nonexpansive; off W it
     is the identity."
 
-    Gaps are exact integers; their squares are summed with compensation and each step is rounded down, so one user's
-    step is within 8 * 2^-53 * bound + sqrt(size) / unit of the exact one in l2, in units of weight. A bound is exact in
-    a double, so the two roundings that dividing by it may add are those of one quotient; docs/privacy/set-union.md
+    Gaps are exact integers. Their squares are summed with compensation, and each step is rounded down. Therefore one
+    user's step is within 8 * 2^-53 * bound + sqrt(size) / unit of the exact step in l2, in units of weight. A bound is
+    exact in a double, so dividing by it adds at most the two roundings of one quotient; docs/privacy/set-union.md
     counts them. A bound of 0 changes nothing.
 
     Args:
-        histogram: int64 (vocabulary), changed in place.
+        histogram: int64 (vocabulary), the weights, changed in place.
         items: int32, the items of all users.
-        starts: int64 (users + 1).
-        cutoff: in units.
-        unit: units in a weight of 1.
-        bounds: int64, in 2^-20: one for each user, or a single one for all.
+        starts: int64 (users + 1), the first position of each user's items.
+        cutoff: The cutoff, in units.
+        unit: The number of units in a weight of 1.
+        bounds: int64, the bounds in 2^-20, one for each user or a single one for all users.
     """
     for j in range(starts.size - 1):
         steps = bounds[j] if bounds.size > 1 else bounds[0]
@@ -331,21 +335,22 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         total = 0.0
         lost = 0.0
         for offset in range(size):
-            # Squares of gaps, in units of weight; `lost` is the rounding error, added back (Kahan, 1965).
+            # The squares of gaps are in units of weight. `lost` is the rounding error, which is added back (Kahan,
+            # 1965).
             gap = (cutoff - histogram[items[begin + offset]]) / unit
             term = gap * gap - lost
             raised = total + term
             lost = (raised - total) - term
             total = raised
-        # The l2 norm of the gaps in units of the bound: a projection onto the ball of that radius.
+        # The l2 norm of the gaps in units of the bound, for a projection onto the ball of that radius.
         length = np.sqrt(total) / (steps / ONE_BOUND)
         for offset in range(size):
             item = items[begin + offset]
             gap = cutoff - histogram[item]
-            # A step of length 1 along the gaps; who is nearer than that goes all the way.
+            # The step along the gaps has length 1, or less if the cutoffs are nearer.
             if length > 1.0:
-                # z - P(z) with z the gaps: a proximal map (docs/privacy/set-union.md, "policy-gaussian"); rounded
-                # towards 0, never beyond the cutoff.
+                # z - P(z), with z the gaps, is a proximal map (docs/privacy/set-union.md, "policy-gaussian"). It is
+                # rounded towards 0 and never goes beyond the cutoff.
                 histogram[item] += min(np.int64(gap / length), gap)
             else:
                 histogram[item] = cutoff
@@ -367,21 +372,21 @@ def capped_descent(
 
     Proof: "So it is the proximal map of the support function of K, and brings no two points further apart."
 
-    The projection is min(f gap, cap), with f at most 1 so that the l2 norm is at most 1. f rises while items reach the
-    cap: items at the cap are counted in integers, so 1 - k cap^2 is exact, and the squares of the other gaps are summed
-    with compensation. One user's step is within 8 * 2^-53 * (1 + 4 / cap) + sqrt(size) / unit of the exact one in l2,
-    where 1 / cap^2 is at least 1/4 above and 1/16 below a whole number (docs/privacy/adaptive.md).
+    The projection is min(f gap, cap), with f at most 1 so that the l2 norm is at most 1. f increases while items reach
+    the cap. Items at the cap are counted in integers, so 1 - k cap^2 is exact. The squares of the other gaps are summed
+    with compensation. One user's step is within 8 * 2^-53 * (1 + 4 / cap) + sqrt(size) / unit of the exact step in l2,
+    if 1 / cap^2 is at least 1/4 above and 1/16 below a whole number (docs/privacy/adaptive.md).
 
     Args:
-        histogram: int64 (vocabulary), changed in place.
+        histogram: int64 (vocabulary), the weights, changed in place.
         items: int32, the items of all users.
-        starts: int64 (users + 1).
-        states: uint8 (vocabulary), the place of each item's cutoff.
-        cutoffs: int64 (256), by state, in units, more than 0.
-        unit: units in a weight of 1, a power of two.
-        caps: int64 (users), the most weight of one item, in 2^-30, at most 2^30; 0 for a user who gives nothing to
+        starts: int64 (users + 1), the first position of each user's items.
+        states: uint8 (vocabulary), the position of each item's cutoff.
+        cutoffs: int64 (256), the cutoff of each state, in units, above 0.
+        unit: The number of units in a weight of 1, a power of two.
+        caps: int64 (users), the largest weight of one item, in 2^-30, at most 2^30; 0 for a user who gives nothing to
             items that are not listed.
-        listed: uint8 (vocabulary), nonzero for items whose cap is 1; empty if there are none.
+        listed: uint8 (vocabulary), nonzero for items with a cap of 1; empty without such items.
     """
     free = listed.size > 0
     most = 0
@@ -394,7 +399,7 @@ def capped_descent(
             continue
         begin = starts[j]
         size = starts[j + 1] - begin
-        # In weight, exact.
+        # The cap in weight is exact.
         cap = caps[j] / ONE_CAP
         total = 0.0
         lost = 0.0
@@ -409,7 +414,7 @@ def capped_descent(
             lost = (raised - total) - term
             total = raised
         factor = 1.0 if total <= 1.0 else 1.0 / np.sqrt(total)
-        # A cap of 1 binds nowhere within the ball.
+        # A cap of 1 has no effect within the ball.
         left = ONE_CAP * ONE_CAP
         remaining = size if caps[j] < ONE_CAP else 0
         while remaining > 0:
@@ -431,18 +436,18 @@ def capped_descent(
             if kept == remaining:
                 break
             remaining = kept
-            # The others share the rest; never less than before, by rounding.
+            # The other items share the rest. The maximum prevents rounding from decreasing their factor.
             if left >= total * (ONE_CAP * ONE_CAP):
                 factor = 1.0
             elif left > 0:
                 factor = max(factor, np.sqrt(left / (ONE_CAP * ONE_CAP) / total))
-        # In units, rounded down.
+        # The cap in units, rounded down.
         highest = caps[j] * (unit // ONE_CAP) if unit >= ONE_CAP else caps[j] * unit // ONE_CAP
         for offset in range(size):
             item = items[begin + offset]
             gap = cutoffs[states[item]] - histogram[item]
             step = gap
-            # Rounded towards 0, never beyond the cutoff.
+            # The step is rounded towards 0 and never goes beyond the cutoff.
             if factor < 1.0:
                 step = min(np.int64(gap * factor), gap)
             histogram[item] += step if free and listed[item] != 0 else min(step, highest)

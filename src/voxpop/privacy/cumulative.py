@@ -1,6 +1,6 @@
-"""Adaptive rounds: the probability that an item of only one user is ever released, and one round's decisions.
+"""The decisions of adaptive rounds, and the probability that they release an item of only one user.
 
-A round adds a noisy weight to the cumulative score of an item. docs/privacy/adaptive.md has the proof.
+A round adds a noisy weight to the cumulative score of an item. The proof is in docs/privacy/adaptive.md.
 """
 
 from dataclasses import dataclass, replace
@@ -21,38 +21,40 @@ from voxpop.privacy.opening import Opening
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
 
-# The probability that an item of only one user is ever released, when rounds add up their noisy weights.
+# The probability that an item of only one user is ever released, if rounds add up their noisy weights.
 #
-# In round r an item of weight w shows z_r = mu_r w + N(0, 1). Its cumulative score is S_r = c_1 z_1 + ... + c_r z_r. It
-# is released as soon as S_r reaches a threshold, and dropped when S_r stays below a drop threshold. Caps bound the
-# weight by the number n of items in the user's pool that are not released: while none of t novel items is released,
-# n >= t. Where users draw, one item is drawn with at most the chance q(n). With a_r(n) the cap and G(w) the expectation
-# of the later value after weight w, every novel item of t is released with at most the probability V_1(0), where
+# In round r, the noisy weight of an item of weight w is z_r = mu_r w + N(0, 1). The cumulative score of the item is
+# S_r = c_1 z_1 + ... + c_r z_r. The item is released as soon as S_r reaches a threshold, and dropped when S_r is below
+# a drop threshold. Caps bound the weight by the number n of items in the user's pool that are not released. While none
+# of t novel items is released, n >= t. If users draw, one item is drawn with probability at most q(n). Let a_r(n) be
+# the cap and G(w) the expectation of the later value after weight w. Then each of t novel items is released with
+# probability at most V_1(0), where
 #
 #     V_r(S) = q(t) G(a_r(t)) + (1 - q(t)) G(0),
 #
-# so P(some novel item is released) <= max over t <= pool of t V_1(0); docs/privacy/adaptive.md has the proof.
+# so P(some novel item is released) <= max over t <= pool of t V_1(0). The proof is in docs/privacy/adaptive.md.
 #
-# V is computed backwards at the points of a grid, for all levels of the caps at once. Between points it is below the
-# straight line through its values, but for h^2 / (8 c^2) of the value at the upper end, h the step: for
-# G(S) = E f(S + c N) with f >= 0 has G'' = E f(S + c N) (N^2 - 1) / c^2 >= -G / c^2. Lines are integrated exactly, and
-# no two terms have different signs.
+# V is computed backwards at the points of a grid, for all levels of the caps at once. Between points, V exceeds the
+# straight line through its values by at most h^2 / (8 c^2) of the value at the upper end, for a grid of step h. This
+# follows because G(S) = E f(S + c N) with f >= 0 has G'' = E f(S + c N) (N^2 - 1) / c^2 >= -G / c^2. Lines are
+# integrated exactly, and all terms have the same sign, so nothing cancels.
 
 FINENESS = 1 / 40
-"""Step of the grid of scores, in standard deviations of the round that adds most noise; any step gives a bound."""
+"""Step of the grid of scores, in standard deviations of the round with the most noise; any step gives a bound."""
 UNIT_ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class CumulativeScore:
-    """The public numbers of rounds that add up score.
+    """The public numbers of rounds that add up a score.
 
     Args:
-        mus: By round, the shift of the noisy weight by a weight of 1, in standard deviations of the round's noise.
-        parts: By round, its factor c_r, more than 0.
-        thresholds: By round, the score at which an item is released, in standard deviations of the sum.
-        drop_thresholds: By round but the last, the drop threshold: an item with a lower cumulative score is dropped.
-        margin: The most by which the compared score may differ from the exact one, in standard deviations.
+        mus: The shift of the noisy weight by a weight of 1 in each round, in standard deviations of the round's noise.
+        parts: The factor c_r of each round, above 0.
+        thresholds: The score for a release in each round, in standard deviations of the sum.
+        drop_thresholds: The drop threshold of each round except the last. An item with a lower cumulative score is
+            dropped.
+        margin: The largest difference between the compared score and the exact one, in standard deviations.
     """
 
     mus: tuple[float, ...]
@@ -63,20 +65,21 @@ class CumulativeScore:
 
     @property
     def spreads(self) -> Floats:
-        """Standard deviation of the sum c_1 N + ... + c_r N after each round."""
+        """The standard deviation of the sum c_1 N + ... + c_r N after each round."""
         return np.asarray(np.sqrt(np.cumsum(np.square(self.parts))), np.float64)
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The largest weights of a user for an item in a round, by the number of items of its pool that are not released.
+    """The largest weights that one user can give an item in a round, by the number of unreleased items in the pool.
 
-    A level serves all numbers up to its own and above that of the level before. No later level allows more.
+    A level applies to all numbers of items up to its own and above that of the previous level. No later level allows
+    more.
 
     Attributes:
-        items: By level, the largest number of items; rising, the last is the pool.
-        weights: By level and round, the largest weight of an item, in 2^-30.
-        chances: By level, the largest chance that one item is drawn; 1 where users give to all items of their pool.
+        items: The largest number of items of each level, in increasing order; the last one is the size of the pool.
+        weights: The largest weight of an item by level and round, in 2^-30.
+        chances: The largest probability that one item is drawn, by level; 1 if users give to all items of their pool.
     """
 
     items: tuple[int, ...]
@@ -85,7 +88,7 @@ class Caps:
 
     @proved("adaptive.md#the-mechanism")
     def __post_init__(self) -> None:
-        """Refuse a later level that allows more: the bound would not hold.
+        """Reject a later level that allows more, because the bound would not hold.
 
         Proof: "The caps a_r(n) <= 1 and q(n) <= 1 never rise with n."
         """
@@ -104,7 +107,7 @@ class Caps:
 
 
 def whole_caps(rounds: int, pool: int) -> Caps:
-    """Return caps that cap nothing."""
+    """Return caps without an effect."""
     return Caps((pool,), ((ONE_CAP,) * rounds,), (1.0,))
 
 
@@ -118,10 +121,10 @@ def novel_release(rounds: CumulativeScore, caps: Caps, fineness: float = FINENES
     Args:
         rounds: The public numbers.
         caps: The largest weights of a user.
-        fineness: Step of the grid, in standard deviations of the round that adds most noise.
+        fineness: Step of the grid, in standard deviations of the round with the most noise.
 
     Returns:
-        The bound, over every number of novel items up to the pool.
+        The bound, for any number of novel items up to the size of the pool.
 
     Example:
         >>> one = CumulativeScore(mus=(0.5,), parts=(1.0,), thresholds=(5.0,), drop_thresholds=())
@@ -142,17 +145,17 @@ def lone_releases(rounds: CumulativeScore, weights: Floats, chances: Floats, fin
 
     Args:
         rounds: The public numbers.
-        weights: By law and round, the largest weight.
-        chances: By law, the largest chance to get weight in a round, given the past.
-        fineness: Step of the grid, in standard deviations of the round that adds most noise.
+        weights: The largest weight, by law and round.
+        chances: The largest probability of getting weight in a round, given the past, by law.
+        fineness: Step of the grid, in standard deviations of the round with the most noise.
 
     Returns:
-        By law, V_1(0).
+        V_1(0) of each law.
     """
     grid = _Grid(rounds, fineness)
-    # 53 bits decide who is drawn.
+    # The draws of users have 53 bits.
     likely = np.minimum(chances * UNIT_ROUNDING + 2.0**-52, 1.0)[:, None]
-    # V_(r+1) by law and score S: float64 (laws, points). Nothing follows the last round.
+    # float64 (laws, points), V_(r+1) by law and score S. Nothing follows the last round.
     later = np.zeros((len(weights), len(grid.points)))
     for number in reversed(range(len(rounds.mus))):
         without = grid.shown(number, later)
@@ -162,14 +165,14 @@ def lone_releases(rounds: CumulativeScore, weights: Floats, chances: Floats, fin
     return later[:, grid.origin]
 
 
-# Items of a public list: docs/privacy/known.md. Their level is decided after the last round.
+# The level of items on a public list is decided after the last round (docs/privacy/known.md).
 
 LEVEL_FINENESS = 1 / 20
-"""Step of the grid for levels: five percent above the bound of `FINENESS`, in a quarter of the time, for each level."""
+"""Step of the grid for levels. The bound is 5 percent above that of `FINENESS`, in a quarter of the time per level."""
 
 
 def at_level(rounds: CumulativeScore, known: KnownLevels, level: int) -> CumulativeScore:
-    """Return rounds in which a listed item is released from a level on, counted from 0."""
+    """Return rounds that release a listed item from the given level (counted from 0) upwards."""
     thresholds = tuple(lowest + level * known.step for lowest in known.lowest)
     return replace(rounds, thresholds=thresholds, drop_thresholds=known.drops)
 
@@ -177,7 +180,7 @@ def at_level(rounds: CumulativeScore, known: KnownLevels, level: int) -> Cumulat
 @lru_cache(maxsize=1024)
 @proved("known.md#spurious-items")
 def released_by(rounds: CumulativeScore, weight: float = 0.0) -> float:
-    """Return at least the probability that a listed item with that weight in every round is ever released.
+    """Return an upper bound on the probability that a listed item with this weight in every round is ever released.
 
     Proof: "p is at least the probability that noise alone reaches the level"
     """
@@ -187,7 +190,7 @@ def released_by(rounds: CumulativeScore, weight: float = 0.0) -> float:
 
 @proved("known.md#spurious-items")
 def proved_tails(rounds: CumulativeScore, known: KnownLevels | None) -> bool:
-    """Return whether the stated tails of the levels are above the exact ones, and levels are in order.
+    """Return whether the given tails of the levels are above the exact ones and the levels are in order.
 
     Proof: "p is at least the probability that noise alone reaches the level"
     """
@@ -205,13 +208,14 @@ def proved_tails(rounds: CumulativeScore, known: KnownLevels | None) -> bool:
 
 
 def any_release(rounds: CumulativeScore, pool: int) -> float:
-    """Bound the same without drop thresholds and caps: each item of the pool, with a weight of 1, in every round.
+    """Bound the probability of `novel_release` without drop thresholds and caps.
 
-    It is far above the other bound, but enough where thresholds are high for other reasons, and takes no time.
+    Each item of the pool has a weight of 1 in every round. This bound is far above that of `novel_release`, but it is
+    sufficient if thresholds are high for other reasons, and it takes no time.
 
     Args:
         rounds: The public numbers.
-        pool: The most items of one user in all rounds.
+        pool: The maximum number of items per user in all rounds.
 
     Returns:
         The bound.
@@ -227,7 +231,7 @@ def any_release(rounds: CumulativeScore, pool: int) -> float:
 
 
 class _Grid:
-    """Scores at even distances, 0 among them, from the lowest floor to above every threshold."""
+    """Evenly spaced scores, including 0, from the lowest drop threshold to above every threshold."""
 
     def __init__(self, rounds: CumulativeScore, fineness: float) -> None:
         self._rounds = rounds
@@ -245,17 +249,17 @@ class _Grid:
         highest = float(np.max(levels, initial=0.0))
         self.origin = ceil(-lowest / self._step) + 1
         self.points = self._step * np.arange(-self.origin, ceil(highest / self._step) + 3)
-        # One buffer for the largest array of every round: memory returned to the system must be requested again,
-        # page by page.
+        # All rounds share one buffer for the largest array, because memory that is returned to the system has to be
+        # requested again page by page.
         self._room = np.empty((len(self.points), len(self.points)))
 
     @proved("adaptive.md#novel-items")
     def moved(self, number: int, shown: Floats, weights: Floats) -> Floats:
-        """Return G at every point moved up by the weight of a round, by law: on the line between points, or above.
+        """Return G at every point moved up by the weight of a round, by law, on the line between points or above it.
 
         Proof: "since V and so G rise with score and weight"
         """
-        # c_r mu_r w, in steps of the grid: a weight adds this to the cumulative score.
+        # c_r mu_r w, in steps of the grid, which a weight adds to the cumulative score.
         shifts = self._rounds.parts[number] * self._rounds.mus[number] * weights / self._step * UNIT_ROUNDING
         points = np.floor(shifts).astype(np.int64)
         padded = np.pad(shown, ((0, 0), (0, int(points.max()) + 2)), constant_values=1.0)
@@ -265,11 +269,11 @@ class _Grid:
         return np.asarray(near * (1 - parts) + far * (parts + self._bulge(number)))
 
     def shown(self, number: int, later: Floats) -> Floats:
-        """Return, by cumulative score before the noise of a round, the expectation of the later value: G at each point.
+        """Return G at each point, the expectation of the later value by cumulative score before a round's noise.
 
         Args:
-            number: of the round.
-            later: by law and cumulative score after the round, the expectation if the item is undecided.
+            number: The number of the round.
+            later: The expectation if the item is undecided, by law and cumulative score after the round.
         """
         rounds, spread = self._rounds, self._rounds.spreads[number]
         threshold = spread * (rounds.thresholds[number] - rounds.margin)
@@ -286,8 +290,9 @@ class _Grid:
         )
         first = int(np.searchsorted(self.points, floor))
         last = max(first - 1, int(np.searchsorted(self.points, threshold, side="right")) - 1)
-        # From the floor to the first point, and from the last one to the threshold, values count as their upper ends.
-        # E V is the sum over cells of V's rise over the cell times the mean probability to reach its levels.
+        # From the drop threshold to the first point, and from the last point to the threshold, values count as their
+        # upper ends. E V is the sum over cells of the rise of V over the cell times the mean probability of reaching
+        # the levels of the cell.
         rises = np.maximum(np.diff(values[:, first : last + 1], axis=1), 0.0)
         result = rises @ self._risen(number, first, last)
         result += values[:, [first]] * self._reaches(number, floor)
@@ -299,23 +304,24 @@ class _Grid:
 
     @proved("adaptive.md#what-integers-and-doubles-change")
     def _bulge(self, number: int) -> float:
-        """Return h^2 / (8 c^2): the largest excess of V over a line between points, relative to its upper end.
+        """Return h^2 / (8 c^2), the largest excess of V over a line between points, relative to its upper end.
 
         Proof: "Between points G exceeds the straight line by at most h^2 / (8 c^2) of its upper value"
         """
         return self._step**2 / (8 * self._rounds.parts[number] ** 2)
 
     def _reaches(self, number: int, level: float) -> Floats:
-        """Return, by point, P(score + noise of a round >= level)."""
+        """Return P(score + noise of a round >= level) at each point."""
         return np.asarray(ndtr((self.points - level) / self._rounds.parts[number]))
 
     def _risen(self, number: int, first: int, last: int) -> Floats:
-        """Return, by cell from `first` to `last` and point, the mean over the cell's levels of reaching them."""
+        """Return the mean probability of reaching a level of the cell, by cell from `first` to `last` and point."""
         count, part = len(self.points), self._rounds.parts[number]
         over = _hinge(np.asarray(self._step * np.arange(-count, count + 1) / part, np.float64))
-        means = np.diff(over) * part / self._step  # of levels from d - 1 to d points below, d = 1 - count, ..., count
+        means = np.diff(over) * part / self._step  # for levels from d - 1 to d points below, d = 1 - count, ..., count
         windows = sliding_window_view(means, count)
-        # No cell where floor and threshold lie between the same two points: `last` is one less than `first` there.
+        # If the drop threshold and the threshold are between the same two points, there is no cell, and `last` is one
+        # less than `first`.
         room = self._room[: max(0, last - first)]
         return np.take(windows, count - 1 - np.arange(first, last), axis=0, out=room, mode="clip")
 
@@ -326,25 +332,25 @@ def _hinge(values: Floats) -> Floats:
 
 
 STEPS = UNDECIDED - DROPPED
-"""An undecided item of state s stops rising at (s - 1) / 254 of the round's cutoff."""
+"""An undecided item of state s gets no weight above (s - 1) / 254 of the round's cutoff."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreStep(Opening):
-    """One round's noise, and the levels at which score decides.
+    """The noise of one round, and the scores that decide.
 
     Attributes:
-        sigma: standard deviation of the noise, in weight.
-        unit: units of the grid in a weight of 1.
-        cell: units in a cell; noisy weights are whole cells.
-        part: factor of the noisy weight, in standard deviations of its noise, in the score.
-        threshold: score at which an item is released.
-        floor: score below which an item is dropped; minus infinity in the last round.
-        enough: score at which an item can use no more weight in the next round.
-        steps: steps of the next round's cutoff by which a score of 1 is raised.
-        secret: source of the bits.
-        purpose: of the draws.
-        known: the same for items of a public list, if there is one.
+        sigma: Standard deviation of the noise, in weight.
+        unit: The number of units of the grid in a weight of 1.
+        cell: The number of units in a cell; noisy weights are whole cells.
+        part: The factor of the noisy weight, in standard deviations of its noise, in the score.
+        threshold: The score at which an item is released.
+        floor: The drop threshold; minus infinity in the last round.
+        enough: The score at which an item can use no more weight in the next round.
+        steps: The number of steps of the next round's cutoff per score of 1.
+        secret: The source of the bits.
+        purpose: The purpose of the draws.
+        known: The step for items of a public list, if there is one.
     """
 
     sigma: float
@@ -367,12 +373,12 @@ class ScoreStep(Opening):
         of at least one user"
 
         Args:
-            weights: int64 (items), in units; 0 for undecided items that no user drew this time.
-            names: uint64 (items, 2), by which draws name an item, the same on every engine.
-            score: float64 (items), before this round.
+            weights: int64 (items), the weights in units; 0 for undecided items that no user drew in this round.
+            names: uint64 (items, 2), the names of items in draws, which are the same on every engine.
+            score: float64 (items), the score before this round.
         """
         draws = self.secret.draws(self.purpose, names[:, 0], names[:, 1])
-        # (items,), z_r sigma_r in whole cells: noise on everything undecided, also where the weight is 0
+        # (items,), z_r sigma_r in whole cells. Every undecided item gets noise, even if its weight is 0
         # (docs/privacy/adaptive.md, "Shared items").
         cells = noisy_cells(weights, self.sigma, self.unit, self.cell, draws)
         # S_r = S_(r-1) + c_r z_r, with z_r in units of sigma_r.
@@ -391,11 +397,12 @@ class ScoreStep(Opening):
 
 @dataclass(frozen=True, slots=True)
 class KnownStep(Opening):
-    """One round's noise for items of a public list, and the levels that they reach.
+    """The noise of one round for items of a public list, and the levels that they reach.
 
     Attributes:
-        step: the noise of the round. Its threshold is the score of the highest level, from which items get no weight.
-        levels: float64 (levels), the score of each level, rising.
+        step: The noise of the round. Its threshold is the score of the highest level; items at that level get no more
+            weight.
+        levels: float64 (levels), the score of each level, in increasing order.
     """
 
     step: ScoreStep
@@ -407,7 +414,7 @@ class KnownStep(Opening):
 
         Proof: "Its level is the number of levels that its score has reached in any round."
 
-        Decided items are in the state of released ones, so that caps count neither frozen nor dropped ones.
+        Decided items are in the state of released items, so that caps count neither frozen nor dropped items.
         """
         score, states = self.step(weights, names, score)
         states[states == DROPPED] = RELEASED

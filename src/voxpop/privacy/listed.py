@@ -1,4 +1,4 @@
-"""The numbers of a public list in a certificate: docs/privacy/known.md."""
+"""The numbers of a public list in a certificate (docs/privacy/known.md)."""
 
 from dataclasses import dataclass
 from typing import final
@@ -9,11 +9,11 @@ from voxpop.privacy.stated import Stated
 @final
 @dataclass(frozen=True, slots=True)
 class KnownList(Stated):
-    """A public list of items: docs/privacy/known.md.
+    """A public list of items (docs/privacy/known.md).
 
     Attributes:
-        size: number of different items on it.
-        fingerprint: SHA-256 of the items.
+        size: The number of distinct items on the list.
+        fingerprint: The SHA-256 digest of the items.
     """
 
     size: int
@@ -23,16 +23,16 @@ class KnownList(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class KnownLevels(Stated):
-    """How items of a public list are decided: all at the end, by levels of their largest score.
+    """The levels that decide items of a public list, all at the end, by their largest score.
 
     Attributes:
-        listed: the list.
-        share: largest expected share of listed items without users among the released items.
-        drops: by later round but the last, the drop threshold of a listed item.
-        lowest: by later round, the score of the lowest level, in standard deviations of its noise.
-        step: distance of two levels, likewise.
-        tails: by level, rising, at least the probability that noise alone reaches it.
-        enough: by later round, as in `Round`, for listed items. Nothing private depends on it.
+        listed: The list.
+        share: The largest expected share of listed items without users among the released items.
+        drops: The drop threshold of a listed item in each later round except the last.
+        lowest: The score of the lowest level in each later round, in standard deviations of its noise.
+        step: The distance between two levels, in the same unit.
+        tails: An upper bound on the probability that noise alone reaches each level, in increasing order of levels.
+        enough: The `enough` of `Round` for listed items, by later round. The guarantee does not depend on it.
     """
 
     listed: KnownList

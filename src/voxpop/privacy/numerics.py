@@ -11,12 +11,12 @@ _GOLDEN = 0.6180339887498949
 
 
 def crossing(curve: Curve, low: float, high: float, tolerance: float = 1e-15) -> float:
-    """Where a falling curve reaches zero, from the safe side.
+    """Return a point at which a decreasing curve reaches zero, rounded to the safe side.
 
-    Secant steps by the Illinois rule, every fourth one a bisection.
+    The search takes secant steps by the Illinois rule, and every fourth step is a bisection.
 
     Args:
-        curve: Falls as its argument grows; at most 0 at `high`.
+        curve: A decreasing function that is at most 0 at `high`.
         low: The start of the bracket.
         high: The end of the bracket.
         tolerance: The relative width at which to stop.
@@ -38,7 +38,7 @@ def crossing(curve: Curve, low: float, high: float, tolerance: float = 1e-15) ->
             break
         value = curve(middle)
         if value > 0:
-            # Illinois: an end that stays twice has its value halved, so that the secant does not creep.
+            # The Illinois rule halves the value of an end that is kept twice, so that the secant converges quickly.
             right = right / 2 if left_moved is True else right
             low, left, left_moved = middle, value, True
         else:
@@ -48,17 +48,18 @@ def crossing(curve: Curve, low: float, high: float, tolerance: float = 1e-15) ->
 
 
 def around(curve: Curve, low: float, high: float, least: float, most: float) -> tuple[float, float]:
-    """Widen a guessed bracket until a falling curve reaches zero in it.
+    """Widen a guessed bracket until it contains a zero of a decreasing curve.
 
     Args:
-        curve: Falls as its argument grows; at most 0 at `most`.
+        curve: A decreasing function that is at most 0 at `most`.
         low: The start of the guess.
         high: The end of the guess.
         least: The lower bound of the start.
         most: The upper bound of the end.
 
     Returns:
-        A bracket for `crossing`: above 0 at its start, unless that is `least`, and at most 0 at its end.
+        A bracket for `crossing`. The curve is above 0 at its start, unless the start is `least`, and at most 0 at its
+        end.
 
     Example:
         >>> around(lambda x: 2 - x * x, 0.5, 0.75, 0.0, 9.0)
@@ -80,22 +81,22 @@ def _secant(low: float, high: float, left: float, right: float) -> float:
 
 
 def lowest(curve: Curve, low: float, high: float, steps: int = 24) -> float:
-    """Where a curve with one valley is lowest, by golden section.
+    """Return the minimum of a curve with one valley, by golden section.
 
     Args:
-        curve: Falls, then rises.
+        curve: A function that decreases and then increases.
         low: The start of the bracket.
         high: The end of the bracket.
         steps: The number of times that the bracket shrinks by 0.618.
 
     Returns:
-        The best point.
+        The point at which the curve is lowest.
 
     Example:
         >>> round(lowest(lambda x: (x - 1) ** 2, 0.0, 3.0), 3)
         1.0
     """
-    # Golden section: in the smaller bracket one of both inner points serves again.
+    # By the golden section, the smaller bracket can use one of both inner points again.
     inner, outer = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_inner, at_outer = curve(inner), curve(outer)
     for _ in range(steps):
@@ -111,15 +112,15 @@ def lowest(curve: Curve, low: float, high: float, steps: int = 24) -> float:
 
 
 def falling_to(curve: Curve, start: float, tolerance: float) -> float:
-    """Where the logarithm of a tail reaches zero, from the safe side, in few evaluations.
+    """Return a point at which the logarithm of a tail reaches zero, from the safe side, in few evaluations.
 
     Args:
-        curve: Falls about as the logarithm of a normal tail does: its slope at x is near -x.
-        start: Where to begin, above 0.
+        curve: A function that decreases about like the logarithm of a normal tail, with a slope near -x at x.
+        start: The first point of the search, above 0.
         tolerance: The largest distance of the curve below zero at the result.
 
     Returns:
-        A point at which the curve is at most 0 and at least minus the tolerance; or else one at which it is at most 0.
+        A point at which the curve is at most 0, and at least minus the tolerance if such a point is found.
 
     Example:
         >>> round(falling_to(lambda x: 8 - x * x / 2, 3.0, 1e-6), 6)
@@ -131,10 +132,11 @@ def falling_to(curve: Curve, start: float, tolerance: float) -> float:
         if -tolerance <= value <= 0.0 or high <= low * (1 + 1e-12):
             break
         low, high = (place, high) if value > 0 else (low, place)
-        # Newton towards the middle of the tolerated interval.
+        # A Newton step towards the middle of the tolerated interval.
         there = place - (value + tolerance / 2) / slope
         if not low < there < high or there > place + 4.0:
-            # Out of the bracket, or far away from where the curve is flat: halve it, or walk on where it has no end.
+            # If the step leaves the bracket, or goes far because the curve is flat, halve the bracket, or take a
+            # bounded step if the bracket has no upper end.
             there = min(place + 4.0, (low + high) / 2)
         reached = curve(there)
         risen = (reached - value) / (there - place)
@@ -143,16 +145,16 @@ def falling_to(curve: Curve, start: float, tolerance: float) -> float:
 
 
 def least_whole(reached: Callable[[int], bool], below: int, guess: int, most: int) -> int | None:
-    """Return the least whole number for which something holds, by doubling and then bisection.
+    """Return the smallest whole number that satisfies a condition, by doubling and then bisection.
 
     Args:
-        reached: False up to some number, and True from there on.
-        below: a number for which it is False.
-        guess: a number above that, where doubling begins.
-        most: the last number that is doubled to.
+        reached: The condition, which is False up to some number and True for all larger numbers.
+        below: A number for which the condition is False.
+        guess: A number above `below`, from which doubling starts.
+        most: The largest number that doubling tries.
 
     Returns:
-        The number, or None where it is above `most`.
+        The number, or None if it is above `most`.
 
     Example:
         >>> least_whole(lambda number: number * number >= 50, 0, 1, 10**6)
@@ -170,19 +172,20 @@ def least_whole(reached: Callable[[int], bool], below: int, guess: int, most: in
 
 
 MOST_PASSES = 58
-"""Of one release: 32 lengths of n-grams, four wide votes, a sweep and 21 adaptive rounds; `walk_slack` charges each."""
+"""The maximum number of passes of one release. These are 32 lengths of n-grams, four screening votes, a second-chance
+pass and 21 adaptive rounds; `walk_slack` charges each pass."""
 _LOG_SLACK = -97 * math.log(2)  # 2^31 items, each decided exactly up to 2^-128
 
 
 @proved("randomness.md#exact-decisions")
 def numerical_slack(epsilon: float) -> float:
-    """The part of delta that pays for deciding with 128 random bits instead of infinitely many.
+    """Return the part of delta that pays for decisions with 128 random bits instead of infinitely many.
 
     Proof: "(1 + e^epsilon) 2^31 2^-128 is charged to delta"
 
-    Each item's release probability is met within 2^-128, so the laws of a release under two neighbours are each
-    within 2^31 * 2^-128 in total variation of the exact ones, for up to 2^31 items that differ. By the triangle
-    inequality that adds (1 + e^epsilon) times as much to delta. The cost of AES is given in `secret.py`.
+    The release probability of each item is exact up to 2^-128. Therefore the laws of a release under two neighbours are
+    each within 2^31 * 2^-128 in total variation of the exact laws, for up to 2^31 items that differ. By the triangle
+    inequality, this adds (1 + e^epsilon) times as much to delta. The cost of AES is given in `secret.py`.
 
     Args:
         epsilon: The epsilon of the guarantee.
@@ -194,25 +197,27 @@ def numerical_slack(epsilon: float) -> float:
         >>> numerical_slack(3.0) < 1.5e-28
         True
     """
-    # (1 + e^eps) 2^-97, by exponents: e^eps may exceed the range of doubles.
+    # (1 + e^eps) 2^-97, computed with exponents because e^eps may exceed the range of doubles.
     return math.exp(_LOG_SLACK) + math.exp(min(_LOG_SLACK + epsilon, 0.0))
 
 
 def optimal_delta(epsilon: float, delta: float) -> float:
-    """Return the delta for optimal selection: the part that decisions with 128 bits leave, and less than all.
+    """Return the delta that remains for optimal selection after the charge for decisions with 128 bits.
+
+    The result is always less than the given delta.
 
     Args:
         epsilon: The epsilon of the guarantee.
         delta: The delta of the guarantee.
 
     Returns:
-        The delta of its rule.
+        The delta of the selection rule.
 
     Example:
         >>> 0 < 1e-7 - optimal_delta(1.0, 1e-7) < 1e-22
         True
     """
-    # The slack may vanish in rounding, and the difference may be rounded up. Together they are at most delta, exactly.
+    # Rounding may remove the slack or increase the difference, so the code ensures that the exact sum is at most delta.
     slack = math.nextafter(numerical_slack(epsilon), 1.0)
     rest = min(delta - slack, math.nextafter(delta, 0.0))
     while Fraction(rest) + Fraction(slack) > Fraction(delta):
@@ -222,18 +227,19 @@ def optimal_delta(epsilon: float, delta: float) -> float:
 
 @proved("README.md#proofs")
 def walk_slack(epsilon: float, passes: int) -> float:
-    """Return the cost of finite arithmetic in a walk through the lengths of grams beyond `numerical_slack`.
+    """Return the cost of finite arithmetic in a walk through the lengths of grams, in addition to `numerical_slack`.
 
     Proof: "Mechanisms of several passes or rounds charge 2^-74 in total variation"
 
-    In each pass, a vote with the measurement before it, the law of a release is within 2^-74 in total variation of the
-    exact one: up to 2^31 candidates, each compared with fewer than 2^7 cutpoints, and measured cells (2^-128 for each
-    cutpoint, and for each cell that is not almost impossible, of which there are fewer than 2^20), and the gaps between
-    unsupported candidates (2^-128 for each of up to 2^46 candidates, and again 88 times as many beyond).
+    A pass is a vote with the measurement before it. In each pass, the law of a release is within 2^-74 in total
+    variation of the exact law. This covers up to 2^31 candidates, each compared to fewer than 2^7 cutpoints, and
+    measured cells (2^-128 for each cutpoint, and for each cell that is not almost impossible, with fewer than 2^20 such
+    cells). It also covers the gaps between unsupported candidates (2^-128 for each of up to 2^46 candidates, and again
+    88 times as many beyond).
 
     Args:
         epsilon: The epsilon of the guarantee.
-        passes: The number of votes: lengths, screening votes and a second-chance pass.
+        passes: The number of votes, which are lengths, screening votes and a second-chance pass.
 
     Returns:
         The charge.
@@ -254,7 +260,7 @@ def paired_pool(pool: int, listed: int) -> int:
     Proof: "pairs of a novel item with any other item of the user: at most W (N + W)"
 
     Args:
-        pool: Most items of one user that are not on a public list.
+        pool: The maximum number of items per user that are not on a public list.
         listed: The number of items on the list.
 
     Example:
@@ -266,7 +272,7 @@ def paired_pool(pool: int, listed: int) -> int:
 
 @proved("adaptive.md#what-integers-and-doubles-change")
 def draw_slack(pool: int, rounds: int) -> float:
-    """What 64 bits cost where a proof averages over draws of items, charged to delta.
+    """Return the charge to delta for draws of items with 64 bits, if a proof averages over draws.
 
     Proof: "pays for items of a pool that share 64 bits, where W > L"
 
@@ -274,7 +280,7 @@ def draw_slack(pool: int, rounds: int) -> float:
     order them.
 
     Args:
-        pool: Most items of one user that are drawn from.
+        pool: The maximum number of items per user in the pool of the draws.
         rounds: The number of rounds.
 
     Returns:
@@ -284,5 +290,5 @@ def draw_slack(pool: int, rounds: int) -> float:
         >>> draw_slack(60, 14) < 2e-15
         True
     """
-    # A birthday bound: W^2 / 2 pairs, each equal with 2^-64, in R rounds and once for the names.
+    # A birthday bound for W^2 / 2 pairs, each equal with probability 2^-64, in R rounds and once for the names.
     return (rounds + 1) * pool * pool * 2.0**-65

@@ -1,7 +1,7 @@
-"""The schema of certificates: the numbers on which a guarantee rests, as plain data. docs/privacy/certificate.md.
+"""The schema of certificates, which contain the numbers of a guarantee as plain data (docs/privacy/certificate.md).
 
-Whole numbers are exact. Every other number is a double, written so that it reads back as the same double, and stands
-for exactly the value of this double. Fractions are texts such as "3/4".
+Whole numbers are exact. Every other number is a double, written so that it reads back as the same double, and means
+exactly the value of this double. Fractions are texts such as "3/4".
 """
 
 import json
@@ -22,9 +22,9 @@ class Claim(Stated):
     """The promise to every user.
 
     Attributes:
-        epsilon: of the guarantee.
-        delta: of the guarantee.
-        neighbours: how the two collections differ.
+        epsilon: Epsilon of the guarantee.
+        delta: Delta of the guarantee.
+        neighbours: The difference between the two collections.
     """
 
     epsilon: float
@@ -35,17 +35,18 @@ class Claim(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class Bounding(Stated):
-    """How a user is bounded: the weighting with all numbers of which its sensitivity is a function.
+    """The weighting that bounds each user, with all numbers that determine its sensitivity.
 
     Attributes:
         name: "policy-gaussian", "policy-laplace", "weighted", "count" or "custom"; in adaptive rounds "capped".
-        norm: 1 where the noise is Laplace, 2 where it is Gaussian: the norm in which a user has weight 1.
-        limit: most items of one user.
-        bits: weights are whole multiples of 2^-bits, the units below.
-        cutoff: weight at which items stop rising, in units; 0 for weightings without one.
-        bound: largest change of the histogram by one user: 1, or 4 where users have individual sensitivities.
-        error: of a custom weighting, the rounding of its shares as its author states it.
-        least: of a custom weighting, the least weight of an item that no earlier user holds, as its author states it.
+        norm: The norm in which a user has weight 1, which is 1 for Laplace noise and 2 for Gaussian noise.
+        limit: The maximum number of items per user.
+        bits: The binary digits of weights, which are whole multiples of 2^-bits (the units below).
+        cutoff: The weight, in units, above which items get no more weight; 0 for weightings without a cutoff.
+        bound: The largest change of the histogram by one user, 1, or 4 if users have individual sensitivities.
+        error: The rounding error of the shares of a custom weighting, as declared by its author.
+        least: The smallest weight that a custom weighting gives to an item that no earlier user has, as declared by its
+            author.
     """
 
     name: str
@@ -64,10 +65,10 @@ class Threshold(Stated):
     """A pass that releases the items whose weight plus noise reaches a threshold.
 
     Attributes:
-        bounding: of a user.
+        bounding: The bound on each user.
         noise: "gaussian" or "laplace".
-        scale: sigma of Gaussian noise, b of Laplace noise, in weight.
-        threshold: in units of the grid.
+        scale: Sigma of Gaussian noise or b of Laplace noise, in weight.
+        threshold: The threshold, in units of the grid.
     """
 
     bounding: Bounding
@@ -79,18 +80,19 @@ class Threshold(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class Round(Stated):
-    """One adaptive round: noise on every undecided item of every pool, and the levels of the cumulative score.
+    """One adaptive round, which adds noise to every undecided item of every pool and decides by the cumulative score.
 
     Attributes:
-        bounding: of a user; the caps are those of all rounds.
-        sigma: standard deviation of the noise, in weight.
-        cell: the number of units of which noisy weights are whole multiples.
-        mu: the shift by a weight of 1 in standard deviations, as charged: at least sensitivity / sigma.
-        part: factor of the noisy weight, in standard deviations, in the score.
-        threshold: of the score, in standard deviations of its noise.
-        drop: the drop threshold, likewise; none in the last round.
-        enough: score at which an item can use no more weight in the next round. Nothing private depends on it.
-        steps: steps of the next cutoff by which a score of 1 is raised. Nothing private depends on it.
+        bounding: The bound on each user; the caps are those of all rounds.
+        sigma: Standard deviation of the noise, in weight.
+        cell: The size of a cell in units; noisy weights are whole multiples of it.
+        mu: The charged shift by a weight of 1, in standard deviations, which is at least sensitivity / sigma.
+        part: The factor of the noisy weight, in standard deviations, in the score.
+        threshold: The threshold of the score, in standard deviations of its noise.
+        drop: The drop threshold, in the same unit; None in the last round.
+        enough: The score at which an item can use no more weight in the next round. The guarantee does not depend on
+            it.
+        steps: The number of steps of the next cutoff per score of 1. The guarantee does not depend on it.
     """
 
     bounding: Bounding
@@ -107,12 +109,12 @@ class Round(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class CapLevels(Stated):
-    """The largest weights of a user for an item, by the number of items in its pool that are not released.
+    """The largest weights that one user can give an item, by the number of unreleased items in the user's pool.
 
     Attributes:
-        items: by level, the most items that it serves; rising, the last is the pool.
-        weights: by level and round, the most weight of an item, in 2^-30.
-        chances: by level, the largest chance that one item is drawn.
+        items: The largest number of items of each level, in increasing order; the last one is the size of the pool.
+        weights: The largest weight of an item by level and round, in 2^-30.
+        chances: The largest probability that one item is drawn, by level.
     """
 
     items: tuple[int, ...]
@@ -126,12 +128,12 @@ class Rounds(Stated):
     """All adaptive rounds of one data set, in the order in which they run.
 
     Attributes:
-        pool: most items of one user in all rounds after the first; with a list, most items that are not on it.
-        first: the first round; none where the candidates are public.
-        later: the rounds that add up the score.
-        caps: of the later rounds.
-        margin: most by which the compared score may differ from the exact one, in standard deviations.
-        known: how items of a public list are decided; none without a list.
+        pool: The maximum number of items per user in all rounds after the first; items of a public list do not count.
+        first: The first round; None if the candidates are public.
+        later: The rounds that add up the score.
+        caps: The caps of the later rounds.
+        margin: The largest difference between the compared score and the exact one, in standard deviations.
+        known: The levels that decide items of a public list; None without a list.
     """
 
     pool: int
@@ -143,20 +145,20 @@ class Rounds(Stated):
 
     @property
     def listed(self) -> KnownList | None:
-        """The public list; None without one."""
+        """The public list, or None if there is no list."""
         return None if self.known is None else self.known.listed
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Choice(Stated):
-    """A private choice of the rounds, and the caps that any chosen rounds keep.
+    """A private choice of the rounds, and the caps that any chosen rounds satisfy.
 
     Attributes:
-        edges: numbers of distinct items at which the next class of users begins.
-        sigma: standard deviation of the noise on the number of users in a class, rounded to whole users.
-        square: most mu^2 of the rounds.
-        novel: largest probability that the rounds release a novel item.
+        edges: The smallest number of distinct items of each class of users after the first.
+        sigma: Standard deviation of the noise on the number of users in a class, rounded to whole users.
+        square: The largest mu^2 of the rounds.
+        novel: The largest probability that the rounds release a novel item.
     """
 
     edges: tuple[int, ...]
@@ -171,8 +173,8 @@ class Cover(Stated):
     """Noisy sums of the users' shares of rows with a released value and without, two for each column.
 
     Attributes:
-        columns: their number; the square of the sensitivity.
-        sigma: standard deviation of the noise, in shares.
+        columns: The number of columns, which is the square of the sensitivity.
+        sigma: Standard deviation of the noise, in shares.
     """
 
     columns: int
@@ -182,15 +184,16 @@ class Cover(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class Later(Stated):
-    """Gaussian releases about released items, chosen on the way under a cap on mu^2.
+    """Gaussian releases about released items, chosen adaptively under a cap on mu^2.
 
     Attributes:
-        square: the cap: most mu^2 of all of them, on every path.
-        charged: "each user" pays for itself from the cap, "everybody" pays for every pass, or "parts" have caps below.
-        passes: most votes, or passes of the parts.
-        joining: mu^2 of rounds over public candidates.
-        counting: mu^2 of counts.
-        cover: sums of shares.
+        square: The cap on the mu^2 of all these releases together, on every path.
+        charged: The accounting: with "each user", the cap applies to each user separately; with "everybody", all users
+            are charged for every pass; with "parts", the parts have the caps below.
+        passes: The maximum number of votes, or the number of passes of the parts.
+        joining: The mu^2 of rounds over public candidates.
+        counting: The mu^2 of counts.
+        cover: The sums of shares.
     """
 
     square: float
@@ -207,9 +210,9 @@ class Slack(Stated):
     """The charges for finite arithmetic.
 
     Attributes:
-        passes: decisions with 128 bits, of one data set; see `walk_slack`.
-        pool: items of a user from which rounds draw with 64 bits; 0 where nothing is drawn.
-        rounds: number of such draws.
+        passes: The number of decisions with 128 bits for one data set; see `walk_slack`.
+        pool: The number of items per user from which rounds draw with 64 bits; 0 if nothing is drawn.
+        rounds: The number of such draws.
     """
 
     passes: int
@@ -220,15 +223,15 @@ class Slack(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class AdaptiveProof(Stated):
-    """Adaptive rounds: docs/privacy/adaptive.md and docs/privacy/limit.md.
+    """The numbers of adaptive rounds (docs/privacy/adaptive.md and docs/privacy/limit.md).
 
     Attributes:
-        data_sets: names of the data sets, each with such rounds; empty for one without a name.
-        choice: how the rounds are chosen; none where they are fixed.
-        rounds: the rounds; with a choice only after a release: those that were chosen.
-        later: releases that follow.
-        slack: of one data set, later releases left out.
-        known: the public list that all rounds have; none without a list.
+        data_sets: The names of the data sets, each with such rounds; empty for a single data set without a name.
+        choice: The private choice of the rounds; None if they are fixed.
+        rounds: The rounds. With a choice, they are the chosen rounds, and None before the release.
+        later: The releases that follow.
+        slack: The slack of one data set, without later releases.
+        known: The public list of all rounds; None without a list.
     """
 
     data_sets: tuple[str, ...]
@@ -242,11 +245,13 @@ class AdaptiveProof(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class ThresholdProof(Stated):
-    """One pass over unknown items: docs/privacy/set-union.md. Later releases: docs/privacy/ngrams.md.
+    """The numbers of one pass over unknown items (docs/privacy/set-union.md).
+
+    The proof for later releases is in docs/privacy/ngrams.md.
 
     Attributes:
-        first: the pass.
-        later: releases that follow.
+        first: The pass.
+        later: The releases that follow.
     """
 
     first: Threshold
@@ -256,11 +261,11 @@ class ThresholdProof(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class SelectionProof(Stated):
-    """Optimal selection of items of users who hold one item each: docs/privacy/optimal-selection.md.
+    """The numbers of optimal selection for users with one item each (docs/privacy/optimal-selection.md).
 
     Attributes:
-        delta: of the rule.
-        few: numbers of users up to which an item is never released.
+        delta: Delta of the rule.
+        few: The largest number of users at which an item is never released.
     """
 
     delta: float
@@ -273,8 +278,8 @@ class Counted(Stated):
     """Counts of public grams.
 
     Attributes:
-        limits: by length, most grams for which a user counts in full.
-        sigma: standard deviation of the noise on every count, in users.
+        limits: The maximum number of grams, by length, for which a user counts in full.
+        sigma: Standard deviation of the noise on every count, in users.
     """
 
     limits: tuple[int, ...]
@@ -284,12 +289,12 @@ class Counted(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class CountsProof(Stated):
-    """Counts of public grams, under limits that may be chosen privately: docs/privacy/counts.md.
+    """Counts of public grams, under limits that may be chosen privately (docs/privacy/counts.md).
 
     Attributes:
-        menu: one of them runs.
-        classes_sigma: standard deviation of the noise on the number of users in a class; 0 where nothing is chosen.
-        chosen: place in the menu, after a release.
+        menu: The possible counts, one of which runs.
+        classes_sigma: Standard deviation of the noise on the number of users in a class; 0 if nothing is chosen.
+        chosen: The position in the menu, after a release.
     """
 
     menu: tuple[Counted, ...]
@@ -300,12 +305,12 @@ class CountsProof(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class PicksProof(Stated):
-    """A ranking: the largest counts with Gumbel noise: docs/privacy/top.md.
+    """A ranking by the largest counts with Gumbel noise (docs/privacy/top.md).
 
     Attributes:
-        picks: places.
-        candidates: public grams.
-        rate: of the noise, per user.
+        picks: The number of places in the ranking.
+        candidates: The number of public grams.
+        rate: The rate of the noise, per user.
     """
 
     picks: int
@@ -316,15 +321,15 @@ class PicksProof(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class VotesProof(Stated):
-    """Sampled votes and a threshold, without noise: docs/privacy/heavy-hitters.md.
+    """Sampled votes and a threshold, without noise (docs/privacy/heavy-hitters.md).
 
     Attributes:
-        rate: chance that a user votes in a round.
-        again: chance of a second vote.
-        further: chance of each vote after it.
-        theta: votes that a prefix needs; most votes of a user.
-        rounds: most rounds.
-        words: "one" word of a user in all rounds, or "many".
+        rate: The probability that a user votes in a round.
+        again: The probability of a second vote.
+        further: The probability of each vote after the second.
+        theta: The number of votes that a prefix needs, which is also the maximum number of votes per user.
+        rounds: The maximum number of rounds.
+        words: "one" if a user votes for one word in all rounds, or "many".
     """
 
     rate: float
@@ -338,15 +343,18 @@ class VotesProof(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class PathsProof(Stated):
-    """Integer Laplace noise along the paths of a tree: docs/privacy/sequences.md.
+    """Integer Laplace noise along the paths of a tree (docs/privacy/sequences.md).
 
     Attributes:
-        tree: "contexts" with two statistics of users before it, or "grams".
-        epsilon: of the counts; shares add up to at most 1 of it on every path.
-        alphabet: number of symbols; none before they are found.
-        max_length, max_gram: most steps of a user that are counted, or fewer by released lengths; most levels.
-        finding: the certificate by which the alphabet is found; none where it is given.
-        least, per_noise, usual: of the `StepsRule` of contexts; none for grams. No `usual` if people gave the length.
+        tree: "contexts" for a tree that follows two statistics of users, or "grams".
+        epsilon: Epsilon of the counts; the shares on every path add up to at most all of it.
+        alphabet: The number of symbols; None before the release finds them.
+        max_length: The maximum number of steps per user; released lengths can lower it.
+        max_gram: The maximum number of levels.
+        finding: The certificate of the release that finds the alphabet; None if the alphabet is given.
+        least: The `least` of the `StepsRule` of contexts; None for grams.
+        per_noise: The `per_noise` of the `StepsRule` of contexts; None for grams.
+        usual: The `usual` of the `StepsRule` of contexts; None for grams, or if the length was given.
     """
 
     tree: Literal["contexts", "grams"]
@@ -363,18 +371,18 @@ class PathsProof(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class NightsProof(Stated):
-    """A series of nights: docs/privacy/series.md. Lists are by night.
+    """The numbers of a series of nights (docs/privacy/series.md).
 
     Attributes:
-        square: mu^2 that each user may spend in all nights.
-        pool: most items of one user in all nights.
-        bits: weights are whole multiples of 2^-bits, the units below.
-        cell: units in a cell of noisy weights.
-        costs: price of the night, in 2^-40 of all.
-        sigmas: standard deviation of the noise, in weight.
-        cutoffs: weight at which items stop rising, in units.
-        factors: factor of a noisy weight, in cells, in the score.
-        thresholds: score at which an item is released.
+        square: The mu^2 that each user may spend in all nights.
+        pool: The maximum number of items per user in all nights.
+        bits: The binary digits of weights, which are whole multiples of 2^-bits (the units below).
+        cell: The number of units in a cell of noisy weights.
+        costs: The charge of each night, in 2^-40 of the whole budget.
+        sigmas: Standard deviation of the noise of each night, in weight.
+        cutoffs: The weight, in units, above which items get no more weight, by night.
+        factors: The factor of a noisy weight, in cells, in the score of each night.
+        thresholds: The score at which an item is released, by night.
     """
 
     square: float
@@ -395,10 +403,10 @@ class KeyNoise(Stated):
 
     Attributes:
         limit: the maximum number of keys per user.
-        rate: of the noise, per user.
-        reach: j, the largest noise.
-        end: probability of each of -j and j.
-        coin: probability that a key whose noisy number is j is released.
+        rate: The rate of the noise, per user.
+        reach: The largest noise, j.
+        end: The probability of -j, which is also that of j.
+        coin: The probability that a key with the noisy number j is released.
     """
 
     limit: int
@@ -411,16 +419,16 @@ class KeyNoise(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class KeysProof(Stated):
-    """Keys with counts: docs/privacy/keys.md.
+    """The numbers of a release of keys with counts (docs/privacy/keys.md).
 
     Attributes:
-        edges: numbers of distinct keys at which the next class of users begins; empty where nothing is chosen.
-        choosing: rate of the noise on the number of users in a class; 0 where nothing is chosen.
-        rest: rate of the noise on all shares of released and of other rows together; 0 if they are not measured.
-        sets: number of sets of keys.
-        menu: entries with one noisy number per key.
-        rounds: the entry of adaptive rounds, with the counts that follow; none without it.
-        chosen: place of the entry that ran, after a release; rounds come last.
+        edges: The smallest number of distinct keys of each class of users after the first; empty if nothing is chosen.
+        choosing: The rate of the noise on the number of users in a class; 0 if nothing is chosen.
+        rest: The rate of the noise on all shares of released and of other rows together; 0 if they are not measured.
+        sets: The number of sets of keys.
+        menu: The entries with one noisy number per key.
+        rounds: The entry of adaptive rounds, with the counts that follow; None without such an entry.
+        chosen: The position of the entry that ran, after a release; the entry of rounds is the last.
     """
 
     edges: tuple[int, ...]
@@ -462,8 +470,8 @@ class Certificate(Stated):
     """Everything on which one guarantee rests.
 
     Attributes:
-        claim: the promise.
-        proof: the numbers from which it follows; their class names the proof.
+        claim: The promise.
+        proof: The numbers that imply the promise; their class identifies the proof.
     """
 
     claim: Claim
@@ -480,7 +488,7 @@ class Certificate(Stated):
         """Return the certificate that `to_dict` wrote.
 
         Raises:
-            InternalError: It has other fields, or is of another version.
+            InternalError: The fields or the version are different.
         """
         known = isinstance(values, dict) and values.keys() == {"format", "version", "claim", "proof", "numbers"}
         if not known or (values["format"], values["version"]) != (FORMAT, VERSION) or values["proof"] not in PROOFS:
@@ -488,5 +496,5 @@ class Certificate(Stated):
         return cls(Claim.from_dict(values["claim"]), PROOFS[values["proof"]].from_dict(values["numbers"]))
 
     def to_json(self) -> str:
-        """Return the text: equal for equal certificates."""
+        """Return the text, which is the same for equal certificates."""
         return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)

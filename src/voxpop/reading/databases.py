@@ -62,7 +62,7 @@ class SQL:
 
     Attributes:
         query: SQL that selects the columns to read.
-        connection: an address (postgresql://, sqlite:///, duckdb:///), or an open connection, which remains open.
+        connection: An address (postgresql://, sqlite:///, duckdb:///), or an open connection, which remains open.
 
     Raises:
         InputError: If the query is not a string, or the connection is neither an address nor an open connection.

@@ -79,7 +79,7 @@ def selected(table: pa.Table, names: list[str]) -> pa.Table:
 
 
 def top_of(name: str, existing: list[str]) -> str:
-    """Return the column that contains a requested one: the struct `user` for `user.id`, otherwise the column itself."""
+    """Return the column that contains a requested one, such as `user` for `user.id`, otherwise the column itself."""
     head = name.partition(".")[0]
     return head if name not in existing and head in existing else name
 

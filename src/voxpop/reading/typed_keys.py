@@ -1,9 +1,9 @@
-"""Rows of a table as typed keys: one token for each value of a column, each word of a text, and each joint value.
+"""Rows of a table as typed keys, with one token for each value of a column, each word of a text, and each joint value.
 
-A key belongs to a set: a column, or several columns jointly. Its token joins the number of the set and the spelled
-values with bars, as composite items are joined (`voxpop.reading.keys`). Bars and backslashes in values are escaped, and
-a set has one number of values, so no two keys have the same token. Names and types of columns are not in tokens: sets
-are numbered in the order of the public schema.
+A key belongs to a set, which is a column or several columns jointly. Its token joins the number of the set and the
+spelled values with bars, like composite items (`voxpop.reading.keys`). Bars and backslashes in values are escaped, and
+all keys of a set have the same number of values, so no two keys have the same token. Tokens do not contain names and
+types of columns, because sets are numbered in the order of the public schema.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,11 +27,12 @@ from voxpop.reading.tokenizers import list_tokeniser
 from voxpop.reading.words import WordInterner
 
 MOST_SETS: Final = 10_000
-"""Most columns and combinations of columns of one table."""
+"""The maximum number of columns and combinations of columns of one table."""
 MOST_CANDIDATES: Final = 1 << 27
-"""Most joint tokens that may be released, since noise for more takes long. Plans are charged for 2^31 decisions."""
+"""The maximum number of joint tokens of a release, because noise for more takes long. Plans are charged for 2^31
+decisions."""
 _KEYS_AT_ONCE: Final = 1 << 16
-"""Joint tokens that are made together."""
+"""The number of joint tokens that are constructed together."""
 Coded = tuple[Int64s, Int64s, pa.LargeStringArray]
 """Codes of all values of a set, row after row; the number of values by row; and the distinct values by code."""
 
@@ -42,13 +43,13 @@ class TypedKeys:
     r"""The sets of a table.
 
     Attributes:
-        columns: names and types; of texts, strings.
-        texts: names of the columns whose words are keys.
-        joint: names of columns that are also released jointly.
-        alone: whether only the combinations are keys, which may have one column then.
+        columns: The names and types of the columns; texts have the type string.
+        texts: The names of the columns of texts, which have their words as keys.
+        joint: The combinations of names of columns that are also released jointly.
+        alone: Whether only the combinations are keys. In this case, they may have one column.
 
     Raises:
-        InputError: if a set has no columns, repeats one, or names a text or an unknown column.
+        InputError: A set has no columns, repeats a column, or contains a text or an unknown column.
 
     Example:
         >>> keys = TypedKeys((KeyColumn("city", "string"), KeyColumn("year", "int64")), joint=(("city", "year"),))
@@ -101,7 +102,7 @@ class TypedKeys:
         return f"typed keys {sha256(repr(sets).encode()).hexdigest()[:16]}: "
 
     def keys_of(self, number: int) -> Keys:
-        """Return names and types of the values of a set; none for words."""
+        """Return the names and types of the values of a set; empty for words."""
         names = self.sets[number]
         return NO_KEYS if names[0] in self.texts else Keys(tuple(self.columns[self.names[each]] for each in names))
 
@@ -109,11 +110,11 @@ class TypedKeys:
         """Return the list of tokens of each row; null has no token.
 
         Args:
-            arrays: the values of each column.
-            tokenizer: how texts are cut into words.
+            arrays: The values of each column.
+            tokenizer: The tokenizer of texts.
 
         Raises:
-            ColumnError: if values are not of the type of their column.
+            ColumnError: A value does not have the type of its column.
         """
         singles = [
             _words(array, tokenizer) if each.name in self.texts else _values(array, each)
@@ -128,7 +129,7 @@ class TypedKeys:
         every = joint if self.alone else [*singles, *joint]
         sizes = np.sum([size for _, size, _ in every], axis=0, dtype=np.int64)
         ends = np.concatenate([[0], np.cumsum(sizes)])
-        # int64 (rows), where the next token of each row goes.
+        # int64 (rows), the position of the next token of each row.
         place, codes, first = ends[:-1].copy(), np.empty(int(ends[-1]), np.int32), 0
         for own, size, words in every:
             starts = np.cumsum(size) - size
@@ -143,10 +144,10 @@ class TypedKeys:
         return pa.LargeListArray.from_arrays(int64_array(ends), coded)
 
     def split(self, tokens: pa.LargeStringArray) -> tuple[Int32s, pa.LargeStringArray]:
-        """Return the set of each token, and the item of the set.
+        """Return the number of the set of each token, and its item.
 
         Raises:
-            ValueError: if a string is no token.
+            ValueError: A string is not a token.
         """
         parts = pc.split_pattern(tokens, "|", max_splits=1)
         if len(tokens) and pc.min(pc.list_value_length(parts)).as_py() < 2:
@@ -158,7 +159,7 @@ class TypedKeys:
         return numbers, pc.if_else(single, pc.replace_substring_regex(rest, r"(?s)\\(.)", r"\1"), rest)
 
     def chosen(self, tokens: pa.LargeStringArray, listed: pa.LargeStringArray | None) -> Bools:
-        """Return which tokens are single, or with a list, which are joint and have all their single values on it."""
+        """Return a mask of single tokens or, with a list, of joint tokens with all their single values on the list."""
         numbers, items = self.split(tokens)
         if listed is None:
             return np.asarray(numbers < len(self.columns))
@@ -174,12 +175,12 @@ class TypedKeys:
         return found
 
     def sizes(self, listed: pa.LargeStringArray) -> dict[tuple[str, ...], int]:
-        """Return the number of candidates of each combination, without combinations that would make it too many."""
+        """Return the number of candidates of each combination, without combinations that would give too many."""
         numbers, _ = self.split(listed)
         return self.sizes_of(np.bincount(numbers, minlength=len(self.columns)).tolist())
 
     def sizes_of(self, values: Sequence[int]) -> dict[tuple[str, ...], int]:
-        """Return the same from the number of released values of each column."""
+        """Return the result of `sizes`, computed from the number of released values of each column."""
         found, left = dict[tuple[str, ...], int](), MOST_CANDIDATES
         for names in self.joint:
             size = prod(values[self.names[name]] for name in names)
@@ -189,7 +190,7 @@ class TypedKeys:
         return found
 
     def candidates(self, listed: pa.LargeStringArray) -> Iterator[pa.LargeStringArray]:
-        """Yield the joint tokens whose single values are all on a list, in parts; see `sizes`."""
+        """Yield the joint tokens with all their single values on a list, in parts; see `sizes`."""
         (numbers, items), sizes = self.split(listed), self.sizes(listed)
         single = [items.take(int64_array(np.flatnonzero(numbers == number))) for number in range(len(self.columns))]
         for number, names in enumerate(self.joint, start=len(self.columns)):
@@ -203,7 +204,7 @@ class TypedKeys:
 
 
 def column_numbers(tokens: pa.LargeStringArray, columns: int) -> Int32s:
-    """Return the number of the column of each token, -1 for joint ones."""
+    """Return the number of the column of each token, or -1 for joint tokens."""
     numbers = numbers_of(pc.list_element(pc.split_pattern(tokens, "|", max_splits=1), 0).cast(pa.int32()))
     return np.where(numbers < columns, numbers, -1).astype(np.int32)
 
@@ -216,7 +217,8 @@ def _numbered(number: int, words: pa.Array, *, joint: bool = False) -> pa.LargeS
 
 def _values(array: pa.Array, column: KeyColumn) -> Coded:
     kind = plain_type(array.type)
-    # Types of one family, too: values of a wider type could not be returned as values of the planned one.
+    # Other types of the same family are rejected too, because values of a wider type could not be returned in the
+    # planned type.
     if not pa.types.is_null(array.type) and kind != column.type:
         raise ColumnError(f'the column "{column.name}" holds {kind}, and {column.kind} was planned. Declare its type.')
     coded = spelled(array, column.name).dictionary_encode()
@@ -245,7 +247,7 @@ def _together(parts: Sequence[Coded]) -> Coded:
     for codes, size, words in parts:
         mine = codes[held[size > 0]]
         members.append((mine, words))
-        # Numbered from 0 again, so that products stay small.
+        # Codes are numbered from 0 again, so that products remain small.
         joint = np.unique(joint * max(1, len(words)) + mine, return_inverse=True)[1].astype(np.int64)
     _, first = np.unique(joint, return_index=True)
     texts = [words.take(int64_array(mine[first])) for mine, words in members]

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 
 INTERVAL: Final = 1.96
-"""Standard errors on either side of an estimate that contain the truth with probability 0.95."""
+"""The number of standard errors on either side of an estimate that contain the truth with probability 0.95."""
 MOST_DRAWN: Final = 30
-"""The number of bars of a chart, if no other is given."""
+"""The default number of bars of a chart."""
 
 
 class Addition(Result):
@@ -136,7 +136,7 @@ class Counts(Addition):
         users: The noisy number of users of each gram, as int64 in the order of the release.
         error: The standard deviation of the noise on each number.
         plan: The public numbers of the plan.
-        guarantee: The guarantee of only the counts.
+        guarantee: The guarantee of the counts without the release.
         metadata: The operator's statements about the counts.
     """
 
@@ -283,7 +283,7 @@ class Top(Addition):
         grams: The ranked release.
         places: The rows of the release in descending order of users, as int64.
         plan: The public numbers of the plan.
-        guarantee: The guarantee of only the ranking.
+        guarantee: The guarantee of the ranking without the release.
         metadata: The operator's statements about the ranking.
     """
 
@@ -364,11 +364,11 @@ def draw_bars(rows: Sequence[tuple[str, float, float, float]], whole: int, path:
 
     Args:
         rows: The label, the number, and the lower and upper end of the interval of each bar.
-        whole: The number of released keys, of which the bars may be some.
-        path: The file.
+        whole: The number of released keys, which may exceed the number of bars.
+        path: The path of the file.
 
     Raises:
-        InputError: If the name ends otherwise, or matplotlib is not installed.
+        InputError: If the file has another suffix, or matplotlib is not installed.
     """
     kind = Path(path).suffix.lower()
     if kind not in (".png", ".svg"):
@@ -380,18 +380,18 @@ def draw_bars(rows: Sequence[tuple[str, float, float, float]], whole: int, path:
     except ImportError:
         raise InputError("a chart needs a library that is not installed: pip install matplotlib.") from None
     figure: Any = Figure(figsize=(7, 1.2 + 0.28 * max(1, len(rows))), layout="constrained")
-    # Without a window, and with the text of labels as text in SVG.
+    # These canvases open no window, and SVG contains labels as text.
     (FigureCanvasAgg if kind == ".png" else FigureCanvasSVG)(figure)
     axes = figure.add_subplot()
     places, widths = range(len(rows)), [row[1] for row in rows]
     reaches = [[row[1] - row[2] for row in rows], [row[3] - row[1] for row in rows]]
     axes.barh(places, widths, color="#7fa6c9", xerr=reaches, error_kw={"elinewidth": 1, "capsize": 2})
-    # Labels are released text, so a dollar sign is no formula.
+    # Labels are released text, so a dollar sign must not start a formula.
     axes.set_yticks(places, [row[0].replace("$", r"\$") for row in rows])
     axes.invert_yaxis()
     axes.set_xlim(left=min(0.0, *(row[2] for row in rows)) if rows else 0.0)
     shown = "" if len(rows) == whole else f"The {len(rows):,} largest of {whole:,} released keys. "
     axes.set_xlabel("users, with 95 % intervals")
     axes.set_title(f"{shown}A missing key is not zero.", fontsize="small", loc="left")
-    # No date: equal results have equal files.
+    # The file has no date, so that equal results have equal files.
     figure.savefig(path, dpi=150, metadata={"Date": None} if kind == ".svg" else {"Software": None})

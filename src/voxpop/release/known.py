@@ -1,6 +1,6 @@
-"""Public lists of items, which discovery need not find: words of a language, names of months, ISO codes.
+"""Public lists of items that discovery need not find, such as words of a language, names of months, and ISO codes.
 
-A list is public: it must not be made from the private data. docs/guides/known.md shows how lists are used.
+A list is public, so it must not be made from the private data. The guide to lists is docs/guides/known.md.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["KnownItems", "countries", "languages", "months", "words"]
 
 Known = Union["KnownItems", Release, Counts, Top, str, PathLike[str], Iterable[Any]]
-"""What `Items(known=...)` takes."""
+"""The types that `Items(known=...)` accepts."""
 _LIST_FILES = {
     ".parquet": "read_parquet",
     ".csv": "read_csv",
@@ -40,15 +40,15 @@ _LIST_FILES = {
     ".arrow": "read_ipc",
     ".feather": "read_ipc",
 }
-"""Files with columns, by ending, and the function of polars that reads them; all others are lines of text."""
+"""The polars function for each ending of files with columns; all other files contain lines of text."""
 _LIST_PART = 1 << 17
-"""Items of a list that are cut into tokens or compared together."""
+"""The number of items of a list that are tokenized or compared together."""
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class KnownItems:
-    """A public list of items. Two lists are equal if their fingerprints are.
+    """A public list of items. Two lists are equal if they have the same fingerprint.
 
     Attributes:
         size: The number of different items.
@@ -104,10 +104,10 @@ class KnownItems:
         return KnownList(self.size, self.fingerprint)
 
     def check(self, keys: Keys) -> None:
-        """Refuse data whose items cannot be on the list.
+        """Reject data with items that cannot be on the list.
 
         Args:
-            keys: the columns of the items of the data.
+            keys: The columns of the items of the data.
 
         Raises:
             InputError: The list is one of a saved plan, or its items have other columns than those of the data.
@@ -124,14 +124,14 @@ class KnownItems:
             )
 
     def parts(self, kind: str, reading: str, keys: Keys) -> list[pa.LargeStringArray]:
-        """Return the distinct items as the tokenizer of the data makes them, in parts.
+        """Return the distinct items in the form that the tokenizer of the data gives them, in parts.
 
-        Texts that the tokenizer does not keep as one token are no items of the data, and are left out.
+        Texts that the tokenizer does not keep as one token cannot be items of the data, so they are omitted.
 
         Args:
-            kind: of the data: "text", "tokens", "items" or "sequence".
-            reading: how its tokens were made; a tokenizer without a name changes nothing here.
-            keys: the columns of its items.
+            kind: The kind of the data, "text", "tokens", "items" or "sequence".
+            reading: The origin of the tokens of the data; a tokenizer without a name changes nothing here.
+            keys: The columns of the items of the data.
 
         Raises:
             InputError: See `check`.
@@ -157,7 +157,7 @@ def _distinct_items(items: pa.Array) -> pa.LargeStringArray:
 
 
 def _single_tokens(reading: str) -> Callable[[pa.LargeStringArray], pa.LargeStringArray]:
-    """Return the function from texts to the tokens of those that have one token."""
+    """Return the function from texts to the tokens of the texts with one token."""
     import re
 
     from voxpop.reading.segmenting import check_icu
@@ -295,7 +295,7 @@ def months(language: str = "en") -> list[str]:
     """Return the names of the months, in full and abbreviated, by the package `babel` (BSD licence).
 
     Args:
-        language: Such as "en" or "pt_BR".
+        language: The language, such as "en" or "pt_BR".
 
     Raises:
         InputError: The package is missing, or does not have the language.

@@ -1,4 +1,4 @@
-"""`Profile`: the released values of the columns of a table, with counts and cover."""
+"""The class `Profile`, which contains the released values of the columns of a table, with counts and cover."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from voxpop.release.report.page import Grid
 
 _SURE: Final = 4.0
-"""Standard errors below which a number of users is too small for a share."""
+"""The number of standard errors below which a number of users is too small for a share."""
 MOST_NAMED: Final = 5
-"""Values of a column that its row of the report names."""
+"""The maximum number of values in the row of a column in the report."""
 
 
 class ColumnCover(NamedTuple):
-    """How much of a column the released values cover, by users: each user counts once, whatever its number of rows.
+    """The share of a column that the released values cover, where each user counts once for any number of rows.
 
     Attributes:
-        covered: noisy sum over users of the share of their rows in this column whose value is released. For texts, of
-            their words.
-        other: noisy sum of the shares of all other rows; rows without a value are left out.
-        error: standard error of each of the two.
+        covered: The noisy sum over users of the share of their rows with a released value in this column. For texts,
+            words take the place of rows.
+        other: The noisy sum of the shares of all other rows, without rows that have no value.
+        error: The standard error of each of the two sums.
 
     Example:
         >>> cover = ColumnCover(covered=900.0, other=100.0, error=10.0)
@@ -55,7 +55,7 @@ class ColumnCover(NamedTuple):
 
     @property
     def users(self) -> float:
-        """The noisy number of users with a value in this column; its standard error is `error` times 2 ** 0.5."""
+        """The noisy number of users with a value in this column, with a standard error of `error` times 2 ** 0.5."""
         return self.covered + self.other
 
     @property
@@ -69,7 +69,8 @@ class ColumnCover(NamedTuple):
         """Return the share in words; None if its noise is as large as the number.
 
         Args:
-            released: number of released values of the column. Without one, nothing is covered whatever the noise.
+            released: The number of released values of the column. If it is 0, nothing is covered, regardless of the
+                noise.
         """
         if self.share is None or self.share_error is None:
             return None
@@ -96,15 +97,15 @@ class Profile(Result):
     columns of each value, the value, and its noisy number of users (None without counts).
 
     Attributes:
-        keys: the columns and combinations.
-        table: pyarrow table with the columns `set` (int32, the number of the column or combination), `item`
+        keys: The columns and combinations.
+        table: A pyarrow table with the columns `set` (int32, the number of the column or combination), `item`
             (large_string, as a release spells it) and, with counts, `users` (int64).
-        cover: of each column; empty without counts.
-        plan: the numbers that ran.
-        guarantee: of the whole profile.
-        token_source: how texts were cut into words.
-        error: standard error of each count; None without counts.
-        metadata: the operator's statements about the profile.
+        cover: The cover of each column; empty without counts.
+        plan: The numbers that ran.
+        guarantee: The guarantee of the whole profile.
+        token_source: The tokenizer of texts.
+        error: The standard error of each count; None without counts.
+        metadata: The operator's statements about the profile.
 
     Example:
         >>> import polars as pl
@@ -134,7 +135,7 @@ class Profile(Result):
 
     @cached_property
     def columns(self) -> dict[str, Release]:
-        """The values of each column as a release with the type of the column; of a text its words."""
+        """The values of each column as a release with the type of the column; for a text, its words."""
         return {names[0]: self._release(number) for number, names in enumerate(self.keys.sets) if len(names) == 1}
 
     @cached_property
@@ -146,15 +147,15 @@ class Profile(Result):
         """Return the values of a column or combination with noisy numbers of users, the largest first.
 
         Args:
-            names: one column, or the columns of a combination in its order.
+            names: One column, or the columns of a combination in its order.
 
         Returns:
             The columns with their types, then `users` (int64) and its bounds `low` and `high`, which contain the number
-            without noise with probability 0.95 each; `noisy_users` and so on if a column of the table has that name. Of
-            a text, the first column has the words.
+            without noise with probability 0.95 each; `noisy_users` and so on if a column of the table has that name.
+            For a text, the first column contains the words.
 
         Raises:
-            InputError: if the profile has no such column or combination, or no counts.
+            InputError: The profile has no such column or combination, or no counts.
         """
         if names not in self.keys.sets:
             raise InputError(
@@ -177,12 +178,12 @@ class Profile(Result):
         """Draw the keys with the most users as bars with 95 percent intervals.
 
         Args:
-            names: one column, or the columns of a combination in its order.
-            path: of the file, which is a PNG or an SVG by its name.
-            most: the maximum number of bars.
+            names: One column, or the columns of a combination in its order.
+            path: The path of the file. Its suffix selects PNG or SVG.
+            most: The maximum number of bars.
 
         Raises:
-            InputError: if there are no such counts, the name ends otherwise, or matplotlib is not installed.
+            InputError: There are no such counts, the path has another suffix, or matplotlib is not installed.
         """
         table = self.counts(*names)
         numbers = (table[each].to_pylist() for each in table.column_names[-3:])
@@ -191,13 +192,13 @@ class Profile(Result):
         draw_bars(rows[:most], len(rows), path)
 
     def _bounds(self, users: "Int64s") -> dict[str, "Int64s"]:
-        # Of one noisy number per key, the plan computes the bound: the noise is not Gaussian.
+        # For one noisy number per key, the plan computes the bound, because the noise is not Gaussian.
         reach = self.plan.to_dict().get("reach") or INTERVAL * (self.error or 0.0)
         low, high = np.floor(users - reach), np.ceil(users + reach)
         return {"users": users, "low": low.astype(np.int64), "high": high.astype(np.int64)}
 
     def to_arrow(self) -> pa.Table:
-        """Return a flat table of all values, as for CSV files and seeds of dbt.
+        """Return a flat table of all values, for example for CSV files and dbt seeds.
 
         Returns:
             The columns `column` (names joined by " x ") and `value` (spelled values joined by bars, with a backslash

@@ -1,4 +1,4 @@
-"""A corpus in memory: tokens as integers, user by user; and its folder of arrays on disk."""
+"""A corpus in memory, with tokens as integers, user by user, and its folder of arrays on disk."""
 
 import json
 import os
@@ -40,27 +40,28 @@ if TYPE_CHECKING:
     from voxpop.engine.local.nights import NightlyPools
 
 CELLS_AT_ONCE = 1 << 22
-"""Numbers of a table of users and classes of tokens: 32 MiB."""
+"""The number of cells in a table of users and classes of tokens, which takes 32 MiB."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class LocalCorpus:
-    """The users' data, encoded: private, and never part of a release.
+    """The encoded data of the users, which is private and never part of a release.
 
     Attributes:
-        tokens: int32, the id of every token; -1 after each document. Items have no order and no -1.
-        user_start: int64 (users + 1), where each user's tokens begin.
-        user_key: uint64 (users), a function of the user's id only, from which the user's random draws follow.
-        vocabulary: large_string, token by id, sorted by UTF-8 bytes: ids do not depend on the order of the input.
+        tokens: int32, the id of every token, with -1 after each document. Items have no order and no -1.
+        user_start: int64 (users + 1), the first position of each user's tokens.
+        user_key: uint64 (users), a function of the user's id only, which determines the user's random draws.
+        vocabulary: large_string, the token of each id, sorted by UTF-8 bytes so that ids do not depend on the order of
+            the input.
         kind: "text", "tokens", "items" or "sequence".
-        token_source: how its tokens were made, which is public: the tokeniser of texts ("words", "whitespace",
-            "characters", "regex:PATTERN"), else the kind; "" where it is not known.
-        keys: the columns that items came from, which are public as the schema is; none for words.
-        limit: memory limit of the work on it; None for as much as it needs.
-        families: the family of the ids in each column of users, such as "whole numbers", which is public as the schema
-            is; "" where the source declares none.
-        alike: the number of users whose ids differ from another id only in case or in spaces at their ends: private.
-            None if it is not known.
+        token_source: The origin of the tokens, which is public. For texts, it is the tokenizer ("words", "whitespace",
+            "characters", "regex:PATTERN"), otherwise the kind; "" if it is unknown.
+        keys: The columns of the items, which are public like the schema; empty for words.
+        limit: The memory limit of work on the corpus; None for as much as it needs.
+        families: The family of the ids in each column of users, such as "whole numbers", which is public like the
+            schema; "" if the source declares no family.
+        alike: The number of users with an id that differs from another id only in case or in outer spaces, which is
+            private. None if it is unknown.
     """
 
     tokens: Int32s
@@ -75,7 +76,7 @@ class LocalCorpus:
     alike: int | None = None
 
     def within(self, limit: MemoryLimit | None) -> "LocalCorpus":
-        """Return the same corpus, to be worked on within a limit."""
+        """Return the same corpus with a memory limit for work on it."""
         return replace(self, limit=limit)
 
     def weigh(
@@ -86,15 +87,15 @@ class LocalCorpus:
         pass_name: str = "length 1",
         order: str | None = None,
     ) -> Histogram:
-        """Let every user share its weight over at most `limit` distinct items; by default in the order of the pass."""
+        """Add every user's contributions to at most `limit` distinct items, by default in the order of the pass."""
         holdings = self.holdings(secret, pass_name if order is None else order, ordered=weighting.sequential)
         return weigh(holdings, weighting, limit, None, secret, pass_name)
 
     def holdings(self, secret: Source, pass_name: str, *, ordered: bool) -> Holdings:
-        """Return the users' items, in the order of weighing in a pass where that matters."""
+        """Return the users' items, in the order of weighing in a pass if the order matters."""
         users, order = (self.tokens, self.user_start, self.user_key), None
         if ordered and self.limit is None:
-            # For a single pass: it reads users where they lie, because moving them would take longer.
+            # A single pass reads users in place, because moving them would take longer.
             order = weighing_order(self.user_key, secret, pass_name)
         elif ordered:
             users = in_weighing_order(*users, self.limit, secret, pass_name)
@@ -103,8 +104,8 @@ class LocalCorpus:
     def tree_walk(
         self, alphabet: tuple[str, ...], max_length: int, secret: Source, other: str | None = None
     ) -> "MemoryTreeWalk":
-        """Return every user's one sequence, to be counted; see `MemoryTreeWalk`."""
-        # 12 bytes for each step: as many as there are tokens and ends, or as sequences may have.
+        """Return the walk that counts one sequence of every user; see `MemoryTreeWalk`."""
+        # Each step takes 12 bytes. There are as many steps as tokens and ends, or as sequences can have.
         short = self.tokens.size < self.user_key.size * max_length
         need = {"per_token": 16, "per_user": 76} if short else {"per_token": 4, "per_user": 76 + 12 * max_length}
         self.require("the sequences of all users", **need, per_word=64)
@@ -112,11 +113,11 @@ class LocalCorpus:
         return MemoryTreeWalk(symbols, len(alphabet), max_length)
 
     def outside(self, alphabet: tuple[str, ...]) -> int:
-        """Return the number of tokens that are no symbols of an alphabet: private."""
+        """Return the number of tokens that are not symbols of an alphabet. This number is private."""
         known = numbers_of(pc.is_in(self.vocabulary, value_set=string_array(alphabet)).cast(pa.uint8())) > 0
         if known.all():
             return 0
-        # By token, and for the ends of documents, which are -1.
+        # By token, with one more entry for the ends of documents, which are -1.
         others = np.append(~known, False)
         spans = user_spans(self.user_start, TOKENS_AT_ONCE)
         return sum(
@@ -124,18 +125,18 @@ class LocalCorpus:
         )
 
     def pools(self, secret: Source) -> Pools:
-        """Return every user's distinct items, to be released in adaptive rounds."""
+        """Return every user's distinct items for adaptive rounds."""
         return Pools(self, secret)
 
     def only(self, keys: TypedKeys, listed: pa.LargeStringArray | None) -> "LocalCorpus":
         """Return the same users with their single keys, or with the joint keys of listed values."""
-        # For any list: 8 bytes a user for each of two stages, and for each word its text twice and its score.
+        # Any list needs 8 bytes per user for each of two stages, and for each word twice its text and its score.
         text = self.vocabulary.nbytes // max(1, len(self.vocabulary))
         self.require("the keys of a profile", per_token=0, per_user=16, per_word=BYTES_OF_ITEM + 2 * text)
         chosen = keys.chosen(self.vocabulary, listed)
         if chosen.all():
             return self
-        # int32 (tokens + 1): the new id of each token; the end of a row, -1, has the last.
+        # int32 (tokens + 1), the new id of each token. The last entry is that of the end of a row, -1.
         ids = np.append(np.where(chosen, np.cumsum(chosen) - 1, -1), -1).astype(np.int32)
         starts = np.zeros(self.user_start.size, np.int64)
 
@@ -156,7 +157,7 @@ class LocalCorpus:
         """Add up the shares of each user's typed keys that are on a public list, row by row."""
         column = column_numbers(self.vocabulary, columns)
         known = numbers_of(pc.is_in(self.vocabulary, value_set=listed).cast(pa.int8()))
-        # int64 (tokens + 1): the class of each token; joint keys and the end of a row, -1, have the last.
+        # int64 (tokens + 1), the class of each token. Joint keys and the end of a row, -1, have the last class.
         width = 2 * columns + 1
         classes = np.append(np.where(column < 0, 2 * columns, 2 * column + (known == 0)), 2 * columns).astype(np.int64)
         total = np.zeros((columns, 2), np.int64)
@@ -167,7 +168,7 @@ class LocalCorpus:
             counts = np.bincount(cells, minlength=(stop - first) * width).reshape(-1, width)[:, :-1]
             counts = counts.reshape(-1, columns, 2)
             whole = counts.sum(axis=2, keepdims=True)
-            # The one query that counts repeated keys; each share is rounded down.
+            # This is the only query that counts repeated keys. Each share is rounded down.
             total += (counts * unit // np.maximum(whole, 1)).sum(axis=0)
             forget_pages(self.tokens, begin, end)
         return Histogram(np.arange(total.size), total.reshape(-1))
@@ -182,23 +183,23 @@ class LocalCorpus:
         return state
 
     def gathered(self) -> "LocalCorpus":
-        """Return all users in arrays on this machine: this corpus."""
+        """Return this corpus, because all its users are in arrays on this machine."""
         return self
 
     def require(self, what: str, *, per_token: int, per_user: int, per_word: int) -> None:
-        """Refuse work in memory that would go beyond the limit, if there is one.
+        """Reject work that would exceed the memory limit, if there is one.
 
         Args:
-            what: the objects that take the memory, in the plural.
-            per_token: bytes that it takes at its peak for each token.
-            per_user: for each user.
-            per_word: for each distinct token.
+            what: The objects that take the memory, in the plural.
+            per_token: The peak number of bytes per token.
+            per_user: The peak number of bytes per user.
+            per_word: The peak number of bytes per distinct token.
 
         Raises:
-            MemoryLimitError: saying which limit would do.
+            MemoryLimitError: The work needs more memory. The message gives a sufficient limit.
         """
         if self.limit is not None:
-            # Bytes at the peak, from above.
+            # An upper bound on the peak, in bytes.
             size = per_token * self.tokens.size + per_user * self.user_key.size + per_word * len(self.vocabulary)
             self.limit.require(size, what)
 
@@ -215,13 +216,14 @@ class LocalCorpus:
         )
 
     def save(self, folder: str | Path) -> None:
-        """Save to a folder, so that tokenising is paid once; `voxpop.load_corpus` maps it back into memory.
+        """Save to a folder, so that texts are tokenized only once; `voxpop.load_corpus` maps it back into memory.
 
         Args:
-            folder: made or replaced; only its owner may read it, because it contains the private data.
+            folder: The folder, which is created or replaced. Only its owner may read it, because it contains the
+                private data.
 
         Raises:
-            SourceError: where the folder cannot be written, or holds something else.
+            SourceError: The folder cannot be written, or it contains something else.
         """
         place = Path(folder)
         if place.exists() and not (place / META).is_file() and (not place.is_dir() or any(place.iterdir())):
@@ -266,7 +268,7 @@ def _write_corpus(corpus: LocalCorpus, folder: Path) -> None:
 
 @contextmanager
 def _private(path: Path) -> Iterator[Any]:
-    """Write a new file that only its owner may read, and see it on disk."""
+    """Write a new file that only its owner may read, and sync it to disk."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         yield file
         file.flush()
@@ -282,15 +284,15 @@ def load_corpus(
     """Map a saved corpus into memory.
 
     Args:
-        folder: where `Corpus.save` put it.
-        memory: the most that the process may hold while it extracts; see `voxpop.read`.
-        work_folder: where work files are made then.
+        folder: The folder that `Corpus.save` wrote.
+        memory: The memory limit of the process during extraction; see `voxpop.read`.
+        work_folder: The folder for work files under a memory limit.
 
     Returns:
         The corpus; pages are read when needed.
 
     Raises:
-        SourceError: where there is no corpus, or one of another version, or a damaged one.
+        SourceError: The folder contains no corpus, or one of another version, or a damaged one.
 
     Example:
         >>> import polars as pl, tempfile
@@ -359,23 +361,23 @@ def _damaged(path: Path) -> SourceError:
 def one_sequence_each(
     corpus: LocalCorpus, alphabet: tuple[str, ...], max_length: int, secret: Source | None, other: str | None = None
 ) -> Int32s:
-    """Return every user's one sequence, each followed by the end mark: private.
+    """Return one sequence of every user, each followed by the end mark. The result is private.
 
     A user's sequence is a function of the user's own documents, the alphabet and the secret. Tokens outside the
-    alphabet are removed, or become the symbol for all others, before anything is counted or cut.
+    alphabet are removed, or become the symbol `other`, before anything is counted or cut.
 
     Args:
-        corpus: the private side.
-        alphabet: distinct, public.
-        max_length: most symbols of one user.
-        secret: source of the draw of one of a user's documents; None joins the documents, for comparisons.
-        other: the symbol of the alphabet for all other tokens; None removes them.
+        corpus: The private data.
+        alphabet: The distinct symbols, which are public.
+        max_length: The maximum number of symbols per user.
+        secret: The source of the draw of one document per user; None joins the documents, for comparisons.
+        other: The symbol of the alphabet for all other tokens; None removes them.
 
     Returns:
-        int32, numbers of alphabet symbols and `len(alphabet)` behind each sequence; users without a symbol are absent.
+        int32, numbers of alphabet symbols, with `len(alphabet)` after each sequence; users without a symbol are absent.
     """
-    # int32 by token: its symbol, -1 outside the alphabet; public alphabet, so nothing is learnt from it.
-    # A copy: kernels would be compiled again for an array that cannot be written.
+    # int32 by token, its symbol, or -1 outside the alphabet. The alphabet is public, so it reveals nothing. The array
+    # is copied, because kernels would be compiled again for an array that cannot be written.
     names = numbers_of(pc.index_in(corpus.vocabulary, value_set=string_array(alphabet)), missing=-1).astype(np.int32)
     if other is not None:
         names[names < 0] = alphabet.index(other)
@@ -383,13 +385,13 @@ def one_sequence_each(
     if secret is not None:
         documents = np.zeros(corpus.user_key.size, np.int64)
         count_documents(corpus.tokens, corpus.user_start, names, documents)
-        # Who has one document that holds a symbol needs no draw.
+        # A user with only one document that contains a symbol needs no draw.
         several = np.flatnonzero(documents > 1)
         draws = secret.draws("sequences/sample", corpus.user_key[several], 0)[:, 0] >> np.uint64(32)
         chosen[:] = 0
-        # floor(draw * documents / 2^32): uniform but for 2^-32, and the proof only requires that it depend on the user.
+        # floor(draw * documents / 2^32) is uniform up to 2^-32. The proof requires only that it depends on the user.
         chosen[several] = ((draws * documents[several].astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
-    # (users,), and one for the end mark.
+    # (users,), plus one for the end mark.
     sizes = np.minimum(np.diff(corpus.user_start), max_length) + 1
     symbols = np.empty(int(sizes.sum()), np.int32)
     end = len(alphabet)

@@ -45,7 +45,7 @@ class DeferredCandidates:
             items.append(ranks[mine] + np.int32(self.size))
             counts.append(np.diff(starts))
         self._items.append(stored(items, self._limit))
-        # (users + 1,), where each user's candidates of this length begin.
+        # (users + 1,), the first position of each user's candidates of this length.
         self._starts.append(np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *counts]))]))
         self.size += size
 
@@ -55,7 +55,7 @@ class DeferredCandidates:
 
         Args:
             items: int32, the candidates of all users, concatenated.
-            starts: int64 (users + 1), where each user's candidates begin.
+            starts: int64 (users + 1), the first position of each user's candidates.
             size: The number of candidates.
         """
         found = cls(None)
@@ -63,7 +63,7 @@ class DeferredCandidates:
         return found
 
     def joined(self, users: int) -> tuple[Int32s, Int64s]:
-        """Return every user's candidates of all lengths, the shortest first, and where each user's begin."""
+        """Return every user's candidates of all lengths, the shortest first, and the first position of each user."""
         holdings = self.holdings(np.empty(users, np.uint64))
         return holdings.ids, holdings.user_start
 

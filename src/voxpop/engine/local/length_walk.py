@@ -66,7 +66,7 @@ class MemoryLengthWalk:
 
         Args:
             tokens: int32, the token at each position; -1 after each document.
-            user_start: int64 (users + 1), where each user's positions begin.
+            user_start: int64 (users + 1), the first position of each user.
             user_key: uint64 (users), the key of each user.
             size: The number of distinct tokens.
             words: large_string, the tokens by id; None for a walk that continues after `keep`.
@@ -101,7 +101,7 @@ class MemoryLengthWalk:
         return walk
 
     def state(self, *, single: bool) -> _WalkState:
-        """Return the arrays from which `of_state` continues, without positions that no longer gram can reach.
+        """Return the arrays for `of_state`, without positions that no longer gram can reach.
 
         A run of positions without a gram (`single`: without a kept token) is reduced to one position. Users who have
         neither a gram nor a deferred candidate are removed.
@@ -237,7 +237,7 @@ class MemoryLengthWalk:
         """Return the rank of each id among the sorted names, or -1 if its name is not among them."""
         if self._names is None:
             ranks = np.full(self._size, -1, np.int32)
-            # At length 1 an id is its own name; names below 0 have no users here.
+            # At length 1, an id is its own name, and names below 0 have no users here.
             ranks[names[names >= 0]] = np.flatnonzero(names >= 0)
             return ranks
         # The given names are few, so the table contains them rather than all names of this length.

@@ -1,4 +1,4 @@
-"""Adaptive rounds over the users' items: pools of distinct items, drawn once, without the decided items."""
+"""Adaptive rounds over pools of the users' undecided items, which are drawn once."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from voxpop.engine.local.corpus import LocalCorpus
 
 
-# The pools of users, some hundred thousand items at a time: in memory, or in a work file within a limit.
+# The pools of users, in batches of several hundred thousand items, in memory or (under a memory limit) in a work file.
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Batch:
-    """Some users, in order.
+    """A batch of users, in order.
 
     Attributes:
-        items: int32, distinct for each user.
-        starts: int64 (users + 1), where each user's items begin; the first is 0.
-        keys: uint64 (users).
+        items: int32, the distinct items of each user.
+        starts: int64 (users + 1), the first position of each user's items, beginning with 0.
+        keys: uint64 (users), the key of each user.
         dropped: int64 (users), the number of each user's items that were dropped.
     """
 
@@ -56,19 +56,19 @@ class Batch:
 
     @staticmethod
     def of(items: Int32s, starts: Int64s, keys: Uint64s) -> "Batch":
-        """Return users with a copy of their items: the given items may be the front of a much larger array."""
+        """Return users with a copy of their items, because the given items may be a slice of a much larger array."""
         return Batch(items.copy(), starts, keys, np.zeros(keys.size, np.int64))
 
     def undecided(self, states: Bytes) -> "Batch":
-        """Return the same users without decided items, and without users who have no others; this one is used up."""
-        # In place, from the front: the rest is never read again.
+        """Return the batch without decided items and without users of only decided items, and overwrite this batch."""
+        # In place, from the front, because the rest is never read again.
         items, users = keep_undecided(self.items, self.starts, self.keys, self.dropped, states)
         return Batch(self.items[:items], self.starts[: users + 1], self.keys[:users], self.dropped[:users])
 
 
 @final
 class PoolBatches:
-    """Batches by number; each is read, made smaller and written back."""
+    """Numbered batches, each of which is read, made smaller and written back."""
 
     __slots__ = ("_file", "_kept", "_lock", "_places")
 
@@ -82,7 +82,7 @@ class PoolBatches:
         return len(self._kept) if self._file is None else len(self._places)
 
     def append(self, batch: Batch) -> None:
-        """Add a batch behind the others."""
+        """Append a batch."""
         if self._file is None:
             self._kept.append(batch)
         else:
@@ -105,11 +105,11 @@ class PoolBatches:
             return Batch(self._file.read(begin + dropped.nbytes, items, np.int32), starts, keys, dropped)
 
     def write(self, number: int, batch: Batch) -> None:
-        """Keep the rest of a batch, which is never longer than the batch."""
+        """Write the rest of a batch, which is never longer than the batch."""
         if self._file is None:
             self._kept[number] = batch
             return
-        # In its old place: a batch only becomes smaller.
+        # The batch keeps its position, because it only becomes smaller.
         begin = self._places[number][0]
         self._places[number] = begin, batch.items.size, batch.keys.size
         with self._lock:
@@ -118,19 +118,19 @@ class PoolBatches:
                 begin += each.nbytes
 
 
-# The users' side of adaptive rounds: pools of undecided items, and the users' contributions to them; the same on every
-# engine.
+# The part of adaptive rounds that reads users: pools of undecided items, and the users' contributions to them. It is
+# the same on every engine.
 
 _PoolResult = TypeVar("_PoolResult")
 
 ITEMS_BEFORE_FORGETTING = 1 << 22
 
 ORDER_OF_POOLS = "adaptive rounds/length 1"
-"""The name of the one order in which users weigh in all rounds."""
+"""The name of the order of users, which is the same in all rounds."""
 
 
 def count_classes(starts: Iterable[Int64s], edges: Sequence[int]) -> Int64s:
-    """Return the number of users by class of their number of items; see `PoolWalk.sizes`."""
+    """Return the number of users in each class of numbers of items; see `PoolWalk.sizes`."""
     counts = np.zeros(len(edges) + 1, np.int64)
     for each in starts:
         held = np.diff(each)
@@ -140,7 +140,7 @@ def count_classes(starts: Iterable[Int64s], edges: Sequence[int]) -> Int64s:
 
 @final
 class PoolUsers:
-    """Users in the order in which they weigh, each with its undecided items.
+    """Users and their undecided items, in the order of weighing.
 
     Attributes:
         states: uint8 (items), released, dropped or undecided.
@@ -151,9 +151,9 @@ class PoolUsers:
         """Take users in their order.
 
         Args:
-            batches: the users.
+            batches: The users.
             names: uint64 (items), the names of items in draws.
-            secret: source of the samples.
+            secret: The source of the samples.
         """
         self.states = np.full(names.size, UNDECIDED, np.uint8)
         self.listed = NOTHING_LISTED
@@ -163,14 +163,14 @@ class PoolUsers:
 
     @staticmethod
     def of(corpus: "LocalCorpus", names: Uint64s, secret: Source) -> "PoolUsers":
-        """Lay out the distinct items of every user, users in the order in which they weigh."""
+        """Lay out the distinct items of every user, with users in the order of weighing."""
         batches, holdings, held = PoolBatches(corpus.limit), corpus.holdings(secret, ORDER_OF_POOLS, ordered=True), 0
-        # In the secret order of users, one for all rounds.
+        # The secret order of users is the same in all rounds.
         for batch in distinct_sets(holdings, None, Batch.of):
             batches.append(batch)
             held += batch.items.size
             if held > ITEMS_BEFORE_FORGETTING:
-                # In that order pages are read here and there, so none is done with before the others.
+                # Reads in this order are scattered, so no single page is finished before the others.
                 forget_pages(holdings.ids)
                 held = 0
         forget_pages(holdings.ids)
@@ -178,7 +178,7 @@ class PoolUsers:
 
     @staticmethod
     def at(users: Batch, names: Uint64s, secret: Source) -> "PoolUsers":
-        """Take up users that `joined` gave, which are used up."""
+        """Take users that `joined` returned; they must not be used afterwards."""
         batches, starts = PoolBatches(None), users.starts
         for first, stop in user_spans(starts, TOKENS_AT_ONCE):
             begin, end = int(starts[first]), int(starts[stop])
@@ -189,34 +189,34 @@ class PoolUsers:
         return PoolUsers(batches, names, secret)
 
     def sizes(self, edges: Sequence[int]) -> Int64s:
-        """Return the number of users by class of their number of items."""
+        """Return the number of users in each class of numbers of items."""
         return count_classes((batch.starts for batch in self._batches), edges)
 
     def draw(self, size: int, pass_name: str) -> None:
-        """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement.
+        """Give every user a pool of at most `size` undecided items, drawn uniformly without replacement.
 
-        Items of a public list are in the pool in addition.
+        The pool also contains the user's items of a public list.
         """
         pooled = np.full_like(self.states, RELEASED)
         for number, batch in self._each(lambda each: self._pool(each, size, pass_name)):
-            # uint8 (items): in at least one pool, and therefore undecided.
+            # uint8 (items). These items are in at least one pool, and therefore undecided.
             pooled[batch.items] = UNDECIDED
             self._batches.write(number, batch)
         # An item in no pool is never weighed again.
         self.states = pooled
 
     def weigh(self, shares: Shares, limit: int, pass_name: str) -> Int64s:
-        """Return the weight of every item, each user sharing over at most `limit` items, in the first round."""
+        """Return the weight of every item in the first round, where each user contributes to at most `limit` items."""
         histogram = np.zeros(self.states.size, np.int64)
         for number, (batch, drawn) in self._each(lambda each: (each, self._cut(each, limit, pass_name))):
             self._batches.write(number, batch)
-            # In order and on this thread: contributions depend on those of earlier users.
+            # Batches run in order and on this thread, because contributions depend on those of earlier users.
             shares.add(histogram, drawn.items, drawn.starts)
         return histogram
 
     def weigh_pools(self, shares: CappedDescent, pass_name: str) -> Int64s:
-        """Return the weight of every item, each user sharing over undecided items of its pool, drawn afresh."""
-        # int64 (items), from nothing in each round: score remembers, weights do not.
+        """Return the weight of every item; each user contributes to newly drawn undecided items of the pool."""
+        # int64 (items), 0 at the beginning of each round, because only scores accumulate over rounds.
         histogram = np.zeros(self.states.size, np.int64)
 
         def prepare(batch: Batch) -> tuple[Batch, Batch, Int64s]:
@@ -230,14 +230,14 @@ class PoolUsers:
         return histogram
 
     def _listed_in(self, batch: Batch) -> Int64s | Literal[0]:
-        """Return the number of each user's items that are on the list."""
+        """Return the number of listed items of each user."""
         if not self.listed.size:
             return 0
         counts: Int64s = np.diff(np.concatenate([[0], np.cumsum(self.listed[batch.items] != 0)])[batch.starts])
         return counts
 
     def joined(self) -> Batch:
-        """Return all users in one piece."""
+        """Return all users in one batch."""
         held = list(self._batches)
         sizes = [np.diff(batch.starts) for batch in held]
         return Batch(
@@ -248,7 +248,7 @@ class PoolUsers:
         )
 
     def _each(self, work: Callable[[Batch], _PoolResult]) -> Iterator[tuple[int, _PoolResult]]:
-        """Yield the result for each batch without its decided items, in order."""
+        """Remove decided items from each batch, and yield the number of the batch and its result, in order."""
 
         def prepare(number: int) -> tuple[int, _PoolResult]:
             return number, work(self._batches.read(number).undecided(self.states))
@@ -260,7 +260,7 @@ class PoolUsers:
         if not self.listed.size:
             return self._cut(batch, size, pass_name)
         kept = self.listed[batch.items] != 0
-        # Places of the other items, and where each user's begin.
+        # The positions of the other items, and the first one of each user.
         others = np.flatnonzero(~kept)
         starts = np.searchsorted(others, batch.starts).astype(np.int64)
         names, places = self._names[batch.items[others]], np.arange(others.size, dtype=np.int32)
@@ -279,14 +279,14 @@ class PoolUsers:
 
 
 BYTES_OF_ITEM = BYTES_OF_ID + 32
-"""Bytes of a distinct item: its weight, name in draws, score, and fate."""
+"""Bytes of a distinct item, for its weight, name in draws, score and state."""
 
 
 class Pools:
     """Every user's undecided items, and the state of each item.
 
-    A `first_round` over a bounded number of items of each user comes first; then `draw` gives every user a pool; then
-    `advance` runs a round over a bounded number of items of each pool.
+    First, `first_round` runs over a bounded number of items of each user. Then `draw` gives every user a pool, and
+    `advance` runs each later round over a bounded number of items of each pool.
     """
 
     def __init__(self, corpus: "LocalCorpus", secret: Source) -> None:
@@ -295,10 +295,10 @@ class Pools:
         size = len(self._vocabulary)
         if corpus.limit is not None:
             corpus.limit.require(BYTES_OF_ITEM * size, "the weights and the score of all distinct tokens")
-        # uint64 (items, 2): 128 bits that follow from an item's bytes, so noise is the same wherever an item is held.
+        # uint64 (items, 2), 128 bits computed from the bytes of the item, so its noise does not depend on the machine.
         self._names = item_names(self._vocabulary, secret)
         self._found = np.zeros(size, np.bool_)
-        # uint8 (items), the level of each listed item; None without a list.
+        # uint8 (items), the level of each listed item, or None without a list.
         self._levels: Bytes | None = None
         self._score = np.zeros(size)
         self._users = PoolUsers.of(corpus, self._names[:, 0], secret)
@@ -309,43 +309,43 @@ class Pools:
         return Histogram(np.arange(counts.size), counts)
 
     def first_round(self, shares: Shares, limit: int, decision: Opening, pass_name: str) -> None:
-        """Weigh at most `limit` items of each user; release the items that pass."""
+        """Weigh at most `limit` items of each user, and release the items that pass."""
         histogram = self._users.weigh(shares, limit, pass_name)
-        # Only items with weight: items that no user holds are never tested.
+        # Only items with weight are tested, never items without a user.
         ids = np.flatnonzero(histogram)
         words = self._vocabulary.take(int64_array(ids))
         released = Histogram(ids, histogram[ids], words).chosen(decision)
         self._decide(released, np.full(released.size, RELEASED, np.uint8))
 
     def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
-        """Take a public list, in parts, before pools are drawn: its items have no caps and are decided by levels."""
+        """Take a public list, in parts, before pools are drawn; its items have no caps and are decided by levels."""
         known = np.zeros(len(self._vocabulary), np.uint8)
         for part in listed:
             known[numbers_of(pc.index_in(part, value_set=self._vocabulary).drop_null())] = 1
-        # Without a listed item there is still a list, of which no user has an item.
+        # The list applies even if no user has a listed item.
         self._users.listed, self._levels = known, np.zeros(known.size, np.uint8)
 
     def draw(self, size: int, pass_name: str) -> None:
-        """Give every user a pool: at most `size` of its undecided items, drawn uniformly without replacement."""
+        """Give every user a pool of at most `size` undecided items, drawn uniformly without replacement."""
         self._users.draw(size, pass_name)
 
     def advance(self, shares: CappedDescent, step: ScoreStep, pass_name: str) -> None:
-        """Run a round: weigh items of each pool, add to the score of every item in any pool."""
+        """Run a round, which weighs items of each pool and adds to the score of every item in any pool."""
         histogram = self._users.weigh_pools(shares, pass_name)
         undecided = np.flatnonzero(self._users.states > DROPPED)
         ids = undecided
         if self._levels is not None:
             ids = undecided[self._users.listed[undecided] == 0]
             self._raise(self._levels, undecided[self._users.listed[undecided] != 0], histogram, step)
-        # Every undecided item of every pool, drawn this time or not: noise on all of them is essential
+        # Every undecided item of every pool, drawn in this round or not. Noise on all of them is essential
         # (docs/privacy/adaptive.md, "Shared items").
         for part, (score, states) in self._opened(step, ids, histogram):
-            # S_r of every item of the part; decided ones are not looked at again.
+            # S_r of every item of the part; the scores of decided items are not read again.
             self._score[part] = score
             self._decide(part, states)
 
     def _raise(self, levels: Bytes, ids: Int64s, histogram: Int64s, step: ScoreStep) -> None:
-        """Add to the score of listed items, and keep the largest level of each."""
+        """Add to the score of listed items, and keep the highest level of each item."""
         if step.known is None:
             raise InternalError("a round over a public list has no levels")
         for part, (score, states, reached) in self._opened(step.known, ids, histogram):
@@ -356,7 +356,7 @@ class Pools:
         def work(part: Int64s) -> Any:
             return opened(step, histogram[part], self._names[part], self._score[part])
 
-        # Parts of one size on any number of threads: draws are by item, so the split changes nothing.
+        # The parts have the same size for any number of threads. Draws are by item, so the split changes nothing.
         parts = [ids[first : first + ITEMS_AT_ONCE] for first in range(0, ids.size, ITEMS_AT_ONCE)]
         return zip(parts, in_order(work, parts), strict=True)
 
@@ -365,7 +365,7 @@ class Pools:
         return self._vocabulary.take(int64_array(np.flatnonzero(self._found)))
 
     def levels(self) -> tuple[pa.LargeStringArray, Bytes]:
-        """Return the listed items in pools that have reached a level, in no order, and their levels."""
+        """Return the listed items in pools that have reached a level, in arbitrary order, and their levels."""
         reached = np.empty(0, np.uint8) if self._levels is None else self._levels
         ids = np.flatnonzero(reached)
         return self._vocabulary.take(int64_array(ids)), reached[ids]

@@ -55,7 +55,7 @@ _FRAME_ROWS_AT_ONCE = 1 << 16
 LOW_BITS = 31
 """Weights of sequential weightings can reach 2^61 in each partition, so they are summed in two parts."""
 MOST_IN_CLOSURE = 1 << 18
-"""Maximum bytes of public arrays in a closure. With `MOST_CLOSURE` it is below the size that Spark writes to disk."""
+"""Maximum number of bytes of public arrays in a closure. With `MOST_CLOSURE`, it is below what Spark writes to disk."""
 MOST_CLOSURE = 1 << 19
 """Maximum bytes of settings in a closure. Spark writes closures above 2^20 bytes to disk, where keys must not be."""
 SEED = 42
@@ -176,7 +176,7 @@ def unpacked_arrays(content: bytes) -> Arrays:
 
 
 def run_with_public(state: "DataFrame", work: SparkTask, arrays: Arrays, schema: str = MESSAGES) -> "DataFrame":
-    """Run a task on every partition with public arrays, which are sent in the closure if small, or else by a broadcast.
+    """Run a task on every partition with public arrays, which are sent in the closure if small, otherwise by broadcast.
 
     A broadcast sends them with the first piece of a partition. It is a separate job, which takes longer than sending
     small arrays in a closure. Large arrays must not be in a closure, because Spark writes large closures to disk, and
@@ -226,7 +226,7 @@ def words_of(names: pa.Array) -> pa.LargeStringArray:
 
 
 def weight_rows(names: pa.Array | Int64s, weights: Int64s) -> AnswerBatches:
-    """Yield (name, high, low): the weights in two parts, so that sums over all partitions cannot overflow."""
+    """Yield (name, high, low) with the weights in two parts, so that sums over all partitions cannot overflow."""
     parts = [pa.array(names), pa.array(weights >> LOW_BITS), pa.array(weights & ((1 << LOW_BITS) - 1))]
     batch = pa.RecordBatch.from_arrays(parts, ["name", "high", "low"])
     for begin in range(0, batch.num_rows, _FRAME_ROWS_AT_ONCE):
@@ -257,7 +257,7 @@ def spread_rows(count: int) -> Int64s:
 
 
 def _hashes(numbers: Int64s) -> Int64s:
-    """Return Spark's hash of 32-bit numbers: Murmur3 (Appleby, 2011), x86, 32 bits."""
+    """Return Spark's hash of 32-bit numbers, which is Murmur3 (Appleby, 2011) for x86 with 32 bits."""
     mixed = numbers.astype(np.uint64) * np.uint64(0xCC9E2D51) & np.uint64(_WORD_MASK)
     mixed = (mixed << np.uint64(15) | mixed >> np.uint64(17)) & np.uint64(_WORD_MASK)
     mixed = mixed * np.uint64(0x1B873593) & np.uint64(_WORD_MASK)
@@ -276,8 +276,7 @@ class Holder:
 
     The holder caches the last two states, because each state is computed from the previous one. If nothing is
     computed before the end, all states have to be cached. Blocks that are lost with an executor are recomputed from the
-    cached
-    states or from the source.
+    cached states or from the source.
     """
 
     def __init__(self, most: int | None = 2) -> None:

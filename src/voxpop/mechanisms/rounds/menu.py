@@ -1,7 +1,7 @@
-"""The private choice of the limit, by a pass like any other: a noisy histogram, and rounds for each limit of a menu.
+"""The private choice of the limit, by a noisy histogram and rounds for each limit of a menu.
 
-Every user adds 1 to one class, by the number of its distinct items. The noisy counts select a limit, and the rounds of
-this limit run. The guarantee follows from caps that hold for every limit (docs/privacy/limit.md).
+Every user adds 1 to one class, by the number of distinct items of the user. The noisy counts select a limit, and the
+rounds of this limit run. The guarantee follows from caps that every limit satisfies (docs/privacy/limit.md).
 """
 
 from collections.abc import Callable, Mapping
@@ -35,42 +35,44 @@ if TYPE_CHECKING:
     from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts
 
 LIMITS: Final = tuple(100 * 2**step for step in range(11))
-"""The menu: 100, 200, 400, ..., 102,400."""
+"""The limits of the menu (100, 200, 400, ..., 102,400)."""
 _MENU_EDGES: Final = tuple(64 * 2**step for step in range(11))
-"""Numbers of distinct items at which the next class of users begins: 64, 128, 256, ..., 65,536. With classes of twice
-the width, the limit was twice the best one where all users are at the lower end: 2 to 3 percent fewer words."""
+"""The smallest number of distinct items of each class of users after the first (64, 128, 256, ..., 65,536). With
+classes of twice the width, the limit was twice the best one if all users are at the lower end of a class, and 2 to 3
+percent fewer words were released."""
 TYPICAL_OF_CLASSES: Final = (2**0.5 * 32, *(2**0.5 * edge for edge in _MENU_EDGES))
-"""The number of items that stands for each class."""
+"""The number of items that represents each class."""
 SHARE_OF_CHOICE: Final = 0.005
 """The histogram's share of all mu^2. A quarter of a percent chose worse limits for few users."""
 _POWER: Final = 0.7
-"""A user of n items is worth min(n, limit)^0.7 ..."""
+"""Exponent of the worth of a user of n items, which is min(n, limit)^0.7 / limit^0.05. The optimum is flat, so the
+powers 0.6 and 0.8 chose limits within 1.1 percent of the best."""
 COST: Final = 0.05
-"""... over limit^0.05. The optimum is flat: the powers 0.6 and 0.8 chose limits within 1.1 percent of the best."""
+"""Exponent of the limit in the worth of a user; see `_POWER`."""
 CERTAIN_SIGMAS_OF_CLASSES: Final = (2.5,) * 7 + (4.0,) * 5
-"""By class: standard deviations of noise below which a count is taken as 0. From 4,096 items on a user is worth so much
-that a count of noise only would select a large limit for a small collection."""
+"""Standard deviations of noise below which the count of each class is treated as 0. A user of 4,096 or more items
+is worth so much that a count of only noise would select a large limit for a small collection."""
 PRIOR: Final = 4
-"""The class to which as many users as one standard deviation are added: where no class is visible, the limit is 800."""
+"""The class that gets one standard deviation of additional users. Therefore the limit is 800 if no class is visible."""
 WORTH: Final = tuple(
     tuple(round(2**20 * min(typical, limit) ** _POWER / limit**COST) for typical in TYPICAL_OF_CLASSES)
     for limit in LIMITS
 )
-"""By limit and class: the worth of a user, in whole numbers."""
+"""The worth of a user by limit and class, in whole numbers."""
 MARGIN: Final = 1 + 1e-9
-"""Factor of the caps over the targets of the entries, more than the error of the doubles that they are computed in."""
+"""Factor of the caps over the targets of the entries, which exceeds the error of computing them in doubles."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Menu:
-    """Adaptive rounds for each limit, and the caps that all of them keep.
+    """Adaptive rounds for each limit, and the caps that all of them satisfy.
 
     Attributes:
-        sigma: standard deviation of the noise on the number of users in a class.
-        square: the most mu^2 of the rounds of any limit.
-        novel: the largest probability that the rounds of any limit release a novel item.
-        terms: the budget of the rounds; each data set has a separate choice.
+        sigma: Standard deviation of the noise on the number of users in a class.
+        square: The largest mu^2 of the rounds of any limit.
+        novel: The largest probability that the rounds of any limit release a novel item.
+        terms: The budget of the rounds; each data set has a separate choice.
     """
 
     sigma: float
@@ -82,12 +84,12 @@ class Menu:
         """Return the rounds of one limit.
 
         Raises:
-            InternalError: they would exceed the caps.
+            InternalError: The rounds would exceed the caps.
         """
         return _entry(self, limit)
 
     def after(self, counts: Int64s) -> AdaptiveRounds:
-        """Return the pass that follows noisy numbers of users by class."""
+        """Return the rounds that the noisy numbers of users by class select."""
         return self.entry(self.limit_for(counts))
 
     def limit_for(self, counts: Int64s) -> int:
@@ -100,15 +102,15 @@ class Menu:
         return best
 
     def stated(self) -> Choice:
-        """Return the numbers for a certificate: the histogram, and the caps."""
+        """Return the numbers of the histogram and the caps for a certificate."""
         return Choice(_MENU_EDGES, self.sigma, self.square, self.novel)
 
     def users_needed(
         self, probability: float, items: int, needed_by: "Callable[..., int | None] | None" = None
     ) -> int | None:
-        """Return the number of users who must hold an item, for the worst limit of the menu."""
-        # The number falls with the limit while users hold more items than it, and rises with it after that, so it is
-        # largest at one end.
+        """Return the number of users that an item needs for the worst limit of the menu."""
+        # The number decreases with the limit up to the number of items per user, and increases with higher limits.
+        # Therefore it is largest at one end.
         ends = {LIMITS[-1]} if items <= LIMITS[0] else {LIMITS[0], LIMITS[-1]}
         needed_by = needed_by or adaptive_users_needed
         needed = [needed_by(self.entry(limit), probability, items) for limit in ends]
@@ -121,19 +123,19 @@ class Menu:
 
 
 UnionStep = RoundPlan | Menu | AdaptiveRounds
-"""A pass of a plan. Its `stated` are the numbers of the certificate, its `rows` those of texts and files."""
+"""A pass of a plan. Its `stated` returns the numbers of the certificate, and its `rows` those of texts and files."""
 
 
 def deciding(step: UnionStep) -> RoundPlan | AdaptiveRounds:
-    """Return the pass that decides: of a choice, before it is made, the rounds of the largest limit.
+    """Return the pass that decides.
 
-    These have the highest thresholds.
+    Before a choice is made, these are the rounds of the largest limit, which have the highest thresholds.
     """
     return step.entry(LIMITS[-1]) if isinstance(step, Menu) else step
 
 
 def users_needed_by(step: UnionStep, budget: Budget, probability: float, items: int) -> int | None:
-    """Return the number of users who must hold an item; see `DiscoveryPlan.users_needed`."""
+    """Return the number of users that an item needs; see `DiscoveryPlan.users_needed`."""
     if isinstance(step, RoundPlan):
         return users_needed(step, budget, probability, items)
     if isinstance(step, Menu):
@@ -142,7 +144,7 @@ def users_needed_by(step: UnionStep, budget: Budget, probability: float, items: 
 
 
 def rows_of(*steps: UnionStep) -> list[dict[str, Any]]:
-    """Return the numbers of passes, ready for JSON; of a choice, before it is made, with those that decide."""
+    """Return the numbers of passes, ready for JSON; before a choice is made, with the rounds of the largest limit."""
     every = (*steps, deciding(steps[-1])) if isinstance(steps[-1], Menu) else steps
     return [row for step in every for row in step.rows()]
 
@@ -153,10 +155,10 @@ def released_in_rounds(
     """Return the items that rounds release, in order of bytes, and the rounds that ran.
 
     Args:
-        step: the first pass; the outcome of a choice selects the next one.
-        gate: of the release.
-        engine: the private side.
-        listed: the public list of the rounds, if they have one.
+        step: The first pass; the outcome of a choice selects the next one.
+        gate: The gate of the release.
+        engine: The engine with the private data.
+        listed: The public list of the rounds, if they have one.
     """
     gate.open(engine)
     if isinstance(step, Menu):
@@ -171,13 +173,13 @@ def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
     """Plan the rounds of a limit; without a limit, compute the noise of the histogram and the caps of the menu.
 
     Args:
-        terms: the budget of the rounds. The histogram is paid from the part for later releases; without later
+        terms: The budget of the rounds. The histogram is paid from the part for later releases; without later
             releases it is paid from their share.
-        limit: most items of one user in a round; None for a private choice.
+        limit: The maximum number of items per user and round; None for a private choice.
 
     Raises:
-        BudgetError: if the rounds do not fit integer weights. Of a menu the largest limit is checked, which has the
-            finest grid, because a limit that cannot run would be found after the charge.
+        BudgetError: The rounds do not fit integer weights. For a menu, the largest limit is checked, because it has the
+            finest grid and a limit that cannot run would be found only after the charge.
     """
     return planned_menu(terms) if limit is None else _planned_rounds(terms, limit)
 
@@ -202,9 +204,9 @@ def planned_menu(terms: Terms) -> Menu:
 
 
 def planned_slack(limit: int | None, listed: KnownList | None = None) -> Slack:
-    """Return the cost of finite arithmetic: decisions, and draws from pools that are larger than the limit.
+    """Return the cost of finite arithmetic, for decisions and for draws from pools that are larger than the limit.
 
-    Without a limit, the histogram is one more pass, and pools must cover the limit with the largest pool to draw from.
+    Without a limit, the histogram is one more pass, and the charge covers the limit with the largest pool.
     """
     passes, limits = (ROUNDS + 1, LIMITS) if limit is None else (ROUNDS, (limit,))
     pool = max((pool_for(each) for each in limits if pool_for(each) > each), default=0)
@@ -222,11 +224,11 @@ def adaptive_proof(
     """Return the numbers of rounds, or of a menu of them, for a certificate.
 
     Args:
-        planned: the rounds, or the menu.
-        limit: that was given; None for a private choice.
-        later: releases that follow.
-        data_sets: names of the data sets, each with such rounds.
-        listed: the public list, if there is one.
+        planned: The rounds, or the menu.
+        limit: The given limit; None for a private choice.
+        later: The releases that follow.
+        data_sets: The names of the data sets, each with such rounds.
+        listed: The public list, if there is one.
     """
     stated, slack = planned.stated(), planned_slack(limit, listed)
     if isinstance(stated, Choice):
@@ -237,7 +239,7 @@ def adaptive_proof(
 @lru_cache(maxsize=64)
 def _entry(menu: Menu, limit: int) -> AdaptiveRounds:
     rounds = _planned_rounds(menu.terms, limit)
-    # Computed from the rounds as they will run.
+    # The check uses the rounds that will run.
     if not admits(menu.stated(), planned_slack(None, menu.terms.listed), rounds.stated()):
         raise InternalError("the rounds of a limit would exceed the caps of their menu")
     return rounds
@@ -260,7 +262,7 @@ def _mu(terms: Terms) -> float:
 
 
 def choice_in(plan: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the numbers of the private choice of a plan, or None where it has none."""
+    """Return the numbers of the private choice of a plan, or None without such a choice."""
     return next((row for row in plan["passes"] if row["pass"] == "choice"), None)
 
 
@@ -268,9 +270,9 @@ def about_limit(plan: Mapping[str, Any], limit: int | None, noun: str = "items")
     """Return the limit of a plan in words.
 
     Args:
-        plan: its public numbers.
-        limit: the limit that runs; None before it is chosen.
-        noun: name of the items.
+        plan: The public numbers of the plan.
+        limit: The limit that runs; None before it is chosen.
+        noun: The name of the items.
     """
     choice = choice_in(plan)
     if choice is None:
@@ -282,7 +284,7 @@ def about_limit(plan: Mapping[str, Any], limit: int | None, noun: str = "items")
 
 
 def about_menu(plan: Mapping[str, Any], limit: int | None) -> list[str]:
-    """Return the lines about the choice of a limit that is not chosen yet, or none."""
+    """Return the lines about a limit that is not chosen yet; otherwise an empty list."""
     choice = choice_in(plan)
     if choice is None or limit is not None:
         return []

@@ -1,4 +1,4 @@
-"""The constants by which adaptive rounds share a budget, and one round with its noise filled in."""
+"""The constants that divide a budget over adaptive rounds, and the plan of one round with its noise."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class RoundPlan:
-    """One round: a weighting on its grid, and the noise and threshold that decide.
+    """One round, with a weighting on its grid, and the noise and threshold that decide.
 
     Attributes:
-        shares: the weighting with limit, grid and cutoff.
+        shares: The weighting with limit, grid and cutoff.
         noise: "gaussian", "laplace", or "optimal" if items are selected only by their number of users.
-        scale: sigma of Gaussian noise, b of Laplace noise, in units of weight; 0 where "optimal".
-        threshold: an item is released where weight plus noise reaches it; if "optimal", a number of users that is not
-            counted.
+        scale: Sigma of Gaussian noise or b of Laplace noise, in units of weight; 0 for "optimal".
+        threshold: The value of weight plus noise at which an item is released; for "optimal", a number of users that is
+            not counted.
     """
 
     shares: CalibratedRule
@@ -38,7 +38,7 @@ class RoundPlan:
 
     @property
     def cutoff(self) -> float | None:
-        """Weight at which items stop rising, or None where nothing stops them."""
+        """The weight above which items get no more weight, or None for weightings without a cutoff."""
         return self.shares.setting.cutoff_weight
 
     def rule(self, budget: Budget) -> "Rule":
@@ -46,12 +46,12 @@ class RoundPlan:
         from voxpop.privacy.decisions import SelectionRule, ThresholdRule
 
         if self.noise == "optimal":
-            # What 128 bits cost is taken off before the rule is made, not after.
+            # The charge for decisions with 128 bits is subtracted before the rule is constructed, not after.
             delta = optimal_delta(budget.epsilon, budget.delta)
             few = round(self.threshold)
             return SelectionRule(budget.epsilon, delta, unit_weight=self.shares.setting.unit, few=few)
         unit = self.shares.setting.unit
-        # The threshold is a whole number of units; plans rounded it up to the grid.
+        # The threshold is a whole number of units, because plans rounded it up to the grid.
         return ThresholdRule(self.noise, self.scale, round(self.threshold * unit), 1.0 / unit)
 
     def stated(self) -> Threshold:
@@ -74,51 +74,52 @@ class RoundPlan:
         return [row]
 
 
-# A plan chooses a grid, charges for the sensitivity on it, and computes noise and cutoff afterwards, from which another
-# grid might follow. So every mechanism that adds noise to weights checks the final numbers with the functions below.
+# A plan chooses a grid, charges for the sensitivity on it, and computes noise and cutoff afterwards. These could
+# require another grid. Therefore every mechanism that adds noise to weights checks the final numbers with the functions
+# below.
 
 MOST_UNITS: Final = 2**62
-"""Weights and cutoffs stay below it, so that a user's step on top of them still fits 64 bits."""
+"""The upper bound of weights and cutoffs, so that adding the step of a user still fits 64 bits."""
 
 
 def with_cutoff(weighting_rule: WeightingRule, setting: RuleSetting, cutoff: float) -> CalibratedRule:
-    """Return a weighting that stops raising items at a cutoff, if it has one; at least one user's weight.
+    """Return a weighting with a cutoff of at least one user's weight, if weightings of this kind have a cutoff.
 
     Args:
-        weighting_rule: the weighting.
-        setting: limit, norm and grid, as charged.
-        cutoff: in weight.
+        weighting_rule: The weighting.
+        setting: The limit, norm and grid that were charged.
+        cutoff: The cutoff, in weight.
 
     Raises:
-        BudgetError: where the cutoff is too high for integer weights on that grid.
+        BudgetError: The cutoff is too high for integer weights on that grid.
     """
     if weighting_rule.sequential and not max(cutoff, 1.0) * setting.unit < MOST_UNITS:
         raise BudgetError(
             f"the cutoff, {cutoff:.3g}, is too high for integer weights on the grid that limit {setting.limit:,} was "
             "charged for: what rounding costs has grown into the noise. Lower the limit or `alpha`, or raise `epsilon`."
         )
-    # At least 1: items at weight 0 must be able to take an even share (docs/privacy/set-union.md, "Items that only the
-    # extra user holds").
+    # The cutoff is at least 1, because items of weight 0 must be able to take an even share
+    # (docs/privacy/set-union.md, "Items that only the extra user holds").
     units = ceil(max(cutoff, 1.0) * setting.unit) if weighting_rule.sequential else 0
     return CalibratedRule(weighting_rule, replace(setting, cutoff=units))
 
 
 def check_charged(shares: CalibratedRule, sigma: float, square: float | Fraction) -> None:
-    """Refuse to run a round of known items whose noise is less than was charged for it: by exact arithmetic.
+    """Check with exact arithmetic that a round of known items has at least the noise of its charge.
 
     Args:
-        shares: the weighting on the grid that will run.
-        sigma: of the noise that will run.
-        square: the mu^2 that was charged.
+        shares: The weighting on the grid that will run.
+        sigma: Sigma of the noise that will run.
+        square: The mu^2 that was charged.
 
     Raises:
-        InternalError: where (sensitivity / sigma)^2 is more than that.
+        InternalError: (sensitivity / sigma)^2 is more than the charge.
 
     Example:
         >>> from voxpop.privacy.weightings.builtin import Weighted
         >>> check_charged(CalibratedRule(Weighted(), RuleSetting(limit=10, norm=2)), sigma=2.0, square=0.25)
     """
-    # (S / sigma)^2 <= mu^2 in exact fractions, of the sensitivity on the grid that runs.
+    # (S / sigma)^2 <= mu^2 in exact fractions, with the sensitivity on the grid that runs.
     if not 0.0 < sigma < inf or (Fraction(shares.sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
         raise InternalError("a round would run with less noise than was charged for")
 
@@ -128,10 +129,10 @@ class Schedule:
     """The shape of the rounds, before a budget determines its noise.
 
     Attributes:
-        shares: shares of the later rounds, which add up the cumulative score, in mu.
-        parts: by later round, its factor in the cumulative score; only ratios matter.
-        falls: by later round, distance of its threshold above the last one, in standard deviations.
-        drop_thresholds: cumulative score below which items are dropped, after each later round but the last.
+        shares: The shares in mu of the later rounds, which add up the cumulative score.
+        parts: The factor of each later round in the cumulative score; only ratios matter.
+        falls: The distance of the threshold of each later round above the last threshold, in standard deviations.
+        drop_thresholds: The cumulative score below which items are dropped, after each later round except the last.
     """
 
     shares: tuple[float, ...]
@@ -141,65 +142,69 @@ class Schedule:
 
 
 SHARES: Final = (1.8, 1.7, 1.8, 2.0, 2.3, 2.7, 3.2)
-"""Shares in mu of seven tuned steps, from which a schedule for any number of rounds is interpolated."""
+"""Shares in mu of seven tuned steps. Schedules for any number of rounds are interpolated from these steps."""
 _POWER: Final = 0.8
-"""A round's part in the cumulative score is its mu, times the share of its step to this power."""
+"""Exponent of the share of a step. A round's part in the cumulative score is its mu times this power."""
 STEP_FALL: Final = 0.18
 """Decrease of the threshold over one step."""
 DROP_THRESHOLDS: Final = (-1.7, -0.7, 0.4, 1.4, 2.3, 3.2)
 """Cumulative score below which items are dropped at the end of each step but the last.
 
-Shares and drop thresholds were found by random search on reddit_posts and ubuntu_irc alike; what is best for one is
-within one percent of the best for the other. A further search over nine of the numbers found 0.1 percent, which is
-noise. Of 19,179 and 1,626 words at (1, 1e-5) and 14 rounds: thresholds that fall by 0.1 a step 19,155 and 1,631, parts
-by the share itself instead of its power 0.8 19,179 and 1,629 (docs/design/0010-adaptive.md, as all that follows)."""
+Shares and drop thresholds were found by random search on both reddit_posts and ubuntu_irc. The best values for one are
+within one percent of the best for the other. A further search over nine of the numbers gained 0.1 percent, which is
+noise. At (1, 1e-5) and 14 rounds, these values release 19,179 and 1,626 words. Thresholds that decrease by 0.1 per step
+release 19,155 and 1,631, and parts that use the share instead of its power 0.8 release 19,179 and 1,629. The source of
+these and all following numbers is docs/design/0010-adaptive.md."""
 ROUNDS: Final = 20
-"""14 release half a percent fewer, 28 as many; each costs time. The figures below are of 14."""
+"""Number of later rounds. 14 rounds release half a percent fewer words, and 28 release as many; each round costs time.
+The numbers below are for 14 rounds."""
 FIRST_SHARE: Final = 0.7
-"""Share of the first round in mu, where the steps have 1.7 to 3.2: 0.5 released 19,139 and 1,615 words, 0.7 19,179 and
-1,626, and 1.2 half a percent fewer. At 20 rounds 0.9 is half a percent more of the chat and nothing on posts."""
+"""Share of the first round in mu, compared to 1.7 to 3.2 for the steps. A share of 0.5 released 19,139 and 1,615 words,
+0.7 released 19,179 and 1,626, and 1.2 released half a percent fewer. At 20 rounds, 0.9 releases half a percent more
+words of the chat and no more of posts."""
 RELIEF: Final = (0.9, 1.8, 2.2)
-"""Reduction of the first drop threshold up to the low limit, in standard deviations: the first number plus the second
-times mu, at most the third; in inverse proportion to limits above it. If users draw one or two items a round, the
-cumulative score grows slowly. At limit 2, 1.2 and 2.2 released 2,080 and 2,140 words of the chat at (3, e^-10), and
-7,031 and 6,850 of posts at (0.5, 1e-7)."""
+"""Reduction of the first drop threshold up to the low limit, in standard deviations. It is the first number plus the
+second times mu, at most the third, and inversely proportional to limits above the low limit. The reduction is needed
+because the cumulative score grows slowly if users draw one or two items per round. At limit 2, reductions of 1.2 and
+2.2 released 2,080 and 2,140 words of the chat at (3, e^-10), and 7,031 and 6,850 of posts at (0.5, 1e-7)."""
 LOW_LIMIT: Final = 2
 ALPHA: Final = 4.0
-"""Distance above the threshold at which weight stops rising, in standard deviations of a round: 5 released 19,180 and
-1,627 words, 4 19,179 and 1,626."""
+"""Distance of the cutoff above the threshold, in standard deviations of a round. A distance of 5 released 19,180 and
+1,627 words, and 4 released 19,179 and 1,626."""
 NOVELTY: Final = 0.4
-"""Share of delta for items that only one user holds: 0.3 released 19,180 and 1,628 words, 0.4 19,179 and 1,626, 0.5
-19,135 and 1,620."""
+"""Share of delta for items of only one user. A share of 0.3 released 19,180 and 1,628 words, 0.4 released 19,179 and
+1,626, and 0.5 released 19,135 and 1,620."""
 FIRST_NOVELTY: Final = 0.03
-"""Share of that for the first round: 0.1 released 22 words of posts fewer at (1, 1e-5), 45 fewer at (3, e^-10)."""
+"""Part of `NOVELTY` for the first round. A part of 0.1 released 22 words of posts fewer at (1, 1e-5), and 45 fewer at
+(3, e^-10)."""
 USUAL_THRESHOLD: Final = 5.5
 """Approximate score at which items are released, in standard deviations; the value affects only the result."""
 LISTED_NOVELTY: Final = 0.2
-"""`NOVELTY` beside a public list."""
+"""The value of `NOVELTY` with a public list."""
 SHARE_WITHOUT_USERS: Final = 0.01
-"""Largest expected share of listed items that nobody has among the released items."""
+"""Largest expected share of listed items without users among the released items."""
 LEAST_POOL: Final = 100
-"""Smaller limits draw from a pool of this size: a pool of 60 released one to three percent fewer words of the chat, and
-the same of posts."""
+"""Size of the pool for smaller limits. A pool of 60 released one to three percent fewer words of the chat, and as many
+of posts."""
 
 
 def schedule_of(rounds: int, relief: float = 0.0) -> Schedule:
     """Return the schedule of a number of rounds, spaced evenly over the tuned steps.
 
     Args:
-        rounds: number of rounds after the first.
-        relief: reduction of the first drop threshold; later ones are reduced less.
+        rounds: The number of rounds after the first.
+        relief: The reduction of the first drop threshold; later drop thresholds are reduced less.
     """
     steps = len(SHARES)
-    # Where rounds begin and end, in steps.
+    # The beginning and end of each round, in steps.
     ends = np.linspace(0.0, steps, rounds + 1)
-    # mu^2 adds up: shares are differences of its running sum, then roots.
+    # Because mu^2 adds up, shares are the square roots of differences of its running sum.
     budget = np.interp(ends, np.arange(steps + 1), np.append(0.0, np.cumsum(np.square(SHARES))))
     shares = np.sqrt(np.diff(budget))
     # The share of the steps at the middle of each round.
     local = np.interp((ends[1:] + ends[:-1]) / 2, np.arange(steps) + 0.5, SHARES)
     drop_thresholds = np.interp(ends[1:-1], np.arange(steps - 1) + 1.0, DROP_THRESHOLDS)
-    # In full at the first drop threshold, not at all at the last.
+    # The relief applies in full to the first drop threshold and not at all to the last.
     drop_thresholds -= relief * (1 - np.arange(rounds - 1) / (rounds - 1))
     return Schedule(
         shares=tuple(shares.tolist()),
@@ -216,8 +221,8 @@ def schedule_for(limit: int, mu: float) -> Schedule:
 
 
 def pool_for(limit: int) -> int:
-    """Return the most items of a user in all rounds after the first: a public constant, never below the limit.
+    """Return the maximum number of items per user in all rounds after the first.
 
-    Beside a public list it is the number of unknown items.
+    This is a public constant, never below the limit. Items of a public list do not count.
     """
     return max(limit, LEAST_POOL)

@@ -1,9 +1,9 @@
-"""The users that an item needs for a likely release, and thresholds that items of too few users rarely reach.
+"""The number of users that an item needs, and thresholds that items with too few users rarely reach.
 
 Both are functions of the plan only.
 
-For any data, `few` users give an item at most `few` times the weight that one user can give one item. So it is enough
-that this weight, with the noise of all rounds, rarely reaches a threshold (docs/privacy/at-least.md).
+For any data, `few` users give an item at most `few` times the weight that one user can give one item. Therefore it is
+enough that this weight, with the noise of all rounds, rarely reaches a threshold (docs/privacy/at-least.md).
 """
 
 from collections.abc import Callable
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 _MOST_USERS = 10**12
 COMMON = 10
-"""A common item has this multiple of the users at which the probability of release is 1/2."""
+"""A common item has this multiple of the number of users that gives a probability of release of 1/2."""
 _ITEM_PROBABILITIES = (0.5, 0.9, 0.99)
 SPREAD_IN_SIGMA = 9.0
-"""Standard deviations of a binomial beyond which its terms are left out: below 1e-17 of it."""
+"""Number of standard deviations of a binomial after which its terms (below 1e-17 of the sum) are omitted."""
 
 
 def users_needed_rows(needed: Callable[..., int | None]) -> list[dict[str, Any]]:
-    """Return the numbers of users needed, for usual numbers of items and probabilities, ready for JSON."""
+    """Return the users needed for common numbers of items and probabilities, ready for JSON."""
     return [
         {"items": items, "probability": probability, "users": needed(probability, per_user=items)}
         for items in ITEMS_EACH
@@ -49,7 +49,7 @@ def users_needed_rows(needed: Callable[..., int | None]) -> list[dict[str, Any]]
 
 
 def users_needed(round_plan: RoundPlan, budget: Budget, probability: float, items: int) -> int | None:
-    """Return the least number of holders who reach the probability, or None; see `UnionPlan.users_needed`."""
+    """Return the smallest sufficient number of users of an item, or None; see `UnionPlan.users_needed`."""
     rule = round_plan.rule(budget)
 
     def reached(users: int) -> bool:
@@ -59,7 +59,7 @@ def users_needed(round_plan: RoundPlan, budget: Budget, probability: float, item
 
 
 def miss_probability(round_plan: RoundPlan, budget: Budget, items: int) -> float:
-    """Return the probability that an item of ten times the users needed is not released; see `UnionPlan.missing`."""
+    """Return the probability of missing an item that has ten times the users needed; see `UnionPlan.missing`."""
     users = users_needed(round_plan, budget, 0.5, items)
     return 1.0 if users is None else _probabilities(round_plan, round_plan.rule(budget), COMMON * users, items)[1]
 
@@ -70,12 +70,12 @@ def _probabilities(round_plan: RoundPlan, rule: "Rule", users: int, items: int) 
     share = round_plan.shares.weighting_rule.share(min(items, setting.limit), setting)
     # A user with more items than the limit draws this one with probability limit / items, independently of other users.
     choosing, chances = _binomial(users, min(1.0, setting.limit / items))
-    # (outcomes,), weight in units of the grid, cut where it stops rising.
+    # (outcomes,), weight in units of the grid, clipped at the cutoff.
     weights = np.minimum(choosing * share * setting.unit, 2.0**62)
     if setting.cutoff:
         weights = np.minimum(weights, setting.cutoff)
     released, kept_back = rule.probability(np.floor(weights + 0.5).astype(np.int64))
-    # Both sums are computed separately: 1 minus the other would lose small probabilities.
+    # The sums are computed separately, because 1 minus the other sum would lose small probabilities.
     return float(released @ chances), float(kept_back @ chances)
 
 
@@ -85,18 +85,18 @@ def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
         return np.array([float(trials)]), np.ones(1)
     from scipy.special import gammaln, xlog1py, xlogy
 
-    # n p and 9 sqrt(n p (1 - p)), and 9 more where the variance is near 0.
+    # n p and 9 sqrt(n p (1 - p)), plus 9 in case the variance is near 0.
     mean, spread = trials * chance, SPREAD_IN_SIGMA * (trials * chance * (1 - chance)) ** 0.5 + SPREAD_IN_SIGMA
     outcomes = np.unique(np.linspace(max(0.0, mean - spread), min(trials, mean + spread), 4001).round())
-    # ln of n! / (k! (n - k)!) p^k (1 - p)^(n - k).
+    # ln(n! / (k! (n - k)!) p^k (1 - p)^(n - k)).
     logs = gammaln(trials + 1.0) - gammaln(outcomes + 1.0) - gammaln(trials - outcomes + 1.0)
     chances = np.exp(logs + xlogy(outcomes, chance) + xlog1py(trials - outcomes, -chance))
-    # Of many outcomes some 4,000 stand for all, so probabilities are made to sum to 1 again.
+    # About 4,000 outcomes represent all if there are many, so the probabilities are rescaled to sum to 1.
     return outcomes, chances / chances.sum()
 
 
 _RELEASED_SHARE = 0.1
-"""Released share of a list for which plans state the users that a listed item needs."""
+"""Released share of a list that plans assume to compute the users needed of listed items."""
 _BISECTIONS = 40
 """Steps of the grid in a standard deviation of all the noise."""
 REACH = 8.0
@@ -104,21 +104,22 @@ REACH = 8.0
 
 @lru_cache(maxsize=256)  # descriptions, the report and `adaptive_missing` need the same numbers
 def adaptive_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
-    """Return the least number of users who reach the probability in adaptive rounds, or None."""
+    """Return the smallest number of users that reaches the probability in adaptive rounds, or None."""
     return least_whole(lambda users: item_probability(plan, users, items) >= probability, 0, 1, _MOST_USERS)
 
 
 def adaptive_missing(plan: "AdaptiveRounds", items: int) -> float:
-    """Return the probability that an item of ten times the users needed is not released; see `UnionPlan.missing`."""
+    """Return the probability of missing an item that has ten times the users needed; see `UnionPlan.missing`."""
     users = adaptive_users_needed(plan, 0.5, items)
     return 1.0 if users is None else _miss_probability(plan, COMMON * users, items)
 
 
 @lru_cache(maxsize=256)
 def listed_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
-    """Return the least number of users of a listed item who reach the probability, or None.
+    """Return the smallest number of users of a listed item that reaches the probability, or None.
 
-    A tenth of the list is assumed to be released: the rule of the last round then admits a certain level.
+    The number assumes that a tenth of the list is released, which determines the level that the rule of the last round
+    admits.
     """
     level = usual_level(plan)
 
@@ -137,10 +138,10 @@ def usual_level(plan: "AdaptiveRounds") -> int:
 
 
 def _listed_miss(plan: "AdaptiveRounds", users: int, items: int, level: int) -> float:
-    """Return the probability that a listed item of this number of users never reaches a level."""
+    """Return the probability that a listed item with this number of users never reaches a level."""
     if plan.known is None:
         raise InternalError("rounds without a list have no levels")
-    # No pool and no cap; each of the users draws about limit / items of the items.
+    # Listed items have no pool and no cap. Each user draws about limit / items of their items.
     drawn = min(items, plan.limit)
     gets = users * (drawn / items) * drawn**-0.5
     means = np.array([min(gets, each.cutoff or gets) / each.sigma for each in plan.rounds])
@@ -148,14 +149,14 @@ def _listed_miss(plan: "AdaptiveRounds", users: int, items: int, level: int) -> 
 
 
 def item_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
-    """Return the probability that an item of users who hold `items` such items each is released in some round."""
+    """Return the probability that an item is released in some round if each of its users has `items` such items."""
     return 1 - _miss_probability(plan, users, items)
 
 
 @lru_cache(maxsize=1024)  # the searches for several probabilities use many of the same numbers
 def _miss_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
-    """Return the probability that an item of this number of users is released in no round."""
-    # In later rounds the item is in the pool of about pool / items of the holders, all of whose items are undecided.
+    """Return the probability that no round releases an item with this number of users."""
+    # In later rounds, the item is in the pools of about pool / items of its users. All their items are undecided.
     pooled = min(items, plan.pool)
     drawn = min(pooled, plan.limit)
     caps = plan.rounds[0].shares.caps
@@ -169,45 +170,45 @@ def _miss_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
 
 
 def _not_first(plan: "AdaptiveRounds", users: int, items: int) -> float:
-    """Return the probability that the first round does not release an item of this number of users."""
+    """Return the probability that the first round does not release an item with this number of users."""
     setting, first_round = plan.first_round.shares.setting, plan.first_round
     share = first_round.shares.weighting_rule.share(min(items, setting.limit), setting)
-    # The mean weight, where about limit / items of the holders choose it.
+    # The mean weight, because about limit / items of the users choose the item.
     weight = users * min(1.0, setting.limit / items) * share
-    # P(weight + noise < threshold), the weight cut where it stops rising.
+    # P(weight + noise < threshold), with the weight clipped at the cutoff.
     return float(ndtr((first_round.threshold - min(weight, first_round.cutoff or weight)) / first_round.scale))
 
 
 def _never(rules: CumulativeScore, means: Floats) -> float:
     """Return the probability that the cumulative score never reaches its threshold.
 
-    The law of the noise in it goes forwards on a grid; weights move the levels that it is compared with.
+    The law of the noise in the score is propagated forwards on a grid. Weights shift the levels that it is compared to.
     """
     step, points, kernels = _grid(rules.parts)
-    # (rounds,), the mean of the cumulative score after each.
+    # (rounds,), the mean of the cumulative score after each round.
     weights = np.cumsum(np.array(rules.parts) * means)
-    # Probability by grid point of the noise in the cumulative score, of items still undecided.
+    # The probability of each grid point for the noise in the cumulative score of undecided items.
     law, missed = np.zeros(points.size), 0.0
     law[points.size // 2] = 1.0
     for number, kernel in enumerate(kernels):
         spread = float(rules.spreads[number])
         threshold = rules.thresholds[number] * spread - weights[number]
-        # Who is near the threshold gets only the weight that brings it a little above.
+        # An item near the threshold gets only the weight that lifts it slightly above.
         enough = int(
             np.clip(np.searchsorted(points, threshold + spare(rules.mus) * rules.parts[number]), 0, points.size - 1)
         )
         law[enough] += law[enough + 1 :].sum()
         law[enough + 1 :] = 0.0
-        # The law of the sum of noises so far: one convolution a round.
+        # The law of the sum of all noise so far takes one convolution per round.
         law = np.convolve(law, kernel, "same")
         floor = (
             rules.drop_thresholds[number] * spread - weights[number]
             if number < len(rules.drop_thresholds)
             else threshold
         )
-        # Part of each grid cell that lies below the drop threshold.
+        # The part of each grid cell below the drop threshold.
         below = np.clip((min(floor, threshold) - points) / step + 0.5, 0.0, 1.0)
-        # Dropped for good.
+        # Dropped items are never released.
         missed += float(law @ below)
         # Items that reach the threshold are released, so their probability is removed.
         law = law * np.clip((threshold - points) / step + 0.5, 0.0, 1.0) * (1.0 - below)
@@ -216,10 +217,10 @@ def _never(rules: CumulativeScore, means: Floats) -> float:
 
 @lru_cache(maxsize=8)
 def _grid(parts: tuple[float, ...]) -> tuple[float, Floats, tuple[Floats, ...]]:
-    """Return a step, the points of a grid around 0, and by round the probability of each move."""
+    """Return the step and the points of a grid around 0, and the probability of each move by round."""
     spread = float(np.sqrt(np.sum(np.square(parts))))
     step = spread / _BISECTIONS
-    # Eight standard deviations of all the noise to either side.
+    # The grid extends to eight standard deviations of all the noise on either side.
     half = round(REACH * _BISECTIONS)
     points = step * np.arange(-half, half + 1)
     reaches = [ceil(REACH * part / step) for part in parts]
@@ -228,19 +229,19 @@ def _grid(parts: tuple[float, ...]) -> tuple[float, Floats, tuple[Floats, ...]]:
 
 
 FAILURE_PROBABILITY: Final = 1e-6
-"""The largest probability with which an item of too few users is released."""
+"""The largest probability of releasing an item with too few users."""
 _UP: Final = 1 + 1e-9
-"""More than the relative error of the doubles that weights and quantiles are computed in."""
+"""A factor that exceeds the relative error of computing weights and quantiles in doubles."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class MinUsersBound:
-    """A bound: an item of fewer users than this number is released with probability at most beta.
+    """A bound by which an item with fewer users than this number is released with probability at most beta.
 
     Attributes:
-        users: least number of users of an item.
-        beta: largest probability with which an item of fewer is released, in all rounds together.
+        users: The minimum number of users of an item.
+        beta: The largest probability that an item with fewer users is released, in all rounds together.
     """
 
     users: int
@@ -248,33 +249,36 @@ class MinUsersBound:
 
     @property
     def few(self) -> int:
-        """The most users who are too few."""
+        """The largest number of users that is too few."""
         return self.users - 1
 
     @proved("at-least.md#proof")
     def weight(self, largest: float) -> float:
-        """Return the most weight that too few users give one item in one round, each at most `largest`.
+        """Return the largest weight that too few users give one item in one round if each gives at most `largest`.
 
         Proof: "on every path it is at most m x"
         """
-        # (n - 1) w_max, for any data of the others: no user gives an item more than w_max (docs/privacy/at-least.md,
-        # "Proof").
+        # (n - 1) w_max for any data of the other users, because no user gives an item more than w_max
+        # (docs/privacy/at-least.md, "Proof").
         return self.few * largest * _UP
 
     def deviations(self, noise: Noise, rounds: int) -> float:
-        """Return the quantile of noise of scale 1 for one of several even parts of beta, rounded up."""
-        # t with P(N >= t) = beta / rounds: a union bound over rounds.
+        """Return the quantile of noise of scale 1 for an even part of beta, rounded up."""
+        # t with P(N >= t) = beta / rounds, by a union bound over rounds.
         return float(exceeded_with(noise, np.array([self.beta / rounds]))[0]) * _UP + 1e-9
 
     def threshold(self, largest: float, noise: Noise, scale: float, rounds: int) -> float:
-        """Return the threshold that too few users reach in one of several rounds with an even part of beta."""
+        """Return the threshold that too few users reach in one of several rounds with an even part of beta.
+
+        The even part is the probability beta / rounds.
+        """
         return self.weight(largest) + scale * self.deviations(noise, rounds)
 
     def reached(self, only: RoundPlan) -> float:
         """Bound the probability that too few users reach the threshold of a round.
 
         Raises:
-            InternalError: if the round has no threshold.
+            InternalError: The round has no threshold.
         """
         if only.noise == "optimal":
             raise InternalError("a promise about items of few users was asked of a round without a threshold")
@@ -284,38 +288,40 @@ class MinUsersBound:
 
 
 def check_promise(users_bound: MinUsersBound, chance: float) -> None:
-    """Refuse a plan under which too few users reach a threshold more often than was promised.
+    """Reject a plan under which too few users reach a threshold more often than promised.
 
     Args:
-        users_bound: the promise.
-        chance: probability that they do, by the numbers that will run.
+        users_bound: The promise.
+        chance: The probability that too few users reach a threshold, computed from the numbers that will run.
 
     Raises:
-        InternalError: if it is above beta.
+        InternalError: The probability is above beta.
     """
     if not chance <= users_bound.beta:
         raise InternalError("items of few users would be released more often than was promised")
 
 
 NEAREST: Final = 1.0
-"""Least distance of a drop threshold below the threshold of its round, in standard deviations."""
+"""The smallest distance of a drop threshold below the threshold of its round, in standard deviations."""
 
 
 def heights(users_bound: MinUsersBound, score: CumulativeScore) -> Floats:
-    """Return by round the largest score from the weight of too few users, in standard deviations."""
-    # c_r (n - 1) mu_r: the mean score of one round, at most, since no later round gives an item more than 1; (rounds,).
+    """Return the largest score from the weight of too few users, by round, in standard deviations."""
+    # (rounds,), c_r (n - 1) mu_r, which bounds the mean score of one round, because no later round gives an item more
+    # than 1.
     shown = np.multiply(score.parts, score.mus) * users_bound.few
     return np.asarray(np.cumsum(shown) / score.spreads * _UP)
 
 
 def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScore:
-    """Return rounds in which too few users reach a threshold with an even part of beta each, including the first round.
+    """Return rounds in each of which too few users reach its threshold with an even part of beta.
 
-    Floors rise with thresholds, so that an item which needs more users is given up as early as before: by the part of
-    the rise that an item at the threshold has seen of its score by then.
+    The first round has such a part too. Drop thresholds increase with the thresholds, so that an item that needs more
+    users is dropped as early as before. If an item at the threshold has a certain part of its score in a round, the
+    drop threshold of this round increases by this part of the increase of the threshold.
     """
     deviations = users_bound.deviations("gaussian", 1 + len(score.mus)) + score.margin
-    # Mean plus deviations, as for a single round; never below the threshold for novel items.
+    # The mean plus deviations, as for a single round, but never below the threshold for novel items.
     thresholds = np.maximum(score.thresholds, heights(users_bound, score) + deviations)
     rise = max(0.0, float(thresholds[-1]) - max(USUAL_THRESHOLD, score.thresholds[-1]))
     seen = np.cumsum(np.multiply(score.parts, score.mus)) / score.spreads
@@ -324,8 +330,8 @@ def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScor
 
 
 def ever_released_with_few(users_bound: MinUsersBound, first_round: RoundPlan, score: CumulativeScore) -> float:
-    """Bound the probability that an item of too few users is released in any round."""
+    """Bound the probability that an item with too few users is released in any round."""
     first = users_bound.reached(first_round)
-    # Distance of the mean below each threshold, in standard deviations; margin is the error of doubles.
+    # The distance of the mean below each threshold, in standard deviations. The margin is the error of doubles.
     missing = np.array(score.thresholds) - score.margin - heights(users_bound, score)
     return first + float(np.sum(ndtr(-missing))) * _UP

@@ -405,8 +405,8 @@ def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: F
     weights = np.empty((STRATA.size + 1, fitted.size))
     for stratum in range(STRATA.size, -1, -1):
         mine = np.flatnonzero(strata == stratum)
-        # The loop runs from high strata, where noise is small, to low ones. Each begins with the weights of the one
-        # above.
+        # The loop runs from high strata, which have less noise, to low strata. Each fit begins with the weights of the
+        # next higher stratum.
         if mine.size:
             some = mine[:: 1 + mine.size // tuned.MOST]
             given = noisy[some], mean[some], scale[some], edges, fitted

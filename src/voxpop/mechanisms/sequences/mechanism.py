@@ -1,4 +1,4 @@
-"""Sequences: a model of whole sequences that can be queried and sampled from."""
+"""The mechanism `Sequences`, which releases a model of whole sequences for queries and samples."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -24,16 +24,15 @@ _MOST_SYMBOLS = 10**7
 @final
 @dataclass(frozen=True, slots=True)
 class Sequences(Mechanism["Corpus", "SequenceModel"]):
-    """Release how often each symbol follows the symbols before it, with noise: a model that can be sampled from.
+    """Release a model that can be sampled from, by counting with noise how often symbols follow other symbols.
 
-    Each user contributes one sequence, of which the first symbols count. If a user has several sequences,
-    one of them is drawn at random. The mechanism counts sequences by length, their distinct symbols, and the symbols
-    that follow each context (the symbols before a place). Contexts become longer where they are frequent, and all
-    counts are released with noise.
+    Each user contributes the first symbols of one sequence. If a user has several sequences, one of them is drawn at
+    random. The mechanism counts sequences by length, their distinct symbols, and the symbols that follow each context
+    (the preceding symbols). Frequent contexts are extended, and all counts are released with noise.
 
-    Nothing else needs to be chosen. The released lengths decide how long sequences are drawn, and how many first steps
-    of each are counted behind contexts (noise is proportional to their number). The noise of these decides whether
-    contexts are counted at all.
+    Nothing else needs to be chosen. The released lengths determine the length of drawn sequences, and the number of
+    first steps of each sequence that are counted after contexts (noise is proportional to this number). The noise of
+    these counts determines whether contexts are counted at all.
 
     The release is (epsilon, 0)-differentially private for one user, with all their data, added or removed. Counts are
     integers with integer noise, which is cut at 2^62; the probability of more noise is less than e^(-2^13). The proof
@@ -44,7 +43,7 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
             lets the released lengths decide, which costs no epsilon: up to 20 symbols, fewer if noise explains the
             longer sequences, and more if a fifth of the users have such ones (at most 1,000). Choose a number without
             looking at the data.
-        max_gram: The length of the longest gram that is counted: a context and the symbol after it.
+        max_gram: The length of the longest counted gram, which consists of a context and the symbol after it.
         alphabet: All tokens that may occur: distinct strings, or a release of single items. The alphabet is public;
             other tokens are removed from every sequence, unless `other` is given. If the alphabet was released from the
             same data, both releases spend budget; `voxpop.privacy.composition.compose` returns their total. "find"
@@ -53,7 +52,7 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
             keep their lengths.
 
     Raises:
-        InputError: if a field is out of range.
+        InputError: A field is out of range.
 
     Example:
         >>> import polars as pl
@@ -90,26 +89,26 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
 
     @property
     def most(self) -> int:
-        """Maximum number of symbols of each user that count: `max_length`, or the most that released lengths decide."""
+        """The maximum number of symbols that count per user, which is `max_length` or the limit of released lengths."""
         return LONGEST_FOUND if self.max_length is None else self.max_length
 
     @property
     def usual(self) -> int:
-        """The number of symbols for which a plan shows the noise: `max_length`, or that of most models."""
+        """The number of symbols for the noise in a plan, which is `max_length` or the usual length of a model."""
         return USUAL_LENGTH if self.max_length is None else self.max_length
 
     def plan(self, budget: Budget) -> "SequencePlan":
         """Compute the noise for a budget, without data.
 
         Args:
-            budget: epsilon, and delta if the alphabet is to be found. Otherwise delta is not used.
+            budget: Epsilon, and delta if the alphabet is to be found. Otherwise delta is not used.
 
         Returns:
-            The plan: all numbers that a release uses, and its guarantee.
+            The plan, with all numbers that a release uses and its guarantee.
 
         Raises:
-            InputError: if the alphabet is missing.
-            BudgetError: if epsilon is too small for the length, or delta is missing for finding the alphabet.
+            InputError: The alphabet is missing.
+            BudgetError: Epsilon is too small for the length, or delta is missing for finding the alphabet.
         """
         from voxpop.mechanisms.sequences.plan import plan_sequences
 
@@ -117,7 +116,7 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
         return plan_sequences(self, budget)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the public configuration; of the alphabet only its size."""
+        """Return the public configuration, with only the size of the alphabet."""
         given = self.alphabet is not None and self.alphabet != FIND
         return {
             "mechanism": "sequences",
@@ -129,13 +128,13 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
 
 
 def public_alphabet(given: Any) -> tuple[str, ...]:
-    """Return the symbols in order of their bytes, so that their numbers do not depend on the order in which they came.
+    """Return the symbols in order of their bytes, so that their numbers do not depend on the given order.
 
     Args:
-        given: distinct strings, or a release of single items.
+        given: Distinct strings, or a release of single items.
 
     Raises:
-        InputError: if it is not a collection of distinct strings.
+        InputError: The argument is not a collection of distinct strings.
     """
     from voxpop.release.release import Release
 

@@ -1,14 +1,14 @@
-"""Released statistics of whole sequences, and drawn sequences that agree with them. All public.
+"""Released statistics of whole sequences, and drawn sequences that agree with them. All of them are public.
 
-Two statistics of users are released before the tree: the number of sequences in classes of length, and the number of
-distinct symbols of each sequence, added up. A chain of contexts draws neither right: users with long sequences end less
-often than contexts imply, and repeat symbols more often. So drawn sequences end with odds that depend on their length
-too, and a symbol may be a copy of one that followed the same context earlier in the sequence (a Pólya urn), which does
-not change the expected shares after a context.
+Two statistics of users are released before the tree. These are the number of sequences in classes of length, and the
+sum over all sequences of their numbers of distinct symbols. A chain of contexts reproduces neither, because users with
+long sequences end less often than contexts imply, and repeat symbols more often. Therefore the odds of the end of a
+drawn sequence also depend on its length, and a symbol may be a copy of a symbol that followed the same context earlier
+in the sequence (a Pólya urn). Copies do not change the expected shares after a context.
 
-If only single symbols are counted, no context determines the frequency with which a symbol follows itself. Then the
-number of such repeated symbols is released too, and a symbol may be a copy of the latest one with a probability that
-is fitted to it.
+If only single symbols are counted, no context determines how often a symbol follows itself. In this case, the number of
+such repeated symbols is released too, and a symbol may be a copy of the latest symbol with a probability that is fitted
+to this number.
 """
 
 from collections.abc import Callable
@@ -40,10 +40,10 @@ class StepProfile:
     """The released statistics of users.
 
     Attributes:
-        lengths: int64 by class of `length_classes`, the noisy number of sequences.
-        variety: int64, the noisy number of distinct symbols; with only single symbols counted, the noisy numbers of
-            distinct and of repeated symbols among the first `FIRST_SYMBOLS` of each sequence.
-        scales: of the noise on each length, and on each number of symbols.
+        lengths: int64, the noisy number of sequences by class of `length_classes`.
+        variety: int64, the noisy number of distinct symbols. If only single symbols are counted, it contains the noisy
+            numbers of distinct and of repeated symbols among the first `FIRST_SYMBOLS` of each sequence.
+        scales: The noise scale of each length, and that of each number of symbols.
     """
 
     lengths: Int64s
@@ -60,9 +60,9 @@ def steps_of(lengths: Int64s, max_length: int, steps: int) -> float:
     """Return the number of first steps of all sequences that noisy lengths imply, at least 1.
 
     Args:
-        lengths: int64 by class.
-        max_length: most symbols of a sequence.
-        steps: the maximum number of steps per sequence that count.
+        lengths: int64, the noisy number of sequences by class.
+        max_length: The maximum number of symbols of a sequence.
+        steps: The maximum number of steps per sequence that count.
     """
     return max(doubled_steps(length_classes(max_length), lengths, max_length, steps) / 2, 1.0)
 
@@ -76,7 +76,7 @@ def step_profile_of(record: dict[str, Any], max_length: int) -> StepProfile:
     """Return the profile of a record.
 
     Raises:
-        ValueError: where numbers are missing or no noise has their scale.
+        ValueError: Numbers are missing, or their scale is not possible for the noise.
     """
     lengths, variety = (np.array([int(each) for each in record[name]], np.int64) for name in ("lengths", "variety"))
     first, second = map(float, record["scales"])
@@ -100,11 +100,11 @@ class Fitted:
     """Numbers that make drawn sequences agree with a profile.
 
     Attributes:
-        ends: float64 by length below the maximum, the factor of the odds of an end.
-        novelty: weight of the chances of a context against one earlier symbol of the sequence.
-        repeats: probability of a copy of the latest symbol.
-        sequences: estimated number of sequences.
-        lengths: float64 by length from 1 on, the estimated share of sequences, to which `ends` are fitted.
+        ends: float64, the factor of the odds of an end, by length below the maximum.
+        novelty: The weight of the probabilities of a context, relative to one earlier symbol of the sequence.
+        repeats: The probability of a copy of the latest symbol.
+        sequences: The estimated number of sequences.
+        lengths: float64, the estimated share of sequences by length from 1 on, to which `ends` are fitted.
     """
 
     ends: Floats
@@ -120,11 +120,11 @@ def fitted(
     """Fit ends and novelty by simulation.
 
     Args:
-        tree: public.
-        profile: public.
-        smoothed: the chances of the tree.
-        sums: float64 (nodes, width), their running sums.
-        bootstrap: as in `smooth`.
+        tree: The public tree.
+        profile: The public profile.
+        smoothed: The estimated probabilities of the tree.
+        sums: float64 (nodes, width), the running sums of the probabilities.
+        bootstrap: The source of a bootstrap, as in `smooth`.
 
     Returns:
         The numbers that draws use.
@@ -135,7 +135,7 @@ def fitted(
     seeds = Secret.from_seed(0).draws("sequences/fitting", numbers, 0)[:, 0]
     given = width, sums.ravel(), (tree.child, tree.others)
     ends = np.append(0.0, np.ones(most - 1))
-    # (most + 1): the shares of lengths that the contexts imply, and by class.
+    # (most + 1), the shares of lengths that the contexts imply, and then the shares by class.
     shares = fit_ends(seeds.copy(), *given, (tuned.NEVER, 0.0), np.full(most, -1.0), ends)
     first = length_classes(most)
     model = np.maximum(np.add.reduceat(shares, first), LEAST_MASS)
@@ -152,7 +152,7 @@ def fitted(
         number = _number_of_sequences(tree, profile, smoothed, float(goal @ counted))
     if bootstrap is not None:
         goal = _drawn_within(goal, number, first, bootstrap)
-    # By length: the share that ends of those who get there.
+    # By length, the share of the sequences of at least this length that end.
     wanted = goal[:-1] / np.maximum(np.cumsum(goal[::-1])[:0:-1], LEAST_MASS)
     wanted[0] = -1.0
     fit_ends(seeds.copy(), *given, (tuned.NEVER, 0.0), wanted, ends)
@@ -163,7 +163,8 @@ def fitted(
     steps = float(goal @ np.minimum(np.arange(most + 1), counted)) - 1.0
     aims = _aims((profile.variety + moved) / number, profile.scales[1] / number, variety(tuned.NEVER, 0.0), steps)
     novelty, repeats = tuned.NEVER, 0.0
-    # In turn, as each depends on the other. Longer contexts determine the frequency of repetitions.
+    # Both numbers are fitted in turn, because each depends on the other. Longer contexts determine the frequency of
+    # repetitions.
     for _ in range(tuned.ROUNDS_OF_COPIES if size == 2 else 1):
         if size == 2:
             repeats = _fitted_repeats(variety, novelty, float(aims[1]))
@@ -174,7 +175,7 @@ def fitted(
 
 
 def plain_lengths(profile: StepProfile, fit: Fitted) -> Floats:
-    """Return the shares of lengths with the sums by class that were released, which nothing has moved."""
+    """Return the shares of lengths with the released sums by class, without adjustments."""
     starts = length_classes(fit.lengths.size) - 1
     factor = np.maximum(profile.lengths, 0) / fit.sequences / np.add.reduceat(fit.lengths, starts)
     found: Floats = fit.lengths * np.repeat(factor, np.diff(np.append(starts, fit.lengths.size)))
@@ -182,15 +183,16 @@ def plain_lengths(profile: StepProfile, fit: Fitted) -> Floats:
 
 
 def _drawn_within(goal: Floats, number: float, first: Int64s, bootstrap: Source) -> Floats:
-    """Return shares of lengths that the released sums of their classes allow: Dirichlet with the shares as its means.
+    """Draw shares of lengths within the sums of their classes, from a Dirichlet law with the expected shares as means.
 
-    The lengths of a class are only released together, and the true numbers of each scatter around any smooth curve.
+    The lengths of a class are only released together, and the true number of each length scatters around any smooth
+    curve.
 
     Args:
         goal: float64 (most + 1), the expected shares of lengths; 0 for length 0.
-        number: of sequences.
+        number: The number of sequences.
         first: int64, the shortest length of each class.
-        bootstrap: source of the draws.
+        bootstrap: The source of the draws.
     """
     from scipy.special import gammaincinv  # scipy.stats takes a tenth of the smallest memory limit
 
@@ -201,13 +203,13 @@ def _drawn_within(goal: Floats, number: float, first: Int64s, bootstrap: Source)
 
 
 def _aims(released: Floats, scale: float, plain: Floats, steps: float) -> Floats:
-    """Return the numbers that drawn sequences shall have: the released and the usual ones, weighted by precision.
+    """Return the target numbers of drawn sequences, which average the released and the usual numbers by precision.
 
     Args:
-        released: float64 (1 or 2), distinct and repeated symbols of a sequence.
-        scale: of the noise on each.
-        plain: float64 (2), those of a chain of contexts.
-        steps: symbols after the first that are counted.
+        released: float64 (1 or 2), the released numbers of distinct and repeated symbols of a sequence.
+        scale: The noise scale of each number.
+        plain: float64 (2), the numbers of a chain of contexts.
+        steps: The number of counted symbols after the first.
     """
     share, spread = tuned.USUAL_DISTINCT
     usual, doubt = plain * [share, 1.0], np.array([spread * plain[0], tuned.UNSURE_OF_REPEATED * steps])
@@ -233,7 +235,7 @@ def _fitted_novelty(variety: Callable[[float, float], Floats], repeats: float, a
 
 
 def _crossing(mean: Callable[[float], float], aim: float, low: float, high: float) -> float:
-    """Return where a rising mean reaches the aim, by bisection."""
+    """Return the value at which an increasing mean reaches the aim, by bisection."""
     for _ in range(tuned.BISECTIONS):
         middle = (low + high) / 2
         low, high = (middle, high) if mean(middle) < aim else (low, middle)
@@ -257,23 +259,23 @@ def _mean_variety(
 
 
 def _number_of_sequences(tree: ContextTree, profile: StepProfile, smoothed: Smoothed, steps: float) -> float:
-    """Return the number of sequences: three estimates, averaged by precision.
+    """Return the number of sequences, an average of three estimates weighted by precision.
 
-    They are the lengths, added up; all steps, divided by those of a sequence; and the symbols after beginnings, if
-    these have a node.
+    The estimates are the sum of the lengths, the number of all steps divided by that of one sequence, and the number of
+    symbols after beginnings, if these have a node.
     """
     by_steps = float(smoothed.totals[0]) / steps
-    # By node, the variance of the sum of `width` counts with Laplace noise, each of 2 b^2.
+    # The variance of the sum of `width` counts with Laplace noise of variance 2 b^2 each, by node.
     noise = 2.0 * tree.width * tree.scales**2
     leaves = np.setdiff1d(np.arange(tree.nodes), tree.parents)
     estimates = [
         (float(profile.lengths.sum()), 2.0 * profile.lengths.size * profile.scales[0] ** 2),
-        # All steps are in the root's counts, and once in the leaves; and the steps of a sequence have an error.
+        # All steps are in the counts of the root, and once in the leaves. The steps per sequence also have an error.
         (by_steps, min(noise[0], noise[leaves].sum()) / steps**2 + (tuned.UNSURE_OF_STEPS * by_steps) ** 2),
     ]
     node = int(tree.child[tree.width - 1])
     if node >= 0:
         estimates.append((float(tree.counts[node].sum()), float(noise[node])))
-    # The mean weighted by precision: sum of x / v over sum of 1 / v.
+    # The mean weighted by precision is the sum of x / v over the sum of 1 / v.
     found, doubts = np.array(estimates).T
     return float(max((found / doubts).sum() / (1.0 / doubts).sum(), 1.0))

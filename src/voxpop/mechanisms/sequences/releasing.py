@@ -1,8 +1,8 @@
 """From noisy counts of contexts to a public tree.
 
 Level by level, the gate returns noisy counts of the symbols after each context. A context that is likely to be split
-keeps most of its epsilon for longer contexts; every other context spends the rest of its path's budget. The set of
-split contexts and of longer contexts with nodes is computed from counts that were released before.
+keeps most of its epsilon for longer contexts; every other context spends the rest of its path's budget. The sets
+of split contexts and of longer contexts with nodes are computed from counts that were released before.
 """
 
 from collections import deque
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Level:
-    """Contexts of one length, to be counted.
+    """Contexts of one length that will be counted.
 
     Attributes:
-        parents: int32, nodes of the tree.
-        before: int32, the symbol before, or `OTHERS`.
-        parts: the part of the rest of its path that each spends.
-        splits: whether longer contexts are likely to be counted.
+        parents: int32, the parents in the tree.
+        before: int32, the symbol before the context of the parent, or `OTHERS`.
+        parts: The part of the remaining epsilon on its path that each context spends.
+        splits: Whether longer contexts are likely to be counted.
     """
 
     parents: Int32s
@@ -46,10 +46,10 @@ def split_contexts(gate: "PathsGate") -> tuple[ContextTree, StepProfile]:
     """Count the symbols after contexts, and continue with longer contexts, level by level.
 
     Args:
-        gate: of the release, opened.
+        gate: The opened gate of the release.
 
     Returns:
-        The tree and the profile of users: public, together (epsilon, 0)-differentially private.
+        The tree and the profile of users. Both are public and together (epsilon, 0)-differentially private.
     """
     levels = track(_levels(gate), "releasing", lambda _: 1, None, "lengths", exact=True)
     return deque(levels, maxlen=1).pop()
@@ -62,7 +62,7 @@ def _levels(gate: "PathsGate") -> Iterator[tuple[ContextTree, StepProfile]]:
     profile, part, ease = _released_profile(gate)
     level = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), (part,), np.array([part < 1]))
     none = np.empty(0, np.int32)
-    # Released lengths may have made it fewer steps than symbols.
+    # By released lengths, fewer steps may count than a sequence has symbols.
     steps = gate.steps if gate.steps < gate.longest else None
     counts, users = np.empty((0, width), np.int64), int(profile.lengths.sum())
     tree = ContextTree(width, gate.longest, none, none, np.empty(0), counts, steps, users)
@@ -80,7 +80,7 @@ def _released_profile(gate: "PathsGate") -> tuple[StepProfile, Fraction, float]:
     """Return the noisy statistics of users, the part of the rest that the root spends, and `_ease`."""
     limits = gate.paths.limits
     lengths, scale = gate.lengths(length_classes(limits.max_length), part_of_lengths(limits.epsilon))
-    # From the lengths on, the gate counts fewer steps, of shorter sequences.
+    # After the lengths, the gate counts fewer steps of shorter sequences.
     counting, steps = gate.paths.limits, steps_of(lengths, gate.longest, gate.steps)
     part = _part_of_root(counting, steps)
     bins = 2 if part == 1 else 1
@@ -120,12 +120,12 @@ def _noise(limits: Limits, steps: float) -> float:
 
 
 def _noise_of_pairs(limits: Limits, steps: float) -> float:
-    """Return the same of a pair of symbols."""
+    """Return the noise of all of epsilon as a part of the mean count of a pair of symbols."""
     return _noise(limits, steps) * min(limits.alphabet + 1, tuned.MOST_SYMBOLS)
 
 
 def _ease(limits: Limits, steps: float) -> float:
-    """Return the factor of the number of occurrences from which contexts get nodes: below 1 where noise is large."""
+    """Return a factor for the number of occurrences that a context needs for a node, below 1 if noise is large."""
     return min(1.0, max(tuned.LEAST_EASE, tuned.EASY / _noise_of_pairs(limits, steps)))
 
 
@@ -136,10 +136,10 @@ def _open_longer(
     limits = paths.limits
     smoothed = smooth(tree)
     totals = _longer_totals(tree, smoothed, tree.contexts[split], tree.begun[split])
-    # float64 (contexts): the part of epsilon that each path has left, which sets the noise one symbol longer.
+    # float64 (contexts), the remaining part of epsilon of each path, which determines the noise of longer contexts.
     left = np.array([float(paths.left(number)) for number in numbers[split].tolist()])
     least = ease * least_total(limits, left, depth)
-    # By longer context: the row of the context that it lengthens, and the symbol before it.
+    # The row of the context that each longer context extends, and the symbol before it.
     row, symbol = np.nonzero(totals > least[:, None])
     parents = split[row]
     after = np.array([paths.left(number) for number in numbers[parents].tolist()], object)
@@ -154,7 +154,7 @@ def _open_longer(
         splits = ~begun & (further > ease * least_total(limits, rest, depth + 1)[:, None]).any(axis=1)
     parts = [part if more else Fraction(1) for more in splits.tolist()]
     # All other symbols before are counted together, so that every step keeps a node. If each symbol before has a
-    # node, nothing is left for "others".
+    # node, no steps are left for "others".
     whole = np.bincount(row, minlength=split.size) == tree.width
     rest = split[~whole]
     return _Level(
@@ -166,12 +166,12 @@ def _open_longer(
 
 
 def least_total(limits: Limits, left: Any, depth: int) -> Any:
-    """Return the number of occurrences from which contexts one longer than `depth` get nodes.
+    """Return the number of occurrences that contexts of length `depth + 1` need for a node.
 
     Args:
-        limits: public numbers.
-        left: float64 by context, the part of epsilon that its path has left.
-        depth: length of the shorter contexts.
+        limits: The public limits.
+        left: float64, the remaining part of epsilon of each context's path.
+        depth: The length of the shorter contexts.
     """
     width = limits.alphabet + 1
     bins = min(width, sqrt(tuned.LARGE_COUNT * width))
@@ -180,7 +180,7 @@ def least_total(limits: Limits, left: Any, depth: int) -> Any:
 
 
 def _longer_totals(tree: ContextTree, smoothed: Smoothed, contexts: Int32s, begun: Bools) -> Floats:
-    """Return the occurrences of each context after each symbol and (last) at the beginning: (contexts, width)."""
+    """Return the occurrences of each context after each symbol and (last) at the beginning, as (contexts, width)."""
     width = tree.width
     sizes = (contexts >= 0).sum(axis=1)
     rows = np.repeat(contexts, width, axis=0)

@@ -16,7 +16,7 @@ _FEW_ITEMS = (
     "If the items are keys of a table and most users have few of them, vp.profile(table, user=..., joint=[...]) "
     "releases more keys, with counts (voxpop profile --joint)"
 )
-"""What plans and reports name if users have few items each."""
+"""The advice of plans and reports if users have few items each."""
 
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
@@ -58,7 +58,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
 
 
 def _has_few_items(plan: Mapping[str, Any]) -> bool:
-    """Tell whether the smallest limit was chosen, or the caller has one item per user."""
+    """Return whether the smallest limit was chosen, or the caller has one item per user."""
     choice, limit = choice_in(plan), plan["max_items_per_user"]
     return limit is not None and limit == (1 if choice is None else min(choice["limits"]))
 
@@ -69,7 +69,7 @@ def _decisions(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _round_table(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """Return the numbers of adaptive rounds as the cells of a table, a head above them."""
+    """Return the numbers of adaptive rounds as the cells of a table with a header."""
     first_round, *later = rows
     first = ["1", f"{first_round['scale']:.6g}", f"{first_round['threshold'] / first_round['scale']:.4g}", "-", "-"]
     cells = [["round", "sigma", "threshold", "drop below", "part"], first]
@@ -81,7 +81,7 @@ def _round_table(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def _joined_parts(*parts: str) -> list[str]:
-    """Return one line of the parts that there are, or none."""
+    """Return one line of the non-empty parts, or no line."""
     line = "; ".join(filter(None, parts))
     return [line] if line else []
 
@@ -94,7 +94,7 @@ def _data_sets(plan: Mapping[str, Any]) -> list[str]:
 
 
 def _users_rows(plan: Mapping[str, Any]) -> tuple[list[float], list[list[str]]]:
-    """Return the probabilities, and for each number of items of each user the users that an item needs."""
+    """Return the probabilities, and the users that an item needs for each number of items per user."""
     users = {(row["items"], row["probability"]): row["users"] for row in plan["users_needed"]}
     sizes, probabilities = (sorted(set(each)) for each in zip(*users, strict=True))
     return probabilities, [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes]
@@ -223,7 +223,7 @@ def _nights(plan: Mapping[str, Any]) -> Story:
 
 
 def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> list[tuple[int, float]]:
-    """Return the probability of release by number of users, who hold `size` items each; empty if unknown."""
+    """Return the probability of release by number of users with `size` items each; empty if unknown."""
     chance: numbers.Chance
     if last["pass"] == "round":
         return []
@@ -256,7 +256,7 @@ def _needed(plan: Mapping[str, Any]) -> Grid:
 
 
 def _promise(plan: Mapping[str, Any]) -> str:
-    """Return the bound for items of few users."""
+    """Return the text of the bound for items with few users."""
     if "min_users" not in plan:
         return ""
     chance = at_most(plan["released_with_few"])
@@ -264,7 +264,7 @@ def _promise(plan: Mapping[str, Any]) -> str:
 
 
 def _together_text(plan: Mapping[str, Any]) -> str:
-    """Return which data sets the guarantee covers, where there are several."""
+    """Return the text about the data sets that the guarantee covers, if there are several."""
     names = plan.get("data_sets", [])
     if not names:
         return ""

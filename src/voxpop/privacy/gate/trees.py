@@ -1,4 +1,4 @@
-"""The gate of trees: counts with integer Laplace noise, whose shares of epsilon add up to at most 1 on every path."""
+"""The gate of trees, with integer Laplace noise and shares of epsilon that add up to at most 1 on every path."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,17 +14,18 @@ from voxpop.privacy.path_budget import PROFILE_NODES, ContextNoise, Limits, Path
 from voxpop.privacy.secret import Secret
 
 Released = tuple[Int64s, Floats]
-"""Noisy counts, and the scale of the noise of each row."""
+"""Noisy counts, and the noise scale of each row."""
 
 
 @final
 class PathsGate(Gate[PathsProof]):
-    """Counts along the paths of a tree of contexts or grams. docs/privacy/sequences.md.
+    """Counts along the paths of a tree of contexts or grams (docs/privacy/sequences.md).
 
     Attributes:
-        paths: the shares of all nodes. Computing a share spends nothing; the gate spends those of nodes that it counts.
-        numbers: by node, the number of its share.
-        longest: the number of symbols of the longest sequence, which released lengths may have made fewer.
+        paths: The shares of all nodes. Computing a share spends nothing; the gate spends only the shares of nodes
+            that it counts.
+        numbers: The number of each node's share.
+        longest: The number of symbols of the longest sequence, which released lengths may have reduced.
     """
 
     _proves = PathsProof
@@ -38,7 +39,7 @@ class PathsGate(Gate[PathsProof]):
         self._spent = self._first = self._depth = 0
 
     def open(self, engine: Any, alphabet: tuple[str, ...], other: str | None = None) -> None:
-        """Begin with one sequence of each user, of symbols of a public alphabet; one may stand for all other tokens."""
+        """Begin with one sequence of each user over a public alphabet; `other` stands for all other tokens."""
         self._begin("open")
         if self.proof.alphabet not in (None, len(alphabet)):
             raise refused("symbols would be counted that the certificate does not contain")
@@ -50,14 +51,14 @@ class PathsGate(Gate[PathsProof]):
     # Statistics of users, before the tree of contexts.
 
     def lengths(self, first: Int64s, part: Fraction) -> Released:
-        """Return the noisy numbers of sequences in classes of length: a user is in one of them.
+        """Return the noisy numbers of sequences in classes of length, each user being in one class.
 
-        From then on sequences are as long as the rule of the certificate says, by these numbers: the classes that it
-        leaves are returned. The tree counts only as many first steps as it says.
+        With these numbers, the rule of the certificate determines the length of sequences and the number of first steps
+        that the tree counts. Only the classes up to this length are returned.
 
         Args:
-            first: the length with which each class begins, rising.
-            part: of epsilon.
+            first: The smallest length of each class, in increasing order.
+            part: The part of epsilon.
         """
         self._begin("lengths", "open")
         counts, scale = self._statistic("lengths", 0, int(first.size), 1, part, first)
@@ -67,7 +68,7 @@ class PathsGate(Gate[PathsProof]):
             public = {"symbols": limits.alphabet, "first": first.tolist(), "released": counts.tolist()}
             counts = rule.classes(counts, first, self.proof.epsilon * part)
             self.longest = int(first[counts.size - 1])
-            # One number for the counts and for their noise, and a function of the lengths that were just released.
+            # The counts and their noise use the same number, which is a function of the lengths released just before.
             steps = rule.steps(replace(limits, max_length=self.longest), first[: counts.size], counts)
             if steps < limits.max_length:
                 self._counting.count_first(steps)
@@ -82,18 +83,18 @@ class PathsGate(Gate[PathsProof]):
         return self.paths.limits.max_length
 
     def variety(self, most: int, bins: int, part: Fraction) -> Released:
-        """Return the noisy number of distinct symbols, and with two bins that of repeated ones.
+        """Return the noisy number of distinct symbols and, with two bins, that of repeated symbols.
 
         Args:
-            most: first symbols of each sequence that count.
-            bins: 1 or 2.
-            part: of the rest of epsilon.
+            most: The number of first symbols of each sequence that count.
+            bins: The number of bins, 1 or 2.
+            part: The part of the remaining epsilon.
         """
         self._begin("variety", "lengths")
         if bins not in (1, 2) or not 1 <= most <= self.longest:
             raise refused("another statistic would be counted")
-        # With two bins, each symbol that counts is distinct from all before it, or equals the one before it, or
-        # neither. With one, a user has at most as many distinct symbols as there are.
+        # With two bins, each symbol that counts differs from all earlier symbols, or equals the previous symbol, or
+        # neither. With one bin, the number of a user's distinct symbols is also at most the size of the alphabet.
         sensitivity = most if bins == 2 else min(self.paths.limits.alphabet, most)
         return self._statistic("variety", 1, bins, sensitivity, part, np.array([most, bins]))
 
@@ -111,13 +112,13 @@ class PathsGate(Gate[PathsProof]):
     def level(self, parents: Int32s, before: Int32s, parts: Sequence[Fraction]) -> Released:
         """Return the noisy counts of all bins of the next level of contexts.
 
-        A share is a part of the rest of the path to the parent; a step moves to one child of its node, so shares add
-        up along the path of each step.
+        A share is a part of the remaining epsilon on the path to the parent. A step moves to one child of its node,
+        so shares add up along the path of each step.
 
         Args:
-            parents: by new node, a node of the last level; -1 for the root.
-            before: by new node, the symbol before its parent; negative for all others together.
-            parts: by new node, of the rest of its path.
+            parents: The parent of each new node in the last level; -1 for the root.
+            before: The symbol before the parent of each new node; negative for all other symbols together.
+            parts: The part of the remaining epsilon on its path for each new node.
         """
         width = self.paths.limits.alphabet + 1
         if self.numbers.size == 0:
@@ -130,7 +131,8 @@ class PathsGate(Gate[PathsProof]):
             if not ((parents >= self._first) & (parents < self.numbers.size)).all():
                 raise refused("a context would be counted below another than the last level")
             if not (before < width).all():
-                # It would have the key of a context below the next node, whose path may have spent more.
+                # Such a node would have the key of a context below the next node, and the path to that context may have
+                # spent more.
                 raise refused("no symbol would precede a context")
             above = self.numbers[parents].tolist()
             self._counting.lengthen(self._depth, *_moves(parents - self._first, before, last, width))
@@ -154,9 +156,9 @@ class PathsGate(Gate[PathsProof]):
         """Return the noisy counts of the symbols after the next grams.
 
         Args:
-            rows: by new gram, the row of the last grams that it continues; none for the root.
-            symbols: by new gram, the symbol with which it continues.
-            parts: by new gram, of the rest of its path.
+            rows: The row of the last gram that each new gram continues; empty for the root.
+            symbols: The symbol that each new gram adds.
+            parts: The part of the remaining epsilon on its path for each new gram.
         """
         width, root = self.paths.limits.alphabet + 1, self.numbers.size == 0
         last = self.numbers[self._first :]
@@ -167,7 +169,7 @@ class PathsGate(Gate[PathsProof]):
                 raise refused("a gram would be counted below another gram than the one whose path pays")
             self._counting.enter(rows * width + symbols, last.size * width)
         counts, scales = self._released([0] if root else last[rows].tolist(), parts, "children")
-        # The root has no bin for the end mark: with it one user would change max_length + 1 counts there.
+        # The root has no bin for the end mark, because with such a bin one user would change max_length + 1 counts.
         counts[:, _bins(width, root) :] = 0
         return counts, scales
 
@@ -177,7 +179,7 @@ def _bins(width: int, at_root: bool) -> int:
 
 
 def _moves(above: Int32s, before: Int32s, size: int, width: int) -> tuple[Int64s, Int32s, Int32s]:
-    """Return the moves of steps, by nodes numbered from 0 within a level: keys, new nodes, and others."""
+    """Return the keys, new nodes and `others` of the moves of steps, by nodes numbered from 0 within a level."""
     places = np.arange(above.size, dtype=np.int32)
     above = above.astype(np.int64)
     named = before >= 0

@@ -143,7 +143,7 @@ class LaterPasses:
         weights = self._weighed(step, shares, charge)
         if step.vote is None or rules is None:
             noise = CellNoise(step.sigma, shares.setting.unit, step.cell, self._secret, f"noise/{step.name}")
-            # Shape (grams,), in cells. Every released gram gets noise, with or without users; otherwise the absence of
+            # Shape (grams,), in cells. Every released gram gets noise, with or without users. Otherwise the absence of
             # users would be visible (docs/privacy/ngrams.md, "Domain").
             return np.arange(step.size), weights.measured(noise, step.size)
         hits = simulated(step.vote.candidates, rules, self._secret, step.name)

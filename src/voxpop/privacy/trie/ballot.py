@@ -41,7 +41,7 @@ class Ballot:
         rate: The probability that a user is sampled.
         theta: The number of votes that a prefix needs to survive, which is also the maximum number of votes per user.
         again: The probability of a second vote after the first.
-        further: The probability of one more vote after the second and every later one.
+        further: The probability of one more vote after the second vote and after each later vote.
 
     Raises:
         BudgetError: A value is out of range.
