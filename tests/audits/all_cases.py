@@ -14,7 +14,7 @@ from audits.top_cases import top_cases
 from audits.union_cases import union_cases
 from audits.walk_cases import walk_cases
 from voxpop.testing.auditing import Case
-from voxpop.testing.cases import ngrams, profile
+from voxpop.testing.cases import keys, ngrams, profile
 
 
 def all_union_cases() -> Iterator[Case]:
@@ -38,6 +38,11 @@ def profile_cases() -> Iterator[Case]:
     yield profile()
 
 
+def keys_cases() -> Iterator[Case]:
+    """Yield the case of keys with counts."""
+    yield keys()
+
+
 CASES: dict[str, Callable[[], Iterator[Case]]] = {
     "items": all_union_cases,
     "ngrams": all_ngrams_cases,
@@ -45,6 +50,7 @@ CASES: dict[str, Callable[[], Iterator[Case]]] = {
     "sequences": sequences_cases,
     "top": top_cases,
     "profile": profile_cases,
+    "keys": keys_cases,
     "memory": memory_cases,
 }
 """The cases of each mechanism; "memory" runs set union and n-grams within a memory limit."""

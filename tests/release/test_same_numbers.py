@@ -36,6 +36,9 @@ class Case:
         elif mechanism.name == "profile":
             stem = "profile"
             self.result = vp.profile(TABLE, user="who", text=["what"], budget=BUDGET)
+        elif mechanism.name == "keys":
+            stem = "profile"
+            self.result = vp.profile(VISITS.explode("to"), user="who", joint=[("to",)], budget=BUDGET)
         elif add is None:
             self.result = kind().release(posts, BUDGET)
         else:

@@ -34,9 +34,9 @@ def planned(union, budget, users, beta):
     union, promise = replace(union, min_users=users), MinUsersBound(users, beta)
     if union.adaptive:
         return plan_adaptive(union, budget, promise=promise)
-    if union.limit == 1:
+    if union.max_items_per_user == 1:
         return union.plan(budget)
-    return plan_classic(union, union.weighting, union.limit, budget, promise=promise)
+    return plan_classic(union, union.weighting, union.max_items_per_user, budget, promise=promise)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_items_of_enough_users_still_come_out(name):
 def test_the_numbers_that_run_keep_every_promise(epsilon, delta, min_users, beta, name, limit):
     """Thresholds include rounding; only thresholds and cutoffs depend on the promise, so budgets are kept."""
     union, budget = UNIONS[name], vp.Budget(epsilon, delta)
-    union = union if name == "optimal" else replace(union, limit=limit + 1)
+    union = union if name == "optimal" else replace(union, max_items_per_user=limit + 1)
     plan = planned(union, budget, min_users, beta)
     assert plan.released_with_few() <= beta
     assert plan.delta <= delta

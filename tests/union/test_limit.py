@@ -172,7 +172,7 @@ def test_a_menu_with_a_limit_that_cannot_run_is_refused_before_a_charge(tmp_path
     """At a tiny epsilon the largest limits do not fit integer weights; a choice of them failed after its charge."""
     account = vp.Ledger(tmp_path / "ledger.json").open("shop", vp.Budget(1, 1e-5), create=True)
     data = {f"set {number}": holders([1]) for number in range(sets)}
-    with pytest.raises(BudgetError, match=r"Set the limit, such as limit=100"):
+    with pytest.raises(BudgetError, match="Set max_items_per_user=100"):
         vp.Items().release_each(data, vp.Budget(epsilon, 1e-7), ledger=account)
     assert account.entries == []
     assert vp.Items(max_items_per_user=100).plan_each(list(data), vp.Budget(epsilon, 1e-7))

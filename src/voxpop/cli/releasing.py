@@ -80,7 +80,7 @@ def released_addition(
             found = kind.load(folder)
             entry = run.account.entry(label)
             if entry is not None and found.metadata.ledger == entry.admission:
-                note("repeated", run=label, same_job=found.metadata.job == charge.job)
+                note("repeated", run=label, same_job=found.metadata.job == (charge.job or ""))
                 return found
     plan = planned()
     mechanism = str(plan.to_dict()["mechanism"])

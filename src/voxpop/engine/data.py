@@ -77,17 +77,18 @@ class Corpus:
             >>> table = pl.DataFrame({"who": range(2000), "what": ["Tea, please", "milk"] * 1000})
             >>> print(vp.read(table, user="who", text="what").summary())
             PRIVATE: computed from the data without noise. Do not publish it.
-              kind                        text
-              tokens made by              words
-              users                       about 2,000
-              texts or sequences          about 2,000
-              tokens                      about 3,000
-              different ones              fewer than 100
-              users without any           fewer than 100
-              median per user             fewer than 100
-              95 % of users have at most  fewer than 100
-              maximum per user            fewer than 100
-              ids of users                whole numbers
+              kind                                    text
+              tokens made by                          words
+              users                                   about 2,000
+              texts or sequences                      about 2,000
+              tokens                                  about 3,000
+              different ones                          fewer than 100
+              users without any                       fewer than 100
+              median per user                         fewer than 100
+              95 % of users have at most              fewer than 100
+              maximum per user                        fewer than 100
+              ids of users                            whole numbers
+              ids that differ in case or spaces only  fewer than 100
         """
         from voxpop.engine.local.exact import summary_of
 

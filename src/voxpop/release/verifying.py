@@ -198,7 +198,6 @@ def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[s
     again, numbers = plan.certificate.to_dict(), certificate.to_dict()
     for each in (again, numbers):
         for proof in (each["numbers"], each["numbers"].get("rounds", {})):
-            # Of votes, "rounds" is a number.
             if isinstance(proof, dict) and "choice" in proof:  # heavy hitters have a number of rounds
                 proof.pop("rounds", None)
         each["numbers"].pop("chosen", None)
