@@ -198,7 +198,7 @@ def crowd():
     return pl.DataFrame([*rows, *own], schema={"who": pl.Int64, "what": pl.String}, orient="row")
 
 
-@pytest.mark.parametrize(("cell", "kind"), [({"limit": 1}, "items"), ({"limit": 3}, "text")])
+@pytest.mark.parametrize(("cell", "kind"), [({"max_items_per_user": 1}, "items"), ({"max_items_per_user": 3}, "text")])
 def test_one_partition_releases_what_this_machine_does(read_both, crowd, cell, kind):
     """Releases are equal for items in any round and for words of texts."""
     local, spread_out = read_both(crowd, 1, **{kind: "what"})

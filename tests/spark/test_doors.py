@@ -36,7 +36,7 @@ def test_events_become_the_same_sequences(spark, partitions):
     """Events are ordered by time and divided into sessions, and the same seed gives the same phrases."""
     frame = spark.createDataFrame(EVENTS.to_pandas())
     ngrams = vp.papers.DPNE(max_length=3, max_phrases_per_user=10)
-    how = {"user": "who", "sequence": "page", "order": "at", "session": "20min"}
+    how = {"user": "who", "sequence": "page", "order": "at", "session_gap": "20min"}
     corpora = read_engine(EVENTS, **how), read_engine(frame, options=vp.ReadOptions(partitions=partitions), **how)
     one, other = (ngrams.release(corpus, BUDGET, seed=3) for corpus in corpora)
     assert len(one) > 3
