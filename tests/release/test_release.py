@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxpop as vp
-from voxpop.errors import InputError, InternalError
+from voxpop.errors import InternalError
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.reading.keys import Keys
 from voxpop.release.release import Release
@@ -107,15 +107,6 @@ def test_key_columns_may_have_the_names_of_results():
     )
     counted = profile.counts("users", "noisy_users")
     assert counted.column_names == ["users", "noisy_users", "noisy_noisy_users", "low", "high"]
-
-
-def test_counts_are_not_written_without_their_numbers(words, tmp_path):
-    """The message names the tables that have the counts, and not only the words."""
-    rows = pl.DataFrame({"who": range(400), "item": [1, 2] * 200})
-    corpus, budget = vp.read(rows, user="who", items="item"), vp.Budget(epsilon=4, delta=1e-6)
-    keys = vp.Items(max_items_per_user=1).release(corpus, budget)
-    with pytest.raises(InputError, match=r"write the table of to_polars\(\)"):
-        vp.exports.write(keys.count(corpus, budget), tmp_path / "counts.csv")
 
 
 def test_files_of_words_and_phrases_are_plain(words, tmp_path):
