@@ -18,6 +18,9 @@ Messages contain the problem, the requirement and the next step. They show param
 rounded row numbers (exact ones with `exact=True`), and never an item, a count of users or a user's name.
 """
 
+from importlib import import_module
+from typing import Any
+
 
 def shown(text: str) -> str:
     r"""Return a text with escapes for all control characters of terminals except line feeds.
@@ -83,6 +86,23 @@ class LedgerError(InputError):
 
 class UnsoundError(InputError):
     """A mechanism has no proof. The message contains its name and the reason."""
+
+
+def required(module: str, use: str, package: str) -> Any:
+    """Return a module of an optional package.
+
+    Args:
+        module: The name of the module.
+        use: The use of the package, which begins the message.
+        package: The name of the package on the index.
+
+    Raises:
+        InputError: If the package is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InputError(f"{use} needs {package}, which is not installed: pip install {package}.") from None
 
 
 PLEASE_REPORT = "; please report the call."

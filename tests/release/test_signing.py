@@ -220,7 +220,7 @@ def test_every_locale_with_names_is_read():
 
 def test_names_without_faker(monkeypatch):
     """The message names what to install."""
-    monkeypatch.setitem(sys.modules, "faker.providers", None)
+    monkeypatch.setitem(sys.modules, "faker.providers.person", None)
     words = vp.Release.from_items(pa.array(["tea"]), vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7))
     with pytest.raises(InputError, match="pip install faker"):
         words.without(names="en_US")

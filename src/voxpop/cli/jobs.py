@@ -27,7 +27,7 @@ from voxpop.errors import InputError, VoxpopError, on_one_line
 from voxpop.release.registry import MECHANISMS
 
 COMMANDS = tuple(each.command for each in MECHANISMS if each.command != "keys")
-"""The commands that a job may run, which are the commands that read a table and spend a budget."""
+"""The commands that a job may run, which read a table and spend a budget. `profile` also runs keys with counts."""
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FIXED_SECTIONS = ("mechanism", "budget", "table")
 """Sections without environment variables, because a signature must cover them, except the address of a database."""

@@ -8,10 +8,9 @@ tokenizer therefore has the guarantee of the words and the counts together.
 import re
 import string
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from voxpop.errors import InputError
+from voxpop.errors import InputError, required
 from voxpop.privacy.budget import check_choice, check_whole
 from voxpop.reading.choices import SUBWORDS, Subwords, TextTokenizer
 from voxpop.reading.one_text import TOKENIZER_NAMES, Cutter
@@ -53,7 +52,7 @@ def to_count_vectorizer(
     Raises:
         InputError: If two grams are identical after joining tokens with spaces, or scikit-learn is not installed.
     """
-    text = required("sklearn.feature_extraction.text", "scikit-learn")
+    text = required("sklearn.feature_extraction.text", "this export", "scikit-learn")
     grams = joined_grams(release, "a CountVectorizer")
     return text.CountVectorizer(
         vocabulary={gram: number for number, gram in enumerate(grams)},
@@ -81,7 +80,7 @@ def to_phrase_matcher(
         label: The name of the matches.
         attribute: The attribute of tokens to compare, such as "LOWER" for lower case or "ORTH" for exact spelling.
     """
-    matcher = required("spacy.matcher", "spacy").PhraseMatcher(nlp.vocab, attr=attribute)
+    matcher = required("spacy.matcher", "this export", "spacy").PhraseMatcher(nlp.vocab, attr=attribute)
     # The pipeline tokenizes patterns in the same way as documents, so that "don't" becomes the same tokens in both.
     matcher.add(label, list(nlp.tokenizer.pipe(gram for gram in _gram_texts(release) if gram.strip())))
     return matcher
@@ -119,18 +118,6 @@ def joined_grams(release: "Release", where: str) -> list[str]:
     return strings
 
 
-def required(module: str, package: str) -> Any:
-    """Return a module of an optional dependency.
-
-    Raises:
-        InputError: If the package is not installed.
-    """
-    try:
-        return import_module(module)
-    except ImportError:
-        raise InputError(f"this export needs a library that is not installed: pip install {package}.") from None
-
-
 MOST_REPEATED = 1 << 20
 """The approximate maximum number of words in the training text. Merges depend on ratios, so more words do not help."""
 _LARGEST = 1 << 20
@@ -156,7 +143,7 @@ def to_tokenizer(release: "Release", tokenizer: TextTokenizer | None = "words", 
         InputError: If `unknown` is a released token, the tokenizer cannot be saved to a file, a dictionary segmented
             some of the words, or the library tokenizers is not installed.
     """
-    tokenizers = required("tokenizers", "tokenizers")
+    tokenizers = required("tokenizers", "this export", "tokenizers")
     tokens = [gram[0] for gram in release.each_gram() if len(gram) == 1]
     if tokenizer == "words" and any(map(needs_dictionary, tokens)):
         raise InputError(
@@ -222,7 +209,7 @@ def to_subword_tokenizer(
     check_whole("size", size, _LARGEST, "the largest number of subwords", _LEAST)
     if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in tally.grams.each_gram()):
         raise InputError("`unknown` must be a string, such as [UNK], and no released word itself.")
-    tokenizers = required("tokenizers", "tokenizers")
+    tokenizers = required("tokenizers", "this export", "tokenizers")
     result: Tokenizer
     result, trainer = _untrained(model, size, unknown)
     if tally.grams.token_source in IN_NORMAL_FORM:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.errors import InputError
-from voxpop.exports.libraries import required
+from voxpop.errors import InputError, required
 from voxpop.privacy.budget import check_choice
 from voxpop.reading.arrow import joined
 from voxpop.reading.choices import Form
@@ -86,7 +85,7 @@ def to_sql(
     """
     from voxpop.release.counts import Addition
 
-    sqlglot = required("sqlglot", "sqlglot")
+    sqlglot = required("sqlglot", "SQL", "sqlglot")
     check_choice("form", form, get_args(Form))
     if dialect not in sqlglot.Dialects._value2member_map_ or not dialect:
         raise InputError(f"`dialect` must be one that sqlglot writes, such as duckdb or postgres; got {dialect!r}.")

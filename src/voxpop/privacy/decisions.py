@@ -331,7 +331,7 @@ class ReleaseDecisions(Opening):
             names: The numbers that identify the items in draws, which are the same on every engine.
             texts: The bytes of the items and the start of each item, if draws identify items by their bytes.
         """
-        return decide(self.rule, weights, _draws(self.secret, self.purpose, names, texts))
+        return decide(self.rule, weights, draws_of(self.secret, self.purpose, names, texts))
 
     def restricted(self) -> "ReleaseDecisions":
         """Return decisions that can be sent to workers and are restricted to these purposes."""
@@ -366,7 +366,7 @@ class NoisyLevels(Opening):
             names: The numbers that identify the items in draws, which are the same on every engine.
             texts: The bytes of the items and the start of each item, if draws identify items by their bytes.
         """
-        draws = _draws(self.secret, self.purpose, names, texts)
+        draws = draws_of(self.secret, self.purpose, names, texts)
         # All cutpoints share one draw of 128 bits per item. Thresholds increase, so an item that misses one misses the
         # rest, and levels have the distribution of one noisy weight (docs/privacy/ngrams.md, "Levels").
         levels = np.zeros(weights.size, np.int64)
@@ -443,7 +443,8 @@ class GumbelNoise(Opening):
         return replace(self, secret=self.secret.restrict(self.purpose))
 
 
-def _draws(secret: Source, purpose: str, names: Int64s, texts: Texts | None) -> Uint64s:
+def draws_of(secret: Source, purpose: str, names: Int64s, texts: Texts | None) -> Uint64s:
+    """Return the bits of items, uint64 (items, 2), named by their bytes if `texts` is given, and else by numbers."""
     if texts is None:
         return secret.draws(purpose, names.astype(np.uint64), 0)
     return secret.text_draws(purpose, *texts)

@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from math import ceil, exp, floor, log10
 from typing import Any, Final
 
-from voxpop.errors import InputError
+from voxpop.errors import InputError, required
 from voxpop.kernels.proved import proved
 
 _RELATIVE_ERROR = 1 + 1e-10
@@ -355,10 +355,7 @@ LEAK = 1 + 1e-4
 
 def event_of(guarantee: "Guarantee") -> Any:
     """Return an event that dominates the release, as described in `Guarantee.to_dp_event`."""
-    try:
-        from dp_accounting import dp_event
-    except ImportError:
-        raise InputError("events need dp-accounting, which is not installed: pip install dp-accounting.") from None
+    dp_event = required("dp_accounting.dp_event", "an event", "dp-accounting")
     if not guarantee.private:
         return dp_event.NonPrivateDpEvent()
     if guarantee.spend is not None and not guarantee.spend.two_sided:

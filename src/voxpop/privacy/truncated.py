@@ -19,6 +19,7 @@ from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s, Texts, Uint64s
 from voxpop.kernels.proved import proved
 from voxpop.privacy import precise
+from voxpop.privacy.decisions import draws_of
 from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.opening import Opening
 from voxpop.privacy.passes import Claim, KeyNoise, KeysProof
@@ -277,12 +278,7 @@ class KeyNumbers(Opening):
             names: names of the draws, the same on every engine.
             texts: the bytes of the items and the start of each, if draws are named by the bytes instead.
         """
-        draws = (
-            self.secret.draws(self.purpose, names.astype(np.uint64), 0)
-            if texts is None
-            else self.secret.text_draws(self.purpose, *texts)
-        )
-        return key_levels(self.noise, weights // self.unit, draws)
+        return key_levels(self.noise, weights // self.unit, draws_of(self.secret, self.purpose, names, texts))
 
     def restricted(self) -> "KeyNumbers":
         """Return the noise restricted to this purpose, which can be sent to workers."""

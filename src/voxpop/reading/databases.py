@@ -9,20 +9,18 @@
 """
 
 import re
-import sqlite3
 import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from decimal import Decimal
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, final
 from urllib.parse import unquote, unquote_plus
 
 import pyarrow as pa
 
-from voxpop.errors import ColumnError, InputError, SourceError, VoxpopError
+from voxpop.errors import ColumnError, InputError, SourceError, VoxpopError, required
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, withheld
 from voxpop.reading.keys import is_uuid
 from voxpop.reading.types import UNDECLARED, array_of_objects, spelling_of
@@ -232,14 +230,8 @@ def _connect(address: str) -> Any:
             raise SourceError("the address names no existing file of SQLite. Check the path after sqlite:///.")
         file = f"{Path(file).resolve().as_uri()}?mode=ro"
     package = {"sqlite": "sqlite3", "duckdb": "duckdb"}.get(scheme, POSTGRES)
-    try:
-        driver = (
-            sqlite3 if scheme == "sqlite" else import_module(f"{package}.dbapi" if package == POSTGRES else package)
-        )
-    except ImportError:
-        raise InputError(
-            f"{scheme}:// needs {package}, which is not installed: pip install {package.replace('_', '-')}."
-        ) from None
+    module = f"{package}.dbapi" if package == POSTGRES else package
+    driver = required(module, f"{scheme}://", package.replace("_", "-"))
     with _opening(address):
         if scheme == "sqlite":
             return driver.connect(file, uri=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 import pyarrow as pa
 
-from voxpop.errors import InputError, InternalError, ReleaseError
+from voxpop.errors import InputError, InternalError, ReleaseError, required
 from voxpop.files.folder import folder_to_read, read_whole
 from voxpop.kernels.arrays import Int64s
 from voxpop.privacy.budget import SAMPLE_SIZE, all_printable, card, check_whole, printable
@@ -60,7 +60,12 @@ class Addition(Result):
         """The name of the column of results, the rows of the release in the order of the table, and their numbers."""
         raise NotImplementedError
 
-    def _table(self) -> pa.Table:
+    def to_arrow(self) -> pa.Table:
+        """Return the rows of the release with a column of results (int64).
+
+        Counts have the column `users`, in descending order. A ranking has the column `place`, which starts at 1. If the
+        release has a key column with this name, the column of results is called `noisy_users` or `noisy_place`.
+        """
         name, places, numbers = self._numbered
         return with_result(self.grams.to_arrow().take(int64_array(places)), name, numbers)
 
@@ -152,13 +157,6 @@ class Counts(Addition):
     def __post_init__(self) -> None:
         if len(self.users) != len(self.grams):
             raise InternalError("a tally needs one number for each gram")
-
-    def to_arrow(self) -> pa.Table:
-        """Return the table of the release with a column `users` (int64), in descending order of counts.
-
-        If the release has a key column with the name `users`, this column is called `noisy_users`.
-        """
-        return self._table()
 
     @property
     def _numbered(self) -> tuple[str, Int64s, Int64s]:
@@ -295,13 +293,6 @@ class Top(Addition):
     guarantee: Guarantee
     metadata: Metadata = NO_METADATA
 
-    def to_arrow(self) -> pa.Table:
-        """Return the ranked rows of the release in order, with a column `place` (int64) that starts at 1.
-
-        If the release has a key column with the name `place`, this column is called `noisy_place`.
-        """
-        return self._table()
-
     @property
     def _numbered(self) -> tuple[str, Int64s, Int64s]:
         return "place", self.places, np.arange(1, self.places.size + 1, dtype=np.int64)
@@ -373,15 +364,12 @@ def draw_bars(rows: Sequence[tuple[str, float, float, float]], whole: int, path:
     kind = Path(path).suffix.lower()
     if kind not in (".png", ".svg"):
         raise InputError("a chart is a PNG or an SVG file. Choose a name that ends in .png or .svg.")
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError("a chart needs a library that is not installed: pip install matplotlib.") from None
-    figure: Any = Figure(figsize=(7, 1.2 + 0.28 * max(1, len(rows))), layout="constrained")
+    backend = {".png": "agg", ".svg": "svg"}[kind]
+    drawn = required("matplotlib.figure", "a chart", "matplotlib")
+    canvas = required(f"matplotlib.backends.backend_{backend}", "a chart", "matplotlib")
+    figure = drawn.Figure(figsize=(7, 1.2 + 0.28 * max(1, len(rows))), layout="constrained")
     # These canvases open no window, and SVG contains labels as text.
-    (FigureCanvasAgg if kind == ".png" else FigureCanvasSVG)(figure)
+    canvas.FigureCanvas(figure)
     axes = figure.add_subplot()
     places, widths = range(len(rows)), [row[1] for row in rows]
     reaches = [[row[1] - row[2] for row in rows], [row[3] - row[1] for row in rows]]

@@ -6,7 +6,6 @@ A list is public, so it must not be made from the private data. The guide to lis
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Union, final
@@ -15,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.errors import ColumnError, InputError, SourceError, required
 from voxpop.files.folder import entries_of
 from voxpop.privacy.budget import check_choice
 from voxpop.reading.arrow import int64_array, joined, string_array, text_buffers
@@ -262,7 +261,7 @@ def words(language: str = "en", size: Literal["small", "large"] = "large") -> li
     """Return the words of a language.
 
     The list is that of the package `wordfreq` 3.1, which is frozen for good, so every installation has the same list.
-    Its code is Apache-2.0 and its data CC BY-SA 4.0. It needs the extra `known`.
+    Its code is Apache-2.0 and its data CC BY-SA 4.0. It needs the package, `pip install wordfreq`.
 
     Args:
         language: Two letters, such as "en"; about forty languages are available.
@@ -280,7 +279,7 @@ def words(language: str = "en", size: Literal["small", "large"] = "large") -> li
         >>> "tea" in words, len(words)
         (True, 321180)
     """
-    package = _package("wordfreq")
+    package = required("wordfreq", "this list", "wordfreq")
     check_choice("size", size, ("small", "large"))
     sizes = package.available_languages(size)
     if language not in sizes:
@@ -305,7 +304,7 @@ def months(language: str = "en") -> list[str]:
         >>> vp.known.months()[:2]
         ['January', 'February']
     """
-    package = _package("babel")
+    package = required("babel", "this list", "babel")
     try:
         names = package.Locale.parse(language).months["format"]
     except (ValueError, TypeError, package.UnknownLocaleError):
@@ -351,15 +350,5 @@ def languages(form: Literal["codes", "names"] = "codes") -> list[str]:
 
 def _iso(what: str, form: str) -> list[str]:
     check_choice("form", form, ("codes", "names"))
-    rows = [each for each in getattr(_package("pycountry"), what) if hasattr(each, "alpha_2")]
+    rows = [each for each in getattr(required("pycountry", "this list", "pycountry"), what) if hasattr(each, "alpha_2")]
     return sorted({each.alpha_2 if form == "codes" else each.name for each in rows})
-
-
-def _package(name: str) -> Any:
-    """Import a package of the extra `known`."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise InputError(
-            f'this list needs the package "{name}". Install it, or the extra "known", or give a list of your own.'
-        ) from None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, 
 
 import pyarrow as pa
 
-from voxpop.errors import InputError, ReleaseError, on_one_line
+from voxpop.errors import InputError, ReleaseError, on_one_line, required
 from voxpop.files.folder import folder_to_read
 from voxpop.kernels.threads import require_polars
 from voxpop.privacy.budget import Printed
@@ -265,10 +265,7 @@ class Result(Sized, Iterable[Any], ABC):
         Raises:
             InputError: If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise InputError("to_pandas needs pandas, which is not installed: pip install pandas.") from None
+        pd = required("pandas", "to_pandas", "pandas")
         table = self.to_arrow()
         columns = zip(table.column_names, table.columns, strict=True)
         return pd.DataFrame(

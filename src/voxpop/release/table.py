@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from voxpop.errors import InputError, InternalError
+from voxpop.errors import InputError, InternalError, required
 from voxpop.files.folder import entries_of
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.privacy.budget import check_whole
@@ -230,10 +230,7 @@ def names_of_persons(locales: str | Iterable[str]) -> list[str]:
     wanted = [locales] if isinstance(locales, str) else list(locales)
     if not wanted:
         return []
-    try:
-        from faker.providers import person
-    except ImportError:
-        raise InputError("public lists of names come from Faker, which is not installed: pip install faker.") from None
+    person = required("faker.providers.person", "a public list of names", "faker")
     known = sorted(each.name for each in iter_modules(person.__path__))
     found: set[str] = set()
     for locale in wanted:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from voxpop.errors import on_one_line
+from voxpop.mechanisms.profile.constants import COVER, SHARE_OF_REST
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu
 from voxpop.privacy.budget import table
 from voxpop.privacy.planned import ITEMS_EACH
@@ -63,7 +64,10 @@ def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
     if plan["rate_of_choice"]:
         parts.append(f"the choice costs {100 * plan['rate_of_choice'] / plan['epsilon']:.0f} % of epsilon")
     if plan["other_rows"]:
-        parts.append("the other rows cost " + ("6 % of the counts" if plan["repeated"] else "2 % of epsilon"))
+        parts.append(
+            "the other rows cost "
+            + (f"{200 * COVER:.0f} % of the counts" if plan["repeated"] else f"{100 * SHARE_OF_REST:.0f} % of epsilon")
+        )
     total = " and ".join(f"{each['releases']} have epsilon {each['epsilon']:.3g}" for each in plan["together"])
     advice = "" if plan["repeated"] else "; with repeated=True (--repeated) the total is smaller"
     return [

@@ -1,6 +1,7 @@
 """Public configurations of the profile of a table and of keys with counts, and the call from a table to a result."""
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,9 +30,40 @@ IDENTIFIERS: Final = ("id", "uuid", "guid", "key", "email", "phone", "iban", "ss
 """Last words of names of columns that identify rows or people, which are excluded by default."""
 
 
+class TypedMechanism(Mechanism["Corpus", "Profile"]):
+    """The common part of mechanisms that read columns of a table with their types."""
+
+    @property
+    @abstractmethod
+    def keys(self) -> TypedKeys:
+        """The columns and their combinations."""
+
+    def read(
+        self,
+        source: Any,
+        *,
+        user: str | list[str],
+        types: Mapping[str, Any] | None = None,
+        tokenizer: "TextTokenizer" = "words",
+        csv: "CSV | None" = None,
+        options: ReadOptions | None = None,
+    ) -> "Corpus":
+        """Read the columns of a table, for `release`; see `voxpop.profile` for the arguments."""
+        from voxpop.engine.read import read_wanted
+        from voxpop.reading.types import declared_types
+        from voxpop.reading.wanted import Wanted
+
+        users, names = ([user] if isinstance(user, str) else list(user)), list(self.keys.names)
+        drops = options is not None and options.missing_users == "drop"
+        used = {name: kind for name, kind in (types or {}).items() if name in {*users, *names}}
+        declared = declared_types(used, [*users, *names])
+        wanted = Wanted(users, "tokens", names, tokenizer=tokenizer, types=declared, drops=drops, typed=self.keys)
+        return read_wanted(source, wanted, options, csv)
+
+
 @final
 @dataclass(frozen=True)
-class ProfileMechanism(Mechanism["Corpus", "Profile"]):
+class ProfileMechanism(TypedMechanism):
     """Release the values of all columns of a table that many users share; the configuration of `voxpop.profile`.
 
     One set union runs over the values of all columns and the words of texts together. Each user shares one unit of
@@ -140,19 +172,6 @@ class ProfileMechanism(Mechanism["Corpus", "Profile"]):
         check_budget(budget)
         return plan_profile(self, budget)
 
-    def read(
-        self,
-        source: Any,
-        *,
-        user: str | list[str],
-        types: Mapping[str, Any] | None = None,
-        tokenizer: "TextTokenizer" = "words",
-        csv: "CSV | None" = None,
-        options: ReadOptions | None = None,
-    ) -> "Corpus":
-        """Read the columns of a table, for `release`; see `voxpop.profile` for the arguments."""
-        return _read_columns(self.keys, source, user, types, tokenizer, csv, options)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
         return {
@@ -167,7 +186,7 @@ class ProfileMechanism(Mechanism["Corpus", "Profile"]):
 
 @final
 @dataclass(frozen=True)
-class KeyCounts(Mechanism["Corpus", "Profile"]):
+class KeyCounts(TypedMechanism):
     """Release the keys of a table that many users share, with counts, as a private GROUP BY.
 
     This is the configuration of `voxpop.profile` with combinations and without columns. Keys and counts are one
@@ -270,19 +289,6 @@ class KeyCounts(Mechanism["Corpus", "Profile"]):
         check_budget(budget)
         return plan_keys(self, budget)
 
-    def read(
-        self,
-        source: Any,
-        *,
-        user: str | list[str],
-        types: Mapping[str, Any] | None = None,
-        tokenizer: "TextTokenizer" = "words",
-        csv: "CSV | None" = None,
-        options: ReadOptions | None = None,
-    ) -> "Corpus":
-        """Read the columns of a table, for `release`; see `voxpop.profile` for the arguments."""
-        return _read_columns(self.keys, source, user, types, tokenizer, csv, options)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
         return {
@@ -338,27 +344,6 @@ def _exact_columns(columns: Mapping[str, str]) -> tuple[KeyColumn, ...]:
                 "cast it to whole numbers, decimals or strings first."
             )
     return found
-
-
-def _read_columns(
-    keys: TypedKeys,
-    source: Any,
-    user: str | list[str],
-    types: Mapping[str, Any] | None,
-    tokenizer: "TextTokenizer",
-    csv: "CSV | None",
-    options: ReadOptions | None,
-) -> "Corpus":
-    from voxpop.engine.read import read_wanted
-    from voxpop.reading.types import declared_types
-    from voxpop.reading.wanted import Wanted
-
-    users, names = ([user] if isinstance(user, str) else list(user)), list(keys.names)
-    drops = options is not None and options.missing_users == "drop"
-    used = {name: kind for name, kind in (types or {}).items() if name in {*users, *names}}
-    declared = declared_types(used, [*users, *names])
-    wanted = Wanted(users, "tokens", names, tokenizer=tokenizer, types=declared, drops=drops, typed=keys)
-    return read_wanted(source, wanted, options, csv)
 
 
 def _reason(name: str, kind: Any) -> str | None:

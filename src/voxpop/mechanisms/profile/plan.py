@@ -370,6 +370,7 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
     """Compute the numbers of keys with counts; see `KeyCounts.plan`."""
     private, repeated = keyed.max_keys_per_user is None and not keyed.repeated, keyed.repeated
     limits = KEY_LIMITS if keyed.max_keys_per_user is None else (keyed.max_keys_per_user,)
+    with_rounds = private or repeated or limits[-1] > KEY_LIMITS[-1]
     whole = Fraction(budget.epsilon)
     choosing, rest = (_part_of_epsilon(whole, SHARE_OF_ENTRY) if private else Fraction(0)), Fraction(0)
     if keyed.other_rows and not repeated:
@@ -377,7 +378,7 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
     # Passes of both kinds of entries, at the largest epsilon at which a certificate is evaluated.
     top = float(whole + choosing + rest) * (1 + 2.0**-20)
     slack = walk_slack(top, 2 * LATER + MOST_REACH // 16)
-    if repeated or limits[-1] > KEY_LIMITS[-1] or keyed.max_keys_per_user is None:
+    if with_rounds:
         slack += slack_delta(planned_slack(keyed.max_keys_per_user), top)
     check_slack("keys with counts need", budget, slack)
     delta = nextafter(budget.delta - slack, 0.0)
@@ -388,7 +389,7 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
     )
     passes: tuple[Menu | AdaptiveRounds, ...] = ()
     counting = cover_sigma = later = 0.0
-    if repeated or keyed.max_keys_per_user is None or keyed.max_keys_per_user > KEY_LIMITS[-1]:
+    if with_rounds:
         losses = [float(each) for each in (choosing, rest) if each]
         epsilon = _epsilon_of_rounds(budget.epsilon, delta, losses)
         terms = Terms(epsilon, delta * (1 - 1e-9), SHARE_OF_ROUNDS)
