@@ -1,21 +1,23 @@
-"""The worst cases of sequences by contexts: all counted symbols of the canary are equal, and no end is counted.
+"""The worst cases of sequences by contexts.
 
-*One level*: the symbols behind the empty context. The noise of each symbol is a separate draw, so each symbol is a
+All counted symbols of the canary are the same symbol, and no end is counted.
+
+*One level*: the symbols after the empty context. The noise of each symbol is a separate draw, so each symbol is a
 copy. All copies share the end mark, the lengths and the numbers of distinct and repeated symbols, so the event uses
-none of these. All others have one symbol, so two steps are counted, and the canary has one more.
+none of these. All other users have one symbol, so two steps are counted, and the canary has one more.
 
 *Decided length*: the same, where released lengths also decide how long sequences are.
 
 *Two levels*: each symbol is again a copy. The root spends a twentieth of the epsilon left after both user statistics;
-the symbols behind a symbol and those at the beginning spend the rest. The canary moves one count in each, and the event
+the symbols after a symbol and those at the beginning spend the rest. The canary moves one count in each, and the event
 requires all three counts to be high. Every context is counted separately unless the noise at the root reaches 20 times
 its scale. The probability of that in all trials together is below 1e-4.
 
 *No end*: one symbol of each sequence is counted, so a whole sequence has one step. The event also requires a high count
-of ends, which the canary does not move: a release that counted the end behind the symbol would show twice the effect.
+of ends, which the canary does not move: a release that counted the end after the symbol would show twice the effect.
 One release is one trial.
 
-*Profile*: a user who repeats the only symbol as often as symbols are counted, among others who do the same, so that
+*Profile*: a user who repeats the only symbol as often as symbols are counted, among users who do the same, so that
 all steps are counted. The event requires the numbers of sequences, of distinct symbols, of repeated symbols and of the
 symbol to be high; it shows all of epsilon. One release is one trial.
 """
@@ -48,14 +50,14 @@ LIKE_THE_CANARY = 2_000
 FEW_SYMBOLS = 20
 BACKGROUND = 800
 TWO_LEVEL_SHARE, NO_END_SHARE = 0.4, 0.06
-"""Shares of the trials: these cases are slower."""
+"""Shares of the trials, because these cases are slower."""
 
 
 def contexts_cases(budget: Budget) -> Iterator[Case]:
     """Yield the cases.
 
     Args:
-        budget: the claim.
+        budget: The claim.
     """
     yield one_level_of_contexts(budget)
     yield one_level_of_contexts(budget, None)
@@ -76,7 +78,7 @@ def one_level_of_contexts(budget: Budget, max_length: int | None = LENGTH) -> Ca
 
 
 def two_levels_of_contexts(budget: Budget) -> Case:
-    """Return the case of one symbol behind any symbol, behind itself and at the beginning."""
+    """Return the case of one symbol after any symbol, after itself and at the beginning."""
     plan = _plan(budget, numbered_words(FEW_SYMBOLS).to_pylist(), LENGTH, 2)
     scales = LENGTH / rates(budget, BACKGROUND * FEW_SYMBOLS)[2] / np.array([0.05, 0.95, 0.95])
     mean = np.array([2 * BACKGROUND, BACKGROUND, BACKGROUND])
@@ -98,7 +100,7 @@ def no_end(budget: Budget) -> Case:
 
 
 def profile(budget: Budget, users: int = LIKE_THE_CANARY) -> Case:
-    """Return the case of a user who moves all released counts, among others who do the same."""
+    """Return the case of a user who moves all released counts, among users who do the same."""
     least = 1, 1, FIRST_SYMBOLS - 1, FIRST_SYMBOLS
     exact = [profile_chance(budget, each, FIRST_SYMBOLS, users) for each in ((0, 0, 0, 0), least)]
     others = [[0] * FIRST_SYMBOLS] * users
@@ -133,10 +135,11 @@ def profile_chance(budget: Budget, least: tuple[int, ...], sensitivity: int, use
     """Return the probability that the noise on each of the four numbers of `profile` is at least `least`.
 
     Args:
-        budget: the claim.
-        least: for the numbers of sequences, of distinct symbols, of repeated symbols, and of the symbol.
-        sensitivity: sensitivity to which the noise of distinct and repeated symbols is calibrated.
-        users: others, whose number determines the share of these symbols.
+        budget: The claim.
+        least: The smallest value for the numbers of sequences, of distinct symbols, of repeated symbols, and of the
+            symbol.
+        sensitivity: The sensitivity of distinct and repeated symbols in the calibration of the noise.
+        users: The number of other users, which determines the share of these symbols.
     """
     lengths, variety, root = rates(budget, users)
     scales = 1 / lengths, sensitivity / variety, sensitivity / variety, FIRST_SYMBOLS / root
@@ -152,13 +155,13 @@ def _counts(plan: SequencePlan, corpus: LocalCorpus) -> Any:
 
 
 def _high_symbols(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
-    """Return the number of symbols whose counts reach those with the canary, and a digest of which."""
+    """Return the number of symbols with counts that reach those with the canary, and a digest of these symbols."""
     high = _counts(plan, corpus)[0, :SYMBOLS] >= OTHERS + COUNTED
     return int(high.sum()), high.tobytes()
 
 
 def _high_everywhere(plan: SequencePlan, corpus: LocalCorpus, least: Any) -> tuple[int, Any]:
-    """Return the number of symbols whose counts in all three contexts reach `least`, and a digest of which."""
+    """Return the number of symbols with counts of at least `least` in all three contexts, and a digest of them."""
     counts = _counts(plan, corpus)
     high = np.zeros(FEW_SYMBOLS, np.bool_)
     if counts.shape[0] == FEW_SYMBOLS + 2:

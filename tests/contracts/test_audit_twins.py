@@ -73,7 +73,7 @@ def assert_refuted(case, joined, without, trials=TRIALS):
 
 
 def test_noise_halved(monkeypatch):
-    """One more user then has twice the effect, at the number of users whose weight is near the threshold."""
+    """One more user then has twice the effect, at the number of users with a weight near the threshold."""
     plan = UNION.plan(BUDGET)
     others = int(plan.threshold)
     chances = [float(ndtr((k - plan.threshold) / plan.scale)) for k in (others + 1, others)]
@@ -204,7 +204,7 @@ def test_a_vote_less_is_enough(monkeypatch):
 @pytest.mark.slow  # 100,000 trials of n-grams
 @pytest.mark.parametrize("factor", [0.5, 1e-6])
 def test_spurious_grams_with_the_wrong_probability(factor, monkeypatch):
-    """Grams without weight appear half as often as by noise, or hardly ever: as with an estimated candidate number."""
+    """Grams without weight appear half as often as by noise, or hardly ever, as with an estimated candidate number."""
     case = next(case for case in ngrams_cases() if case.name.startswith("empty"))
     real = selecting.spurious_hits
     monkeypatch.setattr(
@@ -256,7 +256,7 @@ def test_noise_of_half_the_scale_in_grams(monkeypatch):
 
 
 def test_noise_of_half_the_scale_in_contexts(monkeypatch):
-    """The noise of the counts behind contexts is calibrated to half the sensitivity."""
+    """The noise of the counts after contexts is calibrated to half the sensitivity."""
     case = one_level_of_contexts(vp.Budget(1.0))
     real = paths.laplace_noise
     monkeypatch.setattr(paths, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
@@ -278,7 +278,7 @@ def test_noise_for_fewer_steps_than_are_counted(monkeypatch, given):
 
 @pytest.mark.slow  # one release is one trial
 def test_an_end_behind_whole_sequences(monkeypatch):
-    """A sequence with the largest number of symbols also has an end: one step too many."""
+    """A sequence with the largest number of symbols also has an end, which is one step too many."""
     case = no_end(vp.Budget(1.0))
 
     def open_everything(symbols, end, most, nodes):
@@ -306,13 +306,13 @@ def test_repeated_symbols_with_the_noise_of_distinct_ones(monkeypatch):
 
 
 def items_of(words):
-    """Return an engine with users who hold one item each."""
+    """Return an engine with users who have one item each."""
     table = pl.DataFrame({"who": range(len(words)), "what": words}, schema_overrides={"what": pl.String})
     return read_engine(table, user="who", items="what")
 
 
 def test_fixed_batches_show_an_outcome_that_no_epsilon_covers(monkeypatch):
-    """Three users hold a and three hold b; with a seventh user who holds a, a prefix always grows.
+    """Three users have a and three have b. With a seventh user who has a, a prefix always grows.
 
     Three users are drawn and a prefix needs two votes. The broken variant samples the batches of the TrieHH paper. One
     release is one trial here: a batch is drawn from all users.

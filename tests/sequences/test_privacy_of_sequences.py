@@ -1,4 +1,4 @@
-"""Tests of the privacy loss of one user: an exact search, an audit of outputs, and broken variants that both detect."""
+"""Tests of one user's privacy loss by an exact search and an audit of outputs, which both detect broken variants."""
 
 import sys
 from fractions import Fraction
@@ -27,11 +27,11 @@ from voxpop.privacy.sampling import laplace_noise
 from voxpop.privacy.secret import Secret
 
 ALARM = 1e-10  # probability that one bound of the audit errs
-RUNS = 2500  # a limit below is missed by chance with probability under 1e-8; with 1,500 runs it was 1e-4
+RUNS = 2500  # a limit below is missed with probability under 1e-8; with 1,500 runs it was 1e-4
 
 
 def count_the_end_at_the_root(monkeypatch):
-    """Plant a fault: the end mark becomes a child of the root."""
+    """Plant the fault that the end mark becomes a child of the root."""
     monkeypatch.setattr(counting, "_opened", lambda symbols, end: np.zeros(symbols.size, np.int32))
     for module in (ngram_model, trees):
         monkeypatch.setattr(module, "_bins", lambda width, at_root: width)
@@ -114,7 +114,7 @@ def test_the_audit_catches_noise_of_half_the_scale(monkeypatch):
 
 
 class Forgetful(path_budget.PathBudget):
-    """A planted fault: every node takes its part of the whole budget and ignores the spend of its path."""
+    """Plant the fault that every node takes its part of the whole budget and ignores the spend of its path."""
 
     def spend(self, above, part):
         self.shares.append(path_budget.Share(Fraction(0), part))
@@ -129,7 +129,7 @@ def test_the_search_catches_shares_that_forget_what_was_spent(monkeypatch):
 
 
 def whole_sequences_have_an_end(monkeypatch):
-    """Plant a fault: the end mark after max_length symbols counts as a step."""
+    """Plant the fault that the end mark after max_length symbols counts as a step."""
 
     def open_everything(symbols, end, most, nodes):
         nodes[:] = 0
@@ -208,7 +208,7 @@ def test_the_search_catches_a_number_of_steps_that_follows_from_the_data(monkeyp
     st.fractions(Fraction(1, 100), 60),
 )
 def test_the_number_of_steps_is_that_of_the_reference_implementation(most, lengths, alphabet, epsilon):
-    """Whatever is released: at least one step, at most all, enough of them, and none is cheaper."""
+    """For any released numbers, the choice has at least one step and enough of them, and no choice is cheaper."""
     first = length_classes(most)
     released = np.array(lengths[: first.size])
     limits = Limits(epsilon, alphabet, most, 3)
@@ -244,7 +244,7 @@ def naive_steps(most, first, released, alphabet, epsilon):
     st.fractions(Fraction(1, 100), 2),
 )
 def test_the_length_of_sequences_is_that_of_the_reference_implementation(most, lengths, usual, rate):
-    """Whatever is released: the class up to which sequences are drawn has all longer ones that noise cannot explain."""
+    """For any released numbers, drawn sequences include all lengths that noise cannot explain."""
     first = length_classes(most)
     released = np.array(lengths[: first.size])
     rule = path_budget.StepsRule(LEAST_COUNTED, PER_NOISE, min(usual, most))
@@ -256,7 +256,7 @@ def naive_classes(first, released, usual, rate):
     """Return the numbers of sequences up to the longest class, by loops."""
     clear = [place for place in range(len(first)) if released[place] * rate >= 4]
     common = [place for place in range(len(first)) if first[place] <= usual]
-    # The first class that is empty, or that of which nothing is known.
+    # The first class that is empty or unknown.
     empty = clear[-1] + 1 if clear else len(common)
     kept = [each if place < empty else 0 for place, each in enumerate(released)]
     longest = 0
@@ -275,7 +275,7 @@ FOUR = Limits(Fraction(40), alphabet=1, max_length=4, max_gram=2)
 @pytest.mark.jit
 @pytest.mark.parametrize("extra", [1, 2, 3, 4])
 def test_no_released_lengths_of_a_small_case_cost_more_than_epsilon(extra):
-    """All lengths that matter to the rules are released in turn: each neighbour then costs at most all of epsilon.
+    """All lengths that matter to the rules are released in turn, and each neighbour then costs at most all of epsilon.
 
     The case has four classes of length. The numbers are below and above that from which noise does not explain a class.
     """
@@ -285,7 +285,7 @@ def test_no_released_lengths_of_a_small_case_cost_more_than_epsilon(extra):
         assert loss <= 1, lengths
         visited.add((longest, steps))
         worst = max(worst, loss)
-    # A length of 1 is never chosen: the class behind a clear one is whole, and 2 is usual where none is clear.
+    # A length of 1 is never chosen, because the class after a clear one is whole, and 2 is usual if no class is clear.
     assert visited == {(2, 2), (3, 2), (3, 3), (4, 4)}
     assert worst == 1
 
@@ -335,7 +335,7 @@ def test_the_search_catches_a_sequence_in_several_classes_of_length(monkeypatch)
 
 @pytest.mark.jit
 def test_the_search_catches_distinct_symbols_with_the_noise_of_one(monkeypatch):
-    """If noise covered only one distinct symbol of a user, all of them would cost more than their share."""
+    """If noise covered only one distinct symbol per user, all of them would cost more than their share."""
     real = path_budget.PathBudget.of_users
     monkeypatch.setattr(path_budget.PathBudget, "of_users", lambda self, bins, _: real(self, bins, 1))
     assert search_sequence_loss(pairs=300, seed=5).loss > 1

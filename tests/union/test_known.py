@@ -1,4 +1,4 @@
-"""Public candidates: items of a public list beside unknown items, on the code that releases (docs/privacy/known.md)."""
+"""Items of a public list together with unknown items, on the code that releases (docs/privacy/known.md)."""
 
 from dataclasses import replace
 from functools import cache
@@ -42,14 +42,14 @@ def corpus_of(users, keys=None):
     return vp.read(table, user="who", items="what", options=QUIET)
 
 
-# The search: neighbours through whole releases, with outcomes that follow from names only.
+# Search whole releases of neighbours, with outcomes that follow from names only.
 
 
 class Watch:
     """Weights by pass and item, with outcomes of each round that do not depend on weights.
 
     Args:
-        patch: of the test.
+        patch: The patch of the test.
         smaller: the run without the extra user; novel items are then never released. None in that run.
     """
 
@@ -91,7 +91,7 @@ class Watch:
 
 
 def pairs(count, seed=0):
-    """Yield small collections with one user more: the users, the keys, and the list.
+    """Yield small collections with one user more, as the users, the keys and the list.
 
     The list has items of all users, items of the extra user only, and items of nobody.
     """
@@ -168,9 +168,9 @@ def test_noise_on_items_of_users_only_is_detected(monkeypatch):
 
 
 def test_a_first_round_that_knows_the_list_is_detected(monkeypatch):
-    """Deliberately broken (K1): listed items are released in the first round if they have weight there.
+    """Deliberately broken: listed items are released in the first round if they have weight there.
 
-    Others have the item and drew different ones; it then leaves their pools only if the extra user drew it.
+    Other users have the item and drew different ones; it then leaves their pools only if the extra user drew it.
     """
     real = Watch.first
 
@@ -201,7 +201,7 @@ LISTED_NOW = set()
 
 
 def test_a_list_made_from_the_data_is_detected(monkeypatch):
-    """Deliberately broken (K4): the list is cut to items that users have, so one user changes it."""
+    """Deliberately broken: the list is cut to items that users have, so one user changes it."""
     original = AdaptiveGate._with_listed
 
     def with_held(self, rounds, known, listed, found):
@@ -218,7 +218,7 @@ def test_a_list_made_from_the_data_is_detected(monkeypatch):
 
 
 def users_with(listed, unknown, dropped, users=20_000):
-    """Return many users with the same numbers of items, of which the last unknown ones were dropped."""
+    """Return many users with the same numbers of items, such that the last unknown ones were dropped."""
     size = listed + unknown + dropped
     items = np.arange(users * size, dtype=np.int32)
     place = items % size
@@ -239,7 +239,7 @@ def shares_at(union):
 
 @pytest.mark.jit
 def test_an_unknown_item_gets_weight_as_rarely_as_charged_beside_listed_ones(monkeypatch):
-    """U counts listed items because users draw from all of them (K2); detected: separate draws of unknown items.
+    """U counts listed items because users draw from all of them; detected: separate draws of unknown items.
 
     False alarm below 1e-9.
     """
@@ -252,12 +252,12 @@ def test_an_unknown_item_gets_weight_as_rarely_as_charged_beside_listed_ones(mon
     found = int((weights[place == 5] > 0).sum()) / users
     deviation = (most / users) ** 0.5
     assert found <= most + 7 * deviation
-    # Of six undecided items one is drawn, so no chance is above 1 in 6.
+    # Of six undecided items one is drawn, so no probability is above 1 in 6.
     assert found >= min(most, 1 / 6) - 7 * deviation
     real = PoolUsers._cut
 
     def apart(self, batch, limit, pass_name):
-        """Draw among unknown items separately: the only one is always drawn."""
+        """Draw among unknown items separately, so that the only one is always drawn."""
         unknown = self.listed[batch.items] == 0
         ends = np.concatenate([[0], np.cumsum(unknown)])
         return real(self, Batch(batch.items[unknown], ends[batch.starts], batch.keys, batch.dropped), limit, pass_name)
@@ -275,7 +275,8 @@ def test_caps_and_coins_are_for_unknown_items_only():
     pools, place = users_with(listed=1, unknown=60, dropped=0, users=3)
     weights = pools.weigh_pools(shares, "round 6") / unit
     cap = shares.caps.weights[int(shares.caps.level(np.array([60]))[0])][5] / 2**30
-    # All gaps are equal: unknown items reach the cap, and the listed one has the rest of the norm, unless no cap binds.
+    # All gaps have the same size, so unknown items reach the cap, and the listed one has the rest of the norm, unless
+    # no cap binds.
     assert weights[place > 0].max() <= cap
     assert weights[place == 0] == pytest.approx(
         max((1 - 60 * cap**2) ** 0.5 if 60 * cap**2 < 1 else 0, 61**-0.5), rel=1e-6
@@ -317,7 +318,7 @@ def share_of_spurious(plan, corpus, parts, held, runs):
 
 @pytest.fixture(scope="module")
 def generous():
-    """Return a plan with an expected share of 0.3, at which a few hundred releases show a fault."""
+    """Return a plan with an expected share of 0.3, so that a few hundred releases show a fault."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planning, "SHARE_WITHOUT_USERS", 0.3)
         return vp.Items(max_items_per_user=10, known=[f"n{number}" for number in range(400)]).plan(BUDGET)
@@ -325,9 +326,10 @@ def generous():
 
 @pytest.mark.jit
 def test_the_share_of_items_without_users_is_at_most_what_is_stated(monkeypatch, generous):
-    """Lists of empty items only, and of a few held ones; detected: tails of one round, and a rule without the size.
+    """Lists of empty items only, and with a few items of users, keep the share.
 
-    Means of 150 releases of shares from 0 to 1. False alarm below 1e-9.
+    Detected variants are tails of one round, and a rule without the size. Means of 150 releases of shares from 0 to 1.
+    False alarm below 1e-9.
     """
     nobody = corpus_of([["x"]])
     assert share_of_spurious(generous, nobody, listed_parts(400), {"x"}, 150) <= 0.3 + 0.05
@@ -360,7 +362,7 @@ def test_the_share_of_items_without_users_is_at_most_what_is_stated(monkeypatch,
 
 
 def test_stated_tails_are_above_the_exact_ones(generous):
-    """`check` refuses a certificate whose tails are lower, whose list differs, or whose levels do not fall."""
+    """`check` refuses a certificate with lower tails, another list, or levels that do not fall."""
     rounds = generous.passes[0]
     known = rounds.known
     assert proved_tails(rounds.score, known)
@@ -406,7 +408,7 @@ def gate_rounds(gate, engine, parts):
 
 
 def test_min_users_holds_for_listed_items(monkeypatch):
-    """Every level is above the thresholds of the promise (K7); detected: levels without it."""
+    """Every level is above the thresholds of the promise; detected: levels without it."""
     union = vp.Items(max_items_per_user=10, min_users=20, known=["a", "b", "c"])
     plan = union.plan(BUDGET)
     rounds, promise = plan.passes[0], MinUsersBound(20, 1e-6)
@@ -446,7 +448,7 @@ def test_what_is_no_list_is_refused(given):
 
 
 def test_a_list_needs_adaptive_rounds_and_one_release():
-    """Classic weightings rely on a least weight of novel items (K5), and series have no rounds for lists (K9)."""
+    """Classic weightings rely on a smallest weight of novel items, and series have no rounds for lists."""
     with pytest.raises(InputError, match="adaptive rounds"):
         vp.Items(known=["tea"], weighting=vp.weightings.PolicyGaussian())
     with pytest.raises(InputError, match="series"):
@@ -454,7 +456,7 @@ def test_a_list_needs_adaptive_rounds_and_one_release():
 
 
 def test_the_tokenizer_of_the_data_makes_the_items():
-    """Texts of one token become that token; others are no items of the data."""
+    """Texts of one token become that token; other texts are no items of the data."""
     listed = KnownItems.of(["Tea", "tea", "ice cream", "naïve ", "..."])
     words = vp.read(pl.DataFrame({"who": [1], "what": ["x"]}), user="who", text="what", options=QUIET)
     engine = check_engine(words)
@@ -479,7 +481,7 @@ def test_keys_of_tables_are_compared_by_value():
 
 
 def test_categories_of_columns_change_no_release():
-    """Dictionaries and categories are data, so a list comes from `known` alone (K4)."""
+    """Dictionaries and categories are data, so a list is taken from `known` only."""
     table = pl.DataFrame({"who": range(600), "what": ["tea", "milk", "rare"] * 200})
     plain, coded = table, table.with_columns(pl.col("what").cast(pl.Categorical))
     enum = table.with_columns(pl.col("what").cast(pl.Enum(["tea", "milk", "rare", "nobody"])))
@@ -529,7 +531,7 @@ def test_draws_beside_a_list_are_charged_by_its_size():
     assert not covers_rounds(planned_slack(3), rounds, chosen=False)
 
 
-# The audit: one user of a listed item, or none.
+# Audit a listed item with and without its only user.
 
 
 def with_a_level(plan, corpus, runs):
@@ -550,7 +552,7 @@ def with_a_level(plan, corpus, runs):
 
 @pytest.mark.jit
 def test_audit_of_listed_items_of_one_user(monkeypatch, generous):
-    """20,000 items of one user each, or of none; detected: noise on items of users only.
+    """Audit 20,000 items, each with one user or without users. Noise on items of users only is detected.
 
     The variant is refuted with probability above 0.999, by its own probabilities. False alarm below 1e-9.
     """
