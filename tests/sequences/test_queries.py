@@ -192,6 +192,7 @@ def closing():
     return vp.Sequences(max_length=15, max_gram=3, alphabet=["a", "b", "z"]).release(corpus, vp.Budget(2), seed=3)
 
 
+@pytest.mark.jit  # without it there are fewer bootstrap models, whose spread says less
 def test_intervals_of_lengths_allow_what_their_classes_hide(closing):
     """Users are only counted in classes such as 6 to 8, so each length varies as a part of its class does."""
     frame, users = closing.lengths(), closing.n_users
