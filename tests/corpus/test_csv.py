@@ -352,6 +352,7 @@ def test_other_escapes_name_the_option(tmp_path):
     ]
 
 
+@pytest.mark.jit  # long inputs show nothing more without it, and take minutes
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_long_cells_are_valid(tmp_path, memory, quote):

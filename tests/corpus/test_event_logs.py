@@ -70,6 +70,7 @@ def test_events_at_the_same_time_keep_the_order_of_the_file(tmp_path, time):
     ]
 
 
+@pytest.mark.jit  # long inputs show nothing more without it, and take minutes
 def test_long_logs_are_read_block_by_block(tmp_path):
     """A log of many blocks gives the sequences of the same events in memory."""
     rng = random.Random(3)

@@ -122,6 +122,7 @@ def test_a_plan_of_single_symbols_has_no_threshold():
     assert "context" not in str(plan)
 
 
+@pytest.mark.jit  # long inputs show nothing more without it, and take minutes
 def test_noise_that_exceeds_the_plan_is_not_excluded_by_its_text():
     """Without a max_length, long sequences get more noise than that of 20 steps; the text and the page say so."""
     rng = np.random.default_rng(1)
