@@ -35,6 +35,7 @@ from voxpop.mechanisms.series import plan as planning
 from voxpop.mechanisms.series.plan import NEVER, NOVELTY_OF_NIGHTS, SeriesPlan
 from voxpop.mechanisms.series.series import _gate, _tonight
 from voxpop.privacy.gaussian import sigma
+from voxpop.privacy.planned import certified
 from voxpop.privacy.secret import Secret
 
 BENCHMARK = Benchmark(
@@ -54,7 +55,7 @@ Change = Callable[[SeriesPlan], SeriesPlan]
 WAYS: dict[str, tuple[str, Change]] = {
     "series, growing prices (default)": ("growing", lambda plan: plan),
     "series, equal prices": ("equal", lambda plan: plan),
-    "no resting": ("growing", lambda plan: replace(plan, rests=(NEVER,) * plan.nights)),
+    "no resting": ("growing", lambda plan: replace(plan, rests=(NEVER,) * plan.mechanism.nights)),
     "resting, new items not tried": ("growing", lambda plan: replace(plan, tried=0)),
 }
 
@@ -93,7 +94,7 @@ def run(rows: pl.DataFrame, nights: int, way: str) -> tuple[pl.DataFrame, list[i
     # Only the first night of each word of a user matters.
     parts = rows.group_by("user", "word").agg(pl.col("night").min()).partition_by("night", as_dict=True)
     none, secret, pools = rows.clear(), Secret.from_seed(SEED), NightlyPools.empty()
-    plan = change(vp.Items().plan_series(BUDGET, nights, spending=spending))  # type: ignore[arg-type]
+    plan = certified(change(vp.Items().plan_series(BUDGET, nights, spending=spending)))  # type: ignore[arg-type]
     for night in range(1, nights + 1):
         corpus = check_engine(vp.read(parts.get((night - 1,), none), user="user", items="word"))
         begun = time.perf_counter()

@@ -20,7 +20,7 @@ class Nights:
         names = self.secret.text_draws("words", content, np.array([0, content.size]))
         draws = self.secret.draws(f"noise/night {night}", names[:, 0], names[:, 1])
         plan = self.plan
-        return int(noisy_cells(np.zeros(1, np.int64), plan.sigmas[night - 1], 1 << plan.bits, plan.cell, draws)[0])
+        return int(noisy_cells(np.zeros(1, np.int64), plan.proof.sigmas[night - 1], 1 << plan.proof.bits, plan.proof.cell, draws)[0])
 
     def run(self, rows, night):
         """Run one night. `rows` has a list of words for each user key, or is None for a night without a run."""
@@ -31,26 +31,26 @@ class Nights:
             for word in dict.fromkeys(words):
                 if word not in mine and not self.released.get(word):
                     fresh.append(word)
-            room = plan.pool - len(mine) if self.left[user] else 0
+            room = plan.proof.pool - len(mine) if self.left[user] else 0
             if len(fresh) > room:
                 fresh = sorted(fresh, key=lambda word: self.draw("sample/series", user, word_name(self.secret, word)))
             for word in fresh[: max(room, 0)]:
                 mine[word] = night
                 if word not in self.scores:
-                    self.scores[word] = sum(plan.factors[r - 1] * self.noise(r, word) for r in range(1, night))
+                    self.scores[word] = sum(plan.proof.factors[r - 1] * self.noise(r, word) for r in range(1, night))
                     self.released[word] = 0
         weights = {} if rows is None else self.weights(night)
         for word in self.scores:
-            cells = weights.get(word, 0.0) * 2**plan.bits / plan.cell + self.noise(night, word)
-            self.scores[word] += plan.factors[night - 1] * cells
-            if not self.released[word] and self.scores[word] >= plan.thresholds[night - 1]:
+            cells = weights.get(word, 0.0) * 2**plan.proof.bits / plan.proof.cell + self.noise(night, word)
+            self.scores[word] += plan.proof.factors[night - 1] * cells
+            if not self.released[word] and self.scores[word] >= plan.proof.thresholds[night - 1]:
                 self.released[word] = night
 
     def weights(self, night):
         """Return the weight of each word, users in the order of their keyed hash."""
         from voxpop.privacy.certificate import night_charge
 
-        plan, charge = self.plan, night_charge(self.plan.certificate.proof, night)
+        plan, charge = self.plan, night_charge(self.plan.proof, night)
         unit, sets = 1.0, []
         order = sorted(self.pools, key=lambda user: (self.draw("order/series", user, 0), user))
         rests = {word for word, score in self.scores.items() if night > 1 and score < plan.rests[night - 2]}
@@ -62,7 +62,7 @@ class Nights:
             paid = min(self.left[user] * charge.rates[0] >> 20, 16 * charge.cost, self.left[user])
             self.left[user] -= paid
             sets.append((mine, int(charge.bounds(np.array([paid]))[0]) / 2**20))
-        cutoff, total = plan.cutoffs[night - 1] / 2**plan.bits, {}
+        cutoff, total = plan.proof.cutoffs[night - 1] / 2**plan.proof.bits, {}
         for mine, bound in sets:
             if bound <= 0:
                 continue

@@ -39,7 +39,7 @@ def test_nights_equal_the_reference(seed, nights, pool, tried):
         words = pools.words.to_pylist()
         assert dict(zip(words, pools.released.tolist(), strict=True)) == naive.released
         for word, score in zip(words, pools.scores.tolist(), strict=True):
-            assert abs(score - naive.scores[word]) <= 2.0 * sum(plan.factors[:night])
+            assert abs(score - naive.scores[word]) <= 2.0 * sum(plan.proof.factors[:night])
         held = {
             int(key): {words[item]: int(n) for item, n in zip(pools.items[a:b], pools.nights[a:b], strict=True)}
             for key, a, b in zip(pools.keys, pools.starts[:-1], pools.starts[1:], strict=True)

@@ -24,10 +24,10 @@ def test_the_guarantee_follows_from_the_numbers(nights, spending):
     """Nearly all of delta is spent, charges are within the budget, and the saved plan equals the original."""
     plan = vp.Items().plan_series(BUDGET, nights, spending=spending)
     assert 0.999e-6 < plan.delta <= 1e-6
-    assert sum(plan.costs) <= WHOLE
-    exact = np.array(plan.thresholds) - np.cumsum(plan.factors) / 2
-    hit = ndtr(ndtri(plan.pool * ever_reached(plan.spreads, exact)) + plan.square**0.5)
-    assert hit + gaussian_delta(3, plan.square**0.5) <= plan.delta * (1 + 1e-12)
+    assert sum(plan.proof.costs) <= WHOLE
+    exact = np.array(plan.proof.thresholds) - np.cumsum(plan.proof.factors) / 2
+    hit = ndtr(ndtri(plan.proof.pool * ever_reached(plan.spreads, exact)) + plan.proof.square**0.5)
+    assert hit + gaussian_delta(3, plan.proof.square**0.5) <= plan.delta * (1 + 1e-12)
     again = SeriesPlan.from_dict(json.loads(json.dumps(plan.to_dict())))
     assert again == plan
     assert str(again) == str(plan)
@@ -43,31 +43,34 @@ def test_the_guarantee_follows_from_the_numbers(nights, spending):
 def test_numbers_that_cost_more_are_refused():
     """A plan with lower thresholds, less noise, a larger pool or a larger square has no guarantee."""
     plan = vp.Items().plan_series(BUDGET, 30)
-    lower = tuple(int(each * 0.99) for each in plan.thresholds)
+    lower = tuple(int(each * 0.99) for each in plan.proof.thresholds)
+    proof = plan.proof
     for broken in (
-        replace(plan, thresholds=lower),
-        replace(plan, thresholds=(*plan.thresholds[:-1], 0)),
-        replace(plan, sigmas=tuple(0.99 * each for each in plan.sigmas)),
-        replace(plan, pool=plan.pool + 50),
-        replace(plan, square=1.01 * plan.square),
+        replace(plan, proof=replace(proof, thresholds=lower)),
+        replace(plan, proof=replace(proof, thresholds=(*proof.thresholds[:-1], 0))),
+        replace(plan, proof=replace(proof, sigmas=tuple(0.99 * each for each in proof.sigmas))),
+        replace(plan, proof=replace(proof, pool=proof.pool + 50)),
+        replace(plan, proof=replace(proof, square=1.01 * proof.square)),
         replace(plan, budget=vp.Budget(2.9, 1e-6)),
     ):
-        with pytest.raises(InternalError):
+        with pytest.raises(InputError, match="was changed"):
             broken.guarantee  # noqa: B018
+        with pytest.raises(InternalError):
+            SeriesPlan.from_dict(broken.to_dict())
 
 
 @pytest.mark.parametrize("nights", [30, 1000])
 def test_every_night_is_charged_for_its_readings(nights):
     """Delta covers 2^31 readings per night, each within 2^-128 in each of 2^23 cells; epsilon 25 makes this visible."""
     plan = vp.Items().plan_series(vp.Budget(25, 1e-6), nights)
-    exact = np.array(plan.thresholds) - np.cumsum(plan.factors) / 2
-    hit = ndtr(ndtri(plan.pool * ever_reached(plan.spreads, exact)) + plan.square**0.5)
-    arithmetic = plan.delta - (hit + gaussian_delta(25, plan.square**0.5))
+    exact = np.array(plan.proof.thresholds) - np.cumsum(plan.proof.factors) / 2
+    hit = ndtr(ndtri(plan.proof.pool * ever_reached(plan.spreads, exact)) + plan.proof.square**0.5)
+    arithmetic = plan.delta - (hit + gaussian_delta(25, plan.proof.square**0.5))
     assert arithmetic >= 0.99 * nights * 2.0 ** (31 + 23 - 128) * np.exp(25)
     # No noise of 128 bits is beyond 14 standard deviations.
-    cells = (14 + CUTOFF) * max(plan.sigmas) * 2**plan.bits / plan.cell
+    cells = (14 + CUTOFF) * max(plan.proof.sigmas) * 2**plan.proof.bits / plan.proof.cell
     assert cells < 2**23
-    assert cells * sum(plan.factors) < 2**63
+    assert cells * sum(plan.proof.factors) < 2**63
 
 
 def test_states_follow_from_scores_alone():

@@ -57,7 +57,7 @@ class Stream:
         """Add the readings of Q to the scores, and release; novel words are never released."""
         words = self.pools.words.to_pylist()
         self.pools.scores = self.pools.scores + np.array([read[word] for word in words], np.int64)
-        hit = (self.pools.released == 0) & (self.pools.scores >= self.plan.thresholds[night - 1])
+        hit = (self.pools.released == 0) & (self.pools.scores >= self.plan.proof.thresholds[night - 1])
         hit &= ~np.isin(np.array(words, dtype=object), np.array(list(novel), dtype=object))
         self.pools.released[hit] = night
         self.log += (tuple(sorted(word for word, out in zip(words, hit, strict=True) if out)),)
@@ -93,19 +93,19 @@ def trial(seed, monkeypatch, deletes):
         with monkeypatch.context() as patched:
             patched.setattr(gated, "_past_noise", known)
             light = p.begin(night)
-        sigma, unit = plan.sigmas[night - 1], 1 << plan.bits
+        sigma, unit = plan.proof.sigmas[night - 1], 1 << plan.proof.bits
         total += sum(((heavy[word] - light.get(word, 0)) / unit / sigma) ** 2 for word in heavy)
         paid = [dict(zip(each.pools.keys.tolist(), each.pools.paid.tolist(), strict=True)) for each in (p, q)]
         if any(paid[1][user] != payment for user, payment in paid[0].items()):
-            return "others pay differently", total / plan.square
+            return "others pay differently", total / plan.proof.square
         weights = np.array([heavy[word] for word in before], np.int64)
         names = item_names(q.pools.words, secret)
         read = q.by_word(reading(plan, secret, night)(weights, names, np.zeros(len(names), np.int64)))
         q.end(night, read, set(before) - set(light))
         p.end(night, read)
         if p.log != q.log:
-            return "results differ", total / plan.square
-    return "ok" if total <= plan.square * (1 + 1e-9) else "above M", total / plan.square
+            return "results differ", total / plan.proof.square
+    return "ok" if total <= plan.proof.square * (1 + 1e-9) else "above M", total / plan.proof.square
 
 
 PAST = gated._past_noise
@@ -160,7 +160,7 @@ def test_active_new_items_are_detected(monkeypatch):
 
     def states(plan, scores, released, night):
         found = real(plan, scores, released, night)
-        if night == len(plan.costs):  # items of the last night are at the end
+        if night == len(plan.proof.costs):  # items of the last night are at the end
             found[found.size // 2 :] = 2
         return found
 
@@ -188,12 +188,12 @@ def released_after_deletion(keep, copies=300, holders=3):
     for extra in (0, 1):
         secret, plan = Secret.from_seed(extra), some_plan(np.random.default_rng(1), 4, 1, 4)
         total = np.sqrt(np.cumsum(np.square(plan.spreads)))
-        plan = replace(
-            plan,
-            cutoffs=tuple(int(20 * sigma * 2**plan.bits) for sigma in plan.sigmas),
+        proof = replace(
+            plan.proof,
+            cutoffs=tuple(int(20 * sigma * 2**plan.proof.bits) for sigma in plan.proof.sigmas),
             thresholds=tuple(int(level * each) for level, each in zip((30, 30, 30, 2.5), total, strict=True)),
-            rests=(NEVER,) * 4,
         )
+        plan = replace(plan, proof=proof, rests=(NEVER,) * 4)
         people = {copy * 10 + user: [f"w{copy}"] for copy in range(copies) for user in range(holders + extra)}
         pools = NightlyPools.empty()
         for night in (1, 2, 3):

@@ -5,11 +5,12 @@ from functools import partial
 from voxpop.mechanisms.series import series
 from voxpop.privacy.certificate import night_charge, night_setting
 from voxpop.privacy.gate import nights
+from voxpop.privacy.passes import Certificate
 
 
 def gate_of(plan, secret):
-    """Return the gate of a series."""
-    return nights.NightsGate(plan.certificate.to_json(), secret)
+    """Return the gate of a series, also for numbers that no budget permits."""
+    return nights.NightsGate(Certificate(plan._claim, plan.proof).to_json(), secret)
 
 
 def begin_night(plan, pools, secret, corpus, night):
@@ -19,7 +20,7 @@ def begin_night(plan, pools, secret, corpus, night):
 
 def weights_of(plan, pools, night):
     """Return the weights of a night after users have paid for it."""
-    proof = plan.certificate.proof
+    proof = plan.proof
     add = partial(nights._add, night_setting(proof, night))
     return pools.weigh(night_charge(proof, night), *series._tonight(plan, night), add)
 
@@ -31,4 +32,4 @@ def read_night(plan, pools, secret, night, weights):
 
 def reading(plan, secret, night):
     """Return the noise of a night."""
-    return nights._reading(plan.certificate.proof, secret, night)
+    return nights._reading(plan.proof, secret, night)

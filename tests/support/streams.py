@@ -22,10 +22,10 @@ def some_plan(rng, nights, pool, tried):
     """Return a plan with low thresholds and near cutoffs, so that every case occurs within a few nights."""
     plan = vp.Items(max_items_per_user=pool).plan_series(vp.Budget(3, 1e-3), nights)
     total = np.sqrt(np.cumsum(np.square(plan.spreads)))
-    return replace(
-        plan,
-        tried=tried,
-        cutoffs=tuple(int(rng.uniform(0.3, 4) * 2**plan.bits) for _ in range(nights)),
+    proof = replace(
+        plan.proof,
+        cutoffs=tuple(int(rng.uniform(0.3, 4) * 2**plan.proof.bits) for _ in range(nights)),
         thresholds=tuple(int(each) for each in total * rng.uniform(0.3, 3, nights)),
-        rests=tuple(int(each) for each in total * rng.uniform(-1.5, 2, nights)),
     )
+    rests = tuple(int(each) for each in total * rng.uniform(-1.5, 2, nights))
+    return replace(plan, proof=proof, rests=rests, tried=tried)

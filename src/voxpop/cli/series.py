@@ -153,9 +153,9 @@ def show(folder: _SeriesFolder, /, *, key_file: KeyFile = None, json: given.Json
             {"item": list(item), "night": night} for item, night in zip(texts, nights.to_pylist(), strict=True)
         ]
         stated = {"guarantee": guarantee.to_dict(), "total": series.release.total.to_dict()}
-        print_json({**stated, "nights": plan.nights, "counts": counts, "items": items})
+        print_json({**stated, "nights": plan.mechanism.nights, "counts": counts, "items": items})
         return
-    say(f"{len(counts)} of {plan.nights} nights, {sum(counts):,} items released")
+    say(f"{len(counts)} of {plan.mechanism.nights} nights, {sum(counts):,} items released")
     say("\n".join(f"{night:>6}  {count:>8,}" for night, count in enumerate(counts, start=1) if count))
     say(guarantee_text(guarantee))
     _say_total(series)

@@ -23,7 +23,7 @@ ResultType = TypeVar("ResultType")
 _MOST_PER_USER = 10**12
 USUAL_ITEMS, ITEMS_EACH = 10, (1, 10, 100)
 """The number of items per user that plans assume by default, and the numbers that have a row in tables."""
-AnyPlan = TypeVar("AnyPlan", bound="Planned[Any, Any, Any]")
+AnyPlan = TypeVar("AnyPlan", bound="CertifiedPlan[Any]")
 
 
 class Account(Protocol):
@@ -47,8 +47,8 @@ class Configured(Protocol):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Planned(Printed, ABC, Generic[ConfigurationType, Data, ResultType]):
-    """The public numbers of a release, which are computed before any private data is read.
+class CertifiedPlan(Printed, ABC, Generic[ConfigurationType]):
+    """Public numbers with a certificate, which are computed before any private data is read.
 
     Only `mechanism.plan(budget)` creates plans that have a guarantee. A copy with other values, for example by
     `dataclasses.replace`, may exceed the budget. Such a copy has no guarantee, is not charged and releases nothing.
@@ -78,46 +78,6 @@ class Planned(Printed, ABC, Generic[ConfigurationType, Data, ResultType]):
     _certificate: str = field(default="", init=False, compare=False)
     _spent: float = field(default=nan, init=False, compare=False)
     _transcript: str = field(default="", init=False, compare=False)
-
-    def release(self, data: Data, *, ledger: "Account | None" = None, seed: int | None = None) -> ResultType:
-        """Run the plan on a data set.
-
-        The ledger is charged before the plan runs. The charge remains if the release fails or is interrupted, because
-        part of the result may have been seen. Only an interrupted run of `account.run(label)` may be repeated.
-
-        Args:
-            data: The data set, as returned by `voxpop.read` or `voxpop.load_corpus`.
-            ledger: The account to charge, as returned by `voxpop.Ledger`, or None.
-            seed: A seed that makes the release reproducible and NOT private, and marks it as such. Omit it for real
-                data. A release with a seed cannot be charged to a ledger.
-
-        Returns:
-            The result with this plan and its guarantee.
-
-        Raises:
-            BudgetError: The ledger has too little budget left. Nothing ran and nothing was charged.
-            LedgerError: The ledger cannot be read or written. Nothing ran.
-            InputError: The plan was changed after its creation, or both a ledger and a seed were given.
-        """
-        guarantee, prepared = self.guarantee, self._prepared(data)
-        if ledger is None:
-            return self._run(prepared, seed)
-        if seed is not None:
-            raise InputError(
-                "a release with a seed is not private, so it cannot be charged to a ledger. Leave out one of the two."
-            )
-        entry = ledger.charge(guarantee, str(self.to_dict()["mechanism"]))
-        try:
-            result: Any = self._run(prepared, None)
-        except Exception:  # the reason may depend on the noise, so the run must not be repeated
-            ledger.fail(entry)
-            raise
-        if isinstance(result, Mapping):  # several data sets
-            result = {name: _with_entry(each, entry.admission) for name, each in result.items()}
-        else:
-            result = _with_entry(result, entry.admission)
-        ledger.finish(entry, result)
-        return result  # type: ignore[no-any-return]
 
     @property
     def guarantee(self) -> Guarantee:
@@ -169,21 +129,6 @@ class Planned(Printed, ABC, Generic[ConfigurationType, Data, ResultType]):
     def _proof(self) -> Proof:
         """Return all numbers on which the guarantee is based."""
 
-    def begin(self, seed: int | None) -> tuple[Any, Guarantee]:
-        """Return the gate of a release, and the guarantee, which is marked as not private if a seed is given.
-
-        Args:
-            seed: The seed of `release`, or None.
-
-        Raises:
-            InputError: The plan was changed after its creation.
-        """
-        from voxpop.privacy.gate.gate import gate_of
-        from voxpop.privacy.secret import Secret
-
-        secret, guarantee = Secret.of(seed), self.guarantee
-        return gate_of(self._checked(), secret), replace(guarantee, private=guarantee.private and secret.private)
-
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return all public numbers as a dictionary for JSON."""
@@ -200,6 +145,67 @@ class Planned(Printed, ABC, Generic[ConfigurationType, Data, ResultType]):
         certificate = self.certificate
         claim = certificate.claim
         return Guarantee(claim.epsilon, claim.delta, claim.neighbours, spend=spend_of(certificate))
+
+
+class Planned(CertifiedPlan[ConfigurationType], Generic[ConfigurationType, Data, ResultType]):
+    """A plan of one release."""
+
+    __slots__ = ()
+
+    def release(self, data: Data, *, ledger: "Account | None" = None, seed: int | None = None) -> ResultType:
+        """Run the plan on a data set.
+
+        The ledger is charged before the plan runs. The charge remains if the release fails or is interrupted, because
+        part of the result may have been seen. Only an interrupted run of `account.run(label)` may be repeated.
+
+        Args:
+            data: The data set, as returned by `voxpop.read` or `voxpop.load_corpus`.
+            ledger: The account to charge, as returned by `voxpop.Ledger`, or None.
+            seed: A seed that makes the release reproducible and NOT private, and marks it as such. Omit it for real
+                data. A release with a seed cannot be charged to a ledger.
+
+        Returns:
+            The result with this plan and its guarantee.
+
+        Raises:
+            BudgetError: The ledger has too little budget left. Nothing ran and nothing was charged.
+            LedgerError: The ledger cannot be read or written. Nothing ran.
+            InputError: The plan was changed after its creation, or both a ledger and a seed were given.
+        """
+        guarantee, prepared = self.guarantee, self._prepared(data)
+        if ledger is None:
+            return self._run(prepared, seed)
+        if seed is not None:
+            raise InputError(
+                "a release with a seed is not private, so it cannot be charged to a ledger. Leave out one of the two."
+            )
+        entry = ledger.charge(guarantee, str(self.to_dict()["mechanism"]))
+        try:
+            result: Any = self._run(prepared, None)
+        except Exception:  # the reason may depend on the noise, so the run must not be repeated
+            ledger.fail(entry)
+            raise
+        if isinstance(result, Mapping):  # several data sets
+            result = {name: _with_entry(each, entry.admission) for name, each in result.items()}
+        else:
+            result = _with_entry(result, entry.admission)
+        ledger.finish(entry, result)
+        return result  # type: ignore[no-any-return]
+
+    def begin(self, seed: int | None) -> tuple[Any, Guarantee]:
+        """Return the gate of a release, and the guarantee, which is marked as not private if a seed is given.
+
+        Args:
+            seed: The seed of `release`, or None.
+
+        Raises:
+            InputError: The plan was changed after its creation.
+        """
+        from voxpop.privacy.gate.gate import gate_of
+        from voxpop.privacy.secret import Secret
+
+        secret, guarantee = Secret.of(seed), self.guarantee
+        return gate_of(self._checked(), secret), replace(guarantee, private=guarantee.private and secret.private)
 
     def _prepared(self, data: Data) -> Any:
         """Return the data in the form for `_run`, and raise errors that do not depend on noise before the charge."""

@@ -1,24 +1,21 @@
 """The plan of a series, which computes all numbers of the run from a budget and a number of nights, without data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cached_property
+from dataclasses import asdict, dataclass, field, fields
 from math import ceil, exp, floor, log, log2, sqrt
-from typing import Any, Literal, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
-from voxpop.privacy.budget import Budget, Printed, budget_numbers, check_slack, table
-from voxpop.privacy.certificate import check, spend_of
+from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
-from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.individual import MOST_BOUND, WHOLE, IndividualFilter
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.numerics import falling_to, walk_slack
-from voxpop.privacy.passes import Certificate, Claim, NightsProof
+from voxpop.privacy.passes import NightsProof
+from voxpop.privacy.planned import CertifiedPlan, certified
 from voxpop.privacy.upcrossing import ever_reached
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import RuleSetting
@@ -45,66 +42,55 @@ _NIGHT_CELLS_IN_SIGMA = 2**12
 FACTOR = 2**20
 NEVER = -(2**62)
 """A rest threshold below every score."""
-UNPLANNED = ("budget", "ran")
-"""Fields that are not numbers of the plan."""
 
 
 @final
-@dataclass(frozen=True, repr=False)
-class SeriesPlan(Printed):
+@dataclass(frozen=True, slots=True)
+class SeriesSettings:
+    """The public configuration of a series.
+
+    Attributes:
+        nights: The number of nights.
+        spending: The charges over the nights, "growing" or "equal".
+        max_items_per_user: The maximum number of items per user over all nights, as given; None for the default.
+    """
+
+    nights: int
+    spending: Spending
+    max_items_per_user: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
+        return {"mechanism": "items", "weighting": "series", **asdict(self)}
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class SeriesPlan(CertifiedPlan[SeriesSettings]):
     """The plan of a series, which fixes every number of the run before the first night. `Items.plan_series` returns it.
 
     Attributes:
-        budget: The privacy budget of all nights together.
-        spending: The charges over the nights, "growing" or "equal".
-        pool: The maximum number of items per user over all nights.
-        square: The mu^2 that each user may spend over all nights.
-        bits: The precision of weights, which are whole multiples of 2^-bits.
-        cell: The number of grid units in a cell of noisy weights.
-        costs: The charge of each night, in units of 2^-40 of the total.
-        sigmas: The standard deviation of the noise on a weight, by night.
-        cutoffs: The limit of an item's weight, by night, in grid units.
-        factors: The factor of a noisy weight, in cells, in the score, by night.
-        thresholds: The minimum score of a released item, by night.
+        proof: The numbers of all nights on which the guarantee is based.
         rests: The score below which an item rests on the next night, by night.
         tried: The number of nights on which a resting item of a user still receives weight.
-        max_items_per_user: The maximum number of items per user as given; None for the default.
         ran: The number of nights so far, in the plan of a release.
 
     Example:
         >>> import voxpop as vp
         >>> plan = vp.Items().plan_series(vp.Budget(epsilon=3, delta=1e-6), nights=30)
-        >>> len(plan.sigmas), plan.delta <= 1e-6
+        >>> len(plan.proof.sigmas), plan.delta <= 1e-6
         (30, True)
     """
 
-    budget: Budget
-    spending: Spending
-    pool: int
-    square: float
-    bits: int
-    cell: int
-    costs: tuple[int, ...]
-    sigmas: tuple[float, ...]
-    cutoffs: tuple[int, ...]
-    factors: tuple[int, ...]
-    thresholds: tuple[int, ...]
+    _recorded: ClassVar = frozenset({"ran"})
+
+    proof: NightsProof
     rests: tuple[int, ...]
     tried: int
-    max_items_per_user: int | None = field(default=None, kw_only=True)
-    ran: int = field(default=0, kw_only=True, compare=False)
+    ran: int = field(default=0, compare=False)
 
-    @property
-    def nights(self) -> int:
-        """The number of nights."""
-        return len(self.costs)
-
-    @property
-    def certificate(self) -> Certificate:
-        """All numbers on which the guarantee depends; `voxpop.privacy.certificate.check` computes delta from them."""
-        own = {name: getattr(self, name) for name in ("costs", "sigmas", "cutoffs", "factors", "thresholds")}
-        proof = NightsProof(self.square, self.pool, self.bits, self.cell, **own)
-        return Certificate(Claim(self.budget.epsilon, self.budget.delta), proof)
+    def _proof(self) -> NightsProof:
+        return self.proof
 
     @property
     def transcript(self) -> list[dict[str, Any]]:
@@ -114,43 +100,30 @@ class SeriesPlan(Printed):
     @property
     def spreads(self) -> np.ndarray[Any, Any]:
         """The standard deviation that the noise of each night adds to the score."""
-        return spreads_of(self.factors, self.sigmas, self.cell, self.bits)
+        proof = self.proof
+        return spreads_of(proof.factors, proof.sigmas, proof.cell, proof.bits)
 
-    @cached_property
-    def delta(self) -> float:
-        """The delta that these numbers spend at the epsilon of the budget (docs/privacy/series.md)."""
-        return check(self.certificate)
+    def to_dict(self) -> dict[str, Any]:
+        """Return every public number, ready for JSON."""
+        return {
+            **self.mechanism.to_dict(),
+            **budget_numbers(self.budget, self.delta),
+            **self.proof.to_dict(),
+            "rests": list(self.rests),
+            "tried": self.tried,
+        }
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """The guarantee of all nights together, computed from the numbers above.
+    @staticmethod
+    def from_dict(numbers: Mapping[str, Any]) -> "SeriesPlan":
+        """Return the plan from the output of `to_dict`, and compute its guarantee again.
 
         Raises:
             InternalError: The numbers cost more than the budget.
         """
-        if not self.delta <= self.budget.delta:
-            raise InternalError("the plan's own numbers exceed the budget")
-        return Guarantee(self.budget.epsilon, self.budget.delta, spend=spend_of(self.certificate))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return every public number, ready for JSON."""
-        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in UNPLANNED}
-        lists = {name: list(value) if isinstance(value, tuple) else value for name, value in own.items()}
-        spent = budget_numbers(self.budget, self.delta)
-        return {"mechanism": "items", "weighting": "series", "nights": self.nights, **spent, **lists}
-
-    @staticmethod
-    def from_dict(numbers: Mapping[str, Any]) -> "SeriesPlan":
-        """Return the plan from the output of `to_dict`, and compute its guarantee again."""
-        own = {each.name: numbers[each.name] for each in fields(SeriesPlan) if each.name not in UNPLANNED}
-        tuples: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in own.items()
-        }
-        return SeriesPlan(Budget(numbers["epsilon"], numbers["delta"]), **tuples)
-
-    def __str__(self) -> str:
-        """Return the plan as text."""
-        return describe(self.to_dict(), str(self.guarantee))
+        settings = SeriesSettings(numbers["nights"], numbers["spending"], numbers["max_items_per_user"])
+        proof = NightsProof.from_dict({each.name: numbers[each.name] for each in fields(NightsProof)})
+        budget = Budget(numbers["epsilon"], numbers["delta"])
+        return certified(SeriesPlan(settings, budget, proof, tuple(numbers["rests"]), numbers["tried"]))
 
 
 def plan_series(budget: Budget, nights: int, max_items_per_user: int | None, spending: Spending) -> SeriesPlan:
@@ -188,24 +161,10 @@ def plan_series(budget: Budget, nights: int, max_items_per_user: int | None, spe
     margins = np.cumsum(factors) / 2
     # Thresholds are rounded up, so that the last bits of `excess` do not matter.
     thresholds = tuple(ceil(each) for each in (last + falls) * total * (1 + 1e-9) + margins)
-    plan = SeriesPlan(
-        budget,
-        spending,
-        pool,
-        square,
-        bits,
-        cell,
-        tuple(costs),
-        tuple(sigmas),
-        tuple(int(CUTOFF * sigma * 2.0**bits) for sigma in sigmas),
-        tuple(factors),
-        thresholds,
-        _rests(costs, spending, total),
-        -(-nights // TRIED),
-        max_items_per_user=max_items_per_user,
-    )
-    plan.guarantee  # noqa: B018  raises an error if the numbers exceed the budget
-    return plan
+    cutoffs = tuple(int(CUTOFF * sigma * 2.0**bits) for sigma in sigmas)
+    proof = NightsProof(square, pool, bits, cell, tuple(costs), tuple(sigmas), cutoffs, tuple(factors), thresholds)
+    settings, rests = SeriesSettings(nights, spending, max_items_per_user), _rests(costs, spending, total)
+    return certified(SeriesPlan(settings, budget, proof, rests, -(-nights // TRIED)))
 
 
 def spreads_of(factors: Sequence[int], sigmas: Sequence[float], cell: int, bits: int) -> np.ndarray[Any, Any]:
@@ -233,28 +192,3 @@ def states_of(plan: SeriesPlan, scores: Int64s, released: Int64s, night: int) ->
         states[scores < plan.rests[night - 2]] = 1
     states[released > 0] = 0
     return states
-
-
-def night_rows(plan: Mapping[str, Any]) -> list[list[str]]:
-    """Return the numbers of some nights as the cells of a table, including the header."""
-    nights, spreads = plan["nights"], spreads_of(*(plan[name] for name in ("factors", "sigmas", "cell", "bits")))
-    spread = np.sqrt(np.cumsum(np.square(spreads)))
-    rows = [["night", "share", "sigma", "threshold", "rests below"]]
-    for night in sorted({1, *(ceil(nights * part / 4) for part in range(1, 5))}):
-        at = night - 1
-        rest = "-" if plan["rests"][at] == NEVER else f"{plan['rests'][at] / spread[at]:.3g}"
-        level = plan["thresholds"][at] / spread[at]
-        rows.append([str(night), f"{plan['costs'][at] / WHOLE:.3g}", f"{plan['sigmas'][at]:.4g}", f"{level:.4g}", rest])
-    return rows
-
-
-def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
-    """Return the text of a plan from its public numbers."""
-    return "\n".join(
-        [
-            f"Items over {plan['nights']:,} nights under one budget, at most {plan['pool']:,} items a user in all",
-            "; ".join(filter(None, [guarantee, "thresholds in standard deviations of the score"])),
-            "",
-            *table(night_rows(plan)),
-        ]
-    )

@@ -22,6 +22,7 @@ from voxpop.mechanisms.series.plan import SeriesPlan, states_of
 from voxpop.mechanisms.series.state import NightPools, Record, Store
 from voxpop.privacy.gate.nights import NightsGate
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
 from voxpop.reading.arrow import int64_array
 from voxpop.reading.keys import Keys
@@ -232,14 +233,14 @@ def _gate(plan: SeriesPlan, secret: Secret) -> NightsGate:
 
 
 def _next(record: Record, plan: SeriesPlan, night: int | None) -> int:
-    number = record.night + 1 if night is None else night
-    if record.night >= plan.nights:
+    nights, number = plan.mechanism.nights, record.night + 1 if night is None else night
+    if record.night >= nights:
         raise ReleaseError(
-            f"the series has ended with night {plan.nights}. Start another series, which is charged and adds to it."
+            f"the series has ended with night {nights}. Start another series, which is charged and adds to it."
         )
-    if isinstance(number, bool) or not isinstance(number, int) or not record.night < number <= plan.nights:
+    if isinstance(number, bool) or not isinstance(number, int) or not record.night < number <= nights:
         raise InputError(
-            f"`night` must be from {record.night + 1} to {plan.nights}, got {number!r}. Earlier nights have run, "
+            f"`night` must be from {record.night + 1} to {nights}, got {number!r}. Earlier nights have run, "
             "and only the last one can be repeated."
         )
     return number
@@ -276,7 +277,7 @@ def _release(record: Record, pools: NightPools, plan: SeriesPlan, after: int) ->
     guarantee = replace(plan.guarantee, private=record.private)
     keys = Keys.from_list(record.keys)
     words = _sorted(pools, after)[0]
-    release = Release.from_items(words, replace(plan, ran=record.night), guarantee, record.token_source, keys)
+    release = Release.from_items(words, with_record(plan, ran=record.night), guarantee, record.token_source, keys)
     if not record.ledger:
         return release
     path, name, number = record.ledger

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu, choice_in
-from voxpop.mechanisms.series import plan as series
+from voxpop.mechanisms.series import describe as series
 from voxpop.privacy.budget import table
 from voxpop.privacy.guarantee import at_most
 from voxpop.privacy.weightings.builtin import share_of
@@ -161,7 +161,7 @@ _SHOWN = 12
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """Return the story of a set union from its plan's numbers."""
     if plan["weighting"] == "series":
-        return _nights(plan)
+        return series.story(plan)
     rounds = _decisions(plan)
     last = rounds[-1]
     curves = [
@@ -206,20 +206,6 @@ def _known_grids(plan: Mapping[str, Any]) -> list[Grid]:
         "about items of one user exclude known items."
     )
     return [Grid("Users that a known item needs", head, rows, note)]
-
-
-def _nights(plan: Mapping[str, Any]) -> Story:
-    head, *rows = series.night_rows(plan)
-    note = "One guarantee covers all nights. Thresholds in standard deviations of the noise in the score."
-    return Story(
-        words="union.html",
-        noun=("item", "items"),
-        title="released",
-        kicker=f"Items over {plan['nights']:,} nights",
-        proof="docs/privacy/series.md",
-        values={"limit": plan["pool"], "chosen": False, "optimal": False, "rounds": plan["nights"]},
-        grids=[Grid("Nights", head, rows, note)],
-    )
 
 
 def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> list[tuple[int, float]]:

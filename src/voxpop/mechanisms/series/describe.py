@@ -1,0 +1,52 @@
+"""The text of the plan of a series and the content of its report, from public numbers."""
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from voxpop.mechanisms.series.plan import NEVER, spreads_of
+from voxpop.privacy.budget import table
+from voxpop.privacy.individual import WHOLE
+from voxpop.release.report.page import Grid, Story
+
+
+def _night_rows(plan: Mapping[str, Any]) -> list[list[str]]:
+    """Return the numbers of some nights as the cells of a table, including the header."""
+    nights, spreads = plan["nights"], spreads_of(*(plan[name] for name in ("factors", "sigmas", "cell", "bits")))
+    spread = np.sqrt(np.cumsum(np.square(spreads)))
+    rows = [["night", "share", "sigma", "threshold", "rests below"]]
+    for night in sorted({1, *(ceil(nights * part / 4) for part in range(1, 5))}):
+        at = night - 1
+        rest = "-" if plan["rests"][at] == NEVER else f"{plan['rests'][at] / spread[at]:.3g}"
+        level = plan["thresholds"][at] / spread[at]
+        rows.append([str(night), f"{plan['costs'][at] / WHOLE:.3g}", f"{plan['sigmas'][at]:.4g}", f"{level:.4g}", rest])
+    return rows
+
+
+def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
+    """Return the text of a plan from its public numbers."""
+    return "\n".join(
+        [
+            f"Items over {plan['nights']:,} nights under one budget, at most {plan['pool']:,} items a user in all",
+            "; ".join(filter(None, [guarantee, "thresholds in standard deviations of the score"])),
+            "",
+            *table(_night_rows(plan)),
+        ]
+    )
+
+
+def story(plan: Mapping[str, Any]) -> Story:
+    """Return the content of the report of a series."""
+    head, *rows = _night_rows(plan)
+    note = "One guarantee covers all nights. Thresholds in standard deviations of the noise in the score."
+    return Story(
+        words="union.html",
+        noun=("item", "items"),
+        title="released",
+        kicker=f"Items over {plan['nights']:,} nights",
+        proof="docs/privacy/series.md",
+        values={"limit": plan["pool"], "chosen": False, "optimal": False, "rounds": plan["nights"]},
+        grids=[Grid("Nights", head, rows, note)],
+    )
