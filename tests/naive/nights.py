@@ -19,8 +19,8 @@ class Nights:
         content = np.frombuffer(word.encode(), np.uint8)
         names = self.secret.text_draws("words", content, np.array([0, content.size]))
         draws = self.secret.draws(f"noise/night {night}", names[:, 0], names[:, 1])
-        plan = self.plan
-        return int(noisy_cells(np.zeros(1, np.int64), plan.proof.sigmas[night - 1], 1 << plan.proof.bits, plan.proof.cell, draws)[0])
+        proof = self.plan.proof
+        return int(noisy_cells(np.zeros(1, np.int64), proof.sigmas[night - 1], 1 << proof.bits, proof.cell, draws)[0])
 
     def run(self, rows, night):
         """Run one night. `rows` has a list of words for each user key, or is None for a night without a run."""

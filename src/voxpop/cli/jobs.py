@@ -24,6 +24,7 @@ from voxpop.cli import releasing
 from voxpop.cli.saved import Identity, Signature, Signers, signed_by
 from voxpop.cli.sources import check_reading, column_list, columns_of
 from voxpop.errors import InputError, VoxpopError, on_one_line
+from voxpop.files.folder import write_file
 from voxpop.release.registry import MECHANISMS
 
 COMMANDS = tuple(each.command for each in MECHANISMS if each.command != "keys")
@@ -409,8 +410,6 @@ QUESTIONS = (
 
 def write_new(app: App, path: Path) -> None:
     """Prompt for the settings of a job, and write the job file."""
-    from voxpop.files.folder import write_file
-
     if path.exists():
         raise InputError(f"{path} exists already. Choose another name, or remove it first.")
     content: dict[str, Any] = {}

@@ -12,7 +12,7 @@ import numpy as np
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.kernels.pairs import belongs, table_of
-from voxpop.privacy.budget import check_whole
+from voxpop.privacy.budget import card, check_whole
 
 if TYPE_CHECKING:
     from voxpop.engine.contract import Engine
@@ -100,8 +100,6 @@ class Corpus:
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks, which shows nothing of the data."""
-        from voxpop.privacy.budget import card
-
         line = "The data is private: a corpus shows nothing of it, neither users nor their number."
         return card(f"Corpus of {self.kind}", [line, "Pass it to a mechanism: vp.Items().release(corpus, budget)."])
 

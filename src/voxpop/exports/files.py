@@ -20,12 +20,12 @@ from voxpop.files.folder import write_file
 from voxpop.privacy.budget import check_choice
 from voxpop.reading.choices import Format, Subwords, TextTokenizer
 from voxpop.reading.keys import spelled
+from voxpop.release.counts import Addition, Counts
 from voxpop.release.profile import Profile
+from voxpop.release.release import Release
 from voxpop.release.table import to_parquet, write_parquet
 
 if TYPE_CHECKING:
-    from voxpop.release.counts import Addition, Counts
-    from voxpop.release.release import Release
     from voxpop.release.result import Result
 
 SIGNS = r"[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]"
@@ -92,8 +92,6 @@ def as_csv(result: "Release | Profile | Addition", _: Any = None) -> bytes:
 
 def _release_of(result: "Release | Addition") -> tuple["Release", Iterable[int]]:
     """Return the release of a result, and the rows of the release in the order of the result's table."""
-    from voxpop.release.counts import Addition
-
     if isinstance(result, Addition):
         return result.grams, result._numbered[1].tolist()
     return result, range(len(result))
@@ -144,8 +142,6 @@ def as_arrow(result: "Release | Profile | Addition", _: Any = None) -> bytes:
 
 def as_parquet(result: "Release | Profile | Addition", _: Any = None) -> bytes:
     """Return a Parquet file with the columns of `to_arrow`."""
-    from voxpop.release.release import Release
-
     return to_parquet(result.grams, result.keys) if isinstance(result, Release) else write_parquet(result.to_arrow())
 
 
@@ -270,9 +266,6 @@ def write(
         InputError: If the format is unknown or cannot contain these grams, or its library is not installed.
         ReleaseError: If the file exists or cannot be written.
     """
-    from voxpop.release.counts import Addition, Counts
-    from voxpop.release.release import Release
-
     export = export_for(Path(path), format)
     if export.counted and not isinstance(result, Counts):
         raise InputError(f'"{export.name}" is made from counts: count the release first, and write the counts.')

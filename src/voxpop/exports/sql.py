@@ -10,7 +10,7 @@ a statement contains no beginning of a Jinja expression and rendering does not c
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,11 +20,9 @@ from voxpop.privacy.budget import check_choice
 from voxpop.reading.arrow import joined
 from voxpop.reading.choices import Form
 from voxpop.reading.keys import family
+from voxpop.release.counts import Addition
 from voxpop.release.release import Release
 from voxpop.release.table import free_name, key_texts
-
-if TYPE_CHECKING:
-    from voxpop.release.counts import Addition
 
 Columns = str | Sequence[str] | None
 
@@ -83,8 +81,6 @@ def to_sql(
     Raises:
         InputError: If the release contains grams, the dialect is unknown, or a key does not fit the dialect.
     """
-    from voxpop.release.counts import Addition
-
     sqlglot = required("sqlglot", "SQL", "sqlglot")
     check_choice("form", form, get_args(Form))
     if dialect not in sqlglot.Dialects._value2member_map_ or not dialect:

@@ -14,6 +14,8 @@ from contextvars import copy_context
 from itertools import chain, islice
 from typing import TypeVar
 
+from voxpop.errors import InputError
+
 _ThreadTask = TypeVar("_ThreadTask")
 _ThreadResult = TypeVar("_ThreadResult")
 
@@ -109,8 +111,6 @@ def require_polars() -> None:
     if _polars.state == NOT_KNOWN and _polars.doubtful and not _has_threads():
         _polars.probe()
     if _polars.state == LOST:
-        from voxpop.errors import InputError
-
         raise InputError(
             "this process was forked after polars had started threads, which do not exist here, so polars would wait "
             'for ever. Start processes by "spawn" or "forkserver" (multiprocessing.get_context), or use polars only '

@@ -8,6 +8,7 @@ from typing import Any, Final, final
 from voxpop.errors import BudgetError, InputError
 from voxpop.ledger.caps import AccountLimits
 from voxpop.privacy.budget import Budget, check_budget
+from voxpop.privacy.gaussian import sigma
 from voxpop.privacy.guarantee import Guarantee, gaussian_spend
 from voxpop.privacy.numerics import walk_slack
 
@@ -78,8 +79,6 @@ class Target:
         return Guarantee(budget.epsilon, budget.delta, spend=spend)
 
     def _sigma(self, budget: Budget) -> float:
-        from voxpop.privacy.gaussian import sigma
-
         exact = budget.delta - walk_slack(budget.epsilon, 1)
         return sigma(budget.epsilon, exact, sqrt(self.counted_in_full)) if exact > 0 else inf
 

@@ -26,6 +26,7 @@ from typing import Final, final
 from voxpop.kernels.proved import proved
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.composition import composed_delta
+from voxpop.privacy.gaussian import delta
 from voxpop.privacy.guarantee import Guarantee, dominating_mu
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.numerics import MOST_PASSES, walk_slack
@@ -226,8 +227,6 @@ def _trade(guarantee: Guarantee) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def _gaussian_delta(epsilon: float, mu: float) -> float:
-    from voxpop.privacy.gaussian import delta
-
     return delta(epsilon, mu) * ROUNDING
 
 

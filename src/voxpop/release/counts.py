@@ -33,11 +33,11 @@ from voxpop.release.saving import (
     identity,
     record_of,
 )
-from voxpop.release.table import read_parquet, with_result, write_parquet
+from voxpop.release.table import Completer, read_parquet, with_result, write_parquet
 
 if TYPE_CHECKING:
     from voxpop.release.report.page import Grid
-    from voxpop.release.table import Completer, Completion
+    from voxpop.release.table import Completion
 
 
 INTERVAL: Final = 1.96
@@ -193,8 +193,6 @@ class Counts(Addition):
 
     @cached_property
     def _completer(self) -> "Completer":
-        from voxpop.release.table import Completer
-
         return Completer(self.grams.each_gram(), self.grams.token_source, self._by_gram)
 
     @cached_property

@@ -3,12 +3,13 @@
 A list is public, so it must not be made from the private data. The guide to lists is docs/guides/known.md.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Union, final
+from typing import Any, Literal, Union, final
 
 import numpy as np
 import pyarrow as pa
@@ -17,16 +18,17 @@ import pyarrow.compute as pc
 from voxpop.errors import ColumnError, InputError, SourceError, required
 from voxpop.files.folder import entries_of
 from voxpop.privacy.budget import check_choice
+from voxpop.privacy.listed import KnownList
 from voxpop.reading.arrow import int64_array, joined, string_array, text_buffers
 from voxpop.reading.keys import Keys, spelled_rows
 from voxpop.reading.one_text import REGEX, TOKENIZER_NAMES
+from voxpop.reading.segmenting import check_icu
+from voxpop.reading.tokenizers import list_tokeniser
+from voxpop.reading.words import WordInterner
 from voxpop.release.counts import Counts, Top
 from voxpop.release.profile import Profile
 from voxpop.release.release import Release
 from voxpop.release.result import load
-
-if TYPE_CHECKING:
-    from voxpop.privacy.listed import KnownList
 
 __all__ = ["KnownItems", "countries", "languages", "months", "words"]
 
@@ -98,8 +100,6 @@ class KnownItems:
     @property
     def listed(self) -> "KnownList":
         """The numbers of the list in a certificate."""
-        from voxpop.privacy.listed import KnownList
-
         return KnownList(self.size, self.fingerprint)
 
     def check(self, keys: Keys) -> None:
@@ -157,12 +157,6 @@ def _distinct_items(items: pa.Array) -> pa.LargeStringArray:
 
 def _single_tokens(reading: str) -> Callable[[pa.LargeStringArray], pa.LargeStringArray]:
     """Return the function from texts to the tokens of the texts with one token."""
-    import re
-
-    from voxpop.reading.segmenting import check_icu
-    from voxpop.reading.tokenizers import list_tokeniser
-    from voxpop.reading.words import WordInterner
-
     as_lists = list_tokeniser(re.compile(reading.removeprefix(REGEX)) if reading.startswith(REGEX) else reading)
 
     def of_lists(texts: pa.LargeStringArray, cut: Any = as_lists) -> pa.LargeStringArray:

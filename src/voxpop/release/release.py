@@ -20,6 +20,7 @@ from voxpop.release.registry import configuration, load_object
 from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
 from voxpop.release.saving import RELEASE, TABLE_FILE, record_of
 from voxpop.release.table import (
+    Completer,
     check_canonical,
     from_parquet,
     names_of_persons,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from voxpop.release.counts import Counts, Top
     from voxpop.release.explaining import Explanation
     from voxpop.release.report.page import Grid
-    from voxpop.release.table import Completer, Completion
+    from voxpop.release.table import Completion
 
 _GRAMS_AT_ONCE = 65_536
 
@@ -361,8 +362,6 @@ class Release(Result):
 
     @cached_property
     def _completer(self) -> "Completer":
-        from voxpop.release.table import Completer
-
         return Completer(self.each_gram(), self.token_source)
 
 

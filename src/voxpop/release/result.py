@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast, 
 import pyarrow as pa
 
 from voxpop.errors import InputError, ReleaseError, on_one_line, required
-from voxpop.files.folder import folder_to_read
+from voxpop.files.folder import folder_to_read, write_file
 from voxpop.kernels.threads import require_polars
 from voxpop.privacy.budget import Printed
 from voxpop.privacy.composition import Admission, Charged, Total, total_of
@@ -127,8 +127,6 @@ class Report:
         Raises:
             ReleaseError: If the file exists or cannot be written.
         """
-        from voxpop.files.folder import write_file
-
         write_file(path, self.html.encode, overwrite=overwrite)
 
     def __repr__(self) -> str:

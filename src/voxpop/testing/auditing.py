@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from math import ceil, exp, inf, log
 from typing import Any, Final
 
+from scipy.special import bdtr, bdtrc, betaincinv
+
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget, check_choice, check_whole
 from voxpop.release.registry import MECHANISMS, load_object
@@ -81,8 +83,6 @@ def clopper_pearson(hits: int, trials: int, error: float) -> tuple[float, float]
         >>> low, round(high, 4)
         (0.0, 0.0295)
     """
-    from scipy.special import betaincinv
-
     low = float(betaincinv(hits, trials - hits + 1, error)) if hits else 0.0
     high = 1.0 - float(betaincinv(trials - hits, hits + 1, error)) if hits < trials else 1.0
     return low, high
@@ -134,8 +134,6 @@ def strays(hits: int, trials: int, probability: float) -> float:
         trials: The number of independent trials.
         probability: The probability of the event in one trial.
     """
-    from scipy.special import bdtr, bdtrc
-
     below = float(bdtr(hits, trials, probability))
     above = float(bdtrc(hits - 1, trials, probability)) if hits else 1.0
     return min(1.0, 2.0 * min(below, above))

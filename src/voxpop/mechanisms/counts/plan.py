@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from voxpop.errors import InternalError
 from voxpop.mechanisms.counts.constants import SHARE_OF_LIMIT, USUAL
+from voxpop.privacy import precise
 from voxpop.privacy.budget import Budget, budget_numbers, check_probability, check_slack
 from voxpop.privacy.certificate import counts_square, root_above
+from voxpop.privacy.gaussian import sigma
 from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.passes import Counted, CountsProof, PicksProof
 from voxpop.privacy.peeling import behind, gumbel_spread, largest_rate
@@ -111,9 +113,6 @@ def plan_counts(
         release: The release with the grams to count.
         square: The mu^2 that the counts may spend; None for the whole budget.
     """
-    from voxpop.privacy import precise
-    from voxpop.privacy.gaussian import sigma
-
     slack = _slack(budget, len(menu[0]), len(menu) - 1)
     check_slack("counts need", budget, slack)
     # The exact Gaussian mechanism (Balle and Wang, 2018) for all lengths together.

@@ -1,6 +1,7 @@
 """The public list of words that users do not vote for."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -118,8 +119,6 @@ def _cut(texts: list[str], corpus: "LocalCorpus") -> list[tuple[str, ...]]:
         return [tuple(text.split()) for text in texts]
     if not texts or corpus.kind == "items" or not (reading in TOKENIZERS or reading.startswith(PATTERN)):
         return [(text,) for text in texts]
-    import re
-
     import polars as pl
 
     from voxpop.engine.local.read import read_here

@@ -26,6 +26,7 @@ from voxpop.mechanisms.rounds.menu import (
     users_needed_by,
 )
 from voxpop.mechanisms.rounds.plan import NOVELTY, RoundPlan
+from voxpop.mechanisms.rounds.users_needed import users_needed
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.numerics import walk_slack
@@ -137,8 +138,6 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         return most if isinstance(most, int) else None
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        from voxpop.mechanisms.rounds.users_needed import users_needed
-
         if length > 1:
             sigma, voting = self.lengths[length - 1].sigma, self.mechanism.voting(length)
             vote = voting.finest(sigma, voting.threshold(sigma, 1, USUAL_CANDIDATES))

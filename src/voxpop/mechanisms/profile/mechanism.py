@@ -9,11 +9,13 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, Literal, final
 
 from voxpop.errors import InputError
+from voxpop.files.progress import tell
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
 from voxpop.privacy.planned import Mechanism
 from voxpop.reading.keys import KeyColumn, family, is_list, plain_type
 from voxpop.reading.typed_keys import TypedKeys
-from voxpop.reading.wanted import ReadOptions
+from voxpop.reading.types import declared_types
+from voxpop.reading.wanted import ReadOptions, Wanted
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
@@ -50,8 +52,6 @@ class TypedMechanism(Mechanism["Corpus", "Profile"]):
     ) -> "Corpus":
         """Read the columns of a table, for `release`; see `voxpop.profile` for the arguments."""
         from voxpop.engine.read import read_wanted
-        from voxpop.reading.types import declared_types
-        from voxpop.reading.wanted import Wanted
 
         users, names = ([user] if isinstance(user, str) else list(user)), list(self.keys.names)
         drops = options is not None and options.missing_users == "drop"
@@ -421,8 +421,6 @@ def profile(
         >>> profile.joint["city", "year"].to_list()
         [('Delft', 2026), ('Lund', 2026)]
     """
-    from voxpop.files.progress import tell
-
     profiling = profiling_of(
         source,
         user=user,

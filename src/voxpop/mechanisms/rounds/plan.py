@@ -10,6 +10,7 @@ import numpy as np
 from voxpop.errors import BudgetError, InternalError
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.certificate import bounding_of
+from voxpop.privacy.decisions import SelectionRule, ThresholdRule
 from voxpop.privacy.numerics import optimal_delta
 from voxpop.privacy.passes import Threshold
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
@@ -43,8 +44,6 @@ class RoundPlan:
 
     def rule(self, budget: Budget) -> "Rule":
         """Return the probability of release as a function of weight."""
-        from voxpop.privacy.decisions import SelectionRule, ThresholdRule
-
         if self.noise == "optimal":
             # The charge for decisions with 128 bits is subtracted before the rule is constructed, not after.
             delta = optimal_delta(budget.epsilon, budget.delta)

@@ -13,7 +13,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import gammaln, ndtr, xlog1py, xlogy
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import ONE_CAP, Floats
@@ -83,8 +83,6 @@ def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the likely outcomes of a binomial and their probabilities."""
     if chance >= 1.0:
         return np.array([float(trials)]), np.ones(1)
-    from scipy.special import gammaln, xlog1py, xlogy
-
     # n p and 9 sqrt(n p (1 - p)), plus 9 in case the variance is near 0.
     mean, spread = trials * chance, SPREAD_IN_SIGMA * (trials * chance * (1 - chance)) ** 0.5 + SPREAD_IN_SIGMA
     outcomes = np.unique(np.linspace(max(0.0, mean - spread), min(trials, mean + spread), 4001).round())

@@ -8,7 +8,7 @@ import numpy as np
 from voxpop.kernels.threads import require_polars
 from voxpop.privacy.budget import printable
 from voxpop.release.report.numbers import plain, whole
-from voxpop.release.report.page import Grid, Story
+from voxpop.release.report.page import Grid, Story, page_of
 from voxpop.release.table import table_of_lists
 
 if TYPE_CHECKING:
@@ -72,8 +72,6 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
         model: the model that the reader of the page has to approve.
         checksums: the checksums of the files saved with the page.
     """
-    from voxpop.release.report.page import page_of
-
     end = _end_mark(set(model.alphabet))
     rows = rows_of_model(model, end)
     sizes, noise = _released(model)

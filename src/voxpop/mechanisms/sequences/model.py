@@ -15,8 +15,8 @@ from voxpop.kernels.threads import require_polars
 from voxpop.mechanisms.sequences import queries
 from voxpop.mechanisms.sequences.context_tree import ContextTree, context_columns, context_table, context_tree_of
 from voxpop.mechanisms.sequences.profile import StepProfile, profile_record, step_profile_of
-from voxpop.privacy.budget import check_whole
-from voxpop.privacy.guarantee import Guarantee
+from voxpop.privacy.budget import card, check_whole, printable
+from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import numbers_of, string_array
 from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
 from voxpop.release.saving import MODEL, record_of
@@ -296,9 +296,6 @@ class SequenceModel(Result):
 
     def _repr_html_(self) -> str:
         """Return the guarantee and the first counts, for a notebook."""
-        from voxpop.privacy.budget import card, printable
-        from voxpop.privacy.guarantee import cautions
-
         shown = self.to_polars().head(ROWS_SHOWN).select("gram", "ends", "count").to_dicts()
         rows = [(f"{printable(row['gram'])}{' .' if row['ends'] else ''}", f"{row['count']:,}") for row in shown]
         lines = [str(self.guarantee), "A dot is the end of a sequence. model.to_polars() returns all counts."]

@@ -18,6 +18,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaincinv  # scipy.stats takes a tenth of the smallest memory limit
 
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_variety, draw_contexts, fit_ends
@@ -194,8 +195,6 @@ def _drawn_within(goal: Floats, number: float, first: Int64s, bootstrap: Source)
         first: int64, the shortest length of each class.
         bootstrap: The source of the draws.
     """
-    from scipy.special import gammaincinv  # scipy.stats takes a tenth of the smallest memory limit
-
     shape, starts = np.maximum(number * goal[1:], LEAST_MASS), first - 1
     drawn = np.maximum(gammaincinv(shape, uniforms(bootstrap, "settling/within", shape.size)[:, 0]), LEAST_MASS)
     factor = np.add.reduceat(goal[1:], starts) / np.add.reduceat(drawn, starts)

@@ -14,6 +14,7 @@ from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import stdtrit  # scipy.stats takes a tenth of the smallest memory limit
 
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
@@ -166,8 +167,6 @@ class Queries:
         import polars as pl
 
         require_polars()
-        from scipy.special import stdtrit  # scipy.stats takes a tenth of the smallest memory limit
-
         if isinstance(level, bool) or not 0.5 <= level < 1:
             raise InputError(f"`level` must be at least 0.5 and below 1, got {level!r}: the share of correct answers.")
         share = answer(self._sampler, self.sessions)

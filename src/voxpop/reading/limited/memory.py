@@ -5,6 +5,7 @@ has no name; on other systems it is unlinked immediately. Therefore no other pro
 it when the process ends for any reason.
 """
 
+import ctypes
 import mmap
 import os
 import re
@@ -267,8 +268,6 @@ def release_unused() -> None:
 
 def _call_libc(name: str, *arguments: int) -> None:
     """Call a function of glibc; other C libraries do not have it."""
-    import ctypes
-
     if os.name == "posix":
         function = getattr(ctypes.CDLL(None), name, None)
         if function is not None:

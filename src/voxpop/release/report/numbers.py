@@ -5,7 +5,7 @@ from decimal import ROUND_HALF_EVEN, Context
 from math import erfc, exp, sqrt
 from typing import Any
 
-from voxpop.privacy.numerics import least_whole
+from voxpop.privacy.numerics import least_whole, optimal_delta
 
 
 def whole(number: Any) -> str:
@@ -69,7 +69,6 @@ def optimal_chance(epsilon: float, delta: float, few: int = 0) -> Chance:
     import numpy as np
 
     from voxpop.privacy.decisions import selection_probability
-    from voxpop.privacy.numerics import optimal_delta
 
     exact = optimal_delta(epsilon, delta)
     return lambda holders: float(selection_probability(epsilon, exact, np.array([max(0, holders - few)]))[0][0])
