@@ -320,12 +320,7 @@ def profile(
         return
     columns = releasing.plural(len(made.keys.columns), "column")
     releasing.say(f"Released {releasing.plural(len(made), 'value')} of {columns}.")
-    for name, release in made.columns.items():
-        cover = made.cover.get(name)
-        share = None if cover is None else cover.shown(len(release))
-        covers = "" if share is None else f"   covers about {share}"
-        releasing.say(f"  {len(release):>9,}  {on_one_line(name)}{covers}")
-    for names, release in made.joint.items():
+    for names, release in {**{(name,): each for name, each in made.columns.items()}, **made.joint}.items():
         cover = made.cover.get(" x ".join(names))
         share = None if cover is None else cover.shown(len(release))
         covers = "" if share is None else f"   covers about {share}"

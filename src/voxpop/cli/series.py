@@ -79,11 +79,10 @@ def init(
     if charge.run_id is not None:
         raise InputError("--run-id does not apply: a series is named by its folder. Leave it out.")
     account, key = account_of(charge, reported=False), _key(key_file)
-    union = Items(max_items_per_user)
-    series = union.series(
+    series = Items(max_items_per_user).series(
         folder, spend.budget, nights=nights, spending=spending, ledger=account, seed=charge.seed, key=key
     )
-    print_plan(union.plan_series(spend.budget, nights, spending=spending), as_json=json)
+    print_plan(series.plan, as_json=json)
     if not json:
         if not series.guarantee.private:
             say(guarantee_text(series.guarantee))

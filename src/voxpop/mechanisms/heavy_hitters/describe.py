@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from voxpop.privacy.budget import Budget
+from voxpop.privacy.trie.accountant import group_delta
 from voxpop.release.report.numbers import curve, plain, voting_chance, whole
 from voxpop.release.report.page import Grid, Story
 
@@ -11,14 +11,8 @@ _SHOWN_DIGITS = 12
 """Number of hexadecimal digits of a fingerprint in texts."""
 
 
-def describe(plan: Mapping[str, Any], guarantee: str = "", two: Budget | None = None) -> str:
-    """Return the text of a plan.
-
-    Args:
-        plan: The public numbers.
-        guarantee: The guarantee in words.
-        two: The budget of a person who counts as two users; None if there is no guarantee for such a person.
-    """
+def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
+    """Return the text of a plan from its public numbers."""
     first, unit, symbols = plan["first_unit"], plan["unit"], plan["alphabet"]
     step = f"{first} {symbols} a round" if first > 1 else "one symbol a round"
     if first != unit and plan["rounds"] > 1:
@@ -40,8 +34,9 @@ def describe(plan: Mapping[str, Any], guarantee: str = "", two: Budget | None = 
     ]
     if "exclude" in plan:
         lines.append(f"  {_listed(plan['exclude'])}")
-    if two is not None:
-        held = f"({two.epsilon:g}, {two.delta:.3g})-DP"
+    twice = group_delta(plan["epsilon"], plan["delta_spent"], 2)
+    if twice < 1.0:  # otherwise there is no guarantee for such a person
+        held = f"({2 * plan['epsilon']:g}, {twice:.3g})-DP"
         lines.append(f"  a person who counts as two users, such as one on two nodes, has {held}")
     return "\n".join(
         [

@@ -174,16 +174,6 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
             **({"trust": TRUST[self.aggregation]} if self.aggregation else {}),
         }
 
-    def __str__(self) -> str:
-        """Return the plan as text."""
-        from voxpop.mechanisms.heavy_hitters.describe import describe
-
-        try:
-            two: Budget | None = self.budget_of_users(2)
-        except BudgetError:
-            two = None  # without a guarantee for such a person, the text omits the line
-        return describe(self.to_dict(), str(self.guarantee), two)
-
 
 def check_delta(budget: Budget) -> None:
     """Raise an error if delta is 0."""
