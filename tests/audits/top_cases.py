@@ -80,19 +80,20 @@ class Lists:
         """Return the case, with as many lists as fit in one release."""
         plan, copies = self.plan(budget), GRAMS // self.width
         # This plan is not a public configuration, because it applies the noise of one list to all lists of a release.
-        changed = replace(plan, grams=public_list(copies * self.width), picks=copies * self.width)
-        every = unchecked(changed)
+        grams = copies * self.width
+        proof = replace(plan.proof, picks=grams, candidates=grams)
+        every = unchecked(replace(plan, grams=public_list(grams), proof=proof))
         joined, without = (
             partial(self.run, every, copied_items(users, self.width, copies))
             for users in ([tuple(range(self.held)) * self.times], [])
         )
         name = f"{'near' if self.times == 1 else 'over'}: {self.held} of {self.width} held, {self.most} named"
-        return Case(f"ranking, first {self.k}", name, budget, copies, joined, without, self.chances(plan.rate))
+        return Case(f"ranking, first {self.k}", name, budget, copies, joined, without, self.chances(plan.proof.rate))
 
     def run(self, plan: TopPlan, corpus: LocalCorpus) -> tuple[int, Any]:
         """Rank all lists once; return the number of lists with the event, and a digest of these lists."""
-        place = np.empty(plan.picks, np.int64)
-        place[plan.release(corpus).places] = np.arange(plan.picks)
+        place = np.empty(plan.proof.picks, np.int64)
+        place[plan.release(corpus).places] = np.arange(plan.proof.picks)
         first = np.argsort(place.reshape(-1, self.width), axis=1)[:, : self.k]
         happened = (first < self.held).sum(axis=1) >= self.most
         return int(happened.sum()), happened.tobytes()
@@ -102,7 +103,7 @@ def telling(k: int, budget: Budget = BUDGET) -> Lists:
     """Return the lists that show the largest epsilon after many trials."""
     shown = []
     for width in (each for each in WIDTHS if each > k):
-        rate = Lists(k, width, 1, 1).plan(budget).rate
+        rate = Lists(k, width, 1, 1).plan(budget).proof.rate
         for held in range(1, width):
             for most in range(1, min(k, held) + 1):
                 each = Lists(k, width, held, most)

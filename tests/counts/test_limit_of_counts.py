@@ -29,7 +29,7 @@ def plan_of(release=WORDS, budget=BUDGET):
 
 def mus(plan):
     """Return mu of the counts by limit, from the numbers that would run."""
-    return [root_above(max(1, sum(limits))) / sigma for limits, sigma in zip(plan.menu, plan.sigmas, strict=True)]
+    return [root_above(max(1, sum(each.limits))) / each.sigma for each in plan.proof.menu]
 
 
 def holders(sizes):
@@ -49,16 +49,16 @@ def classes(engine, edges=(4, 16, 64), counted=None):
 def test_every_limit_and_the_histogram_keep_the_budget(budget):
     """The numbers that would run fit the budget in eighty digits; a histogram with less noise does not."""
     plan = plan_of(budget=budget)
-    assert len(plan.menu) == 10  # 1 to 256, and 300 for all grams
+    assert len(plan.proof.menu) == 10  # 1 to 256, and 300 for all grams
     for scale, fits in ((1.0, True), (0.1, False)):
-        square = precise.number(max(mus(plan))) ** 2 + 1 / precise.number(scale * plan.histogram_sigma) ** 2
+        square = precise.number(max(mus(plan))) ** 2 + 1 / precise.number(scale * plan.proof.classes_sigma) ** 2
         spent = precise.gaussian_delta(budget.epsilon, square ** precise.number(0.5))
         assert (spent <= budget.delta) == fits
-    assert plan.histogram_sigma**-2 / (plan.histogram_sigma**-2 + max(mus(plan)) ** 2) == pytest.approx(
+    assert plan.proof.classes_sigma**-2 / (plan.proof.classes_sigma**-2 + max(mus(plan)) ** 2) == pytest.approx(
         SHARE_OF_LIMIT, rel=1e-6
     )
     given = CountsMechanism(16).plan(budget, WORDS)
-    assert plan.sigmas[4] / given.sigma == pytest.approx(1 / sqrt(1 - SHARE_OF_LIMIT), rel=1e-3)
+    assert plan.proof.menu[4].sigma / given.sigma == pytest.approx(1 / sqrt(1 - SHARE_OF_LIMIT), rel=1e-3)
 
 
 @pytest.mark.jit
@@ -126,5 +126,5 @@ def test_the_histogram_has_the_planned_noise(monkeypatch):
     plan = plan_of()
     plan.release(holders([5] * 50), seed=1)
     assert [(given[0], given[4]) for given in seen if "classes" in given[4]] == [
-        (plan.histogram_sigma, "noise/count classes")
+        (plan.proof.classes_sigma, "noise/count classes")
     ]

@@ -105,7 +105,7 @@ def test_a_part_that_is_not_listed_shares_no_noise_with_what_is(release_of):
     """Every listed gram has the noise of its place on the list, also with parts of longer grams in between."""
     release = release_of([("b",), ("c", "d")])
     ranked = release.top(corpus_of([]), vp.Budget(1, 1e-6), k=2, seed=4)
-    secret, rate, zero = Secret.from_seed(4), ranked.plan.rate, np.zeros(1, np.int64)
+    secret, rate, zero = Secret.from_seed(4), ranked.plan.proof.rate, np.zeros(1, np.int64)
     noise = [GumbelNoise(rate, UNIT, secret, f"noise/top {length}")(zero, zero)[0] for length in (1, 2)]
     assert ranked.places.tolist() == np.argsort(-np.array(noise)).tolist()
 
@@ -138,7 +138,7 @@ def test_the_plan_reads_no_data_and_says_what_it_promises(release_of):
     """Noise is less for fewer places, the spend is within the budget, and the text is readable."""
     release = release_of((f"w{place}",) for place in range(500))
     plans = [TopMechanism(k).plan(BUDGET, release) for k in (1, 10, 500, 5000)]
-    assert [plan.picks for plan in plans] == [1, 10, 500, 500]
+    assert [plan.proof.picks for plan in plans] == [1, 10, 500, 500]
     assert plans[0].error < plans[1].error < plans[2].error == plans[3].error
     assert all(plan.delta <= 1e-8 and plan.guarantee == vp.Guarantee(1, 1e-8) for plan in plans)
     assert plans[0].behind(0.5) < plans[0].behind() < plans[1].behind()

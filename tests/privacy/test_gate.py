@@ -230,7 +230,7 @@ def test_counts_wait_for_the_choice_of_their_limit(talk):
         with pytest.raises(InternalError, match=REFUSED):
             early()
     gate.classes((8, 64))
-    for refused in (lambda: gate.choose(len(plan.menu)), lambda: gate.choose(0), lambda: gate.classes((8, 64))):
+    for refused in (lambda: gate.choose(len(plan.proof.menu)), lambda: gate.choose(0), lambda: gate.classes((8, 64))):
         with pytest.raises(InternalError, match=REFUSED):
             refused()
     assert [each["pass"] for each in json.loads(gate.record[1])] == ["classes"]

@@ -286,7 +286,7 @@ def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping
     if not _is_chosen(numbers):
         return plan
     if numbers["mechanism"] == "counts":
-        return with_record(plan, ran=plan.menu.index(tuple(numbers["limits"])))
+        return with_record(plan, ran=[list(each.limits) for each in plan.proof.menu].index(numbers["limits"]))
     if numbers["mechanism"] == "n-grams":
         return with_record(plan, words=plan.first.entry(numbers["max_words_per_user"]))
     (menu,) = plan.passes

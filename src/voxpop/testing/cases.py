@@ -261,13 +261,14 @@ def top(budget: Budget = BUDGET) -> Case:
         )
 
     def with_width(width: int) -> tuple[Chances, int]:
-        weight = exp(TopMechanism(1).plan(budget, public_list(width)).rate)
+        weight = exp(TopMechanism(1).plan(budget, public_list(width)).proof.rate)
         return (weight / (weight + width - 1), 1 / width), width
 
     exact, width = most_telling(map(with_width, (2, 3, 4, 6, 9, 13, 18, 24, 32)), budget.delta)
     copies = 100_000 // width
     plan = TopMechanism(1).plan(budget, public_list(width))
-    every = unchecked(replace(plan, grams=public_list(copies * width), picks=copies * width))
+    grams = copies * width
+    every = unchecked(replace(plan, grams=public_list(grams), proof=replace(plan.proof, picks=grams, candidates=grams)))
 
     def first(ranking: Any) -> np.ndarray:
         place = np.empty(copies * width, np.int64)

@@ -31,29 +31,29 @@ class CountsPlan(Planned[Configured, "Corpus", "Counts"]):
 
     Attributes:
         grams: The release with the grams to count.
-        menu: The limits that may run. Each has, for each length, the maximum number of grams per user at full weight.
-        sigmas: The standard deviation of the noise on every count for each limit, in users.
-        histogram_sigma: The standard deviation of the noise on the number of users in a class; 0 if no limit is chosen.
+        proof: The limits that may run, with their noise, and the noise of the choice.
         ran: The index of the limit that ran; None before the release.
     """
 
     _recorded: ClassVar = frozenset({"ran"})
 
     grams: "Release"
-    menu: tuple[tuple[int, ...], ...]
-    sigmas: tuple[float, ...]
-    histogram_sigma: float = 0.0
+    proof: CountsProof
     ran: int | None = None
+
+    @property
+    def _counted(self) -> Counted:
+        return self.proof.menu[-1 if self.ran is None else self.ran]
 
     @property
     def limits(self) -> tuple[int, ...]:
         """The maximum number of grams per user at full weight, for each length."""
-        return self.menu[-1 if self.ran is None else self.ran]
+        return self._counted.limits
 
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise on every count, in users."""
-        return self.sigmas[-1 if self.ran is None else self.ran]
+        return self._counted.sigma
 
     @property
     def sensitivity(self) -> float:
@@ -69,8 +69,7 @@ class CountsPlan(Planned[Configured, "Corpus", "Counts"]):
         return hypot(self.sigma, sqrt(1 / 12))
 
     def _proof(self) -> CountsProof:
-        pairs = zip(self.menu, self.sigmas, strict=True)
-        return CountsProof(tuple(Counted(limits, sigma) for limits, sigma in pairs), self.histogram_sigma)
+        return self.proof
 
     def _run(self, data: "Corpus", seed: int | None) -> "Counts":
         from voxpop.mechanisms.counts.releasing import release_counts
@@ -91,10 +90,11 @@ class CountsPlan(Planned[Configured, "Corpus", "Counts"]):
         }
 
     def _chosen(self) -> dict[str, Any]:
-        if not self.histogram_sigma:
+        proof = self.proof
+        if not proof.classes_sigma:
             return {}
-        words = [limits[0] if limits else 0 for limits in self.menu]
-        return {"menu": {"limits": words, "sigma": self.histogram_sigma, "chosen": self.ran is not None}}
+        words = [each.limits[0] if each.limits else 0 for each in proof.menu]
+        return {"menu": {"limits": words, "sigma": proof.classes_sigma, "chosen": self.ran is not None}}
 
 
 def plan_counts(
@@ -133,11 +133,11 @@ def plan_counts(
         whole = noise(1.0) * (1 + 2.0**-40)
         sigmas = tuple(each * (whole / sqrt(1 - SHARE_OF_LIMIT)) for each in sensitivities)
         histogram = whole / sqrt(SHARE_OF_LIMIT)
-    plan = CountsPlan(counts, budget, release, menu, sigmas, histogram)
+    proof = CountsProof(tuple(map(Counted, menu, sigmas)), histogram)
     # The comparison uses eighty digits, as the confirmation of sigma does, and the most expensive limit.
-    if square is not None and counts_square(plan._proof()) > precise.number(square):
+    if square is not None and counts_square(proof) > precise.number(square):
         raise InternalError("counts would run with less noise than was charged for")
-    return certified(plan)
+    return certified(CountsPlan(counts, budget, release, proof))
 
 
 def _slack(budget: Budget, lengths: int, chosen: float) -> float:
@@ -152,21 +152,20 @@ class TopPlan(Planned[Configured, "Corpus", "Top"]):
 
     Attributes:
         grams: The release with the grams to rank.
-        picks: The number of grams in the ranking, which is k or the number of all grams if that is smaller.
-        rate: The rate of the Gumbel noise on every count, per user.
+        proof: The number of grams in the ranking (k, or the number of all grams if that is smaller), the number of all
+            grams, and the rate of the Gumbel noise on every count, per user.
     """
 
     grams: "Release"
-    picks: int
-    rate: float
+    proof: PicksProof
 
     @property
     def error(self) -> float:
         """Standard deviation of the noise on the number of users, which determines the order."""
-        return gumbel_spread(self.rate)
+        return gumbel_spread(self.proof.rate)
 
     def _proof(self) -> PicksProof:
-        return PicksProof(self.picks, len(self.grams), self.rate)
+        return self.proof
 
     def behind(self, probability: float = USUAL) -> float:
         """Return an error bound for the order of the ranking, in users.
@@ -181,7 +180,8 @@ class TopPlan(Planned[Configured, "Corpus", "Top"]):
             InputError: If the probability is out of range.
         """
         check_probability(probability)
-        return behind(self.picks, len(self.grams), self.rate, probability) if self.picks else 0.0
+        proof = self.proof
+        return behind(proof.picks, proof.candidates, proof.rate, probability) if proof.picks else 0.0
 
     def _run(self, data: "Corpus", seed: int | None) -> "Top":
         from voxpop.mechanisms.counts.releasing import release_top
@@ -193,9 +193,9 @@ class TopPlan(Planned[Configured, "Corpus", "Top"]):
         return {
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
-            "picks": self.picks,
-            "among": len(self.grams),
-            "rate": self.rate,
+            "picks": self.proof.picks,
+            "among": self.proof.candidates,
+            "rate": self.proof.rate,
             "error": self.error,
             "behind": self.behind(),
         }
@@ -206,4 +206,4 @@ def plan_top(top: Configured, k: int, budget: Budget, release: "Release") -> Top
     picks, candidates = min(k, len(release)), max(1, len(release))
     # The candidates are all released grams, because these are public. They include grams without users.
     rate = largest_rate(budget, max(1, picks), candidates)
-    return certified(TopPlan(top, budget, release, picks, rate))
+    return certified(TopPlan(top, budget, release, PicksProof(picks, len(release), rate)))

@@ -94,7 +94,7 @@ def release_counts(plan: "CountsPlan", data: Corpus, seed: int | None) -> Counts
     edges = tuple(edge for edge in CLASS_EDGES if edge <= words)
     gate.open(engine, lists)
     ran = None
-    if plan.histogram_sigma:
+    if plan.proof.classes_sigma:
         ran = chosen_limit(plan, words, gate.classes(edges).tolist())
         gate.choose(ran)
     users = gate.counted()
@@ -107,17 +107,17 @@ def chosen_limit(plan: "CountsPlan", words: int, counts: list[int]) -> int:
 
     The number of released words of a user determines the class (docs/privacy/counts.md, "The choice of the limit").
     """
-    kept = [users if users >= CERTAIN_SIGMAS * plan.histogram_sigma else 0 for users in counts]
+    kept = [users if users >= CERTAIN_SIGMAS * plan.proof.classes_sigma else 0 for users in counts]
 
     def error(place: int) -> float:
-        limit = plan.menu[place][0]
+        limit = plan.proof.menu[place].limits[0]
         # The mean absolute noise, plus the bias from users above the limit, averaged over all words.
         lost: float = sum(
             users * held * (1 - sqrt(min(limit, held) / held)) for users, held in zip(kept, TYPICAL_SIZES, strict=False)
         )
-        return plan.sigmas[place] * sqrt(2 / pi) + lost / words
+        return plan.proof.menu[place].sigma * sqrt(2 / pi) + lost / words
 
-    return min(range(len(plan.menu)), key=error)
+    return min(range(len(plan.proof.menu)), key=error)
 
 
 def release_top(plan: "TopPlan", data: Corpus, seed: int | None) -> Top:
