@@ -29,8 +29,9 @@ def folder(tmp_path_factory):
     """Return the folder of a release."""
     rows = pa.table({"user": list(range(300)), "item": ["apple", "pear", "plum"] * 100})
     release = vp.Items(max_items_per_user=5).release(vp.read(rows, user="user", items="item"), vp.Budget(3, 1e-6))
-    release.save(tmp_path_factory.mktemp("verified") / "fruit")
-    return tmp_path_factory.getbasetemp() / "verified0" / "fruit"
+    path = tmp_path_factory.mktemp("verified") / "fruit"
+    release.save(path)
+    return path
 
 
 def test_a_proved_folder_says_so(folder, monkeypatch, capsys):
