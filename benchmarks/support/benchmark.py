@@ -29,8 +29,8 @@ SEQUENCES = (*LOCAL, "mechanisms/sequences")
 HITTERS = ("kernels/tries", "mechanisms/heavy_hitters", "privacy")
 ON_SPARK = (*NGRAMS, "engine/spark")
 """The parts of `src/voxpop` that decide the results of each mechanism, for `depends`."""
-WORDS = ":!src/voxpop/mechanisms/*/describe.py"
-"""Excludes modules that only format descriptions of plans."""
+WORDS = (":!src/voxpop/mechanisms/*/describe.py", ":!src/voxpop/mechanisms/*/evaluate.py")
+"""Excludes modules that only format descriptions of plans, and comparisons of a release with its private data."""
 SOURCE = source(ROOT)
 """Read when the process starts, because the repository may change before the results are written."""
 
@@ -98,7 +98,7 @@ class Benchmark:
         """Return the files and folders that decide the results, relative to the root of the repository."""
         voxpop = [name if name.startswith("flower/") else f"src/voxpop/{name}" for name in self.depends]
         named = [path if (root / path).is_dir() else f"{path}.py" for path in voxpop]
-        left_out = [WORDS]
+        left_out = [*WORDS]
         if "mechanisms/sequences" not in self.depends:
             left_out += [f":!src/voxpop/{name}.py" for name in OF_SEQUENCES]
         return [*sorted(modules_of(root, self.module.replace(".", "/") + ".py")), *named, *left_out]

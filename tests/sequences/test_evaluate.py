@@ -41,9 +41,32 @@ def test_better_models_resemble_the_data_more():
     assert all(good[name] < 0.06 for name in good if name.startswith("distance"))
     assert all(good[f"relative error of runs of {length}"] < 0.1 for length in (1, 2, 3, 4))
     assert good["of the 100 most frequent runs, found"] > 0.8
-    for name in ("distance of next symbols", "relative error of runs of 2", "relative error of runs of 3"):
+    for name in (
+        "distance of lengths",
+        "distance of next symbols",
+        "relative error of runs of 2",
+        "relative error of runs of 3",
+    ):
         assert poor[name] > 2 * good[name]
     assert poor["of the 100 most frequent runs, found"] < good["of the 100 most frequent runs, found"]
+
+
+@pytest.mark.jit
+def test_each_distance_is_that_of_samples():
+    """The distances of lengths, first and last symbols are those of the drawn sequences to data of another process."""
+    model = vp.Sequences(alphabet=STEPS).release(cases(), vp.Budget(20), seed=1)
+    users, other = 3_000, ["pay", "check", "check"]
+    corpus = read_engine(pl.DataFrame({"who": range(users), "steps": [other] * users}), user="who", sequence="steps")
+    found = vp.evaluate(model, corpus).facts
+    drawn = model.sample(50_000, seed=2)["sequence"]
+    exact = {
+        "lengths": (drawn.list.len() != 3).mean(),
+        "first symbols": (drawn.list.first() != "pay").mean(),
+        "last symbols": (drawn.list.last() != "check").mean(),
+    }
+    assert exact["lengths"] > 0.5
+    for name, distance in exact.items():
+        assert found[f"distance of {name}"] == pytest.approx(distance, abs=0.02)
 
 
 def test_the_comparison_is_marked_private():

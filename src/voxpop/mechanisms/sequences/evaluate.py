@@ -9,7 +9,7 @@ from voxpop.engine.contract import check_engine, check_ordered
 from voxpop.engine.local.corpus import LocalCorpus, one_sequence_each
 from voxpop.kernels.arrays import Floats, Int64s
 from voxpop.mechanisms.sequences.drawing import Sessions
-from voxpop.mechanisms.sequences.queries import check_released, followers, last_symbols, lengths, runs_of
+from voxpop.mechanisms.sequences.queries import check_released, followers, last_symbols, runs_of
 from voxpop.privacy.secret import Secret
 from voxpop.release.questions import Evaluation
 
@@ -41,7 +41,7 @@ def evaluate_model(model: "SequenceModel", corpus: Any, _: Sequence[int] = ()) -
     drawn = model._queries.sessions
     rows = [
         ("relative error of the number of users", abs(model.n_users / max(real.size, 1) - 1)),
-        ("distance of lengths", _distance(model, real, drawn, lengths)),
+        ("distance of lengths", _distance(model, real, drawn, _lengths)),
         ("distance of first symbols", _distance(model, real, drawn, _first_symbols)),
         ("distance of last symbols", _distance(model, real, drawn, last_symbols)),
         ("distance of next symbols", _next(model, real, drawn)),
@@ -59,6 +59,10 @@ def _sequences(corpus: LocalCorpus, model: "SequenceModel") -> Sessions:
     ends = np.flatnonzero(marked == len(model.alphabet))
     starts = np.concatenate([[0], ends - np.arange(ends.size)]).astype(np.int64)
     return Sessions(marked[marked < len(model.alphabet)], starts)
+
+
+def _lengths(sampler: Any, sessions: Sessions) -> Floats:
+    return np.bincount(sessions.sizes, minlength=sampler.tree.max_length + 1) / sessions.size
 
 
 def _first_symbols(sampler: Any, sessions: Sessions) -> Floats:
