@@ -34,7 +34,7 @@ def test_every_picture_can_be_drawn(name):
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_the_text_beside_a_picture_has_its_numbers(name):
+def test_the_alternative_text_of_a_picture_has_its_numbers(name):
     """The alternative text contains numbers of the picture, for readers who use a screen reader."""
     page = (DOCS / SHOWN[name]).read_text()
     [said] = re.findall(rf"!\[([^\]]*)\]\([^)]*{name}\)", page)

@@ -41,7 +41,7 @@ def test_every_question_has_the_answer_of_the_model(voxpop, model, question):
     assert content["answer"]
 
 
-def test_people_read_a_share_its_interval_and_what_it_is_of(voxpop, model):
+def test_shares_are_printed_with_interval_and_base(voxpop, model):
     """Each line shows a share, its interval and its subject; `(end)` ends a sequence; `--first` limits the lines."""
     code, out, err = voxpop("ask", "model", "starts")
     assert (code, err) == (0, "")

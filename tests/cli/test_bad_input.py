@@ -127,7 +127,7 @@ def test_a_table_without_rows_looks_like_one_of_nine_users(voxpop, posts):
     assert empty == [few, few]
 
 
-def test_users_needed_are_those_of_the_plan(voxpop, posts):
+def test_users_needed_equal_those_of_the_plan(voxpop, posts):
     """The printed numbers equal those of the plan."""
     out = voxpop(*call("items", "lonely.parquet", options=[*BUDGET, "--max-items-per-user", 10])).out
     for epsilon in (1, 2, 4):
@@ -246,7 +246,7 @@ def test_values_that_are_not_budgets(posts, budget):
 
 
 @pytest.mark.parametrize("corpus", ["posts.parquet", pl.DataFrame({"author": [1]}), None])
-def test_corpora_that_are_none(posts, corpus):
+def test_invalid_corpora_are_rejected(posts, corpus):
     """In Python, the error explains that a path or a table must be read first."""
     budget = vp.Budget(1, 1e-8)
     quick = (

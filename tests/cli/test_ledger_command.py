@@ -69,9 +69,7 @@ def test_an_empty_release_is_repeated_too(voxpop, shop, tmp_path):
     first, again = (voxpop(*shop, "--epsilon", 1, "-o", "words", "--run-id", "monday") for _ in range(2))
     assert (first.code, again.code) == (0, 0)
     assert "epsilon 1: " in first.out
-    assert again.out.startswith(
-        "Released 0 items.\nNo item was held by enough users. The budget is spent nevertheless."
-    )
+    assert again.out.startswith("Released 0 items.\nNo item had enough users. The budget is spent nevertheless.")
 
 
 def test_counts_are_repeated_too(voxpop, shop):

@@ -23,7 +23,7 @@ def words(tmp_path):
     return tmp_path / "words"
 
 
-def test_grams_come_in_order_with_the_guarantee(voxpop, words):
+def test_grams_are_in_order_and_have_the_guarantee(voxpop, words):
     """The output contains the guarantees of the order and of both results together.
 
     The gaps are thousands of users (false alarm below 1e-9).

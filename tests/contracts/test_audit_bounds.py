@@ -48,7 +48,7 @@ def test_epsilon_and_delta_refute_together(joined, without, epsilon, delta):
 
 
 @pytest.mark.parametrize(("joined", "without"), [(0.9, 0.1), (0.2, 0.0), (0.1, 0.9), (0.3, 0.105)])
-def test_power_is_what_is_computed(joined, without):
+def test_power_equals_the_computed_value(joined, without):
     """If `surely_refuted` is true, the exact sum over outcomes gives misses below 1 in 1000; it is not always true."""
     trials, epsilon, delta, error = 400, 1.0, 0.01, 1e-3
     outcomes = np.arange(trials + 1)
@@ -65,7 +65,7 @@ def test_power_is_what_is_computed(joined, without):
     assert said == (joined != 0.3)
 
 
-def test_strays_are_told_as_surely_as_stated():
+def test_spurious_names_are_recognised_as_often_as_stated():
     """The p-values and the power agree with the exact distribution."""
     assert strays(50, 100, 0.5) == 1.0
     assert strays(0, 100, 0.5) == pytest.approx(2 * 0.5**100)

@@ -206,7 +206,7 @@ def test_the_encoding_is_given(tmp_path, encoding, memory):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
-def test_a_byte_order_mark_says_the_encoding(tmp_path, encoding):
+def test_a_byte_order_mark_decides_the_encoding(tmp_path, encoding):
     """Spreadsheets write such a mark in files of the type "Unicode text"."""
     (tmp_path / "t.tsv").write_bytes("who\ttext\r\n1\tcafé\r\n".encode(encoding))
     assert read_engine(tmp_path / "t.tsv", user="who", text="text").vocabulary.to_pylist() == ["café"]

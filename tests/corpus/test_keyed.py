@@ -180,7 +180,7 @@ def test_floats_and_two_families_are_refused(tmp_path):
         )
 
 
-def test_nothing_released_says_nothing_of_types(tmp_path):
+def test_an_empty_release_has_no_types(tmp_path):
     """One user's row can determine the type of a column of Python values; the release is the same without this row."""
     plan = vp.Items(max_items_per_user=1).plan(vp.Budget(1, 1e-8))
     rows = [{"who": number, "day": None} for number in range(9)]

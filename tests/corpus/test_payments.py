@@ -76,7 +76,7 @@ def test_users_weigh_with_their_own_bound():
         weigh(holdings_of([[0], [1]]), SHARES, 3, None, SECRET, "x", np.array([1, 1, 1]))
 
 
-def test_a_walk_refuses_what_has_no_candidates():
+def test_a_walk_rejects_a_length_without_candidates():
     """Users do not pay for words, released grams have no subset, and nothing is deferred before candidates exist."""
     walk = corpus_of([[list("ab")]]).length_walk()
     with pytest.raises(InternalError, match="length 1"):

@@ -175,7 +175,7 @@ def test_datasets_with_inferred_types_are_refused(tmp_path):
     assert items_of(ds.dataset(tmp_path / "hive", partitioning=declared), items="year") == (["7"], 1)
 
 
-def test_folders_behind_an_address_give_strings(tmp_path):
+def test_folders_at_an_address_give_strings(tmp_path):
     """Values are strings for local folders too, and the form of the names has no effect."""
     for year in ("0007", "2026"):
         (tmp_path / f"year={year}").mkdir()

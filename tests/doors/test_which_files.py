@@ -87,7 +87,7 @@ def test_tables_with_a_log_are_refused_by_name(tmp_path, log, words):
         remote.check_no_remote_log(f"{tmp_path}/shop/t/")
 
 
-def test_hidden_files_behind_an_address(tmp_path, capsys):
+def test_hidden_files_at_an_address(tmp_path, capsys):
     """The rule for names is that of local folders; the folder represents a bucket."""
     for name, user in (("a.parquet", 1), ("_old.parquet", 2), ("_temporary/b.parquet", 3), ("_year=1/c.parquet", 4)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -128,7 +128,7 @@ def test_an_empty_file_charges_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["u.data", "u.user", "t.txt", "t.log", "t", "t.dat.gz"])
-def test_other_endings_are_csv_if_the_caller_says_so(tmp_path, name):
+def test_other_endings_are_csv_if_declared(tmp_path, name):
     """The message names the option, and suggests standard input as an alternative."""
     content = b"who\twhat\n1\ttea\n2\ttea\n"
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)

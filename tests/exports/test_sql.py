@@ -105,7 +105,7 @@ def text_of(node):
     return "".join(map(text_of, node.expressions or (node.this, node.expression)))
 
 
-def test_nothing_released_keeps_nothing():
+def test_keys_of_an_empty_release_keep_no_rows():
     """An empty release gives valid SQL without a list of values, since most databases reject an empty list."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     release = words_of([])

@@ -110,7 +110,7 @@ def ran(tmp_path_factory):
         federation.stop()
 
 
-def test_the_run_goes_on_without_the_killed_and_the_strict_node(ran):
+def test_the_run_continues_without_the_killed_and_the_strict_node(ran):
     """The common words are found; the word of the changed table, which many users have now, is not."""
     folder, log = ran
     release = vp.load(folder / "server" / "found")
@@ -149,7 +149,7 @@ def test_no_planted_word_is_on_the_disk_or_in_a_log_of_the_server(ran):
     assert heard.count("sums") > 5 * (NODES - 3)
 
 
-def test_the_disk_of_the_server_has_what_was_sent(ran):
+def test_the_disk_of_the_server_contains_only_sent_data(ran):
     """The search above can find text, because the database contains data that nodes sent, such as public keys."""
     folder, _ = ran
     content = b"".join(path.read_bytes() for path in (folder / "server").glob("link.db*"))

@@ -87,7 +87,7 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("text", MALFORMED)
-def test_malformed_votes_are_dropped_whole_and_said(text):
+def test_malformed_votes_are_dropped_and_reported(text):
     """The round continues without that node; the log reports the failure and quotes nothing of the answer."""
     with pytest.raises(InputError):
         read_votes(text, GROWN, RULES)

@@ -406,7 +406,7 @@ def test_with_two_of_four_nodes_lost_the_run_ends_without_a_release(runs, stage)
 
 
 @pytest.mark.slow
-def test_an_answer_to_a_stage_that_was_closed_is_not_heard(runs):
+def test_an_answer_to_a_closed_stage_is_ignored(runs):
     """Sums that arrive after the next round has begun are ignored, and the run continues without the node."""
     plan = vp.HeavyHitters(max_length=4, unit=2).plan(BUDGET)
     found = runs.expected(plan, {(3, 1), (3, 2)})
@@ -418,7 +418,7 @@ def test_an_answer_to_a_stage_that_was_closed_is_not_heard(runs):
 
 
 @pytest.mark.slow
-def test_sums_of_another_length_or_domain_are_left_out_by_name(runs):
+def test_sums_of_another_length_or_domain_are_skipped_with_a_message(runs):
     """A node with a number too few or other letters is excluded; if both occur in one round, the round fails closed."""
     plan = vp.HeavyHitters(max_length=4, unit=2).plan(BUDGET)
     found = runs.expected(plan, {(3, 1), (2, 2)})

@@ -119,7 +119,7 @@ def test_the_server_has_only_masked_sums():
         assert np.count_nonzero(rest) > LENGTH // 2  # without the node's own mask, the masks of its pairs remain
 
 
-def test_a_node_tells_one_of_two_shares_and_each_stage_once():
+def test_a_node_sends_one_of_two_shares_and_each_stage_once():
     """Nodes reject a repeated stage, a wrong order, and a request for both shares."""
     nodes = Nodes(4)
     nodes.total()
@@ -163,7 +163,7 @@ def test_a_node_that_lies_about_shares_is_caught(stage):
         Nodes(3, lies=lies).total()
 
 
-def test_malformed_answers_are_left_out():
+def test_malformed_answers_are_skipped():
     """Sums of the wrong length and malformed keys are excluded; the other nodes continue."""
 
     def lies(now, number, answer):

@@ -196,7 +196,7 @@ def test_labels(account):
     assert account.entries[0].label == "a b"
 
 
-def test_counts_are_saved_beside_their_release(account, tmp_path):
+def test_counts_are_saved_with_their_release(account, tmp_path):
     """The kept copy contains the counts and their release; a ranking saved in the meantime remains."""
     import polars as pl
 
@@ -244,7 +244,7 @@ def fill(disk):
                 return
 
 
-def test_space_is_checked_before_anything_is_charged(account, disk):
+def test_space_is_checked_before_the_charge(account, disk):
     """With less than 64 MiB of free space, no release runs and no charge is made."""
     fill(disk)
     with pytest.raises(ReleaseError, match=r"less than 64 MiB of free space\. Nothing ran and nothing was charged"):
@@ -252,7 +252,7 @@ def test_space_is_checked_before_anything_is_charged(account, disk):
     assert account.entries == []
 
 
-def test_a_disk_that_fills_up_meanwhile_loses_nothing(account, disk, home, capsys):
+def test_a_full_disk_loses_no_data(account, disk, home, capsys):
     """If the disk fills up, the result is kept in a folder that only its owner can read, and can be saved later."""
     from voxpop.cli import main
 
@@ -378,7 +378,7 @@ def test_a_path_that_cannot_be_used_is_refused(tmp_path, name):
         vp.Ledger(tmp_path / name)
 
 
-def test_no_room_after_a_first_charge_of_everything(account):
+def test_no_room_after_a_first_charge_of_the_whole_budget(account):
     """The error does not name a sum if nothing was requested."""
     account.charge(vp.Guarantee(account.budget.epsilon, account.budget.delta), "all of it")
     with pytest.raises(BudgetError, match=r"first charge .* leaves no room") as refused:
@@ -386,7 +386,7 @@ def test_no_room_after_a_first_charge_of_everything(account):
     assert "0 requested" not in str(refused.value)
 
 
-def test_an_entry_that_is_no_reserve_pays_for_nothing_more(account):
+def test_only_reserves_pay_for_later_releases(account):
     """Only a reserve pays for later releases."""
     assert account.remaining(account.charge(ONCE, "sums")) == 0
 

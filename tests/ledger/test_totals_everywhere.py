@@ -204,7 +204,7 @@ def test_the_smaller_second_total_is_explained_only_if_it_occurs(account, corpus
     assert "squares" in words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account).total.reason
 
 
-def test_too_many_releases_have_an_error_of_their_own(account):
+def test_too_many_releases_raise_a_separate_error(account):
     """A smaller request would not help."""
     small = vp.Guarantee(1e-4, 0)
     for _ in range(3):

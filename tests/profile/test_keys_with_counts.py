@@ -45,7 +45,7 @@ def truth_of(table, *names):
 
 
 @pytest.mark.parametrize(("each", "entry"), [(1, 0), (6, 3)], ids=["one key", "rounds"])
-def test_keys_come_back_with_types_counts_and_the_rest(each, entry):
+def test_keys_are_loaded_with_types_counts_and_metadata(each, entry):
     """All 15 common keys are released with their types and numbers within 6 errors; no key of one user is."""
     table = visits(each=each)
     found = vp.profile(table, user="who", joint=JOINT, budget=BUDGET, options=QUIET)
@@ -378,7 +378,7 @@ def test_budgets_without_a_threshold_are_refused():
             keyed.plan(budget)
 
 
-def test_the_choice_sees_what_noise_allows():
+def test_the_choice_is_as_accurate_as_noise_allows():
     """Classes below the noise count as empty, except if fewer users of more keys are plausible."""
     assert assumed_users([4000, 30, -20, 9], 20.0) == [4000.0, 0.0, 0.0, 0.0]
     assert assumed_users([2600, 963, 298, 139], 20.0) == [2600.0, 963.0, 298.0, 139.0]
@@ -388,7 +388,7 @@ def test_the_choice_sees_what_noise_allows():
     assert assumed_users([4000, 12_000, 10, 60], 67.0) == [4000.0, 12_000.0, 0.0, 0.0]
 
 
-def test_tokens_of_keys_alone_are_numbered_from_zero():
+def test_tokens_of_keys_only_are_numbered_from_zero():
     """Sets of one and of several columns; values of single columns are escaped once."""
     keys = TypedKeys((KeyColumn("a", "string"), KeyColumn("b", "int64")), (), (("a", "b"), ("a",)), alone=True)
     tokens = keys.tokens([pa.array(["x|y", "z"]), pa.array([1, None])])

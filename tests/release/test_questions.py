@@ -96,7 +96,7 @@ def test_a_phrase_needs_its_parts(phrases):
     assert "All its parts were released" in str(phrases.explain("please get"))
 
 
-def test_users_needed_are_those_of_the_plan(words, phrases, tmp_path):
+def test_users_needed_equal_those_of_the_plan(words, phrases, tmp_path):
     """This is also the case for a saved release, which makes its plan again."""
     plan = vp.Items(max_items_per_user=100).plan(BUDGET)
     wanted = [plan.users_needed(each, per_user=10) for each in (0.5, 0.95)]
@@ -175,7 +175,7 @@ def test_a_summary_is_private_and_rounded(said):
         said.summary(frequent=-1)
 
 
-def test_a_summary_of_items_and_of_nothing():
+def test_a_summary_of_items_and_of_empty_data():
     """Items have no texts; a token with the name of a figure does not replace it; an empty table has a summary."""
     table = pl.DataFrame({"who": [1, 1, 2], "what": ["users", "users", "tea"]})
     found = vp.read(table, user="who", items="what").summary(exact=True, frequent=2)

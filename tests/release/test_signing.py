@@ -269,7 +269,7 @@ def test_one_page_answers_the_fifteen_questions():
         assert len(answer.split()) > 25, question
 
 
-def test_a_report_asks_for_names(made):
+def test_a_report_requests_names(made):
     """The person who signs confirms that names were checked."""
     page = (made / "report.html").read_text()
     assert "Names were checked." in page

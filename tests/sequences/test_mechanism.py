@@ -39,7 +39,7 @@ def test_fields_out_of_range_are_refused(fields, words):
         vp.Sequences(**fields)
 
 
-def test_a_missing_alphabet_is_refused_with_the_way_out(visits):
+def test_a_missing_alphabet_is_an_error_with_a_next_step(visits):
     """The configuration is valid without an alphabet; plans and releases require a public one."""
     bare = vp.Sequences(max_length=20, max_gram=5)
     for call in (lambda: bare.plan(vp.Budget(1)), lambda: bare.release(visits, vp.Budget(1))):
@@ -57,7 +57,7 @@ def test_the_order_of_the_alphabet_does_not_matter(visits):
     assert one.release(visits, vp.Budget(1), seed=1) == other.release(visits, vp.Budget(1), seed=1)
 
 
-def test_an_alphabet_from_a_release_and_what_both_cost(visits):
+def test_an_alphabet_from_a_release_and_the_total_cost(visits):
     """A set-union release can be the alphabet, and the composed guarantee adds up both costs."""
     words = vp.Items(max_items_per_user=4).release(visits, vp.Budget(1, 1e-6))
     model = vp.Sequences(5, 3, alphabet=words).release(visits, vp.Budget(2))
@@ -183,7 +183,7 @@ def test_documents_are_sampled_evenly():
 
 
 @pytest.mark.jit
-def test_a_large_alphabet_keeps_what_occurs(visits):
+def test_a_large_alphabet_contains_all_symbols_that_occur(visits):
     """Four of fifty thousand symbols occur and get most of the probability, at a noise scale of 40 for each symbol."""
     alphabet = PAGES + [f"word {number}" for number in range(50_000)]
     model = vp.Sequences(8, 3, alphabet=alphabet).release(visits, vp.Budget(4), seed=1)

@@ -104,7 +104,7 @@ def listing(folder):
     return [(str(each), each.stat().st_mode, each.read_bytes() if each.is_file() else b"") for each in every]
 
 
-def test_opening_a_wrong_folder_changes_nothing(tmp_path):
+def test_opening_a_wrong_folder_does_not_change_it(tmp_path):
     """Folders keep their modes and files, and a mistyped name makes no folder."""
     shared = tmp_path / "shared"
     shared.mkdir()
@@ -205,7 +205,7 @@ def test_values_that_are_no_ids(tmp_path, user):
         series.remove(user)
 
 
-def test_saving_makes_private_only_what_is_kept(tmp_path):
+def test_saving_restricts_only_the_state_that_remains(tmp_path):
     """The folders above a saved result have the usual modes, so that a team can share them."""
     from voxpop.ledger.runs import keep
 

@@ -230,7 +230,7 @@ def test_a_ledger_charges_a_series_by_its_spend(tmp_path, account):
         account.charge(entry.guarantee, "items", entry.label)
 
 
-def test_every_series_has_one_secret_of_its_own(tmp_path):
+def test_every_series_has_a_separate_secret(tmp_path):
     """All nights of a series have the same secret; another series has another secret."""
     one, two = (vp.Items().series(tmp_path / name, BUDGET, nights=3) for name in "ab")
     before = one._read()[0].secret

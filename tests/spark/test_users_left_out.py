@@ -13,7 +13,7 @@ ROWS = {"who": ["ann", None, "bob", "NULL", "nan", ""], "what": list("abcdef")}
 
 
 @pytest.mark.parametrize("partitions", [None, 2])
-def test_rows_without_a_user_are_left_out(spark, partitions, capsys):
+def test_rows_without_a_user_are_skipped(spark, partitions, capsys):
     """Executors omit such rows, and so does the local engine for transferred rows; a message reports their number."""
     frame = spark.createDataFrame(pl.DataFrame(ROWS).to_arrow())
     options = vp.ReadOptions(partitions=partitions, missing_users="drop", exact=True)

@@ -167,7 +167,7 @@ def test_noise_on_items_of_users_only_is_detected(monkeypatch):
     assert searched(monkeypatch, UNIONS["some drawn"], 20)[1]
 
 
-def test_a_first_round_that_knows_the_list_is_detected(monkeypatch):
+def test_a_first_round_that_depends_on_the_list_is_detected(monkeypatch):
     """Deliberately broken: listed items are released in the first round if they have weight there.
 
     Other users have the item and drew different ones; it then leaves their pools only if the extra user drew it.
@@ -238,7 +238,7 @@ def shares_at(union):
 
 
 @pytest.mark.jit
-def test_an_unknown_item_gets_weight_as_rarely_as_charged_beside_listed_ones(monkeypatch):
+def test_an_unknown_item_gets_weight_as_rarely_as_charged_with_a_list(monkeypatch):
     """U counts listed items because users draw from all of them; detected: separate draws of unknown items.
 
     False alarm below 1e-9.
@@ -442,7 +442,7 @@ def test_a_list_of_many_kinds_is_one_list(tmp_path):
 
 
 @pytest.mark.parametrize("given", [7, b"tea", [], [1.5, 2.5], ["tea", 3], [("a", "b"), ("c",)]])
-def test_what_is_no_list_is_refused(given):
+def test_values_other_than_lists_are_rejected(given):
     with pytest.raises(InputError):
         vp.Items(known=given)
 
@@ -523,7 +523,7 @@ def test_the_gate_refuses_another_list():
         gate.choose(other.stated())
 
 
-def test_draws_beside_a_list_are_charged_by_its_size():
+def test_draws_with_a_list_are_charged_by_its_size():
     """A novel item may share its bits with any of N + W items, where the limit is below the pool."""
     rounds = planned(vp.Items(max_items_per_user=3)).passes[0].stated()
     assert covers_rounds(planned_slack(3, rounds.known.listed), rounds, chosen=False)

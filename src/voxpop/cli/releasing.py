@@ -351,13 +351,13 @@ def sample(release: "Release") -> list[str]:
 
 def nothing_released(plan: Any) -> str:
     """Return the number of users that an item would have needed, which depends only on the plan."""
-    nothing = "No item was held by enough users. The budget is spent nevertheless."
+    nothing = "No item had enough users. The budget is spent nevertheless."
     if not hasattr(plan, "budget"):  # the stored plan of a finished run
         return nothing
     needed = "\n".join(filter(None, (_needed_at(plan, times) for times in (1, 2, 4))))
     return (
         f"{nothing} At this delta, an item is released with\n"
-        f"probability 0.9 if it is held by\n{indented(needed)}\n"
+        f"probability 0.9 if it has\n{indented(needed)}\n"
         f"(for users with {USUAL_ITEMS} items each, all equally rare). More users or a larger epsilon release more.\n"
         "If you expect items with so many users, check the column and the tokenizer. Round prices and timestamps first."
     )

@@ -101,7 +101,7 @@ def _facts(result: "Result") -> dict[str, str]:
         "digest": digest,
         "cautions": " ".join(cautions(guarantee)) or "none.",
         "model": "Federated" if guarantee.server_view else "Central",
-        "trust": guarantee.server_view or "The operator holds the raw data, and readers receive the result only.",
+        "trust": guarantee.server_view or "The operator has the raw data, and readers receive the result only.",
         "mechanism": f"Voxpop {metadata.version('voxpop')}, noise drawn with AES-256; the proof includes the effect of "
         "integers and floating point.",
         "proof": f"Proof: {story.proof or 'docs/privacy'}, by machine, certificate or hand, as "

@@ -67,7 +67,7 @@ def _real(name: str, value: object) -> float:
 
 def too_large(epsilon: float) -> BudgetError:
     """Return the error for an epsilon that no delta below 1 makes feasible."""
-    return BudgetError(f"epsilon {epsilon:g} is too large: no delta below 1 would do. {_EPSILON}.")
+    return BudgetError(f"epsilon {epsilon:g} is too large, because it would need a delta of 1. {_EPSILON}.")
 
 
 def check_slack(what: str, budget: Budget, slack: float) -> None:

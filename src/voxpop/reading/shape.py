@@ -63,7 +63,7 @@ def mixed(name: str, one: tuple[str, pa.DataType], other: tuple[str, pa.DataType
     advice = f'Declare it, such as types={{"{name}": "{one[1]}"}}, or cast it' if alike else "Convert it"
     first, second = (each[alike or unknown] for each in (one, other))
     return ColumnError(
-        f'the column "{name}" holds {first} in one table and {second} in another. It must have one type in '
+        f'the column "{name}" contains {first} in one table and {second} in another. It must have one type in '
         f"all tables and files, so that no row depends on others. {advice} in all of them."
     )
 

@@ -244,7 +244,7 @@ def array_of_column(values: Any, column: Column) -> Any:
         quieten(error)
         if surrogate:
             raise ColumnError(
-                f'the column "{column.name}" holds half of a surrogate pair, which is not Unicode text. Correct the '
+                f'the column "{column.name}" contains half of a surrogate pair, which is not Unicode text. Correct the '
                 "rows."
             ) from None
         raise ColumnError(

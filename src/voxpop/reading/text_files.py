@@ -284,7 +284,7 @@ def _follow(data: bytes, delimiter: np.uint8, state: Int64s, *, quoted: bool = T
 def not_of_encoding(row: str) -> str:
     """Return the error message for a row in another encoding."""
     return (
-        f'{row} holds bytes that are not of the encoding. Name the right one, such as encoding="cp1252" (--encoding '
+        f'{row} contains bytes that are not of the encoding. Name the right one, such as encoding="cp1252" (--encoding '
         "cp1252), or save the file as UTF-8."
     )
 

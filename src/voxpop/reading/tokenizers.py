@@ -360,7 +360,7 @@ def _dictionary(flat: pa.Array, where: str, column: str) -> pa.DictionaryArray:
         flat = flat.cast(pa.large_string())
     kind = value_type(flat.type)
     if not pa.types.is_integer(kind) and not is_string(kind):
-        raise ColumnError(f'the column "{column}" must hold strings or whole numbers, got {kind}.')
+        raise ColumnError(f'the column "{column}" must contain strings or whole numbers, got {kind}.')
     if not pa.types.is_dictionary(flat.type):
         flat = flat.dictionary_encode()
     words = flat.dictionary

@@ -312,7 +312,7 @@ def _problem_of(value: Any) -> str | None:
     try:
         (spelling_of(value) or "").encode()
     except UnicodeEncodeError:
-        return "holds half of a surrogate pair, which is not Unicode text"
+        return "contains half of a surrogate pair, which is not Unicode text"
     except Exception:
         if isinstance(value, Integral):
             return "is a whole number of too many digits for Python"

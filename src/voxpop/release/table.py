@@ -68,7 +68,7 @@ def check_canonical(table: pa.Table) -> None:
         raise InternalError(f"The table of a release must have the schema {SCHEMA}".replace("\n", ", "))
     grams, lengths = joined(table["gram"]), joined(table["length"])
     if grams.null_count or lengths.null_count or grams.flatten().null_count:
-        raise InternalError("The table of a release must hold no nulls")
+        raise InternalError("The table of a release must not contain nulls")
     if not lengths.equals(pc.list_value_length(grams)) or pc.min(lengths).as_py() == 0:
         raise InternalError("`length` must be the number of tokens of each gram, and at least 1")
     if not _strictly_rising(grams, lengths):

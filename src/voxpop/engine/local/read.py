@@ -251,8 +251,8 @@ def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> L
     for each in keyed.keys.columns:
         if _FINE_TYPES.match(each.kind) and each.name not in wanted.types:  # a declared type is intended
             tell(
-                f'the column "{each.name}" holds values of the type {each.kind}, which few users share. If nothing is '
-                "released, round numbers or truncate times first.",
+                f'the column "{each.name}" contains values of the type {each.kind}, which few users share. If nothing '
+                "is released, round numbers or truncate times first.",
                 options.progress,
             )
     return replace(corpus, token_source=wanted.token_source, keys=keyed.keys, families=keyed.families)

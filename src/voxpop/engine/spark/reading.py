@@ -81,7 +81,7 @@ def _remove(private: Path) -> None:
         if not private.exists():
             return
         time.sleep(BETWEEN)
-    tell(f"{private} holds private rows and cannot be removed now. Remove it.", True)
+    tell(f"{private} contains private rows and cannot be removed now. Remove it.", True)
 
 
 BYTES_OF_ROW, OF_ITS_BYTES = 64, 16
@@ -268,7 +268,7 @@ def _exact(frame: "DataFrame", name: str) -> "Expression":
     column, kind = sql.col(_quoted(name)), frame.schema[name].dataType
     if "interval" in kind.simpleString():
         raise ColumnError(
-            f'the column "{name}" must hold strings, whole numbers or others that have equality, got '
+            f'the column "{name}" must contain strings, whole numbers or others that have equality, got '
             f"{kind.simpleString()}."
         )
     if kind.simpleString() in AS_STRINGS:
@@ -322,7 +322,7 @@ def _family_of_user(frame: "DataFrame", user: str) -> str:
     found = family(_arrow_type(frame, user))
     if found is None:
         raise ColumnError(
-            f'the column "{user}" must hold whole numbers, strings or others that have equality, got '
+            f'the column "{user}" must contain whole numbers, strings or others that have equality, got '
             f"{kind.simpleString()}."
         )
     return found

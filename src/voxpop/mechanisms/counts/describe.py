@@ -19,7 +19,7 @@ def _about_counts(plan: Mapping[str, Any]) -> list[str]:
     if menu and not menu["chosen"]:
         limit, error = f"to be chosen privately, at most {limits}", f"at most {error}"
     return [
-        "Counts of the users who hold each released gram, Gaussian noise",
+        "Counts of the users of each released gram, Gaussian noise",
         f"grams of each length for which a user counts in full: {limit}",
         f"standard error of a count: {error} users",
     ]

@@ -34,7 +34,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         f"left out: {', '.join(f'{name} ({why})' for name, why in plan['left_out'].items()) or 'none'}",
         f"joint: {joint}",
         "",
-        f"Users who must hold a value for it to be released with probability {PROBABILITY:g}",
+        f"Users that a value needs to be released with probability {PROBABILITY:g}",
         *table([["values of each", "users"], *_needed(plan)]),
     ]
     return "\n".join(lines)
@@ -123,7 +123,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
             ["values of each user", "users"],
             rows,
             "For a release with probability 0.9. Each row is for users who each hold this number of values, none of "
-            "them held by more users.",
+            "them with more users.",
         ),
         about=(rows[1][1], f"for 90 %, if each holds {ITEMS_EACH[1]} values"),
         completes=False,
