@@ -378,4 +378,4 @@ def test_nulls_in_lists_are_counted_in_a_message(kind, make, capsys):
     """The tokens around nulls become neighbours, so a message reports them."""
     rows = [{"who": number, "held": ["a", None, "b"]} for number in range(300)]
     read_engine(make(rows), user="who", **{kind: "held"})
-    assert 'about 300 of the values in "held" are null and were left out. The tokens before' in capsys.readouterr().err
+    assert 'about 300 of the values in "held" are null and were skipped. The tokens before' in capsys.readouterr().err

@@ -129,7 +129,7 @@ def test_omitted_values_are_reported(capsys):
     """The reader informs the operator of omitted values, unless progress messages are disabled."""
     table = table_of([(1, "home", 1), (1, None, 2), (2, None, 3)])
     read_engine(table, user="who", sequence="page", order="at")
-    text = 'fewer than 100 of the values in "page" are null and were left out.'
+    text = 'fewer than 100 of the values in "page" are null and were skipped.'
     neighbours = "The tokens before and after such a value count as neighbours."
     assert capsys.readouterr().err == f"voxpop: {text} {neighbours}\n"
     read_engine(table, user="who", sequence="page", order="at", options=vp.ReadOptions(progress=False))

@@ -32,7 +32,7 @@ def test_rows_without_a_user_are_skipped(memory, capsys):
     """Rows are also omitted if their user is spelled like a missing value; a message contains their number."""
     corpus = read("drop", memory=memory, exact=True)
     assert (held(corpus), corpus.user_key.size) == (["a", "c"], 2)
-    assert "4 rows have no user and were left out" in capsys.readouterr().err
+    assert "4 rows have no user and were skipped" in capsys.readouterr().err
 
 
 def test_of_several_columns_each_must_have_a_value():

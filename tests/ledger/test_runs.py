@@ -215,7 +215,7 @@ def test_counts_are_saved_with_their_release(account, tmp_path):
 def test_several_data_sets_are_not_saved_to_one_folder(account, tmp_path):
     """A run of several data sets with `save_to` is refused, and may be repeated without the folder."""
     plan = planned(ONCE, lambda _: {"a": stopping.release(), "b": stopping.release()})
-    with pytest.raises(InputError, match="Leave out `save_to`"):
+    with pytest.raises(InputError, match="Remove `save_to`"):
         plan.release(None, ledger=account.run("monday", save_to=tmp_path / "words"))
     both = plan.release(None, ledger=account.run("monday"))
     assert account.entries[0].release == ", ".join(each.id for each in both.values())

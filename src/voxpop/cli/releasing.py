@@ -209,7 +209,7 @@ def opened_source(source: Any, run: RunArguments) -> Any:
     if run.engine == "local":
         return _without_hidden(source) if isinstance(source, list) else source
     if not isinstance(source, list):
-        raise InputError("--sql reads on this machine. Leave out --engine spark, or give files.")
+        raise InputError("--sql reads on this machine. Remove --engine spark, or give files.")
     with stage("Starting Spark"):
         from voxpop.engine.spark.reading import open_frame
         from voxpop.engine.spark.session import start_session
@@ -244,7 +244,7 @@ def account_of(charge: ChargeArguments, *, reported: bool) -> "LedgerAccount | N
         raise InputError("--ledger needs the name of an account: add --dataset NAME.")
     if charge.seed is not None:
         raise InputError(
-            "--seed makes a release that is not private, which a ledger cannot record. Leave out --seed or --ledger."
+            "--seed makes a release that is not private, which a ledger cannot record. Remove --seed or --ledger."
         )
     from voxpop.ledger.ledger import Ledger
 

@@ -150,7 +150,7 @@ def explain(
     Example: `voxpop explain words Apt-Get`
     """
     if table != given.TableArguments() and data is None:
-        raise InputError("Options of a table apply to private data: add --data FILE, or leave them out.")
+        raise InputError("Options of a table apply to private data: add --data FILE, or remove them.")
     release = RELEASE.load(folder)
     corpus = None if data is None else releasing.reader(data, table, run)()
     several = release.keys is not None and len(release.keys.columns) > 1
@@ -412,7 +412,7 @@ def ask(
     model = vp.load(folder, vp.SequenceModel)
     named = given.listed(symbols, "--symbols")
     if named and question not in ("next", "funnel"):
-        raise InputError(f"--symbols is an option of next and funnel, not of {question}. Leave it out.")
+        raise InputError(f"--symbols is an option of next and funnel, not of {question}. Remove it.")
     queries: dict[str, Callable[[], pl.DataFrame]] = {
         "next": lambda: model.next(named, level).rename({"probability": "share"}),
         "paths": lambda: model.paths(length, first, level),

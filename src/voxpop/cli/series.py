@@ -77,7 +77,7 @@ def init(
     from voxpop.mechanisms.set_union.mechanism import Items
 
     if charge.run_id is not None:
-        raise InputError("--run-id does not apply: a series is named by its folder. Leave it out.")
+        raise InputError("--run-id does not apply: a series is named by its folder. Remove it.")
     account, key = account_of(charge, reported=False), _key(key_file)
     union = Items(max_items_per_user)
     series = union.series(

@@ -77,7 +77,7 @@ def _facts(result: "Result") -> dict[str, str]:
     total, about, plan = result.total, result.metadata, result.plan.to_dict()
     guarantee = total.adaptive
     if not guarantee.private:
-        raise InputError(f"{guarantee}. A document for approval must be about a private result: leave out the seed.")
+        raise InputError(f"{guarantee}. A document for approval must be about a private result: remove the seed.")
     lengths = result.grams["length"].value_counts().to_pylist() if isinstance(result, Release) else []
     story = story_of(plan, {int(row["values"]): int(row["counts"]) for row in lengths})
     noun = story.noun[len(result) != 1] if lengths else "rows"

@@ -151,7 +151,7 @@ def _value(text: str, kind: pa.DataType) -> Any:
     if name == "truth values":
         return exp.Boolean(this=text == "true")
     if name == "bytes":
-        raise InputError("dialects write bytes in ways of their own. Write Parquet or Arrow.")
+        raise InputError("byte literals differ between dialects. Write Parquet or Arrow.")
     return _string(text) if name == "strings" else exp.cast(exp.Literal.string(text), TYPES[str(name)])
 
 

@@ -34,7 +34,7 @@ def quieten(error: BaseException) -> None:
     if not isinstance(error, VoxpopError):
         vars(error).clear()  # such as the document of a JSONDecodeError, and notes
         if not isinstance(error, OSError) or error.errno is None:
-            error.args = ("what the reader said may quote rows, and is left out",)
+            error.args = ("the reader's message may quote rows and is not shown",)
     error.__cause__ = error.__context__ = None
 
 

@@ -63,7 +63,7 @@ def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times
         row = first + 1 + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise SourceError(
             f'{where}, {row_called(row)}: the column "{name}" is empty, so the event has no place in the order. '
-            "Fill it in or leave the row out."
+            "Fill it in or remove the row."
         )
     if is_string(column.type):
         column = _parsed(column.cast(pa.large_string()), where, name, first)
@@ -178,7 +178,7 @@ def check_events(kind: str, order: Any, session_gap: Any) -> None:
             raise InputError("session_gap= cuts events in order of time: name the column of times as order=.")
         return
     if kind != "sequence" or not isinstance(order, str):
-        raise InputError("order= applies only to sequence=. Leave it out, or read the events with sequence=.")
+        raise InputError("order= applies only to sequence=. Remove it, or read the events with sequence=.")
     if session_gap is not None and _seconds(session_gap) is None and not isinstance(session_gap, int | float):
         raise _no_length(session_gap)
 

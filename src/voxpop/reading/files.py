@@ -80,7 +80,7 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
     suffix = suffix_of(path)
     if request.csv.given:
         if suffix in INSTEAD or READERS.get(suffix, _csv_batches) not in (_csv_batches, _text_batches):
-            raise InputError(f"csv= describes files of CSV, and {path.name} has another format. Leave it out.")
+            raise InputError(f"csv= describes CSV files, and {path.name} has another format. Remove it.")
         suffix = ".csv"
     check_readable(path, suffix)
     if suffix != TEXT_FILE and suffix not in SELF_DESCRIBING:

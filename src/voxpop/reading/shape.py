@@ -120,7 +120,7 @@ def unite(
         if list(whole or columns) != list(columns):
             raise ColumnError(
                 f"{where} has other columns than the files before it. All files must have the same columns in the same "
-                "order, so that no file changes those of the others. Write them alike."
+                "order, so that no file changes those of the others. Write them in one form."
             )
         for name, kind in columns.items():
             one, other = kind_of_values(whole.get(name, kind)), kind_of_values(kind)

@@ -100,7 +100,7 @@ def polars_batches(source: Any, request: Request) -> Batches:
     if type(source).__name__ == "LazyFrame":
         if request.small:
             raise InputError(
-                "a polars LazyFrame is collected whole, which no memory limit can bound: write it with sink_parquet "
+                "memory= cannot limit a polars LazyFrame, because polars collects it at once. Write it with sink_parquet "
                 "and give the path."
             )
         with withheld():

@@ -149,7 +149,7 @@ class CSV:
         if self.quote not in (None, '"', "none"):
             raise InputError('`quote` must be \'"\' for cells in double quotes, or "none" for plain quotes.')
         if self.escape not in (None, "\\"):
-            raise InputError("`escape` must be a backslash. Leave it out if quotes within cells are doubled.")
+            raise InputError("`escape` must be a backslash. Omit it if quotes within cells are doubled.")
         if self.escape is not None and self.quote == "none":
             raise InputError('`escape` precedes quotes, and quote="none" makes them plain. Give one of the two.')
 

@@ -111,7 +111,7 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
         kind = type(error).__name__
         quieten(error)
         raise InputError(
-            f"the tokenizer failed with {kind}; what it said may quote a text, and is left out. It is called with a "
+            f"the tokenizer failed with {kind}; its message may quote a text and is not shown. It is called with a "
             f"list of texts and returns {wanted}; one that cuts a single text is given as "
             "lambda texts: [cut(text) for text in texts]."
         ) from None

@@ -80,7 +80,7 @@ class TypedKeys:
         ):
             raise InputError(
                 f"`joint` must list different combinations of {'' if self.alone else 'two or more '}different columns "
-                f"that are part of the profile and are no texts; these are {', '.join(sorted(keyed)[:20]) or 'none'}."
+                f"that are part of the profile and not texts; got {', '.join(sorted(keyed)[:20]) or 'none'}."
             )
 
     @cached_property

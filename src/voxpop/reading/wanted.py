@@ -121,9 +121,9 @@ class Wanted:
             raise InputError(f'"{min(both)}" is named both for users and for their items; name two columns.')
         list_tokeniser(self.tokenizer)
         if self.sentences and self.kind != "text":
-            raise InputError(f"sentences=True applies only to text=, not to {self.kind}=. Leave it out.")
+            raise InputError(f"sentences=True applies only to text=, not to {self.kind}=. Remove it.")
         if self.html and self.kind != "text":
-            raise InputError(f"html=True applies only to text=, not to {self.kind}=. Leave it out.")
+            raise InputError(f"html=True applies only to text=, not to {self.kind}=. Remove it.")
 
     @classmethod
     def of(

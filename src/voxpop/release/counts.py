@@ -116,7 +116,7 @@ def _save(
     stored = RELEASE.load(folder)
     # Equal tables are not sufficient, because two releases may contain the same grams of different users.
     if stored.id != addition.grams.id or stored != addition.grams:
-        raise ReleaseError(f"{folder} holds another release. Save {kind.what} beside the release they are of.")
+        raise ReleaseError(f"{folder} contains another release. Save {kind.what} to the folder of their release.")
     files = {each.name: read_whole(each) for each in sorted(folder_to_read(target).iterdir())}
     files[kind.tables[0]] = write_parquet(numbers)
     content = {

@@ -188,7 +188,7 @@ def compare(compared: Any, budgets: Budget | Sequence[Budget] | None = None) -> 
         raise InputError("`compared` must be a list or a dictionary of mechanisms, plans or releases, and not empty.")
     if all(isinstance(each, Release) for each in listed):
         if budgets is not None:
-            raise InputError("`budgets` applies to mechanisms; releases have spent theirs. Leave it out.")
+            raise InputError("`budgets` applies to mechanisms; releases have spent theirs. Remove it.")
         return pl.DataFrame([_shared(one, other) for one, other in combinations(zip(names, listed, strict=True), 2)])
     plans = [plan for pair in zip(names, listed, strict=True) for plan in _planned_pairs(*pair, budgets)]
     rows = [
@@ -222,7 +222,7 @@ def _planned_pairs(name: str, given: Any, budgets: Budget | Sequence[Budget] | N
         check_budget(each)
     plans = [given.plan(each) for each in some]
     if not all(isinstance(each, DiscoveryPlan) for each in plans):
-        raise InputError(f"{type(given).__name__} does not release items by their users. Leave it out.")
+        raise InputError(f"{type(given).__name__} does not release items by their users. Remove it.")
     return [(name, plan) for plan in plans]
 
 

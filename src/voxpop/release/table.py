@@ -158,7 +158,7 @@ def read_parquet(content: bytes) -> pa.Table:
         raise ValueError("a few bytes would become more rows than fit into memory")
     table = file.read(use_threads=False)
     if any(column.null_count for column in table.columns):
-        raise ValueError("A saved table holds no nulls.")
+        raise ValueError("A saved table contains no nulls.")
     return table
 
 

@@ -229,7 +229,7 @@ def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> L
         corpus = read_rows(limit, rows, encode, kind)
     left_out = keyed.left_out + (0 if events is None else events.left_out)
     for count, what in (
-        (keyed.dropped, "rows have no user and were left out."),
+        (keyed.dropped, "rows have no user and were skipped."),
         (
             keyed.doubtful,
             "rows have a user that is spelled like a missing value, such as NULL or nan, or like the name of the "
@@ -237,7 +237,7 @@ def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> L
         ),
         (
             left_out,
-            f'of the values in "{keyed.content}" are null and were left out.'
+            f'of the values in "{keyed.content}" are null and were skipped.'
             f"{'' if kind == 'items' else _NEIGHBOURS_IN_TEXT}",
         ),
         (

@@ -124,7 +124,7 @@ def check_limit(limit: object) -> None:
         "max_phrases_per_user",
         limit,
         _LARGEST_LIMIT,
-        "the most grams of one user at one length; leave it out if unsure",
+        "the maximum number of grams per user and length; omit it if unsure",
     )
 
 

@@ -239,7 +239,7 @@ def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> lis
 
 def _about(plan: Mapping[str, Any]) -> tuple[str, str]:
     rows = [row for row in plan["users_needed"] if row["items"] == OTHERS and row["probability"] == 0.9]
-    return whole(rows[0]["users"]), f"for 90 %, if each holds {OTHERS} items"
+    return whole(rows[0]["users"]), f"for 90 %, if each has {OTHERS} items"
 
 
 def _needed(plan: Mapping[str, Any]) -> Grid:
@@ -268,7 +268,7 @@ def _together_text(plan: Mapping[str, Any]) -> str:
     names = plan.get("data_sets", [])
     if not names:
         return ""
-    return f" One guarantee covers {', '.join(names)} together: everything that one user holds in any of them."
+    return f" One guarantee covers {', '.join(names)} together: everything that one user has in any of them."
 
 
 def _rounds_grid(plan: Mapping[str, Any]) -> Grid:
