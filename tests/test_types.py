@@ -91,7 +91,7 @@ def pyright() -> list[str]:
 
 
 @pytest.mark.parametrize("checker", [mypy, pyright])
-def test_right_code_is_right(checker, tmp_path):
+def test_correct_code_passes(checker, tmp_path):
     """A checker reports no error in code that follows the pages."""
     assert checked(checker(), RIGHT, tmp_path) == set()
 

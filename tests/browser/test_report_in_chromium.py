@@ -367,7 +367,7 @@ def test_on_paper(opened, tmp_path):
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext: apt-get install poppler-utils")
 @pytest.mark.parametrize("name", ["phrases", "items", "empty", "many", "sequences"])
 def test_no_page_of_paper_is_nearly_empty(opened, tmp_path, name):
-    """Text or charts fill more than half of every page but the last, and phrases are on paper."""
+    """Text or charts fill more than half of every page but the last, and phrases are printed."""
     page = opened(name).page
     page.wait_for_timeout(1000)
     page.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)

@@ -25,7 +25,7 @@ def test_bounds_of_a_probability_are_clopper_and_pearsons(trials, data, error):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 @pytest.mark.parametrize("delta", [0.0, 0.1])
 @pytest.mark.parametrize("error", [0.2, 0.02])
-def test_a_sound_mechanism_is_refuted_as_seldom_as_stated(epsilon, delta, error):
+def test_false_alarms_are_as_rare_as_stated(epsilon, delta, error):
     """Over all outcomes of 40 trials each, the error stays below its bound at probabilities that use up the claim."""
     outcomes = np.arange(TRIALS + 1)
     refutes = np.array(

@@ -128,7 +128,7 @@ def test_addresses_of_databases_get_a_hint(source):
 
 
 def test_files_of_sqlite_get_a_hint(tmp_path):
-    """The first bytes of a file with another ending tell."""
+    """The first bytes of a file decide if its ending is unknown."""
     sqlite3.connect(tmp_path / "shop.data").execute("create table t (who, what)")
     with pytest.raises(SourceError, match=r"vp\.SQL"):
         vp.read(tmp_path / "shop.data", user="who", items="what")

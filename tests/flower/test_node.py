@@ -114,7 +114,7 @@ def test_votes_follow_the_words_of_the_first_round_although_the_table_changes(no
 
 
 def test_concurrent_runs_have_separate_words(node):
-    """Messages of two runs alternate; each run keeps the words of its own first round."""
+    """Messages of two runs alternate; each run keeps the words of its first round."""
     assert set(node.ask(run=1)) == {SUN}
     node.write("moonlight")
     assert set(node.ask(run=2)) == {MOON}

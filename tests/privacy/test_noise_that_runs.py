@@ -213,7 +213,7 @@ def test_nights(tmp_path, seen):
 
 
 def test_votes():
-    """A prefix needs theta votes, by the law of the certificate, in at most so many rounds."""
+    """A prefix needs theta votes, by the law of the certificate, in at most this number of rounds."""
     rules, laws = Rules(Ballot(0.4, 5, 0.2, 0.3), 2), []
     gate = votes_gate(rules, Secret.from_seed(1))
 
@@ -228,7 +228,7 @@ def test_votes():
 
 
 def test_noise_of_a_tree_is_for_the_steps_that_released_lengths_imply():
-    """The gate alone decides how many steps count, by the rule of the certificate: walk, noise and transcript agree."""
+    """Only the gate decides the number of counted steps, by the certificate; walk, noise and transcript agree."""
     told = []
 
     class Walk:
@@ -258,7 +258,7 @@ def test_noise_of_a_tree_is_for_the_steps_that_released_lengths_imply():
 
 
 def test_released_lengths_decide_length_and_noise_of_a_tree():
-    """The gate alone decides how long sequences are: no statistic counts more symbols, and the noise is for fewer."""
+    """Only the gate decides the length of sequences. No statistic counts more symbols, and the noise is for fewer."""
     told = []
 
     class Walk:

@@ -26,7 +26,7 @@ NOISES = {f"{rate:g}, {delta:g}": (least_noise(1, Fraction(rate), delta), delta)
 
 
 def outcomes(noise: KeyNoise, users: int) -> dict[int | None, float]:
-    """Return the probability of each released number, and of None, for a key of so many users."""
+    """Return the probability of each released number, and of None, for a key of this number of users."""
     chances, found = noise_probabilities(noise), {None: 0.0}
     if users == 0:
         return {None: 1.0}

@@ -92,7 +92,7 @@ def test_sets_of_fewer_columns_are_margins():
 
 
 def test_margins_are_never_below_their_cells():
-    """Violations get the mean, cells of two margins included; numbers without a violation stay as they are."""
+    """Violations get the mean, cells of two margins included; other numbers do not change."""
     names = (("a", "b"), ("a",), ("b",))
     sets = np.array([0, 0, 0, 1, 1, 2, 2], np.int32)
     items = pa.array(["x|1", "x|2", "y|1", "x", "y", "1", "z|"], pa.large_string())
@@ -167,7 +167,7 @@ def spends(**changes):
 
 
 def test_numbers_moved_to_the_unsafe_side_are_refused():
-    """Each number that binds; the certificate as it is keeps its claim."""
+    """Each number that binds; the unchanged certificate keeps its claim."""
     proof = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET).certificate.proof
     assert isinstance(proof, KeysProof)
     assert spends() <= 1e-7
@@ -195,7 +195,7 @@ def test_numbers_moved_to_the_unsafe_side_are_refused():
 
 
 def test_the_losses_of_the_choice_and_the_rest_are_charged_to_rounds():
-    """Rounds that use the whole budget by themselves exceed it after the choice."""
+    """Rounds that use the whole budget exceed it after the choice."""
     alone = (
         vp.KeyCounts({"city": "string"}, [("city",)], max_keys_per_user=20, other_rows=False)
         .plan(BUDGET)
@@ -298,7 +298,7 @@ def test_saved_keys_are_the_same(tmp_path):
 
 
 def test_the_command_line_releases_keys(tmp_path, capsys):
-    """`voxpop profile --joint` without columns releases keys alone; --max-keys-per-user and --no-other-rows apply."""
+    """`voxpop profile --joint` without columns releases only keys; --max-keys-per-user and --no-other-rows apply."""
     visits().write_parquet(tmp_path / "visits.parquet")
     given = [str(tmp_path / "visits.parquet"), "--user", "who", "--joint", "city,year"]
     spend = ["--epsilon", "2", "--delta", "1e-7"]

@@ -87,7 +87,7 @@ def test_columns_are_releases_for_other_software(profile, table):
     assert profile.columns["year"].to_arrow()["year"].type == pa.int64()
 
 
-def test_counts_and_cover_are_right_but_for_the_noise(profile, table):
+def test_counts_and_cover_are_correct_up_to_noise(profile, table):
     """All numbers are within 6 standard errors; for fewer than 60 numbers, false alarm below 1e-7."""
     exact = dict(table.group_by("city").agg(pl.col("customer").n_unique()).rows())
     found = profile.counts("city")

@@ -154,7 +154,7 @@ def test_an_explanation_contains_private_numbers_only_if_asked(words, said):
     assert "fewer than 100" in words.explain("zsh", said).private
     assert words.explain("zsh", said, exact=True).private == "Users of the data who have it: 0."
     other = vp.read(SAID, user="who", text="what", tokenizer="whitespace")
-    for wrong, message in ((other, "read like the data of the release"), (SAID, "must be what voxpop.read")):
+    for wrong, message in ((other, "read like the data of the release"), (SAID, "must be an object that voxpop.read")):
         with pytest.raises(InputError, match=message):
             words.explain("apt", wrong)
 

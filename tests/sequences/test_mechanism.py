@@ -124,7 +124,7 @@ def test_a_plan_of_single_symbols_has_no_threshold():
 
 @pytest.mark.jit  # long inputs show nothing more without it, and take minutes
 def test_noise_that_exceeds_the_plan_is_not_excluded_by_its_text():
-    """Without a max_length, long sequences get more noise than that of 20 steps; the text and the page say so."""
+    """Without a max_length, long sequences get more noise than that of 20 steps; the text and the page state it."""
     rng = np.random.default_rng(1)
     frame = pl.DataFrame({"who": range(2000), "pages": [rng.choice(["home", "news"], 40).tolist()] * 2000})
     corpus = read_engine(frame, user="who", sequence="pages")
@@ -197,7 +197,7 @@ def test_a_large_alphabet_contains_all_symbols_that_occur(visits):
 
 
 def test_other_tokens_become_one_symbol(capsys):
-    """Sequences keep their lengths: a typo in the alphabet is seen by its symbol, and the message says so."""
+    """Sequences keep their lengths: a typo in the alphabet shows as its symbol, and the message reports it."""
     rows = pl.DataFrame({"who": range(900), "pages": [["home", "serach", "buy"], ["x", "home"], ["y"]] * 300})
     corpus = read_engine(rows, user="who", sequence="pages")
     for alphabet in (["home", "search", "buy"], "find"):

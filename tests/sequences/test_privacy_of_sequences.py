@@ -185,7 +185,7 @@ def test_the_search_catches_more_steps_than_noise_is_for(monkeypatch, further):
 
 @pytest.mark.jit
 def test_the_search_catches_a_number_of_steps_that_follows_from_the_data(monkeypatch):
-    """If true lengths decided how many steps are counted, the noise would tell one user from no user."""
+    """If true lengths decided the number of counted steps, the noise would distinguish one user from none."""
     real, rule, true = counting.MemoryTreeWalk.count_lengths, path_budget.StepsRule.steps, []
 
     def count_lengths(self, first):
@@ -292,7 +292,7 @@ def test_no_released_lengths_of_a_small_case_cost_more_than_epsilon(extra):
 
 @pytest.mark.jit
 def test_the_search_catches_a_length_that_follows_from_the_data(monkeypatch):
-    """If true lengths decided how long sequences are, one user could change the noise of all that follows."""
+    """If true lengths decided the length of sequences, one user could change the noise of all that follows."""
     real, rule, true = counting.MemoryTreeWalk.count_lengths, path_budget.StepsRule.classes, []
 
     def count_lengths(self, first):

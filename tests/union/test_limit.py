@@ -73,7 +73,7 @@ def test_every_entry_keeps_the_caps_and_the_caps_keep_the_budget(budget, setting
     novel, square = max(pair(entry)[0] for entry in entries), max(entry.square for entry in entries)
     assert 0.99 * menu.novel < novel <= menu.novel
     assert (1 - 1e-6) * menu.square < square <= menu.square
-    # The rest for later releases, if the rounds have a part only.
+    # The budget for later releases, if the rounds have only a part.
     share = settings.get("share", 1 - SHARE_OF_CHOICE)
     rest = max(0.0, sets * (menu.square * (1 / share - 1) * (1 - 1e-9) - menu.sigma**-2))
     assert ("share" in settings) == (rest > 1e-6)

@@ -189,7 +189,7 @@ def declared_schema(
     found = schema_before_reading(source, csv, types, named)
     if found is None:
         raise InputError(
-            "this source has no schema before it is read. Give files of Parquet, Arrow or CSV, a table of polars, "
+            "this source has no schema before it is read. Give Parquet, Arrow or CSV files, a table of polars, "
             "pandas, pyarrow or Spark, or vp.SQL(query, connection)."
         )
     return found

@@ -88,7 +88,7 @@ def write_file(path: str | PathLike[str], make: Callable[[], bytes], *, overwrit
         raise ReleaseError(f"{path} is a folder. Give the name of a file.")
     if target.exists() and not overwrite:
         raise ReleaseError(
-            f"{path} is there already, and so nothing was replaced. Give another name, or say overwrite=True "
+            f"{path} is there already, and so nothing was replaced. Give another name, or pass overwrite=True "
             "(--overwrite)."
         )
     content = make()

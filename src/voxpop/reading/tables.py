@@ -100,8 +100,8 @@ def polars_batches(source: Any, request: Request) -> Batches:
     if type(source).__name__ == "LazyFrame":
         if request.small:
             raise InputError(
-                "memory= cannot limit a polars LazyFrame, because polars collects it at once. Write it with sink_parquet "
-                "and give the path."
+                "memory= cannot limit a polars LazyFrame, because polars collects it at once. Write it with "
+                "sink_parquet, and give the path."
             )
         with withheld():
             names = source.collect_schema().names()

@@ -220,7 +220,7 @@ class Runner:
         """Run a pass and return its outcome."""
         if step.kind != "words":
             if self._later is None:
-                raise InternalError("grams were to be weighed before words")
+                raise InternalError("grams would be weighed before words")
             return Outcome(*self._later.run(step))
         gate, ran = self._gate, None
         if isinstance(gate, ThresholdGate):
