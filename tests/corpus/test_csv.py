@@ -291,7 +291,7 @@ def test_tables_and_other_files_have_neither(tmp_path, options):
     """Otherwise, the options would be ignored silently."""
     table = {"who": [1], "text": ["tea"]}
     for source in (table, write(tmp_path, '{"who": 1, "text": "tea"}', "t.jsonl"), "https://localhost/t.parquet"):
-        with pytest.raises(InputError, match="Leave it out"):
+        with pytest.raises(InputError, match="Remove it"):
             read_engine(source, user="who", text="text", csv=vp.CSV(**options))
     with pytest.raises(InputError, match="Download the file"):
         read_engine("https://localhost/t.csv", user="who", text="text", csv=vp.CSV(encoding="cp1252"))

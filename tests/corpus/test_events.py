@@ -162,5 +162,5 @@ def test_refusals(options, error, words):
         read_engine(table, user="who", sequence="page", **options)
     with pytest.raises(InputError, match="applies only to sequence="):
         read_engine(table, user="who", text="page", order="at")
-    with pytest.raises(ColumnError, match="one event a row"):
+    with pytest.raises(ColumnError, match="one event per row"):
         read_engine(table, user="who", sequence="list", order="at")

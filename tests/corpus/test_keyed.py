@@ -172,7 +172,7 @@ def test_floats_and_two_families_are_refused(tmp_path):
     for pair, found in ((tables, "int64 in one table and double"), (tables[::-1], "Floats")):
         with pytest.raises(ColumnError, match=found):
             read_engine(iter(pair), user="who", items="key")
-    with pytest.raises(InputError, match="both for users and for what they hold"):
+    with pytest.raises(InputError, match="both for users and for their items"):
         read_engine(pl.DataFrame({"who": [1]}), user="who", items="who")
     with pytest.raises(ColumnError, match="years"):
         read_engine(

@@ -66,7 +66,7 @@ def test_budgets_are_not_passed_to_other_users():
     budgets = UserBudgets()
     budgets.pay(PRICE, holdings_of([[0], []]), None)
     assert budgets.left(2).tolist() == [WHOLE - WHOLE // 8, WHOLE]
-    with pytest.raises(InternalError, match="came or went"):
+    with pytest.raises(InternalError, match="users changed"):
         budgets.pay(PRICE, holdings_of([[0]]), None)
 
 

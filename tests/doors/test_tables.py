@@ -350,5 +350,5 @@ def test_types_that_only_pandas_has(values, name, column):
     """Periods and intervals are named as pandas names them, with the conversion."""
     table = pd.DataFrame({"user": [1, 2], "items": ["a", "b"]})
     table[column] = values(pd)
-    with pytest.raises(ColumnError, match=rf'"{column}" holds values of {name}\. Convert it in pandas'):
+    with pytest.raises(ColumnError, match=rf'"{column}" contains values of {name}\. Convert it in pandas'):
         vp.read(table, user="user", items="items")

@@ -137,7 +137,7 @@ def test_other_endings_are_csv_if_declared(tmp_path, name):
     for source in (tmp_path / name, tmp_path, str(tmp_path / "*")):
         assert users_of(source, csv=vp.CSV(delimiter="\t")) == 2
     (tmp_path / "rows.jsonl").write_text(json.dumps({"who": 1, "what": "tea"}))
-    with pytest.raises(InputError, match="Leave it out"):
+    with pytest.raises(InputError, match="Remove it"):
         users_of(tmp_path / "rows.jsonl", csv=vp.CSV(delimiter="\t"))
 
 

@@ -116,7 +116,7 @@ def test_keys_of_an_empty_release_keep_no_rows():
 
 def test_refusals(released):
     """Grams, words without a column, unknown dialects and forms, and text that a dialect cannot express are refused."""
-    with pytest.raises(InputError, match="holds grams"):
+    with pytest.raises(InputError, match="contains grams"):
         vp.exports.to_sql(released([("a", "b")]))
     with pytest.raises(InputError, match="name the column"):
         vp.exports.to_sql(words_of(["a"]))

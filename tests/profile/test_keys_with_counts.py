@@ -325,8 +325,8 @@ def test_the_command_line_releases_keys(tmp_path, capsys):
         ({"joint": [("city", "city")]}, "different combinations"),
         ({"joint": [("town",)]}, "no column"),
         ({"joint": JOINT, "max_keys_per_user": 0}, "`max_keys_per_user` must be a whole number"),
-        ({"columns": ["city"], "max_keys_per_user": 1}, "keys alone"),
-        ({"other_rows": False}, "keys alone"),
+        ({"columns": ["city"], "max_keys_per_user": 1}, "only to keys"),
+        ({"other_rows": False}, "only to keys"),
     ],
     ids=str,
 )

@@ -218,7 +218,7 @@ def test_poor_comparisons_name_the_next_step(release_of):
         ("text", None, "not empty"),
         ([vp.Items()], None, "give budgets="),
         ([vp.Items(), release_of("a")], BUDGET, "or only releases"),
-        ([release_of("a")], BUDGET, "Leave it out"),
+        ([release_of("a")], BUDGET, "Remove it"),
         ([vp.Sequences(alphabet=["a"])], vp.Budget(1), "does not release items"),
         ([vp.Items()], [4], "voxpop.Budget"),
         ([4], BUDGET, "got a value of type int"),

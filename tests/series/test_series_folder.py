@@ -141,7 +141,7 @@ def test_a_series_without_its_folder_creates_no_new_one(tmp_path):
         lambda: series.run(vp.read({"who": [1], "what": ["tea"]}, user="who", items="what")),
         lambda: series.remove(1),
     ):
-        with pytest.raises(ReleaseError, match="holds no state of a series"):
+        with pytest.raises(ReleaseError, match="contains no state of a series"):
             call()
     assert not (tmp_path / "s").exists()
 

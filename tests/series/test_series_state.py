@@ -85,7 +85,7 @@ def test_a_lost_state_ends_the_series(tmp_path, account):
     """The series can be neither opened nor started again; another series is charged."""
     vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
     shutil.rmtree(tmp_path / "s")
-    with pytest.raises(ReleaseError, match="holds no state of a series"):
+    with pytest.raises(ReleaseError, match="contains no state of a series"):
         vp.Items().series(tmp_path / "s")
     with pytest.raises(LedgerError, match="A lost state ends a series"):
         vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
@@ -310,7 +310,7 @@ def test_wrong_calls(tmp_path, account):
     assert not account.entries
     seeded = union.series(tmp_path / "s", BUDGET, nights=4, seed=1)
     assert not seeded.run(rows("tea")).guarantee.private
-    with pytest.raises(ReleaseError, match="holds a series already"):
+    with pytest.raises(ReleaseError, match="contains a series already"):
         union.series(tmp_path / "s", BUDGET, nights=4)
 
 

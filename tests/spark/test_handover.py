@@ -187,4 +187,4 @@ def test_a_folder_is_removed_after_a_late_task_wrote_into_it(tmp_path, monkeypat
     monkeypatch.setattr(handover.time, "sleep", lambda seconds: None)
     monkeypatch.setattr(handover, "rmtree", lambda *_, **__: None)
     handover._remove(tmp_path)
-    assert f"{tmp_path} holds private rows" in capfd.readouterr().err
+    assert f"{tmp_path} contains private rows" in capfd.readouterr().err

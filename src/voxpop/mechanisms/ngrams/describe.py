@@ -214,8 +214,9 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
     limits, paper = _limits(plan), _is_published(plan)
     most = ", ".join(f"{limit:,}" for limit in (limits if len(set(limits)) > 1 else limits[:1]))
+    lengths = "length" if choice_in(plan) is None else "length above 1"
     lines = [
-        f"Phrases of 1 to {plan['max_length']} tokens, at most {most} per user and length, "
+        f"Phrases of 1 to {plan['max_length']} tokens, at most {most} per user and {lengths}, "
         f"{plan['weighting']} weighting, gaussian noise" + (f", {plan['pruning']}-side pruning" if paper else ""),
         *filter(None, ["; ".join(filter(None, [guarantee, _choices(plan, paper=paper)]))]),
         *_words_text(plan),
