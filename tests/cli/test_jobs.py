@@ -398,7 +398,7 @@ def test_a_dry_run_of_a_query_with_a_comment(voxpop, job, ending):
 
 @pytest.mark.parametrize("name", ["events.csv", "events.parquet", "events.jsonl"])
 def test_a_dry_run_accepts_events_of_every_file(voxpop, job, name):
-    """Times that a source does not declare are no obstacle."""
+    """Undeclared times of a source are accepted."""
     table = pl.DataFrame({"who": range(300), "what": ["a"] * 300, "when": ["2026-01-01T10:00:00"] * 300})
     {"csv": table.write_csv, "jsonl": table.write_ndjson, "parquet": table.with_columns(
         pl.col("when").str.to_datetime()).write_parquet}[name.rpartition(".")[2]](name)  # fmt: skip

@@ -126,7 +126,7 @@ def test_files(tmp_path, name):
     assert items_of(path) == READ
     if name == "t.json":
         refused(InputError, "no memory limit can bound", path, options=vp.ReadOptions(memory="2GiB"))
-        refused(SourceError, r"t\.json.*no JSON array", saved(tmp_path, "t.json", path.read_text()[:-1]))
+        refused(SourceError, r"t\.json.*not a JSON array", saved(tmp_path, "t.json", path.read_text()[:-1]))
         refused(SourceError, r"t\.json, row 2", saved(tmp_path, "t.json", '[{"user": 1, "item": "a"}, 7]'))
     elif not name.endswith(".json"):
         assert items_of(path, options=vp.ReadOptions(memory="3GiB")) == READ

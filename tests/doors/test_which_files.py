@@ -168,7 +168,7 @@ def test_a_profile_shows_no_first_row_of_csv(tmp_path, options, capsys):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("nan.jsonl", '{"who": 1, "what": "tea"}\n{"who": 2, "what": NaN}\n', "NaN and Infinity are no JSON"),
+        ("nan.jsonl", '{"who": 1, "what": "tea"}\n{"who": 2, "what": NaN}\n', "NaN and Infinity are not JSON"),
         ("lines.json", '{\n  "who": 1,\n  "what": "tea"\n}\n{\n  "who": 2,\n  "what": "tea"\n}\n', "jq -c"),
         ("split.json", '{"columns": ["who", "what"], "index": [0], "data": [[1, "tea"]]}', "orient="),
         ("index.json", '{"0": {"who": 1, "what": "tea"}}', "orient="),

@@ -118,7 +118,7 @@ def test_the_run_continues_without_the_killed_and_the_strict_node(ran):
     assert release.guarantee.private
     # Of nodes 6 and 7, one never answers, and one begins with the second round, in which node 3 is lost.
     assert log.count("round 1: node ") == log.count("round 2: node ") == 2
-    assert log.count("is left out: lost or late") >= 1
+    assert log.count("is skipped: lost or late") >= 1
 
 
 def test_votes_of_the_changed_table_would_have_been_released(ran):

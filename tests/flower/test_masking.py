@@ -171,7 +171,7 @@ def test_malformed_answers_are_skipped():
 
     nodes = Nodes(4, lies=lies)
     assert nodes.total().tolist() == sum(v for n, v in nodes.vectors.items() if n != 3).tolist()
-    assert nodes.collector.complaints == ["node 3 is left out: what it sent does not fit the round"]
+    assert nodes.collector.complaints == ["node 3 is skipped: its answer does not fit the round"]
 
 
 def test_malformed_answers_cause_only_a_complaint():
@@ -201,9 +201,9 @@ def test_sums_over_another_domain_are_excluded():
     with pytest.raises(InputError, match="4 of 7 nodes are left and 5 are needed"):
         nodes.total()
     assert nodes.collector.complaints == [
-        "node 3 is left out: what it sent does not fit the round",
-        "node 10 is left out: refused or failed",
-        "node 17 is left out: lost or late",
+        "node 3 is skipped: its answer does not fit the round",
+        "node 10 is skipped: refused or failed",
+        "node 17 is skipped: lost or late",
     ]
 
 

@@ -102,7 +102,7 @@ def test_no_step_brings_two_histograms_further_apart():
 
 
 def test_clipping_after_the_projection_is_caught():
-    """The clipped step is no projection and increases the distance of neighbours."""
+    """The clipped step is not a projection and increases the distance of neighbours."""
     assert farthest(clipped, 4000, seed=2) > 1.01
 
 

@@ -134,7 +134,7 @@ def test_keys_are_explained_as_values_or_as_texts(given_as):
     assert not missing.released
     assert "country (string), day (date32[day])" in str(missing)
     for wrong in ("NL", ("NL", "yesterday"), ("NL", "2026-11-22", 1)):
-        assert "no value of the columns" in str(release.explain(wrong))
+        assert "not a value of the columns" in str(release.explain(wrong))
 
 
 def test_plans_of_others_are_explained_without_numbers(release_of):

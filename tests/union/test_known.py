@@ -456,7 +456,7 @@ def test_a_list_needs_adaptive_rounds_and_one_release():
 
 
 def test_the_tokenizer_of_the_data_makes_the_items():
-    """Texts of one token become that token; other texts are no items of the data."""
+    """Texts of one token become that token; other texts are not items of the data."""
     listed = KnownItems.of(["Tea", "tea", "ice cream", "naïve ", "..."])
     words = vp.read(pl.DataFrame({"who": [1], "what": ["x"]}), user="who", text="what", options=QUIET)
     engine = check_engine(words)

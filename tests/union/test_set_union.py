@@ -66,7 +66,7 @@ def test_repeated_rows_do_not_change_the_release(crowd, budget):
 
 
 def test_an_empty_release_is_a_release(budget):
-    """No item of three users can be released, so the release is empty; this is no error."""
+    """No item of three users can be released, so the release is empty, which is not an error."""
     corpus = vp.read(pl.DataFrame({"who": [1, 2, 3], "what": ["x", "x", "y"]}), user="who", items="what")
     release = vp.Items().release(corpus, budget)
     assert len(release) == 0

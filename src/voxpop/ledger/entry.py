@@ -127,7 +127,7 @@ def spelled_name(name: str) -> str:
         raise InputError(f"the name of a data set must be a string that is not empty, got {name!r}.")
     spelled = " ".join(unicodedata.normalize("NFC", name).split())
     if not is_text(spelled):
-        raise InputError("the name of a data set must be text. Remove surrogates, which are no characters.")
+        raise InputError("the name of a data set must be text. Remove surrogates, which are not characters.")
     return spelled
 
 

@@ -473,7 +473,7 @@ def _array(value: Any, kind: pa.DataType) -> pa.Array:
     """Return one value as an array of a type, or raise an error if Arrow would round or truncate it."""
     array = pa.array([value], kind)
     if family(kind) == "dates" and isinstance(value, datetime):
-        raise ValueError("a time is no date")
+        raise ValueError("a time is not a date")
     if family(kind) == "whole numbers" and isinstance(value, float):
-        raise ValueError("a fraction is no whole number")
+        raise ValueError("a fraction is not a whole number")
     return array

@@ -220,7 +220,7 @@ def _files(text: str, number: int | None, *, other: bool = False) -> tuple[list[
     if number is None:
         raise SourceError("there is no file, folder or pattern at the given path; check the path.")
     raise SourceError(
-        f"a list of strings is read as paths, and number {number + 1} is no file, folder or pattern. Check the "
+        f"a list of strings is read as paths, and number {number + 1} is not a file, folder or pattern. Check the "
         "paths; if the strings are texts, pass a table with a column of users."
     )
 

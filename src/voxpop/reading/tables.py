@@ -175,8 +175,8 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
     typed = [name for name in wanted if not is_string(value_type(parts.field(name).type))]
     if typed:
         raise InputError(
-            f'the partition column "{typed[0]}" of the dataset is no string: pyarrow infers such types from names of '
-            "folders. Give the path of the folder instead, whose partition columns are read as strings."
+            f'the partition column "{typed[0]}" of the dataset is not a string: pyarrow infers such types from names '
+            "of folders. Give the path of the folder instead, whose partition columns are read as strings."
         )
     check_schema(request, source.schema, THE_TABLE)
     with withheld():

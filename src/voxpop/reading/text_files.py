@@ -329,11 +329,13 @@ def json_array(data: bytes, columns: Sequence[Column], where: str, rows: int) ->
     """Yield the columns of one JSON array of objects, `rows` objects at a time; see `json_lines`."""
     found = _object(data.removeprefix(b"\xef\xbb\xbf"))
     if not isinstance(found, list):
-        raise SourceError(f"{where} is no JSON array in UTF-8. Check that it ends with a bracket, or write JSON lines.")
+        raise SourceError(
+            f"{where} is not a JSON array in UTF-8. Check that it ends with a bracket, or write JSON lines."
+        )
     for number, row in enumerate(found):
         if not isinstance(row, dict):
             raise SourceError(
-                f"{where}, {row_called(number + 1)}: the element is no JSON object ({AS_ROWS}). Correct it."
+                f"{where}, {row_called(number + 1)}: the element is not a JSON object ({AS_ROWS}). Correct it."
             )
     for first in range(0, len(found), rows):
         yield batch_of_rows(found[first : first + rows], columns, where, first)
@@ -446,10 +448,10 @@ def _rows(lines: Sequence[bytes], where: str, first: int) -> list[dict[str, Any]
 def _not_an_object(line: bytes, found: Any) -> str:
     """Return why a line is not a row. The message depends on the form of the line, and quotes no data."""
     if re.search(rb"\b(NaN|Infinity)\b", line):
-        return "NaN and Infinity are no JSON. Write null for a missing number."
+        return "NaN and Infinity are not JSON. Write null for a missing number."
     if found is None and line.strip() in (b"{", b"[", b"[{"):
-        return "the line is no complete JSON object. Write each object on one line, as jq -c does, or one array."
-    return "the line is no JSON object in UTF-8. Correct the row."
+        return "the line is not a complete JSON object. Write each object on one line, as jq -c does, or one array."
+    return "the line is not a JSON object in UTF-8. Correct the row."
 
 
 def _object(line: bytes) -> Any:

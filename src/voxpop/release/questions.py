@@ -73,7 +73,7 @@ def _read(release: Release, item: Any) -> tuple[Sequence[str], list[str]]:
         spelled = key_text(keys, item)
         columns = ", ".join(f"{each.name} ({each.kind})" for each in keys.columns)
         if spelled is None:
-            return (), [f"It is no value of the columns of this release: {columns}."]
+            return (), [f"It is not a value of the columns of this release: {columns}."]
         return (spelled,), [f"Read as a value of {columns}."]
     if isinstance(item, str) and reading in ("items", "tokens", "sequence"):
         return ((item,) if item else ()), ["Compared as it is: values of columns are not normalized."]
