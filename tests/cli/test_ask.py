@@ -74,4 +74,6 @@ def test_wrong_questions_are_one_line(voxpop, model, arguments, words):
 
 def test_commands_for_releases_report_a_model_folder(voxpop, model):
     """The message reports that the folder contains a model."""
-    assert "model holds no release: it holds a sequence model." in voxpop("export", "model", "-o", "m.csv").complaint
+    assert (
+        "model contains no release: it contains a sequence model." in voxpop("export", "model", "-o", "m.csv").complaint
+    )

@@ -206,8 +206,8 @@ def words(posts, saved_words):
             ["items", "posts.parquet", *COLUMNS, *BUDGET, "-o", "x", "--ledger", "t", "--dataset", "p", "--seed", 1],
             "--seed",
         ),
-        (["show", "posts.parquet"], "holds no release: it is a file"),
-        (["export", "posts.parquet", "-o", "x.txt"], "holds no release: it is a file"),
+        (["show", "posts.parquet"], "contains no release: it is a file"),
+        (["export", "posts.parquet", "-o", "x.txt"], "contains no release: it is a file"),
     ],
 )
 def test_counts_ledgers_and_saved_releases(voxpop, words, arguments, expected):

@@ -138,7 +138,7 @@ def test_the_folder_is_checked_before_the_data(voxpop, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
     complaint = voxpop("items", "nowhere.parquet", *CALL[1:], "-o", "full").complaint
-    assert "full holds files and is not a release" in complaint
+    assert "full contains files and is not a release" in complaint
 
 
 def test_invalid_utf8_is_a_user_error(voxpop, tmp_path):

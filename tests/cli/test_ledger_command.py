@@ -106,7 +106,7 @@ def test_a_folder_that_appears_meanwhile(voxpop, shop, tmp_path, monkeypatch):
     call = ["items", "posts.parquet", *COLUMNS, *BUDGET, "--epsilon", 1, "-o", "words"]
     complaint = voxpop(*call).complaint
     kept = complaint.split("`voxpop resume ")[1].split(" -o")[0]
-    assert "words already holds a release" in complaint
+    assert "words already contains a release" in complaint
     assert voxpop("resume", kept, "-o", "others").out == "Saved to others\n"
     assert vp.load("words") == crashes.release_of("old") != vp.load("others")
     assert "is not a kept result" in voxpop("resume", kept, "-o", "more").complaint

@@ -83,7 +83,7 @@ def test_a_walk_rejects_a_length_without_candidates():
         walk.weigh(SHARES, 3, SECRET, "length 1", PRICE)
     walk.keep(np.arange(2))
     subset = Subset(Candidates.all_valid(Grams.of_tokens(2), 2, single=False), None)
-    with pytest.raises(InternalError, match="some of the candidates"):
+    with pytest.raises(InternalError, match="a subset of the candidates"):
         walk.weigh(SHARES, 3, SECRET, "measurement", PRICE, subset)
     with pytest.raises(InternalError, match="deferred"):
         walk.keep(np.arange(2), np.arange(1))

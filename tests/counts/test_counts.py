@@ -168,7 +168,7 @@ def test_paid_counts_are_not_replaced_unasked(release_of, tmp_path):
         other.save(tmp_path / "words")
     tally.save(tmp_path / "words", overwrite=True)
     other.save(tmp_path / "words", overwrite=True)
-    with pytest.raises(vp.errors.ReleaseError, match="holds no counts"):
+    with pytest.raises(vp.errors.ReleaseError, match="contains no counts"):
         vp.load(tmp_path / "words", vp.Counts)
 
 

@@ -172,7 +172,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
     release_of([("c",)]).save(tmp_path / "other")
     with pytest.raises(ReleaseError, match="another release"):
         ranking.save(tmp_path / "other")
-    with pytest.raises(ReleaseError, match="holds no rankings"):
+    with pytest.raises(ReleaseError, match="contains no rankings"):
         vp.load(tmp_path / "other", vp.Top)
     with pytest.raises(ReleaseError, match="already holds rankings, which budget"):
         ranking.save(tmp_path / "words")

@@ -102,7 +102,7 @@ def test_the_command_writes(tmp_path, model, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     call = ["export", "words", "--format", model, "--size", "600", "-o", "tokenizer.json"]
     assert main(call) == 2
-    assert "holds no counts" in capsys.readouterr().err
+    assert "contains no counts" in capsys.readouterr().err
     tally.save(tmp_path / "words")
     assert main(call) == 0
     assert capsys.readouterr().out == "Wrote 6 grams to tokenizer.json\n"

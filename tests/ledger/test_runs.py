@@ -316,7 +316,7 @@ def test_an_output_that_appears_meanwhile(account, tmp_path):
         stopping.release().save(tmp_path / "words")
         return stopping.release()
 
-    with pytest.raises(ReleaseError, match=r"already holds a release.* kept in"):
+    with pytest.raises(ReleaseError, match=r"already contains a release.* kept in"):
         planned(ONCE, release).release(None, ledger=account.run("monday", save_to=tmp_path / "words"))
     (entry,) = account.entries
     runs.publish(Path(entry.kept), tmp_path / "others")

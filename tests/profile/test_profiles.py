@@ -304,7 +304,7 @@ def test_saved_and_loaded(profile, table, tmp_path):
     assert "city × year" in page
     assert "Cover is the mean share" in page
     assert "<title>NOT PRIVATE: Orders" in again.report().html
-    with pytest.raises(ReleaseError, match="already holds a profile"):
+    with pytest.raises(ReleaseError, match="already contains a profile"):
         vp.profile(table, user="customer", budget=BUDGET, options=QUIET).save(tmp_path / "profile")
     path = tmp_path / "profile" / "profile.json"
     written = path.read_text()

@@ -109,7 +109,7 @@ def test_replaces_an_earlier_release(saved, release_of):
 def test_replaces_files_only_on_request(saved, release_of):
     """Without `overwrite=True`, `save` does not replace another release, because budget was spent on that release."""
     before = contents(saved)
-    with pytest.raises(ReleaseError, match=r"already holds a release, which budget was spent on.*overwrite=True"):
+    with pytest.raises(ReleaseError, match=r"already contains a release, which budget was spent on.*overwrite=True"):
         release_of("oat").save(saved)
     assert contents(saved) == before
 
@@ -177,7 +177,7 @@ def test_load_names_a_missing_folder(tmp_path):
 
 def test_load_refuses_other_folders_and_files(tmp_path):
     """`load` refuses a folder without a record, and a file."""
-    with pytest.raises(ReleaseError, match=r"holds no release: release\.json"):
+    with pytest.raises(ReleaseError, match=r"contains no release: release\.json"):
         load(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(ReleaseError, match="it is a file"):
@@ -197,7 +197,7 @@ def test_load_notices_truncation(saved, name, keep):
 def test_load_notices_a_missing_table(saved):
     """`load` refuses a record without its table."""
     (saved / "release.parquet").unlink()
-    with pytest.raises(ReleaseError, match=r"holds no release: release\.parquet"):
+    with pytest.raises(ReleaseError, match=r"contains no release: release\.parquet"):
         load(saved)
 
 

@@ -102,7 +102,7 @@ def test_damage_is_detected(model, tmp_path):
     grams.unlink()
     with pytest.raises(vp.errors.ReleaseError, match=r"grams\.parquet"):
         vp.load(tmp_path / "model", vp.SequenceModel)
-    with pytest.raises(vp.errors.ReleaseError, match="holds no release"):
+    with pytest.raises(vp.errors.ReleaseError, match="contains no release"):
         vp.load(tmp_path, vp.SequenceModel)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")

@@ -49,7 +49,8 @@ class Budget:
         object.__setattr__(self, "epsilon", epsilon)
         if delta > SUSPECT_DELTA:
             warnings.warn(
-                f"`delta` {delta:g} is large: data of that share of users may be released. {_DELTA}.", stacklevel=3
+                f"`delta` {delta:g} is large: an item of one user may be released with this probability. {_DELTA}.",
+                stacklevel=3,
             )
         object.__setattr__(self, "delta", delta)
 

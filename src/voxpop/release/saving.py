@@ -379,7 +379,7 @@ def checksum(content: bytes) -> str:
 
 def _already_there(folder: str | PathLike[str], what: str) -> ReleaseError:
     return ReleaseError(
-        f"{folder} already holds {what}, which budget was spent on, so nothing was replaced. Give a new folder, or "
+        f"{folder} already contains {what}, which budget was spent on, so nothing was replaced. Give a new folder, or "
         "say overwrite=True (--overwrite)."
     )
 

@@ -42,7 +42,7 @@ class Items(Mechanism["Corpus", "Release"]):
 
     Attributes:
         max_items_per_user: The maximum number of items per user in a round (the paper's Delta_0). By default,
-            adaptive rounds choose it privately from the users' numbers of items (docs/privacy/limit.md), and classic
+            adaptive rounds choose it privately from the users' numbers of items, and classic
             weightings use 100. A limit that you pass must not depend on the data.
         weighting: How users share their weight, which is either "adaptive" or a classic weighting, an object such as
             `vp.weightings.PolicyGaussian()`. With `max_items_per_user=1` every classic weighting runs optimal selection
