@@ -149,7 +149,7 @@ def test_errors_of_wrong_columns_list_the_existing_ones(columns, words):
 
 def test_floats_are_no_users():
     """Two different floats can print the same text; the message gives advice."""
-    with pytest.raises(ColumnError, match=r"holds double.*Cast them to whole numbers"):
+    with pytest.raises(ColumnError, match=r"contains double.*Cast them to whole numbers"):
         read_engine(pl.DataFrame({"who": [1.5], "text": ["a"]}), user="who", text="text")
 
 

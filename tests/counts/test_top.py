@@ -121,7 +121,7 @@ def test_a_ranking_as_tables():
     assert ranking.to_arrow().to_pydict() == {"place": [7, 5], "noisy_place": [1, 2]}
     assert pl.DataFrame(ranking).equals(ranking.to_polars())
     assert "2 of 2" in repr(ranking)
-    assert "that most users hold" in ranking._repr_html_()
+    assert "with the most users" in ranking._repr_html_()
 
 
 def test_the_top_of_a_count_costs_no_budget(release_of):
@@ -174,7 +174,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
         ranking.save(tmp_path / "other")
     with pytest.raises(ReleaseError, match="contains no rankings"):
         vp.load(tmp_path / "other", vp.Top)
-    with pytest.raises(ReleaseError, match="already holds rankings, which budget"):
+    with pytest.raises(ReleaseError, match="already contains rankings, which budget"):
         ranking.save(tmp_path / "words")
     with pytest.raises(ReleaseError, match="a release and counts and rankings, which"):
         release_of([("c",)]).save(tmp_path / "words")

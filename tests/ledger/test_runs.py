@@ -207,7 +207,7 @@ def test_counts_are_saved_with_their_release(account, tmp_path):
     words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account.run("counts", save_to=tmp_path / "words"))
     assert len(vp.load(tmp_path / "words", vp.Counts)) == 2
     assert len(vp.load(tmp_path / "words", vp.Top)) == 1
-    with pytest.raises(ReleaseError, match="already holds"):
+    with pytest.raises(ReleaseError, match="already contains"):
         words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account.run("again", save_to=tmp_path / "words"))
     assert [entry.release for entry in account.entries] == [words.id, words.id]
 

@@ -444,7 +444,7 @@ def test_words_can_be_added_later(tmp_path):
     vp.load(tmp_path / "here").with_metadata(title="Tea").save(tmp_path / "here")
     loaded = vp.load(tmp_path / "here")
     assert (loaded.metadata.title, len(loaded.metadata.date)) == ("Tea", 10)
-    with pytest.raises(vp.errors.ReleaseError, match="already holds"):
+    with pytest.raises(vp.errors.ReleaseError, match="already contains"):
         release_of([("milk",)], PLANS["union.html"]).with_metadata(title="Milk").save(tmp_path / "here")
 
 

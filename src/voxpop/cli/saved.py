@@ -61,7 +61,7 @@ def show(folder: given.ResultFolder, /, *, first: given.First = 20, json: given.
         releasing.say(f"\nNoisy numbers of users, standard error {tally.error:.3g}, {tally.guarantee}")
         releasing.say(*_count_lines(tally, first))
     if ranking is not None:
-        releasing.say(f"\nThe {len(ranking):,} grams that most users hold, in order, {ranking.guarantee}")
+        releasing.say(f"\nThe {len(ranking):,} grams with the most users, in order, {ranking.guarantee}")
         releasing.say(*islice(releasing.numbered_grams(ranking.each_gram()), first))
     if added or saved.total.charged:
         releasing.say(releasing.total_text(saved.total))

@@ -98,7 +98,7 @@ def run(
     *,
     night: Annotated[
         int | None,
-        Parameter(help="Number of the night, from 1. Nights that are left out count as nights without rows."),
+        Parameter(help="Number of the night, from 1. Skipped nights count as nights without rows."),
     ] = None,
     output: Annotated[
         Path | None, Parameter(name=["--output", "-o"], help="Also save the items released so far to this folder.")

@@ -327,7 +327,7 @@ class Top(Addition):
         """Return the guarantee and the first grams for a notebook."""
         first = enumerate(all_printable(islice(self.each_gram(), SAMPLE_SIZE)), start=1)
         rows = [(f"{place:,}", text) for place, text in first] + [("…", "…")] * (len(self) > SAMPLE_SIZE)
-        title = f"The {len(self):,} of {len(self.grams):,} that most users hold"
+        title = f"The {len(self):,} of {len(self.grams):,} with the most users"
         lines = [f"{self.guarantee}; with the release: {self.total}", "In noisy order; no counts."]
         return card(title, lines, ("place", "gram"), rows, cautions(self.total.adaptive))
 
