@@ -14,7 +14,7 @@ draw = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(draw)
 SHOWN = {
     "hitters.svg": "guides/federated.md",
-    "weightings.svg": "guides/choosing.md",
+    "weightings.svg": "comparison.md",
     "epsilon.svg": "guides/phrases.md",
 }
 

@@ -66,7 +66,7 @@ def downward_closed(grams):
 
 
 @given(GRAMS.map(downward_closed), st.lists(TOKENS, max_size=5), st.integers(1, 6))
-def test_equals_a_look_at_every_gram(grams, prompt, limit):
+def test_equals_a_search_of_every_gram(grams, prompt, limit):
     """If every part of a gram is released, contexts, order and counts equal the results of a search of all grams."""
     found = release_of(grams).complete(prompt, limit)
     assert seen(found) == naive_continuations(grams, tuple(prompt), None, limit)
