@@ -305,8 +305,8 @@ def test_no_value_of_a_job_becomes_an_option(voxpop, job, monkeypatch, given):
     """A source that looks like an option, such as one of an environment variable, changes no setting."""
     monkeypatch.setenv("FILE", given)
     job(JOB.replace('"posts.parquet"', '["posts.parquet", "${FILE}"]').replace("max_items_per_user = 1\n", ""))
-    assert "is no file" in voxpop("run", "job.toml").complaint
-    assert "is no file" in voxpop("run", "job.toml", "--dry-run").complaint
+    assert "is not a file" in voxpop("run", "job.toml").complaint
+    assert "is not a file" in voxpop("run", "job.toml", "--dry-run").complaint
     assert not Path("words").exists()
 
 
