@@ -282,7 +282,7 @@ def planned(mechanism, epsilon: float, delta: float = 1e-7):
 
 
 def changing(epsilon: float, delta: float) -> float:
-    """Return by how much the delta of heavy hitters grows if users' words change between rounds."""
+    """Return the growth of the delta of heavy hitters if users' words change between rounds."""
     rules = planned(voxpop.HeavyHitters(max_length=10), epsilon, delta).rules
     return trie_delta(epsilon, rules.ballot, rules.rounds, "many") / delta
 

@@ -149,7 +149,7 @@ def test_packages_import_each_other_in_one_direction():
 
 
 @pytest.mark.parametrize("package", FORBIDDEN)
-def test_packages_stay_apart(package):
+def test_packages_do_not_import_each_other(package):
     """Privacy contains no data, kernels contain arrays only, and results contain no mechanism."""
     for name, path in FILES.items():
         if package_of(name) == package:
@@ -184,7 +184,7 @@ def test_mechanism_packages_have_the_same_files(mechanism):
     assert {path.name for path in folder.glob("*.py")} >= SHARED
 
 
-def test_numba_pyspark_and_randomness_come_in_at_one_place():
+def test_numba_pyspark_and_randomness_are_imported_at_one_place():
     """Only kernels imports Numba, only engine/spark and exports import Spark, and few files draw random numbers.
 
     These files are privacy/secret.py and the files of `testing`.

@@ -7,7 +7,7 @@ from voxpop.release.registry import MECHANISMS, load_object, mechanism_called
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.command)
-def test_what_is_registered_exists(mechanism):
+def test_registered_names_exist(mechanism):
     """The configuration is public, or a method of `Release` runs it; its other entries can be loaded."""
     config = load_object(mechanism.config)
     assert getattr(vp, config.__name__, None) is config or callable(getattr(vp.Release, mechanism.command, None))
@@ -16,7 +16,7 @@ def test_what_is_registered_exists(mechanism):
 
 
 @pytest.mark.parametrize("fields", [{}, {"alphabet": ["tea"]}])
-def test_plans_say_which_mechanism_they_are_of(fields):
+def test_plans_name_their_mechanism(fields):
     """A plan contains the name of its mechanism in the table, so that the report of a loaded release has its text."""
     for mechanism in MECHANISMS:
         if (mechanism.name == "sequences") == bool(fields):

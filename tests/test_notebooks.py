@@ -23,7 +23,7 @@ def outputs(notebook):
 @pytest.mark.data
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_notebook_shows_what_it_gives(path, data_dir, monkeypatch):
+def test_the_notebook_shows_its_current_output(path, data_dir, monkeypatch):
     """A run with a new kernel raises no error and prints the saved output."""
     nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed: pip install --group docs")
     pytest.importorskip("nbclient", reason="nbclient is not installed: pip install --group docs")

@@ -14,7 +14,7 @@ draw = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(draw)
 SHOWN = {
     "hitters.svg": "guides/federated.md",
-    "weightings.svg": "guides/choosing.md",
+    "weightings.svg": "comparison.md",
     "epsilon.svg": "guides/phrases.md",
 }
 
@@ -34,7 +34,7 @@ def test_every_picture_can_be_drawn(name):
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_the_text_beside_a_picture_has_its_numbers(name):
+def test_the_alternative_text_of_a_picture_has_its_numbers(name):
     """The alternative text contains numbers of the picture, for readers who use a screen reader."""
     page = (DOCS / SHOWN[name]).read_text()
     [said] = re.findall(rf"!\[([^\]]*)\]\([^)]*{name}\)", page)

@@ -32,7 +32,7 @@ def test_sentences_are_on_the_pages():
     assert not missing
 
 
-def test_what_the_rows_name_exists():
+def test_the_names_in_the_rows_exist():
     theorems = {
         f"{file.stem}.{name}"
         for file in (ROOT / "proofs").glob("*.v")

@@ -161,7 +161,7 @@ def compare(name: str, found: list[object]) -> None:
 
 
 @pytest.mark.parametrize("name", RELEASES)
-def test_seeded_releases_stay_the_same(name, tmp_path):
+def test_seeded_releases_do_not_change(name, tmp_path):
     compare(name, RELEASES[name](tmp_path))
 
 
@@ -180,5 +180,5 @@ def test_seeded_releases_are_the_same_within_a_limit(name, tmp_path, monkeypatch
     assert files
 
 
-def test_stored_digests_are_those_of_the_releases():
+def test_stored_digests_equal_those_of_the_releases():
     assert json.loads(STORED.read_text()).keys() == RELEASES.keys()

@@ -63,7 +63,7 @@ def test_the_long_description_needs_no_checkout(address):
     assert "pip install" in text
 
 
-def test_the_address_of_the_project_stands_once():
+def test_the_address_of_the_project_occurs_once():
     """One setting contains the address of the repository, and all addresses follow from it."""
     text = (ROOT / "pyproject.toml").read_text()
     address = address_of(tomllib.loads(text))

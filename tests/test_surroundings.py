@@ -33,7 +33,7 @@ def test_commands_exist():
 
 
 def test_a_silent_installation_is_announced():
-    """Installers print nothing for a while, so make does first, and the README says so."""
+    """Installers print nothing for a while, so make prints a line first, and the README mentions it."""
     install = (ROOT / "Makefile").read_text().partition("$(STAMP): pyproject.toml\n")[2]
     assert install.startswith("\t@echo")
     assert "prints nothing" in (ROOT / "README.md").read_text()

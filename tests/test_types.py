@@ -91,7 +91,7 @@ def pyright() -> list[str]:
 
 
 @pytest.mark.parametrize("checker", [mypy, pyright])
-def test_right_code_is_right(checker, tmp_path):
+def test_correct_code_passes(checker, tmp_path):
     """A checker reports no error in code that follows the pages."""
     assert checked(checker(), RIGHT, tmp_path) == set()
 
@@ -102,7 +102,7 @@ def test_every_wrong_name_is_found(checker, tmp_path):
     assert checked(checker(), WRONG, tmp_path) == wrong_lines()
 
 
-def test_choices_are_those_that_run():
+def test_choices_equal_the_implemented_ones():
     """The choices that types offer are the choices that exist."""
     assert get_args(choices.Format) == tuple(each.name for each in EXPORTS)
     assert tuple(each.name for each in EXPORTS if each.counted) == ("frequencies", *choices.SUBWORDS)

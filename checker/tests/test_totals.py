@@ -141,7 +141,7 @@ def test_gaussian_releases_add_up_by_squares():
     assert float(totals.composed(arb(1), releases)) == pytest.approx(float(exact), rel=1e-9)
 
 
-def test_randomised_responses_are_those_of_all_their_answers():
+def test_randomised_responses_equal_those_of_all_their_answers():
     epsilons, deltas, total = (0.5, 0.75, 1.0), (1e-3, 2e-3, 0.0), 1.25
     expected = 0.0
     for signs in product((1, -1), repeat=3):

@@ -153,7 +153,7 @@ def users_needed() -> plt.Figure:
         reached = {plan.users_needed(float(chance), per_user=10): chance for chance in chances}
         plot.plot(list(reached), list(reached.values()), color=color, lw=2.4, label=f"epsilon {epsilon}")
     plot.set(
-        xlabel="users who hold the item and nine others, none more common",
+        xlabel="users who have the item and nine others, none more common",
         ylabel="probability of release",
         xlim=(0, 140),
     )

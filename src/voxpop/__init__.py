@@ -93,7 +93,7 @@ _PACKAGES = {
 __all__ = sorted([*_HOMES, *_PACKAGES, "__version__", "errors"])
 
 
-if not TYPE_CHECKING:  # type checkers know the names from above, and refuse all others
+if not TYPE_CHECKING:  # type checkers have the names from above, and reject all others
 
     def __getattr__(name: str) -> Any:
         """Import a public name on first use and keep it."""

@@ -158,7 +158,7 @@ def collection(plan: NGramsPlan, pairs: Pairs, canary: int) -> LocalCorpus:
     """
     sure = plan.users_needed(1 - UNSURE, per_user=1)
     if sure is None:
-        raise InternalError("no number of users makes a word sure")
+        raise InternalError("no number of users makes the release of a word certain")
     words = OFTEN + SELDOM + FURTHER
     holders = np.where(np.arange(words) < OFTEN, OFTEN_FOR_SURE * sure, sure)
     documents = [np.repeat(np.arange(words), holders)[:, None]]

@@ -41,7 +41,7 @@ def test_every_question_has_the_answer_of_the_model(voxpop, model, question):
     assert content["answer"]
 
 
-def test_people_read_a_share_its_interval_and_what_it_is_of(voxpop, model):
+def test_shares_are_printed_with_interval_and_base(voxpop, model):
     """Each line shows a share, its interval and its subject; `(end)` ends a sequence; `--first` limits the lines."""
     code, out, err = voxpop("ask", "model", "starts")
     assert (code, err) == (0, "")
@@ -74,4 +74,6 @@ def test_wrong_questions_are_one_line(voxpop, model, arguments, words):
 
 def test_commands_for_releases_report_a_model_folder(voxpop, model):
     """The message reports that the folder contains a model."""
-    assert "model holds no release: it holds a sequence model." in voxpop("export", "model", "-o", "m.csv").complaint
+    assert (
+        "model contains no release: it contains a sequence model." in voxpop("export", "model", "-o", "m.csv").complaint
+    )

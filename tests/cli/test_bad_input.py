@@ -110,7 +110,7 @@ def test_nothing_to_release(voxpop, posts, command, number):
     code, out, err = voxpop(*call(command, "lonely.parquet"))
     assert (code, err) == (0, "")
     assert "Released 0 items." in out
-    assert "No item was held by enough users" in out
+    assert "No item had enough users" in out
     assert number in out
     assert "word" not in out
     other = posts / "lonely.parquet"
@@ -127,7 +127,7 @@ def test_a_table_without_rows_looks_like_one_of_nine_users(voxpop, posts):
     assert empty == [few, few]
 
 
-def test_users_needed_are_those_of_the_plan(voxpop, posts):
+def test_users_needed_equal_those_of_the_plan(voxpop, posts):
     """The printed numbers equal those of the plan."""
     out = voxpop(*call("items", "lonely.parquet", options=[*BUDGET, "--max-items-per-user", 10])).out
     for epsilon in (1, 2, 4):
@@ -206,8 +206,8 @@ def words(posts, saved_words):
             ["items", "posts.parquet", *COLUMNS, *BUDGET, "-o", "x", "--ledger", "t", "--dataset", "p", "--seed", 1],
             "--seed",
         ),
-        (["show", "posts.parquet"], "holds no release: it is a file"),
-        (["export", "posts.parquet", "-o", "x.txt"], "holds no release: it is a file"),
+        (["show", "posts.parquet"], "contains no release: it is a file"),
+        (["export", "posts.parquet", "-o", "x.txt"], "contains no release: it is a file"),
     ],
 )
 def test_counts_ledgers_and_saved_releases(voxpop, words, arguments, expected):
@@ -246,7 +246,7 @@ def test_values_that_are_not_budgets(posts, budget):
 
 
 @pytest.mark.parametrize("corpus", ["posts.parquet", pl.DataFrame({"author": [1]}), None])
-def test_corpora_that_are_none(posts, corpus):
+def test_invalid_corpora_are_rejected(posts, corpus):
     """In Python, the error explains that a path or a table must be read first."""
     budget = vp.Budget(1, 1e-8)
     quick = (

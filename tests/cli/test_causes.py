@@ -128,7 +128,7 @@ def test_a_result_that_is_not_saved(voxpop, monkeypatch, options, charged):
 
 
 @pytest.mark.usefixtures("posts")
-def test_a_repeated_run_says_so(voxpop):
+def test_a_repeated_run_is_reported(voxpop):
     """Text, JSON and log tell a repeated run from a first one."""
     first = voxpop("items", "posts.parquet", *CALL, *LEDGER)
     again = voxpop("items", "posts.parquet", *CALL, *LEDGER, "--log", "log.jsonl")
@@ -186,7 +186,7 @@ def test_poor_global_options(voxpop, options, words):
     ],
 )
 @pytest.mark.usefixtures("posts")
-def test_databases_and_queries_are_told_from_files(voxpop, monkeypatch, source, options, words):
+def test_databases_and_queries_are_distinguished_from_files(voxpop, monkeypatch, source, options, words):
     """A database or a query in the place of a file names the options for it, and no password."""
     monkeypatch.delenv("VOXPOP_DATABASE", raising=False)
     complaint = voxpop("items", *([source] if source else []), *CALL, *options).complaint
@@ -217,7 +217,7 @@ def test_options_that_are_missing_on_purpose(voxpop, call, words):
     assert words in voxpop(*call).complaint
 
 
-def test_the_plan_of_a_series_charges_nothing(voxpop):
+def test_the_plan_of_a_series_has_no_charge(voxpop):
     """It is that of `plan_series`."""
     call = ["series", "plan", "--nights", 30, "--epsilon", 3, "--delta", "1e-6"]
     assert "(3, 1e-06)-DP" in voxpop(*call).out

@@ -83,7 +83,7 @@ def test_our_own_fault_shows_a_traceback(voxpop, monkeypatch, error):
     assert "This is a fault of voxpop" in err
 
 
-def test_ctrl_c_says_so(voxpop, monkeypatch):
+def test_ctrl_c_is_reported(voxpop, monkeypatch):
     """Ctrl-C inside a command exits with code 130 and without a traceback."""
     raise_in_show(monkeypatch, KeyboardInterrupt())
     assert voxpop("show", "words") == (130, "", "voxpop: stopped.\n")

@@ -46,7 +46,7 @@ def test_explain_keys(voxpop, folder):
     """Values of several columns are separated by commas, and typed by the columns."""
     assert "not released" not in voxpop("explain", folder / "keys", "apt,2").out
     assert "not released" in voxpop("explain", folder / "keys", "apt,3").out
-    assert "no value of the columns" in voxpop("explain", folder / "keys", "apt,two").out
+    assert "not a value of the columns" in voxpop("explain", folder / "keys", "apt,two").out
 
 
 def test_explain_with_private_data(voxpop, folder):

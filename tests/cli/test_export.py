@@ -59,7 +59,7 @@ def test_releasing_over_a_release_spends_nothing(voxpop, phrases, tmp_path):
     pl.DataFrame({"who": range(500), "what": ["tea"] * 500}).write_parquet(tmp_path / "t.parquet")
     phrases.save(tmp_path / "words")
     call = ["items", "--user", "who", "--items", "what", "--epsilon", 4, "--delta", 1e-3, "-o", "words"]
-    assert "already holds a release" in voxpop(*call, "nowhere.parquet").complaint
+    assert "already contains a release" in voxpop(*call, "nowhere.parquet").complaint
     assert voxpop(*call, "t.parquet", "--overwrite").code == 0
     assert vp.load(tmp_path / "words").to_list() == ["tea"]
 

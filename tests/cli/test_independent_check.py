@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_a_proved_folder_says_so(folder, monkeypatch, capsys):
+def test_a_proved_folder_is_reported_as_proved(folder, monkeypatch, capsys):
     installed(monkeypatch, 0)
     saved.verify(folder)
     assert "independent check of the certificates: proved by voxpop-check" in capsys.readouterr().out
@@ -47,7 +47,7 @@ def test_a_folder_that_is_not_proved_is_an_error(folder, monkeypatch, code):
         saved.verify(folder)
 
 
-def test_without_the_checker_verify_says_that_it_did_not_run(folder, monkeypatch, capsys):
+def test_verify_reports_a_missing_checker(folder, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "voxpop_check", None)
     monkeypatch.setitem(sys.modules, "voxpop_check.__main__", None)
     saved.verify(folder)

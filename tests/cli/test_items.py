@@ -41,7 +41,7 @@ def test_releases_and_saves(voxpop, posts, tmp_path):
     assert "unheard" not in out
 
 
-def test_output_holds_nothing_private(voxpop, posts, tmp_path):
+def test_output_contains_no_private_data(voxpop, posts, tmp_path):
     """Neither the printed object nor the saved record contains a number of users, rows or distinct items."""
     content = voxpop("items", *CALL, "-o", "words", "--json").json
     plan = vp.Items().plan(vp.Budget(4, 1e-6))
@@ -128,7 +128,7 @@ def test_wrong_calls_give_advice(voxpop, posts, tmp_path, arguments, expected):
     assert not (tmp_path / "words").exists()
 
 
-def test_missing_folder_is_said(voxpop, posts):
+def test_missing_folder_is_reported(voxpop, posts):
     """Without `-o`, the command does not run."""
     assert "--output" in voxpop("items", *CALL).complaint
 
@@ -138,7 +138,7 @@ def test_the_folder_is_checked_before_the_data(voxpop, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
     complaint = voxpop("items", "nowhere.parquet", *CALL[1:], "-o", "full").complaint
-    assert "full holds files and is not a release" in complaint
+    assert "full contains files and is not a release" in complaint
 
 
 def test_invalid_utf8_is_a_user_error(voxpop, tmp_path):

@@ -151,7 +151,7 @@ def test_a_dry_run_charges_and_writes_nothing(voxpop, job, monkeypatch):
         (('dataset = "posts"', 'dataset = "others"'), "others"),
     ],
 )
-def test_a_dry_run_finds_what_would_fail(voxpop, job, monkeypatch, change, words):
+def test_a_dry_run_finds_errors_of_the_run(voxpop, job, monkeypatch, change, words):
     """Sources, columns, budgets and ledgers are checked without rows."""
     monkeypatch.setenv("DAY", "monday")
     job((JOB + LEDGER).replace(*change))
@@ -159,7 +159,7 @@ def test_a_dry_run_finds_what_would_fail(voxpop, job, monkeypatch, change, words
 
 
 @pytest.mark.parametrize("address", ["https://127.0.0.1:9/t.parquet", "s3://bucket/t.csv"])
-def test_a_dry_run_of_an_address_says_that_it_opened_none(voxpop, job, address):
+def test_a_dry_run_reports_that_it_opened_no_address(voxpop, job, address):
     """The columns of an address are not checked, so the dry run does not seem to have checked them."""
     job(JOB.replace("posts.parquet", address))
     assert "a dry run opens no address" in voxpop("run", "job.toml", "--dry-run").out
@@ -182,7 +182,7 @@ def test_types_of_undeclared_columns_pass_the_dry_run(voxpop, job):
     assert voxpop("run", "job.toml", "--dry-run").code == 0
 
 
-def test_a_dry_run_tells_finished_runs(voxpop, job, monkeypatch):
+def test_a_dry_run_reports_finished_runs(voxpop, job, monkeypatch):
     """A run that has finished would read nothing."""
     monkeypatch.setenv("DAY", "monday")
     job(JOB + LEDGER)
@@ -226,7 +226,7 @@ def test_only_the_approved_job_runs(voxpop, job):
         (JOB.replace("[table]", "[tabel]"), 'Did you mean "table"?'),
         (JOB + "\n[ledger]\nuser = 'author'", "It belongs to [table]"),
         (JOB.replace('output = "words"', 'output = "words"\nresult = "x"'), "must be a section"),
-        (JOB.replace("max_items_per_user = 1", "max_items_per_user = "), "must be a file of TOML"),
+        (JOB.replace("max_items_per_user = 1", "max_items_per_user = "), "must be a TOML file"),
         (
             JOB.replace("max_items_per_user = 1", 'max_items_per_user = "${LIMIT}"'),
             "must not use environment variables",
@@ -268,7 +268,7 @@ def test_a_job_reads_a_database(voxpop, job, monkeypatch):
     assert list(vp.load("words")) == ["tea"]
 
 
-def test_a_new_job_is_asked_for(voxpop, job, monkeypatch):
+def test_a_new_job_must_be_confirmed(voxpop, job, monkeypatch):
     """The answers become a job that a dry run accepts."""
     answers = "items\nposts.parquet\nauthor\ntext\nbody\n1\n1e-8\nnew words\nteam.ledger\nposts\n\n"
     ran = subprocess.run(
@@ -305,8 +305,8 @@ def test_no_value_of_a_job_becomes_an_option(voxpop, job, monkeypatch, given):
     """A source that looks like an option, such as one of an environment variable, changes no setting."""
     monkeypatch.setenv("FILE", given)
     job(JOB.replace('"posts.parquet"', '["posts.parquet", "${FILE}"]').replace("max_items_per_user = 1\n", ""))
-    assert "is no file" in voxpop("run", "job.toml").complaint
-    assert "is no file" in voxpop("run", "job.toml", "--dry-run").complaint
+    assert "is not a file" in voxpop("run", "job.toml").complaint
+    assert "is not a file" in voxpop("run", "job.toml", "--dry-run").complaint
     assert not Path("words").exists()
 
 
@@ -372,7 +372,7 @@ def test_fractions_of_whole_numbers_are_refused(voxpop, job, command):
         ["source=lines.jsonl", "table.user=body"],
     ],
 )
-def test_a_dry_run_refuses_what_the_run_would(voxpop, job, overrides):
+def test_a_dry_run_rejects_the_same_jobs_as_the_run(voxpop, job, overrides):
     """A wrong option of reading is refused without rows, by the same message."""
     table = pl.DataFrame({"author": range(400), "body": ["tea"] * 400})
     table.write_ndjson("lines.jsonl")
@@ -398,7 +398,7 @@ def test_a_dry_run_of_a_query_with_a_comment(voxpop, job, ending):
 
 @pytest.mark.parametrize("name", ["events.csv", "events.parquet", "events.jsonl"])
 def test_a_dry_run_accepts_events_of_every_file(voxpop, job, name):
-    """Times that a source does not declare are no obstacle."""
+    """Undeclared times of a source are accepted."""
     table = pl.DataFrame({"who": range(300), "what": ["a"] * 300, "when": ["2026-01-01T10:00:00"] * 300})
     {"csv": table.write_csv, "jsonl": table.write_ndjson, "parquet": table.with_columns(
         pl.col("when").str.to_datetime()).write_parquet}[name.rpartition(".")[2]](name)  # fmt: skip

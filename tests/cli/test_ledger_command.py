@@ -69,9 +69,7 @@ def test_an_empty_release_is_repeated_too(voxpop, shop, tmp_path):
     first, again = (voxpop(*shop, "--epsilon", 1, "-o", "words", "--run-id", "monday") for _ in range(2))
     assert (first.code, again.code) == (0, 0)
     assert "epsilon 1: " in first.out
-    assert again.out.startswith(
-        "Released 0 items.\nNo item was held by enough users. The budget is spent nevertheless."
-    )
+    assert again.out.startswith("Released 0 items.\nNo item had enough users. The budget is spent nevertheless.")
 
 
 def test_counts_are_repeated_too(voxpop, shop):
@@ -108,7 +106,7 @@ def test_a_folder_that_appears_meanwhile(voxpop, shop, tmp_path, monkeypatch):
     call = ["items", "posts.parquet", *COLUMNS, *BUDGET, "--epsilon", 1, "-o", "words"]
     complaint = voxpop(*call).complaint
     kept = complaint.split("`voxpop resume ")[1].split(" -o")[0]
-    assert "words already holds a release" in complaint
+    assert "words already contains a release" in complaint
     assert voxpop("resume", kept, "-o", "others").out == "Saved to others\n"
     assert vp.load("words") == crashes.release_of("old") != vp.load("others")
     assert "is not a kept result" in voxpop("resume", kept, "-o", "more").complaint

@@ -61,7 +61,7 @@ def test_every_option_is_described(names):
 @pytest.mark.parametrize(
     "each", [each for each in MECHANISMS if each.command in CHOICES], ids=lambda each: each.command
 )
-def test_defaults_are_those_of_the_mechanism(each):
+def test_defaults_equal_those_of_the_mechanism(each):
     """The fields of the configuration are the only source of defaults."""
     configuration = load_object(each.config)
     assert options_of(configuration, CHOICES[each.command])().configured == configuration()
@@ -74,7 +74,7 @@ def test_defaults_are_those_of_the_mechanism(each):
 
 
 @pytest.mark.parametrize("each", [each for each in MECHANISMS if each.command in ("count", "top")])
-def test_defaults_of_additions_are_those_of_the_mechanism(each):
+def test_defaults_of_additions_equal_those_of_the_mechanism(each):
     """Counts and rankings have one option each."""
     configuration = load_object(each.config)
     (field,) = fields(configuration)
@@ -84,7 +84,7 @@ def test_defaults_of_additions_are_those_of_the_mechanism(each):
         assert str(option.field_info.default) == str(field.default)
 
 
-def test_names_of_weightings_are_those_of_the_registry():
+def test_names_of_weightings_equal_those_of_the_registry():
     """The command line lists the names without importing the weightings."""
     assert {*get_args(WeightingName)} == {"adaptive", *WEIGHTINGS}
 

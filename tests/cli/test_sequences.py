@@ -39,7 +39,7 @@ def test_releases_saves_and_draws(voxpop, visits, tmp_path):
     assert not (tmp_path / "model" / "synthetic.parquet").exists()
 
 
-def test_json_holds_nothing_private(voxpop, visits, tmp_path):
+def test_json_contains_no_private_data(voxpop, visits, tmp_path):
     """The object contains the executed plan and no number of users."""
     options = ["--max-length", 3, "--max-gram", 2]
     content = voxpop("sequences", *CALL, *BUDGET, *LETTERS, *options, "-o", "model", "--json").json

@@ -24,7 +24,7 @@ def test_a_series_from_the_shell(voxpop, tmp_path):
     started = voxpop("series", "init", "state", "--nights", 4, *budget, *key)
     assert "Items over 4 nights under one budget" in started.out
     assert re.search(r"night +share +sigma", started.out)
-    assert "holds a series already" in voxpop("series", "init", "state", "--nights", 4, *budget, *key).complaint
+    assert "contains a series already" in voxpop("series", "init", "state", "--nights", 4, *budget, *key).complaint
     night(tmp_path / "1.parquet", "tea", "milk")
     first = voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key)
     again = voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key).out

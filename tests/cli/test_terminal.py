@@ -136,7 +136,7 @@ def test_messages_of_the_library_are_safe(tmp_path):
     assert is_safe(str(caught.value))
 
 
-def test_plans_of_forged_records_have_no_lines_of_their_own():
+def test_forged_records_cannot_add_lines_to_plans():
     """A string in a plan cannot add lines to its text, whether the mechanism is known or not."""
     for mechanism in ("items", EVIL):
         for numbers in ({"weighting": EVIL}, {EVIL: EVIL}, {"data": [EVIL, {"x": EVIL}]}):

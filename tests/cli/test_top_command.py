@@ -23,7 +23,7 @@ def words(tmp_path):
     return tmp_path / "words"
 
 
-def test_grams_come_in_order_with_the_guarantee(voxpop, words):
+def test_grams_are_in_order_and_have_the_guarantee(voxpop, words):
     """The output contains the guarantees of the order and of both results together.
 
     The gaps are thousands of users (false alarm below 1e-9).
@@ -43,12 +43,12 @@ def test_saved_beside_the_release_and_shown(voxpop, words):
     ranking = vp.load(words, vp.Top)
     assert ranking.to_list() == ["tea", "milk"]
     shown = voxpop("show", words).out
-    assert "The 2 grams that most users hold, in order, (2, 1e-08)-DP" in shown
+    assert "The 2 grams with the most users, in order, (2, 1e-08)-DP" in shown
     assert "\n     1  tea\n     2  milk\n" in shown
     assert "All results together, if from the same users: (4, 2e-08)-DP" in shown
     assert "     2  milk" not in voxpop("show", words, "--first", 1).out
     assert voxpop("show", words, "--json").json["top"]["grams"] == [["tea"], ["milk"]]
-    assert "already holds rankings" in voxpop("top", words, *READ, *SPEND, "--k", 1).complaint
+    assert "already contains rankings" in voxpop("top", words, *READ, *SPEND, "--k", 1).complaint
     assert "Saved" not in voxpop("top", words, *READ, *SPEND, "--k", 1, "--no-save").out
     assert vp.load(words, vp.Top).to_list() == ["tea", "milk"]
     assert voxpop("top", words, *READ, *SPEND, "--k", 1, "--overwrite").code == 0

@@ -122,7 +122,7 @@ def exceeded(weights: np.ndarray, numbers: GreedyNumbers) -> float:
     return float(-np.expm1(np.log1p(-0.5 * np.exp((weights - numbers.threshold) / numbers.scale)).sum()))
 
 
-def test_without_a_limit_a_user_of_lone_items_costs_more_than_delta(record_property):
+def test_without_a_limit_unique_items_cost_more_than_delta(record_property):
     """As published, noise releases one of 999 items without weight too often; with limit 1,000 delta is kept."""
     budget = Budget(3, exp(-10))
     lone = np.zeros(1000, np.int64)

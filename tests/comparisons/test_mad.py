@@ -43,7 +43,7 @@ def moved(users: list[list[int]], bias: np.ndarray, tau: float, most: int) -> fl
 
 
 @given(users=bounded_users(), tau=st.floats(0.2, 3.0), most=st.integers(1, 6))
-def test_weights_are_those_of_plain_loops(users, tau, most):
+def test_weights_equal_those_of_plain_loops(users, tau, most):
     """Shares are even, and users with more than `most` items are set aside."""
     held = pairs_of(users, 8)
     weights = adaptive_weights(held, even_shares(held), tau, most)

@@ -35,7 +35,7 @@ def test_sequences_of_one_source_pass(real):
     assert abs(found["classifier"] - 0.5) < 0.065
 
 
-def test_other_transitions_are_told(real):
+def test_other_transitions_are_reported(real):
     """Symbols and lengths are the same, but in another order, so only transitions and the classifier detect it."""
     found = figures(real, drawn(3, 0.0))
     assert found["lengths"] < 0.05

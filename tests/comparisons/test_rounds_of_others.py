@@ -26,7 +26,7 @@ MEASURED = {(3, 1): 6.436175, (3, 10): 20.327304, (3, 100): 68.247531}
 
 
 @given(users=bounded_users())
-def test_weights_are_those_of_plain_loops(users):
+def test_weights_equal_those_of_plain_loops(users):
     """Shares are even in l2."""
     items, starts = as_arrays(users)
     expected = naive.weigh_weighted(users, 2)

@@ -99,7 +99,7 @@ def test_a_chain_without_noise_counts_every_step(sequences, gram):
     assert symbols.size == sizes.sum()
 
 
-def test_a_chain_draws_what_it_counted():
+def test_a_chain_draws_from_its_counts():
     """A chain of memory 2 that has counted one sequence draws that sequence."""
     chain = release_chain(marked([[0, 1, 2, 1]] * 500), 4, 7, 3, Fraction(10**6), Secret.from_seed(0))
     symbols, sizes = chain.draw(np.arange(9, dtype=np.uint64))

@@ -88,7 +88,7 @@ compared."""
     ],
     ids=["items", "heavy-hitters", "ngrams", "memory", "top", "profile"],
 )
-def test_no_case_shows_more_than_the_claim_and_the_worst_come_close(mechanism, trials, record_property):
+def test_no_case_exceeds_the_claim_and_the_worst_are_close(mechanism, trials, record_property):
     """The cases run on the real release path, with fresh secrets."""
     look_at([examine(case, trials, ERROR) for case in CASES[mechanism]()], record_property)
 
@@ -150,7 +150,7 @@ def test_every_sound_cell_and_accounting_is_audited():
     assert set(CASES) == {*AUDITED, "memory"}
 
 
-def test_promises_are_audited_of_every_kind_of_mechanism():
+def test_bounds_of_min_users_are_audited_for_every_mechanism():
     """Adaptive rounds, optimal selection and every weighting have plans with a promise."""
     adaptive, optimal, *classic = promising_plans()
     assert adaptive.mechanism.adaptive

@@ -25,7 +25,7 @@ def test_bounds_of_a_probability_are_clopper_and_pearsons(trials, data, error):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 @pytest.mark.parametrize("delta", [0.0, 0.1])
 @pytest.mark.parametrize("error", [0.2, 0.02])
-def test_a_sound_mechanism_is_refuted_as_seldom_as_stated(epsilon, delta, error):
+def test_false_alarms_are_as_rare_as_stated(epsilon, delta, error):
     """Over all outcomes of 40 trials each, the error stays below its bound at probabilities that use up the claim."""
     outcomes = np.arange(TRIALS + 1)
     refutes = np.array(
@@ -48,7 +48,7 @@ def test_epsilon_and_delta_refute_together(joined, without, epsilon, delta):
 
 
 @pytest.mark.parametrize(("joined", "without"), [(0.9, 0.1), (0.2, 0.0), (0.1, 0.9), (0.3, 0.105)])
-def test_power_is_what_is_computed(joined, without):
+def test_power_equals_the_computed_value(joined, without):
     """If `surely_refuted` is true, the exact sum over outcomes gives misses below 1 in 1000; it is not always true."""
     trials, epsilon, delta, error = 400, 1.0, 0.01, 1e-3
     outcomes = np.arange(trials + 1)
@@ -65,7 +65,7 @@ def test_power_is_what_is_computed(joined, without):
     assert said == (joined != 0.3)
 
 
-def test_strays_are_told_as_surely_as_stated():
+def test_spurious_names_are_recognised_as_often_as_stated():
     """The p-values and the power agree with the exact distribution."""
     assert strays(50, 100, 0.5) == 1.0
     assert strays(0, 100, 0.5) == pytest.approx(2 * 0.5**100)

@@ -277,7 +277,7 @@ def test_noise_for_fewer_steps_than_are_counted(monkeypatch, given):
 
 
 @pytest.mark.slow  # one release is one trial
-def test_an_end_behind_whole_sequences(monkeypatch):
+def test_an_end_mark_after_whole_sequences(monkeypatch):
     """A sequence with the largest number of symbols also has an end, which is one step too many."""
     case = no_end(vp.Budget(1.0))
 

@@ -86,7 +86,7 @@ def test_thresholds_of_evidence_at_half_their_height(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", range(len(promising_plans())))
-def test_a_promise_off_by_one_user_is_detected(kind, monkeypatch):
+def test_min_users_off_by_one_is_detected(kind, monkeypatch):
     """The thresholds are those for four users, so an item of five users is released more often than beta.
 
     The test uses a small beta, because a difference of one user has less effect if the noise is wide.
@@ -100,7 +100,7 @@ def test_a_promise_off_by_one_user_is_detected(kind, monkeypatch):
     caught(case, *case.exact)
 
 
-def test_rounds_without_the_promise_are_detected(monkeypatch):
+def test_rounds_without_min_users_are_detected(monkeypatch):
     """Adaptive rounds, planned with a promise, run with the thresholds of a plan without it."""
     plan, plain = promising_plans()[0], UNION.plan(BUDGET)
     case, twin = few(plan), replace(plan.last, score=plain.last.score)

@@ -132,7 +132,7 @@ def test_pairs_keep_to_the_limit_and_the_cutoff(make):
             assert (each.start <= each.cutoff).all()
 
 
-def test_the_search_of_the_whole_private_side_comes_close_to_one():
+def test_the_search_of_the_whole_private_side_is_close_to_one():
     """Users have more items than the limit, have items twice, and arrive in a separate order."""
     assert 0.99 < search_weighing("policy-gaussian", norm=2, pairs=40_000).distance <= 1 + TOLERANCE
 

@@ -53,7 +53,7 @@ def test_no_user_moves_the_counts_further_than_planned():
 
 
 @pytest.mark.slow
-def test_the_search_finds_users_who_count_in_full_for_everything(monkeypatch):
+def test_the_search_finds_users_who_always_count_in_full(monkeypatch):
     """The mutant ignores the limit."""
 
     class Unbounded(HolderShares):

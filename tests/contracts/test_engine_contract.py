@@ -142,7 +142,7 @@ def test_items_have_no_order(engines, naive):
                 call()
 
 
-def test_what_was_kept_can_be_weighed_by_rank(engines, naive):
+def test_kept_items_can_be_weighed_by_rank(engines, naive):
     """Kept words are weighed by rank, including words without users."""
     from support.exact import Exact
     from voxpop.privacy.secret import Secret

@@ -134,7 +134,7 @@ def test_no_neighbours_show_more_than_the_cap(sharing):
     assert 0.99 < max(totals(sharing)) <= 1 + TOLERANCE
 
 
-def test_users_without_candidates_pay_nothing():
+def test_users_without_candidates_are_not_charged():
     """In the real walk, users without candidates keep their whole budget."""
     corpus = corpus_of([[list("ab")], [list("cd")]])
     walk, secret = corpus.length_walk(), Secret.from_seed(1)
@@ -189,7 +189,7 @@ def test_the_search_finds_that_actual_movement_is_charged(monkeypatch):
     assert is_found(1 + 1e-3, pairs=4 * PAIRS)
 
 
-def test_the_search_finds_that_users_pay_only_where_a_gap_is_left(monkeypatch):
+def test_the_search_finds_that_users_pay_only_for_remaining_gaps(monkeypatch):
     """In the mutant, a user pays nothing if all of the user's grams are at the cutoff."""
     charged_afterwards(monkeypatch, lambda charge, moved, asked: asked if moved > 0 else 0)
     assert is_found(1 + 1e-3, pairs=4 * PAIRS)

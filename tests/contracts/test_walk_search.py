@@ -41,7 +41,7 @@ def test_no_user_shows_more_than_its_budget_in_a_whole_release():
         assert max(each.spent.get(name, 0.0) for each in found) > 0.01, name
 
 
-def test_length_1_stays_within_its_own():
+def test_length_1_stays_within_its_share():
     """All rounds of length 1 stay within their budget with the executed noise; their mu^2 is not in the total.
 
     At this budget, words remain undecided through all rounds, so the worst pair is within 2 percent of the budget.
@@ -115,7 +115,7 @@ def is_found():
     return any(each.total > 1.02 for each in search_walks(PAIRS))
 
 
-def test_a_second_chance_pass_charged_less_than_it_moves(monkeypatch):
+def test_a_second_chance_pass_with_too_low_a_charge(monkeypatch):
     """The charge is half of that for which the noise was calibrated, so users move more with their remaining budget."""
     real = walks.Charge
 

@@ -152,7 +152,7 @@ def test_weights_of_a_weighting_from_outside_stop_at_the_cutoff(crowd_of_tea):
         (lambda w: np.zeros(len(w) + 1), "one share per item"),
     ],
 )
-def test_broken_promises_stop_the_release(crowd_of_tea, answer, words):
+def test_violated_bounds_stop_the_release(crowd_of_tea, answer, words):
     """Shares that break the contract raise an error before anything is released, and the message contains no data."""
 
     class Broken(Half):

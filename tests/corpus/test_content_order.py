@@ -58,7 +58,7 @@ def moved(order, tmp_path, *, limited=False):
 
 
 @pytest.mark.parametrize("limited", [False, True])
-def test_one_user_more_moves_nobodys_documents(tmp_path, limited):
+def test_an_additional_user_does_not_move_documents_of_other_users(tmp_path, limited):
     assert moved(in_content_order, tmp_path, limited=limited) == 0
 
 
@@ -98,7 +98,7 @@ def test_documents_are_sorted_as_lists_are(users, at_once):
         assert found.get(key, "") == " ".join(word for each in sorted(documents) for word in (*each, "/"))
 
 
-def test_users_of_one_key_come_in_one_order(monkeypatch):
+def test_users_of_one_key_have_one_order(monkeypatch):
     """A fixed string hash can be equal for two users who choose their ids accordingly."""
     monkeypatch.setattr("voxpop.reading.users.hash_strings", lambda *texts: hash_strings(*texts) % np.uint64(3))
     rng = np.random.default_rng(5)

@@ -206,7 +206,7 @@ def test_the_encoding_is_given(tmp_path, encoding, memory):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
-def test_a_byte_order_mark_says_the_encoding(tmp_path, encoding):
+def test_a_byte_order_mark_decides_the_encoding(tmp_path, encoding):
     """Spreadsheets write such a mark in files of the type "Unicode text"."""
     (tmp_path / "t.tsv").write_bytes("who\ttext\r\n1\tcafé\r\n".encode(encoding))
     assert read_engine(tmp_path / "t.tsv", user="who", text="text").vocabulary.to_pylist() == ["café"]
@@ -291,7 +291,7 @@ def test_tables_and_other_files_have_neither(tmp_path, options):
     """Otherwise, the options would be ignored silently."""
     table = {"who": [1], "text": ["tea"]}
     for source in (table, write(tmp_path, '{"who": 1, "text": "tea"}', "t.jsonl"), "https://localhost/t.parquet"):
-        with pytest.raises(InputError, match="Leave it out"):
+        with pytest.raises(InputError, match="Remove it"):
             read_engine(source, user="who", text="text", csv=vp.CSV(**options))
     with pytest.raises(InputError, match="Download the file"):
         read_engine("https://localhost/t.csv", user="who", text="text", csv=vp.CSV(encoding="cp1252"))
@@ -378,4 +378,4 @@ def test_nulls_in_lists_are_counted_in_a_message(kind, make, capsys):
     """The tokens around nulls become neighbours, so a message reports them."""
     rows = [{"who": number, "held": ["a", None, "b"]} for number in range(300)]
     read_engine(make(rows), user="who", **{kind: "held"})
-    assert 'about 300 of the values in "held" are null and were left out. The tokens before' in capsys.readouterr().err
+    assert 'about 300 of the values in "held" are null and were skipped. The tokens before' in capsys.readouterr().err

@@ -97,9 +97,9 @@ def test_long_logs_are_read_block_by_block(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda text: text[: len(text) // 2], "one whole log"),
-        (lambda text: "secret", "one whole log"),
-        (lambda text: text + "<log/>", "one whole log"),
+        (lambda text: text[: len(text) // 2], "a complete XES log"),
+        (lambda text: "secret", "a complete XES log"),
+        (lambda text: text + "<log/>", "a complete XES log"),
         (lambda text: "<html><body>secret</body></html>", "not a log"),
         (lambda text: '<!DOCTYPE x [<!ENTITY e "secret">]>' + text, "entities"),
         (lambda text: text.replace("2026-01-01T09:30:00Z", "secret"), "nor an ISO"),

@@ -129,7 +129,7 @@ def test_omitted_values_are_reported(capsys):
     """The reader informs the operator of omitted values, unless progress messages are disabled."""
     table = table_of([(1, "home", 1), (1, None, 2), (2, None, 3)])
     read_engine(table, user="who", sequence="page", order="at")
-    text = 'fewer than 100 of the values in "page" are null and were left out.'
+    text = 'fewer than 100 of the values in "page" are null and were skipped.'
     neighbours = "The tokens before and after such a value count as neighbours."
     assert capsys.readouterr().err == f"voxpop: {text} {neighbours}\n"
     read_engine(table, user="who", sequence="page", order="at", options=vp.ReadOptions(progress=False))
@@ -162,5 +162,5 @@ def test_refusals(options, error, words):
         read_engine(table, user="who", sequence="page", **options)
     with pytest.raises(InputError, match="applies only to sequence="):
         read_engine(table, user="who", text="page", order="at")
-    with pytest.raises(ColumnError, match="one event a row"):
+    with pytest.raises(ColumnError, match="one event per row"):
         read_engine(table, user="who", sequence="list", order="at")

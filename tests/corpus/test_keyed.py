@@ -172,7 +172,7 @@ def test_floats_and_two_families_are_refused(tmp_path):
     for pair, found in ((tables, "int64 in one table and double"), (tables[::-1], "Floats")):
         with pytest.raises(ColumnError, match=found):
             read_engine(iter(pair), user="who", items="key")
-    with pytest.raises(InputError, match="both for users and for what they hold"):
+    with pytest.raises(InputError, match="both for users and for their items"):
         read_engine(pl.DataFrame({"who": [1]}), user="who", items="who")
     with pytest.raises(ColumnError, match="years"):
         read_engine(
@@ -180,7 +180,7 @@ def test_floats_and_two_families_are_refused(tmp_path):
         )
 
 
-def test_nothing_released_says_nothing_of_types(tmp_path):
+def test_an_empty_release_has_no_types(tmp_path):
     """One user's row can determine the type of a column of Python values; the release is the same without this row."""
     plan = vp.Items(max_items_per_user=1).plan(vp.Budget(1, 1e-8))
     rows = [{"who": number, "day": None} for number in range(9)]

@@ -52,7 +52,7 @@ def by_icu(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("language", SENTENCES)
-def test_words_are_those_of_icu(language):
+def test_words_equal_those_of_icu(language):
     """Every sentence is cut as ICU cuts it."""
     assert words(SENTENCES[language]) == by_icu(SENTENCES[language])
 

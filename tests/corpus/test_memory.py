@@ -170,7 +170,7 @@ def test_one_user_with_nearly_everything(within):
     assert parts == vp.Items(max_items_per_user=3).release(whole, vp.Budget(30, 0.5), seed=1)
 
 
-def test_users_of_one_key_come_in_one_order(within, monkeypatch):
+def test_users_of_one_key_have_one_order(within, monkeypatch):
     """Ids can be chosen so that fixed hashes agree; the order of two such users depends on no other user's rows."""
     monkeypatch.setattr("voxpop.reading.users.hash_strings", lambda *texts: hash_strings(*texts) % np.uint64(3))
     rows = table(3000, 40)
@@ -221,7 +221,7 @@ def test_the_sorter_sorts_like_sorted(records, most):
 
 
 @pytest.mark.parametrize("given", ["2 bananas", "-1GiB", "", True, 1.5, "1e3GiB", "GiB"])
-def test_sizes_that_are_none(given):
+def test_invalid_sizes_are_rejected(given):
     """The error message describes the expected format."""
     with pytest.raises(InputError, match="a size such as 2GiB"):
         bytes_of(given)

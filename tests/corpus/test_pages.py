@@ -12,7 +12,7 @@ STEP = 65_000
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_pass_leaves_nothing_resident(tmp_path):
+def test_a_pass_frees_its_memory(tmp_path):
     """Pages that the system reads ahead must also be returned, because they took 11 of 100 megabytes."""
     size = 25_000_000
     np.zeros(size, np.int32).tofile(tmp_path / "ids")

@@ -66,7 +66,7 @@ def test_budgets_are_not_passed_to_other_users():
     budgets = UserBudgets()
     budgets.pay(PRICE, holdings_of([[0], []]), None)
     assert budgets.left(2).tolist() == [WHOLE - WHOLE // 8, WHOLE]
-    with pytest.raises(InternalError, match="came or went"):
+    with pytest.raises(InternalError, match="users changed"):
         budgets.pay(PRICE, holdings_of([[0]]), None)
 
 
@@ -76,14 +76,14 @@ def test_users_weigh_with_their_own_bound():
         weigh(holdings_of([[0], [1]]), SHARES, 3, None, SECRET, "x", np.array([1, 1, 1]))
 
 
-def test_a_walk_refuses_what_has_no_candidates():
+def test_a_walk_rejects_a_length_without_candidates():
     """Users do not pay for words, released grams have no subset, and nothing is deferred before candidates exist."""
     walk = corpus_of([[list("ab")]]).length_walk()
     with pytest.raises(InternalError, match="length 1"):
         walk.weigh(SHARES, 3, SECRET, "length 1", PRICE)
     walk.keep(np.arange(2))
     subset = Subset(Candidates.all_valid(Grams.of_tokens(2), 2, single=False), None)
-    with pytest.raises(InternalError, match="some of the candidates"):
+    with pytest.raises(InternalError, match="a subset of the candidates"):
         walk.weigh(SHARES, 3, SECRET, "measurement", PRICE, subset)
     with pytest.raises(InternalError, match="deferred"):
         walk.keep(np.arange(2), np.arange(1))

@@ -111,7 +111,7 @@ def test_every_undecided_item_of_any_pool_gets_noise(memory):
     assert (weights == 0).sum() == len(pooled) - len(set().union(*sets[0]))
 
 
-def test_what_was_dropped_is_drawn_no_more():
+def test_dropped_items_are_not_drawn_again():
     """No user draws a dropped item in a later round; users with fewer items than the limit draw all that remain."""
     corpus = corpus_of(crowd())
     sets, step = run(
@@ -142,7 +142,7 @@ def test_dropped_items_of_the_pool_are_counted_and_released_ones_are_not(memory)
 
 @pytest.mark.parametrize("memory", MEMORY)
 @pytest.mark.parametrize(("size", "limit"), [(12, 12), (6, 6), (6, 2)])
-def test_a_user_changes_nobody_elses_draws(size, limit, memory):
+def test_a_user_does_not_change_draws_of_other_users(size, limit, memory):
     """With and without one user, the other users draw the same items in each round and are weighed in one order."""
     rows = crowd()
     names = sorted({what for _, what in rows})

@@ -92,7 +92,7 @@ def test_folders_globs_and_lists_of_files(tmp_path):
         assert corpus_documents(read_engine(source, user="who", text="text")) == whole
 
 
-def test_user_ids_of_whole_numbers_are_their_own_keys():
+def test_integer_user_ids_are_used_as_keys():
     """Integer ids may be signed or unsigned, and narrow or wide."""
     for kind in (pl.Int8, pl.Int32, pl.Int64, pl.UInt64):
         table = pl.DataFrame({"who": pl.Series([7, 3, 7], dtype=kind), "text": ["a", "b", "c"]})
@@ -140,7 +140,7 @@ def test_many_batches_and_interleaved_users():
         ({"user": "who", "tokens": "text"}, ["lists"]),
     ],
 )
-def test_wrong_columns_are_named_with_those_that_exist(columns, words):
+def test_errors_of_wrong_columns_list_the_existing_ones(columns, words):
     """For a missing or unsuitable column, the message lists the alternatives and advice."""
     with pytest.raises(ColumnError) as error:
         read_engine(TABLE, **columns)
@@ -149,7 +149,7 @@ def test_wrong_columns_are_named_with_those_that_exist(columns, words):
 
 def test_floats_are_no_users():
     """Two different floats can print the same text; the message gives advice."""
-    with pytest.raises(ColumnError, match=r"holds double.*Cast them to whole numbers"):
+    with pytest.raises(ColumnError, match=r"contains double.*Cast them to whole numbers"):
         read_engine(pl.DataFrame({"who": [1.5], "text": ["a"]}), user="who", text="text")
 
 
@@ -201,7 +201,7 @@ def bad_file(folder: Path, kind: str) -> Path:
         ("cut.parquet", ["Parquet"]),
     ],
 )
-def test_broken_files_say_which_and_why_and_quote_nothing(tmp_path, kind, words):
+def test_errors_of_broken_files_name_file_and_reason_and_quote_no_data(tmp_path, kind, words):
     """The reader's own message, which may quote rows, never appears."""
     with pytest.raises(SourceError) as error:
         read_engine(bad_file(tmp_path, kind), user="who", text="text")
@@ -233,7 +233,7 @@ def plans():
 
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
-def test_a_source_without_rows_releases_nothing(tmp_path, plans, memory):
+def test_a_source_without_rows_gives_an_empty_release(tmp_path, plans, memory):
     """The source has only a header. An error would distinguish it from a table with one user."""
     (tmp_path / "header.csv").write_text("who,text\n")
     corpus = read_engine(tmp_path / "header.csv", user="who", text="text", options=vp.ReadOptions(memory=memory))
@@ -287,7 +287,7 @@ def test_missing_paths_and_unknown_endings(tmp_path):
         read_engine(7, user="who", text="text")
 
 
-def test_a_corpus_shows_nothing():
+def test_repr_of_a_corpus_contains_no_data():
     """The repr contains neither words nor numbers of users."""
     assert repr(vp.read(TABLE, user="who", text="text")) == "Corpus(kind='text', private)"
 

@@ -25,7 +25,7 @@ def same(first: LocalCorpus, second: LocalCorpus) -> bool:
     return arrays and first.vocabulary.equals(second.vocabulary) and first.kind == second.kind
 
 
-def test_what_is_saved_is_loaded(tmp_path, corpus):
+def test_saved_objects_are_loaded(tmp_path, corpus):
     """A folder can be saved to twice, and the loaded corpus gives the same release as the original."""
     corpus.save(tmp_path / "c")
     corpus.save(tmp_path / "c")

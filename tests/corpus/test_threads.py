@@ -42,7 +42,7 @@ def test_one_ahead_is_in_order_and_passes_errors_on():
         next(given)
 
 
-def test_one_behind_is_in_order_and_passes_errors_on():
+def test_one_worker_keeps_the_order_and_raises_errors():
     """The caller's thread fetches tasks, another thread works on them, and no task runs after one that failed."""
     here, done, got_in, done_in = threading.get_ident(), [], set(), set()
 

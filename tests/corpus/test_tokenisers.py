@@ -26,7 +26,7 @@ def tokens(tokenizer: object) -> list[list[str]]:
         (lambda batch: [text.split("l") for text in batch], [["He", "", "o,  Wor", "d\u2003x"], ["Añ b"], [""]]),
     ],
 )
-def test_each_tokeniser_cuts_as_it_says(tokenizer, expected):
+def test_each_tokenizer_splits_as_documented(tokenizer, expected):
     """Tokenisers are a name, a pattern or a callable."""
     assert tokens(tokenizer) == expected
 
@@ -47,7 +47,7 @@ def test_bad_tokenisers_are_refused(tokenizer, words):
         tokens(tokenizer)
 
 
-def test_memory_that_runs_out_is_no_fault_of_the_tokenizer():
+def test_lack_of_memory_is_not_reported_as_an_error_of_the_tokenizer():
     """A MemoryError propagates, because each engine gives its own advice about memory; its message is omitted."""
 
     def hungry(texts):

@@ -33,7 +33,7 @@ HASHES = st.one_of(LOW, LOW.map(lambda hashes: [2**64 - 1 - each for each in has
 @PATHS
 @given(hashes=HASHES, data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_users_come_by_all_bits_of_the_hash_and_then_by_key(path, hashes, data):
+def test_users_are_sorted_by_hash_and_then_by_key(path, hashes, data):
     """The order is exact on every path, and users of one hash or of one key remain separate users."""
     keys = data.draw(st.lists(st.integers(0, len(hashes) - 1), min_size=1, max_size=40), label="keys")
     sizes = data.draw(st.lists(st.integers(1, 70), min_size=len(keys), max_size=len(keys)), label="sizes")

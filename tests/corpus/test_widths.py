@@ -91,7 +91,7 @@ def test_more_released_grams_than_ranks(few_numbers):
         walk.keep(np.arange(5))
 
 
-def test_a_walk_out_of_turn_is_refused():
+def test_a_walk_in_the_wrong_order_is_rejected():
     """The check also works under `python -O`."""
     walk = corpus_of([[list("ab")]]).length_walk()
     with pytest.raises(InternalError, match="before the grams of length 1 were kept"):

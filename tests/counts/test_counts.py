@@ -23,7 +23,7 @@ GRAMS = st.lists(st.lists(st.sampled_from("abcdx"), min_size=1, max_size=4).map(
 
 @given(users=written_users(), grams=GRAMS, limits=st.lists(st.integers(1, 4), min_size=4, max_size=4))
 @settings(max_examples=150)
-def test_weights_are_those_of_sets(release_of, users, grams, limits):
+def test_weights_equal_those_of_sets(release_of, users, grams, limits):
     """Any grams can be counted, with or without their parts, and with or without users."""
     release = release_of(grams)
     lengths = max(map(len, grams))
@@ -162,13 +162,13 @@ def test_paid_counts_are_not_replaced_unasked(release_of, tmp_path):
     tally = release.count(corpus_of([[["a"]]] * 9), BUDGET)
     release.save(tmp_path / "words")
     tally.save(tmp_path / "words")
-    with pytest.raises(vp.errors.ReleaseError, match="already holds counts, which budget"):
+    with pytest.raises(vp.errors.ReleaseError, match="already contains counts, which budget"):
         release.count(corpus_of([[["a"]]] * 9), BUDGET).save(tmp_path / "words")
     with pytest.raises(vp.errors.ReleaseError, match="a release and counts, which"):
         other.save(tmp_path / "words")
     tally.save(tmp_path / "words", overwrite=True)
     other.save(tmp_path / "words", overwrite=True)
-    with pytest.raises(vp.errors.ReleaseError, match="holds no counts"):
+    with pytest.raises(vp.errors.ReleaseError, match="contains no counts"):
         vp.load(tmp_path / "words", vp.Counts)
 
 

@@ -69,7 +69,7 @@ def test_a_walk_that_counts_occurrences_is_caught(release_of, monkeypatch):
     assert farthest([[["a"]]], release_of([("a",)]), [["a"]]) > 1
 
 
-def test_the_most_held_come_first(release_of):
+def test_items_are_sorted_by_number_of_users(release_of):
     """The first ten of a hundred words are far above the others. False alarm below 1e-9, as the plan states."""
     words = [f"w{place:02}" for place in range(100)]
     rows = [(user, words[: 10 if user % 10 else 100]) for user in range(20_000)]
@@ -80,7 +80,7 @@ def test_the_most_held_come_first(release_of):
     assert len(ranking) == 10
 
 
-def test_all_that_there_is_is_ranked_where_more_is_asked(release_of):
+def test_all_items_are_ranked_if_k_is_larger(release_of):
     """An empty release has an empty ranking."""
     corpus = corpus_of([[["a", "b"]]] * 500 + [[["b"]]] * 4000)
     ranking = release_of([("a",), ("b",), ("a", "b")]).top(corpus, vp.Budget(4, 1e-6), k=99)
@@ -101,7 +101,7 @@ def test_noise_goes_to_every_gram_and_is_fresh(release_of):
     assert not seeded[0].total.adaptive.private
 
 
-def test_a_part_that_is_not_listed_shares_no_noise_with_what_is(release_of):
+def test_listed_and_unlisted_parts_share_no_noise(release_of):
     """Every listed gram has the noise of its place on the list, also with parts of longer grams in between."""
     release = release_of([("b",), ("c", "d")])
     ranked = release.top(corpus_of([]), vp.Budget(1, 1e-6), k=2, seed=4)
@@ -121,10 +121,10 @@ def test_a_ranking_as_tables():
     assert ranking.to_arrow().to_pydict() == {"place": [7, 5], "noisy_place": [1, 2]}
     assert pl.DataFrame(ranking).equals(ranking.to_polars())
     assert "2 of 2" in repr(ranking)
-    assert "that most users hold" in ranking._repr_html_()
+    assert "with the most users" in ranking._repr_html_()
 
 
-def test_the_first_of_a_tally_cost_nothing(release_of):
+def test_the_top_of_a_count_costs_no_budget(release_of):
     """The grams follow from the counts of the tally."""
     corpus = corpus_of([[["a", "b"]]] * 3000 + [[["b"]]] * 3000)
     tally = release_of([("a",), ("b",), ("a", "b")]).count(corpus, BUDGET)
@@ -134,7 +134,7 @@ def test_the_first_of_a_tally_cost_nothing(release_of):
         tally.top(0)
 
 
-def test_the_plan_reads_no_data_and_says_what_it_promises(release_of):
+def test_the_plan_reads_no_data_and_states_its_guarantee(release_of):
     """Noise is less for fewer places, the spend is within the budget, and the text is readable."""
     release = release_of((f"w{place}",) for place in range(500))
     plans = [TopMechanism(k).plan(BUDGET, release) for k in (1, 10, 500, 5000)]
@@ -172,9 +172,9 @@ def test_saved_beside_the_release(release_of, tmp_path):
     release_of([("c",)]).save(tmp_path / "other")
     with pytest.raises(ReleaseError, match="another release"):
         ranking.save(tmp_path / "other")
-    with pytest.raises(ReleaseError, match="holds no rankings"):
+    with pytest.raises(ReleaseError, match="contains no rankings"):
         vp.load(tmp_path / "other", vp.Top)
-    with pytest.raises(ReleaseError, match="already holds rankings, which budget"):
+    with pytest.raises(ReleaseError, match="already contains rankings, which budget"):
         ranking.save(tmp_path / "words")
     with pytest.raises(ReleaseError, match="a release and counts and rankings, which"):
         release_of([("c",)]).save(tmp_path / "words")
@@ -216,7 +216,7 @@ def test_bad_numbers_are_refused(k):
         TopMechanism(k)
 
 
-def test_what_cannot_be_spent_is_refused(release_of):
+def test_unspendable_budgets_are_rejected(release_of):
     """The cases are a budget without delta, phrases of items, and a table instead of a corpus."""
     release = release_of([("a",), ("a", "b")])
     with pytest.raises(BudgetError, match="delta"):

@@ -323,7 +323,7 @@ FULL = (
 
 
 @pytest.mark.parametrize("name", FULL)
-def test_a_type_of_each_family_goes_the_whole_way(tmp_path, fixed_secrets, name):
+def test_a_type_of_each_family_is_read_and_released(tmp_path, fixed_secrets, name):
     """With a ledger, noise, counts and all formats of files, the values that are read are returned."""
     array = some_of(name)
     if len(array):
@@ -554,7 +554,7 @@ def test_a_fault_of_voxpop_keeps_its_frames_and_no_text(monkeypatch):
     assert caught.value.__context__ is None or isinstance(caught.value.__cause__, Exception)
 
 
-def test_a_profile_quotes_nothing_of_a_query_that_fails():
+def test_a_profile_does_not_quote_a_failed_query():
     """The schema of a table is read within the guard, too."""
     frame = pl.LazyFrame({"who": [1], "what": [MARK]}).select(pl.col("who"), pl.col(f"{MARK}2"))
     with pytest.raises(SourceError) as caught:
@@ -562,7 +562,7 @@ def test_a_profile_quotes_nothing_of_a_query_that_fails():
     assert MARK not in str(caught.value)
 
 
-def test_decimals_that_no_plain_type_holds_are_refused():
+def test_decimals_beyond_plain_types_are_rejected():
     """Below a scale of 0, pyarrow multiplies without a check, so this number was returned as another one."""
     stored = np.array([99_999_999_998_103_988_508_917_264 % 2**64, 99_999_999_998_103_988_508_917_264 >> 64], np.uint64)
     array = pa.Array.from_buffers(pa.decimal128(26, -22), 1, [None, pa.py_buffer(stored.tobytes())])

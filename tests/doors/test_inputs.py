@@ -126,7 +126,7 @@ def test_files(tmp_path, name):
     assert items_of(path) == READ
     if name == "t.json":
         refused(InputError, "no memory limit can bound", path, options=vp.ReadOptions(memory="2GiB"))
-        refused(SourceError, r"t\.json.*no JSON array", saved(tmp_path, "t.json", path.read_text()[:-1]))
+        refused(SourceError, r"t\.json.*not a JSON array", saved(tmp_path, "t.json", path.read_text()[:-1]))
         refused(SourceError, r"t\.json, row 2", saved(tmp_path, "t.json", '[{"user": 1, "item": "a"}, 7]'))
     elif not name.endswith(".json"):
         assert items_of(path, options=vp.ReadOptions(memory="3GiB")) == READ
@@ -175,7 +175,7 @@ def test_datasets_with_inferred_types_are_refused(tmp_path):
     assert items_of(ds.dataset(tmp_path / "hive", partitioning=declared), items="year") == (["7"], 1)
 
 
-def test_folders_behind_an_address_give_strings(tmp_path):
+def test_folders_at_an_address_give_strings(tmp_path):
     """Values are strings for local folders too, and the form of the names has no effect."""
     for year in ("0007", "2026"):
         (tmp_path / f"year={year}").mkdir()

@@ -28,11 +28,11 @@ def test_a_row_without_a_user_is_an_error_that_names_the_option():
 
 
 @pytest.mark.parametrize("memory", [None, "3GiB"])
-def test_rows_without_a_user_are_left_out(memory, capsys):
+def test_rows_without_a_user_are_skipped(memory, capsys):
     """Rows are also omitted if their user is spelled like a missing value; a message contains their number."""
     corpus = read("drop", memory=memory, exact=True)
     assert (held(corpus), corpus.user_key.size) == (["a", "c"], 2)
-    assert "4 rows have no user and were left out" in capsys.readouterr().err
+    assert "4 rows have no user and were skipped" in capsys.readouterr().err
 
 
 def test_of_several_columns_each_must_have_a_value():
@@ -47,7 +47,7 @@ def test_numbers_are_rounded_unless_asked_for(capsys):
     assert "fewer than 100 rows have no user" in capsys.readouterr().err
 
 
-def test_users_that_look_missing_are_kept_with_a_warning(capsys):
+def test_users_that_look_missing_remain_with_a_warning(capsys):
     """Without nulls, no row is rejected, and the warning names the option."""
     table = pl.DataFrame({"who": ["ann", "NULL", "nan"], "what": ["a", "b", "c"]})
     corpus = read_engine(table, user="who", items="what")
@@ -66,7 +66,7 @@ def test_numbers_and_dictionaries(kind):
     assert held(corpus) == (["a", "c"] if kind == pa.int64() else ["a"])
 
 
-def test_events_without_a_user_are_left_out():
+def test_events_without_a_user_are_skipped():
     """The times of these events have no effect."""
     table = pl.DataFrame({"who": ["ann", None, "ann"], "at": [2, None, 1], "what": ["b", "x", "a"]})
     options = vp.ReadOptions(missing_users="drop")

@@ -105,7 +105,7 @@ def test_a_value_that_does_not_fit_names_its_row_and_not_itself(tmp_path):
             assert "918" not in str(caught.value)
 
 
-def test_declared_types_come_back():
+def test_declared_types_are_restored():
     """Values of the release are Python values, and its columns have the declared types."""
     rows = [{"who": number, "price": "19.990", "day": "2026-11-22"} for number in range(3000)]
     data = vp.read(rows, user="who", items=["price", "day"], types={"price": "decimal(12, 2)", "day": "date"})

@@ -38,7 +38,7 @@ KINDS = [
     kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=2),
     places=st.integers(1, 2),
 )
-def test_rows_go_by_in_their_order(sizes, kinds, places):
+def test_rows_are_read_in_order(sizes, kinds, places):
     """Rows keep their order and their file names, and a batch exceeds the size limit only if it has a single row."""
     given = []
     for number, each in enumerate(sizes):
@@ -83,7 +83,7 @@ def hugging_face():
 
 
 @pytest.mark.parametrize("door", ["sqlite", "address", "hugging_face", "rows", "table"])
-def test_every_door_holds_little(door, tmp_path):
+def test_every_input_needs_little_memory(door, tmp_path):
     """Rows have 100 KB, so a source that limited only the number of rows would return all rows at once."""
     made = {"sqlite": sqlite, "address": lambda: address(tmp_path), "hugging_face": hugging_face}
     made |= {"rows": lambda: iter(ROWS), "table": lambda: pl.DataFrame(ROWS)}

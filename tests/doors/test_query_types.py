@@ -109,7 +109,7 @@ def test_a_database_that_cannot_be_opened_is_explained(monkeypatch):
         pass
 
     Driver.connect = staticmethod(connect)
-    monkeypatch.setattr("voxpop.reading.databases.import_module", lambda _: Driver)
+    monkeypatch.setattr("voxpop.errors.import_module", lambda _: Driver)
     with pytest.raises(SourceError, match=r'OSError: connection to "db.example" refused') as caught:
         read_engine(vp.SQL("select 1", address), user="who", items="what")
     assert not any(word in str(caught.value) for word in ("s@cret", "s%40cret", "other"))
@@ -128,7 +128,7 @@ def test_addresses_of_databases_get_a_hint(source):
 
 
 def test_files_of_sqlite_get_a_hint(tmp_path):
-    """The first bytes of a file with another ending tell."""
+    """The first bytes of a file decide if its ending is unknown."""
     sqlite3.connect(tmp_path / "shop.data").execute("create table t (who, what)")
     with pytest.raises(SourceError, match=r"vp\.SQL"):
         vp.read(tmp_path / "shop.data", user="who", items="what")

@@ -188,7 +188,7 @@ SPELLED = part(pa.string(), "b", owner=str(DAY), ids=pa.string())
 @example(TEXT, part(pa.null(), None, owner=2), 0, "items", 64, False)
 @example(TEXT, part(pa.string(), "b", None, owner=2, coded=True), 0, "items", 64, False)  # null was an item
 @settings(max_examples=30, deadline=None)
-def test_a_table_of_its_own_changes_nothing_about_others(source, name, theirs, own, shared, reading, size, limited):
+def test_a_separate_table_does_not_change_other_results(source, name, theirs, own, shared, reading, size, limited):
     """One user's file or table with a separate schema is rejected or changes nothing, before and after other tables.
 
     Dictionaries that contain null, and that no other table has, change nothing either.

@@ -137,7 +137,7 @@ def test_cursors(table):
         (pl.DataFrame({"who": [1], "body": [["a"]]}), ColumnError, "for lists use tokens="),
     ],
 )
-def test_errors_give_advice_and_quote_nothing(source, error, words):
+def test_errors_give_advice_and_quote_no_data(source, error, words):
     """The sources are objects that are not tables, and invalid tables."""
     with pytest.raises(error, match=words) as caught:
         read_engine(source, user="who", text="body")
@@ -269,7 +269,7 @@ print(corpus._engine.tokens.size, megabytes_of("VmHWM"))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_more_behind_an_address_than_memory(served, tmp_path, ending):
+def test_a_file_at_an_address_larger_than_memory(served, tmp_path, ending):
     """A file of 0.7 GB in rows of 2 KB, each mostly one URL, would exceed the limit if read at once."""
     rows = 64
     table = pl.DataFrame({"who": range(rows), "body": ["tea " * 50 + "https://" + "x" * 2000] * rows})
@@ -287,7 +287,7 @@ def test_more_behind_an_address_than_memory(served, tmp_path, ending):
 
 
 @pytest.mark.slow
-def test_rows_of_a_megabyte_behind_an_address(served, tmp_path):
+def test_rows_of_a_megabyte_at_an_address(served, tmp_path):
     """The source is a file of 0.8 GB in few rows, mostly URLs, which are not words.
 
     Batches limited by the number of rows contained all data at once.
@@ -346,9 +346,9 @@ def test_a_table_without_rows_has_no_users(source):
     ],
 )
 @pytest.mark.parametrize("column", ["user", "items"])
-def test_types_of_pandas_alone(values, name, column):
+def test_types_that_only_pandas_has(values, name, column):
     """Periods and intervals are named as pandas names them, with the conversion."""
     table = pd.DataFrame({"user": [1, 2], "items": ["a", "b"]})
     table[column] = values(pd)
-    with pytest.raises(ColumnError, match=rf'"{column}" holds values of {name}\. Convert it in pandas'):
+    with pytest.raises(ColumnError, match=rf'"{column}" contains values of {name}\. Convert it in pandas'):
         vp.read(table, user="user", items="items")

@@ -87,7 +87,7 @@ def test_tables_with_a_log_are_refused_by_name(tmp_path, log, words):
         remote.check_no_remote_log(f"{tmp_path}/shop/t/")
 
 
-def test_hidden_files_behind_an_address(tmp_path, capsys):
+def test_hidden_files_at_an_address(tmp_path, capsys):
     """The rule for names is that of local folders; the folder represents a bucket."""
     for name, user in (("a.parquet", 1), ("_old.parquet", 2), ("_temporary/b.parquet", 3), ("_year=1/c.parquet", 4)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -128,7 +128,7 @@ def test_an_empty_file_charges_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["u.data", "u.user", "t.txt", "t.log", "t", "t.dat.gz"])
-def test_other_endings_are_csv_if_the_caller_says_so(tmp_path, name):
+def test_other_endings_are_csv_if_declared(tmp_path, name):
     """The message names the option, and suggests standard input as an alternative."""
     content = b"who\twhat\n1\ttea\n2\ttea\n"
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
@@ -137,7 +137,7 @@ def test_other_endings_are_csv_if_the_caller_says_so(tmp_path, name):
     for source in (tmp_path / name, tmp_path, str(tmp_path / "*")):
         assert users_of(source, csv=vp.CSV(delimiter="\t")) == 2
     (tmp_path / "rows.jsonl").write_text(json.dumps({"who": 1, "what": "tea"}))
-    with pytest.raises(InputError, match="Leave it out"):
+    with pytest.raises(InputError, match="Remove it"):
         users_of(tmp_path / "rows.jsonl", csv=vp.CSV(delimiter="\t"))
 
 
@@ -168,7 +168,7 @@ def test_a_profile_shows_no_first_row_of_csv(tmp_path, options, capsys):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("nan.jsonl", '{"who": 1, "what": "tea"}\n{"who": 2, "what": NaN}\n', "NaN and Infinity are no JSON"),
+        ("nan.jsonl", '{"who": 1, "what": "tea"}\n{"who": 2, "what": NaN}\n', "NaN and Infinity are not JSON"),
         ("lines.json", '{\n  "who": 1,\n  "what": "tea"\n}\n{\n  "who": 2,\n  "what": "tea"\n}\n', "jq -c"),
         ("split.json", '{"columns": ["who", "what"], "index": [0], "data": [[1, "tea"]]}', "orient="),
         ("index.json", '{"0": {"who": 1, "what": "tea"}}', "orient="),

@@ -37,7 +37,7 @@ def test_csv(released, tmp_path):
         assert list(csv.reader(file)) == [["gram", "length"], ['a,"b"', "1"], ["c", "1"], ["c c", "2"]]
 
 
-def test_files_of_keys_hold_their_columns(tmp_path):
+def test_files_of_keys_contain_their_columns(tmp_path):
     """Files of keys have typed columns in Parquet and Arrow, and the spelling of the keys in CSV."""
     table = pl.DataFrame({"who": range(600), "shop": [-7, 8] * 300, "day": [dt.date(2026, 11, 22)] * 600})
     corpus = vp.read(table, user="who", items=["shop", "day"])
@@ -117,7 +117,7 @@ def test_a_vocabulary_for_scikit_learn(phrases, tmp_path):
         ([("a",)], "x.doc", "does not say which format"),
     ],
 )
-def test_what_a_file_cannot_hold_is_refused(released, tmp_path, grams, name, words):
+def test_unwritable_values_are_rejected(released, tmp_path, grams, name, words):
     """If a file would be read back as another set, or its format is unknown, no file is written."""
     with pytest.raises(vp.errors.InputError, match=words):
         vp.exports.write(released(grams), tmp_path / name)

@@ -105,7 +105,7 @@ def test_missing_columns_and_other_things(keys):
         vp.exports.filter(keys, {"word": ["tea"]}, "word")
 
 
-def test_an_empty_release_keeps_nothing(released):
+def test_filtering_by_an_empty_release_removes_all_rows(released):
     """An empty release keeps no rows and raises no error."""
     for column in KEPT:
         assert rows_of(vp.exports.filter(released([]), FRAME, column)) == []

@@ -80,7 +80,7 @@ def test_the_check_finds_other_records(results):
         assert not REGISTRY.is_valid(wrong)
 
 
-def test_what_is_not_stated_is_marked(results):
+def test_missing_metadata_are_marked(results):
     """A record marks fields without a statement, which the operator must complete or confirm."""
     bare = vp.Items().plan(BUDGET)
     text = vp.exports.registry_record(

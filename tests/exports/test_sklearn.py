@@ -31,7 +31,7 @@ def test_words_of_every_language(released):
     assert counted.sum(axis=1).ravel().tolist()[0] == [len(Cutter("words")(text)) for text in texts]
 
 
-def test_counts_are_those_of_the_released_grams(phrases):
+def test_counts_equal_those_of_the_released_grams(phrases):
     """Columns are grams in canonical order, and counts equal the counts computed by hand."""
     counted = vp.exports.to_count_vectorizer(phrases).transform(TEXTS).toarray()
     assert counted.tolist() == [by_hand(phrases, text) for text in TEXTS]

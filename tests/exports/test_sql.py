@@ -105,7 +105,7 @@ def text_of(node):
     return "".join(map(text_of, node.expressions or (node.this, node.expression)))
 
 
-def test_nothing_released_keeps_nothing():
+def test_keys_of_an_empty_release_keep_no_rows():
     """An empty release gives valid SQL without a list of values, since most databases reject an empty list."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     release = words_of([])
@@ -116,7 +116,7 @@ def test_nothing_released_keeps_nothing():
 
 def test_refusals(released):
     """Grams, words without a column, unknown dialects and forms, and text that a dialect cannot express are refused."""
-    with pytest.raises(InputError, match="holds grams"):
+    with pytest.raises(InputError, match="contains grams"):
         vp.exports.to_sql(released([("a", "b")]))
     with pytest.raises(InputError, match="name the column"):
         vp.exports.to_sql(words_of(["a"]))

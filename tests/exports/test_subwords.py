@@ -87,7 +87,7 @@ def test_subwords_depend_only_on_the_release(model):
     assert vp.exports.to_subword_tokenizer(counted({}), model, 600).encode("low").ids
 
 
-def test_phrases_are_left_out(released):
+def test_phrases_are_skipped(released):
     """Subwords are trained on single words, not on phrases."""
     release = released([("new",), ("york",), ("new", "york")])
     tally = vp.Counts(release, np.array([400, 300, 300]), 1.0, StoredPlan({}), vp.Guarantee(1, 5e-8))
@@ -102,7 +102,7 @@ def test_the_command_writes(tmp_path, model, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     call = ["export", "words", "--format", model, "--size", "600", "-o", "tokenizer.json"]
     assert main(call) == 2
-    assert "holds no counts" in capsys.readouterr().err
+    assert "contains no counts" in capsys.readouterr().err
     tally.save(tmp_path / "words")
     assert main(call) == 0
     assert capsys.readouterr().out == "Wrote 6 grams to tokenizer.json\n"
@@ -115,7 +115,7 @@ def test_the_command_writes(tmp_path, model, capsys, monkeypatch):
     assert "is there already" in capsys.readouterr().err
 
 
-def test_what_cannot_be_is_refused(tmp_path):
+def test_impossible_arguments_are_rejected(tmp_path):
     """Another model, a small vocabulary, an invalid token, no counts and an existing file raise errors."""
     tally = counted()
     for wrong, words in (

@@ -52,7 +52,7 @@ def items_of(words, name=None):
 
 
 def rendered(text):
-    """Return what dbt makes of a model, and fail if it runs anything."""
+    """Return the output of dbt for a model, and fail if it runs code."""
 
     def ran(*_, **__):
         raise AssertionError("released text ran as a program")
@@ -64,7 +64,7 @@ def rendered(text):
 @pytest.mark.parametrize("form", ["where", "select"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_rendering_changes_no_statement(dialect, form):
-    """A template engine leaves every statement as it is, or the statement is refused."""
+    """A template engine leaves every statement unchanged, or rejects the statement."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     for words in (HOSTILE, *([word] for word in HOSTILE)):
         try:
@@ -132,7 +132,7 @@ def cells_of(text):
 def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):
     """Whether a spreadsheet splits at commas, semicolons or tabs, no cell begins like a formula; texts can be restored.
 
-    Two columns of text, since after the first one the quotes of the second are no quotes to such a spreadsheet.
+    Two columns of text, since after the first one such a spreadsheet ignores the quotes of the second one.
     """
     from voxpop.exports.files import unguarded
 
@@ -184,7 +184,7 @@ def test_a_text_file_has_no_control_characters(tmp_path, token):
     ],
 )
 def test_markdown_and_yaml_show_statements_as_text(tmp_path, title):
-    """The statements of the operator, and a plan that somebody forged, are no markup in the documents."""
+    """Statements of the operator and forged plans do not become markup in the documents."""
     from markdown_it import MarkdownIt
 
     plan = StoredPlan({"mechanism": title})

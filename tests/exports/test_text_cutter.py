@@ -46,7 +46,7 @@ def test_a_text_is_cut_as_the_corpus_cuts_it(tokenizer, text):
     assert Cutter(tokenizer)(text) == by_corpus(text, tokenizer)
 
 
-def test_a_callable_is_asked_for_one_text():
+def test_a_callable_gets_one_text():
     """A callable tokenizer receives a list of one text."""
     assert Cutter(lambda texts: [text.split("|") for text in texts])("a b|c") == ["a b", "c"]
 
@@ -59,7 +59,7 @@ def test_cutters_can_be_pickled():
 @pytest.mark.parametrize(
     ("tokenizer", "text", "words"), [(None, "a b", "lists of tokens"), ("words", ["a"], "tokenizer=None")]
 )
-def test_texts_and_lists_are_told_apart(tokenizer, text, words):
+def test_texts_and_lists_are_distinguished(tokenizer, text, words):
     """A text instead of a list of tokens, and a list instead of a text, raise errors."""
     with pytest.raises(vp.errors.InputError, match=words):
         Cutter(tokenizer)(text)

@@ -66,7 +66,7 @@ def test_lists_of_tokens(released):
     assert made.encode(["New York", "coffee"], is_pretokenized=True).tokens == ["New York", "[UNK]"]
 
 
-def test_what_cannot_be_is_refused(released, phrases):
+def test_impossible_arguments_are_rejected(released, phrases):
     """A released "[UNK]" and a tokenizer that a file cannot contain are rejected."""
     with pytest.raises(vp.errors.InputError, match="released token itself"):
         vp.exports.to_tokenizer(released([("[UNK]",)]), "whitespace")

@@ -73,7 +73,7 @@ def run(folder: Path, calls: list[list[str]]) -> subprocess.CompletedProcess[byt
 
 @pytest.mark.slow
 @pytest.mark.jit  # another process, which coverage does not measure
-def test_nothing_marked_comes_out_of_a_release(tmp_path):
+def test_a_release_contains_no_marked_string(tmp_path):
     """Release folders, reports, standard output and error, logs at every level and temporary files contain no mark."""
     source = tmp_path / "source"
     source.mkdir()

@@ -108,7 +108,7 @@ def test_a_killed_save_leaves_the_old_corpus_or_the_new(server, tmp_path, record
     record_property("figure", f"{KILLS} while a corpus is saved")
 
 
-def test_a_killed_spill_leaves_nothing(server, tmp_path, record_property):
+def test_a_killed_spill_leaves_no_files(server, tmp_path, record_property):
     """Work files have no names, so the work folder is empty after every kill."""
     moments = random.Random(10)
     (tmp_path / "work").mkdir()

@@ -98,7 +98,7 @@ def test_releases_are_saved_replaced_and_loaded(system, tmp_path):
     words("oats").save(tmp_path / "empty")
     assert list(vp.load(tmp_path / "empty")) == ["oats"]
     assert sorted(each.name for each in tmp_path.iterdir()) == ["empty", "words"]
-    with pytest.raises(vp.errors.ReleaseError, match="already holds"):
+    with pytest.raises(vp.errors.ReleaseError, match="already contains"):
         words("rye").save(target)
 
 

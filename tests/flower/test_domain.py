@@ -19,7 +19,7 @@ SYMBOLS = ("a", "b", "c")
 
 
 @given(st.integers(1, 3), st.integers(0, 3), st.integers(2, 6), st.integers(0, 2), st.data())
-def test_the_domain_is_every_valid_vote_and_nothing_else(unit, first, max_length, rounds, data):
+def test_the_domain_contains_exactly_the_valid_votes(unit, first, max_length, rounds, data):
     """The comparison is with all strings of symbols, ended or not, that the server would accept as votes."""
     rules = Rules(Ballot(0.5, 2), 1 + max_length // unit, unit, max_length, first=first)
     trie = Trie()

@@ -87,7 +87,7 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("text", MALFORMED)
-def test_malformed_votes_are_dropped_whole_and_said(text):
+def test_malformed_votes_are_dropped_and_reported(text):
     """The round continues without that node; the log reports the failure and quotes nothing of the answer."""
     with pytest.raises(InputError):
         read_votes(text, GROWN, RULES)
@@ -95,7 +95,7 @@ def test_malformed_votes_are_dropped_whole_and_said(text):
     trie, complaints = next_trie(GROWN, [1, 2], [(1, text), (2, good)], RULES)
     assert trie.levels[-1] == {Prefix(("a", "b"))}
     assert len(complaints) == 1
-    assert complaints[0].startswith("round 2: node 1 sent what is no vote")
+    assert complaints[0].startswith("round 2: node 1 sent an invalid vote")
 
 
 def test_lost_late_and_repeated_answers():

@@ -119,7 +119,7 @@ def test_the_server_has_only_masked_sums():
         assert np.count_nonzero(rest) > LENGTH // 2  # without the node's own mask, the masks of its pairs remain
 
 
-def test_a_node_tells_one_of_two_shares_and_each_stage_once():
+def test_a_node_sends_one_of_two_shares_and_each_stage_once():
     """Nodes reject a repeated stage, a wrong order, and a request for both shares."""
     nodes = Nodes(4)
     nodes.total()
@@ -163,7 +163,7 @@ def test_a_node_that_lies_about_shares_is_caught(stage):
         Nodes(3, lies=lies).total()
 
 
-def test_malformed_answers_are_left_out():
+def test_malformed_answers_are_skipped():
     """Sums of the wrong length and malformed keys are excluded; the other nodes continue."""
 
     def lies(now, number, answer):
@@ -171,7 +171,7 @@ def test_malformed_answers_are_left_out():
 
     nodes = Nodes(4, lies=lies)
     assert nodes.total().tolist() == sum(v for n, v in nodes.vectors.items() if n != 3).tolist()
-    assert nodes.collector.complaints == ["node 3 is left out: what it sent does not fit the round"]
+    assert nodes.collector.complaints == ["node 3 is skipped: its answer does not fit the round"]
 
 
 def test_malformed_answers_cause_only_a_complaint():
@@ -201,9 +201,9 @@ def test_sums_over_another_domain_are_excluded():
     with pytest.raises(InputError, match="4 of 7 nodes are left and 5 are needed"):
         nodes.total()
     assert nodes.collector.complaints == [
-        "node 3 is left out: what it sent does not fit the round",
-        "node 10 is left out: refused or failed",
-        "node 17 is left out: lost or late",
+        "node 3 is skipped: its answer does not fit the round",
+        "node 10 is skipped: refused or failed",
+        "node 17 is skipped: lost or late",
     ]
 
 

@@ -113,8 +113,8 @@ def test_votes_follow_the_words_of_the_first_round_although_the_table_changes(no
     assert set(node.ask(run=3)) == {MOON}
 
 
-def test_two_runs_at_once_have_their_own_words(node):
-    """Messages of two runs alternate; each run keeps the words of its own first round."""
+def test_concurrent_runs_have_separate_words(node):
+    """Messages of two runs alternate; each run keeps the words of its first round."""
     assert set(node.ask(run=1)) == {SUN}
     node.write("moonlight")
     assert set(node.ask(run=2)) == {MOON}
@@ -140,7 +140,7 @@ def test_only_the_owner_can_read_the_folder_of_a_run(node):
     assert "must be a folder that only the user of this node can read" in node.refusal
 
 
-def test_runs_behind_a_link_are_not_read(node):
+def test_linked_runs_are_not_read(node):
     """A folder of runs that is a symbolic link is not used."""
     elsewhere = node.folder / "elsewhere"
     elsewhere.mkdir(mode=0o700)
@@ -299,7 +299,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_the_terms_of_a_run_are_those_of_its_first_round(tmp_path, name):
+def test_the_terms_of_a_run_equal_those_of_its_first_round(tmp_path, name):
     """For any later run config, the node answers the run that it was charged for, or nothing."""
     node = Node(tmp_path, **{"allow-seed": True})
     assert node.ask() is not None
@@ -307,7 +307,7 @@ def test_the_terms_of_a_run_are_those_of_its_first_round(tmp_path, name):
     assert node.ask(SECOND) is not None
 
 
-def test_ballot_exclusions_and_trie_are_those_of_the_first_round(node):
+def test_ballot_exclusions_and_trie_equal_those_of_the_first_round(node):
     """Another ballot, other exclusions, a lost prefix that reappears, and a round too many are rejected."""
     half = [BALLOT[0] / 2, *BALLOT[1:]]
     assert node.ask() is not None
@@ -405,7 +405,7 @@ def test_a_lost_ledger_ends_the_participation(node):
     assert "existed" in node.refusal
 
 
-def test_the_log_lists_what_was_answered(node):
+def test_the_log_lists_the_answers(node):
     """Each line has time, run, round, stage, budget and result."""
     node.ask()
     node.ask(SECOND, epsilon=9.0)

@@ -57,7 +57,7 @@ def test_common_words_are_found_and_rare_ones_are_not(unit, alphabet):
     assert release.guarantee == vp.Guarantee(1, 1e-6)
 
 
-def test_words_too_long_are_left_out():
+def test_too_long_words_are_skipped():
     """The end mark counts, so with max_length 5, a word has at most four symbols."""
     corpus = corpus_of({"four": 300, "fives": 300})
     assert list(vp.HeavyHitters(max_length=5).release(corpus, BUDGET)) == ["four"]
@@ -125,7 +125,7 @@ def test_thresholds_without_probability_for_further_votes(length, epsilon, delta
     assert plan.users_needed(0.9) < voters_needed(0.9, one, plan.rounds)
 
 
-def test_plan_and_release_hold_no_private_number():
+def test_plan_and_release_contain_no_private_number():
     """The plan of a release equals a plan made without data."""
     release = vp.HeavyHitters().release(corpus_of({"tea": 500}), BUDGET)
     plan = vp.HeavyHitters().plan(BUDGET)

@@ -221,7 +221,7 @@ def test_impossible_votes_are_not_counted(vote):
     assert count_votes([(good[0], 1), (good[1], 3), (vote, 2), None], trie, rules) == Counter({good[0]: 1, good[1]: 3})
 
 
-def test_it_stops_when_nothing_grows_and_at_the_last_round():
+def test_it_stops_if_no_prefix_grows_and_at_the_last_round():
     """The number of rounds is a function of the public trie."""
     rules = rules_of("one", 1, 0.5, max_length=3)
     trie = Trie()

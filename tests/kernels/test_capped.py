@@ -102,7 +102,7 @@ def test_no_step_brings_two_histograms_further_apart():
 
 
 def test_clipping_after_the_projection_is_caught():
-    """The clipped step is no projection and increases the distance of neighbours."""
+    """The clipped step is not a projection and increases the distance of neighbours."""
     assert farthest(clipped, 4000, seed=2) > 1.01
 
 
@@ -174,7 +174,7 @@ def test_a_step_is_within_the_error_that_is_charged(record_property):
     record_property("figure", f"{worst:.2f} of the charged error")
 
 
-def test_what_is_charged_for_a_cap_is_the_bound_of_the_proof():
+def test_the_charge_of_a_cap_equals_the_bound_of_the_proof():
     """A cap of a costs 32 2^-53 / a more than no cap; the search finds smaller errors, which prove nothing."""
     setting = RuleSetting(100, 2, BITS, UNIT)
     without = PolicyGaussian().step_error(setting)

@@ -69,7 +69,7 @@ def test_the_table_grows_in_the_middle_of_a_block():
 
 
 @given(ids=IDS, cut=st.integers(0, 3 * PAIRS_AT_ONCE))
-def test_a_range_touches_nothing_outside_and_sees_nothing_behind_its_end(ids, cut):
+def test_a_range_neither_writes_outside_nor_reads_after_its_end(ids, cut):
     """The positions after the end of a range belong to another range."""
     end = min(cut, len(ids))
     zeros = np.zeros(SIZE, np.int64)
@@ -116,7 +116,7 @@ def test_pairs_belong_by_rule_or_by_name(need, estimates, further):
 
 @pytest.mark.jit
 @pytest.mark.parametrize("more", [0, 1])
-def test_more_pairs_than_numbers_are_said_to_be_too_many(more):
+def test_too_many_pairs_are_reported(more):
     """The maximum number of pairs is numbered; one more is rejected and does not reuse a number."""
     ids = np.arange((1 << 12) + 1 + more, dtype=np.int32)
     zeros = np.zeros(ids.size, np.int64)

@@ -35,7 +35,7 @@ def test_all_aims_are_reached_within_the_budget(parts):
 
 
 @pytest.mark.parametrize("order", [list(AIMS), list(reversed(AIMS))])
-def test_a_ledger_of_the_budget_admits_what_was_allocated(parts, order, tmp_path):
+def test_a_ledger_of_the_budget_admits_its_allocations(parts, order, tmp_path):
     """Each release of an allocation can be charged, one after the other, in any order."""
     account = vp.Ledger(tmp_path / "team.ledger").open("people", BUDGET, create=True)
     for name in order:

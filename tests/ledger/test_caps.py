@@ -52,14 +52,14 @@ def run(requests, budget=BUDGET):
 
 @given(REQUESTS)
 @settings(max_examples=80)
-def test_what_is_let_in_composes_within_the_budget(requests):
+def test_admitted_releases_compose_within_the_budget(requests):
     """The exact composition of dominating pairs, which does not use the caps, confirms that accepted releases fit."""
     accepted = run([Guarantee(0.05, 0.0), *requests])
     assert composed_delta(BUDGET.epsilon, accepted) <= BUDGET.delta
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
-def test_no_strategy_exceeds_what_the_corners_cost(budget, record_property):
+def test_no_strategy_costs_more_than_the_corners(budget, record_property):
     """Over all strategies, noise in the two corners costs at most their part of delta, and more than half of it."""
     caps = AccountLimits.of(budget)
     corners = [(float(each.epsilon), float(each.square)) for each in reversed(caps.corners[1:])]
@@ -88,7 +88,7 @@ def test_the_check_finds_caps_that_are_too_wide(monkeypatch):
     assert composed_delta(BUDGET.epsilon, accepted) > BUDGET.delta
 
 
-def test_the_check_finds_the_mu_of_what_ran(monkeypatch):
+def test_the_check_finds_the_mu_of_the_run(monkeypatch):
     """Releases that are charged for half of their cap, as if they stopped early, exceed the budget (broken variant)."""
     real = Corner.sums
 
@@ -218,7 +218,7 @@ def test_small_pure_releases_add_up_by_squares():
     assert composed_delta(BUDGET.epsilon, accepted) <= BUDGET.delta
 
 
-def test_both_kinds_go_together():
+def test_both_kinds_can_be_combined():
     """A sequence model with half of the epsilon leaves budget for Gaussian releases."""
     accepted = run([Guarantee(2, 0.0), *_small(100)])
     assert len(accepted) > 4

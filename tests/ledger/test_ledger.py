@@ -73,7 +73,7 @@ def test_phrases_and_sequences_are_charged(account):
     assert account.entries[1].guarantee.delta == 0
 
 
-def test_too_much_is_refused_before_anything_runs(account):
+def test_too_large_inputs_are_rejected_in_advance(account):
     """A request beyond the budget raises an error with the remaining budget; no plan runs or is charged."""
 
     def fail(data):
@@ -93,7 +93,7 @@ def test_too_much_is_refused_before_anything_runs(account):
 
 
 @pytest.mark.parametrize(("error", "state"), [(KeyError, "failed"), (KeyboardInterrupt, "charged")])
-def test_a_release_that_fails_stays_charged(account, error, state):
+def test_a_failed_release_remains_charged(account, error, state):
     """A failed release remains charged, because its output may have been seen.
 
     Only an error of the release itself can depend on its noise, so only such an error sets the state "failed".
@@ -117,7 +117,7 @@ plan.release(None, ledger=vp.Ledger(sys.argv[1]).account("posts"))
 """
 
 
-def test_a_killed_process_stays_charged(account, path):
+def test_a_killed_process_remains_charged(account, path):
     """After kill -9 in the middle of a release, the charge is recorded and the lock is free."""
     assert python(KILLED, path).returncode == -signal.SIGKILL
     assert [entry.mechanism for entry in account.entries] == ["test"]
@@ -451,7 +451,7 @@ def test_the_spend_of_every_plan_fits(account, name):
         None,
     ],
 )
-def test_what_cannot_be_charged(account, guarantee):
+def test_charges_that_are_rejected(account, guarantee):
     """Guarantees that are not private, have other neighbours or an invalid epsilon, and other objects are rejected."""
     with pytest.raises(InputError):
         account.charge(guarantee, "x")
@@ -483,7 +483,7 @@ def test_nothing_private_is_kept(account, corpus, path):
     assert b"tea" not in path.read_bytes().replace(b"team", b"")
 
 
-def test_an_entry_of_another_account_ends_nothing(account, path):
+def test_an_entry_of_another_account_finishes_no_run(account, path):
     """Otherwise, the entry would replace the charge of the other account and return that account's budget."""
     other = vp.Ledger(path).open("tags", BUDGET, create=True)
     small = [account.charge(vp.Guarantee(0.01, 0.0), "sums") for _ in range(2)]

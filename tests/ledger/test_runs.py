@@ -196,7 +196,7 @@ def test_labels(account):
     assert account.entries[0].label == "a b"
 
 
-def test_counts_are_saved_beside_their_release(account, tmp_path):
+def test_counts_are_saved_with_their_release(account, tmp_path):
     """The kept copy contains the counts and their release; a ranking saved in the meantime remains."""
     import polars as pl
 
@@ -207,7 +207,7 @@ def test_counts_are_saved_beside_their_release(account, tmp_path):
     words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account.run("counts", save_to=tmp_path / "words"))
     assert len(vp.load(tmp_path / "words", vp.Counts)) == 2
     assert len(vp.load(tmp_path / "words", vp.Top)) == 1
-    with pytest.raises(ReleaseError, match="already holds"):
+    with pytest.raises(ReleaseError, match="already contains"):
         words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account.run("again", save_to=tmp_path / "words"))
     assert [entry.release for entry in account.entries] == [words.id, words.id]
 
@@ -215,7 +215,7 @@ def test_counts_are_saved_beside_their_release(account, tmp_path):
 def test_several_data_sets_are_not_saved_to_one_folder(account, tmp_path):
     """A run of several data sets with `save_to` is refused, and may be repeated without the folder."""
     plan = planned(ONCE, lambda _: {"a": stopping.release(), "b": stopping.release()})
-    with pytest.raises(InputError, match="Leave out `save_to`"):
+    with pytest.raises(InputError, match="Remove `save_to`"):
         plan.release(None, ledger=account.run("monday", save_to=tmp_path / "words"))
     both = plan.release(None, ledger=account.run("monday"))
     assert account.entries[0].release == ", ".join(each.id for each in both.values())
@@ -244,7 +244,7 @@ def fill(disk):
                 return
 
 
-def test_space_is_checked_before_anything_is_charged(account, disk):
+def test_space_is_checked_before_the_charge(account, disk):
     """With less than 64 MiB of free space, no release runs and no charge is made."""
     fill(disk)
     with pytest.raises(ReleaseError, match=r"less than 64 MiB of free space\. Nothing ran and nothing was charged"):
@@ -252,7 +252,7 @@ def test_space_is_checked_before_anything_is_charged(account, disk):
     assert account.entries == []
 
 
-def test_a_disk_that_fills_up_meanwhile_loses_nothing(account, disk, home, capsys):
+def test_a_full_disk_loses_no_data(account, disk, home, capsys):
     """If the disk fills up, the result is kept in a folder that only its owner can read, and can be saved later."""
     from voxpop.cli import main
 
@@ -316,7 +316,7 @@ def test_an_output_that_appears_meanwhile(account, tmp_path):
         stopping.release().save(tmp_path / "words")
         return stopping.release()
 
-    with pytest.raises(ReleaseError, match=r"already holds a release.* kept in"):
+    with pytest.raises(ReleaseError, match=r"already contains a release.* kept in"):
         planned(ONCE, release).release(None, ledger=account.run("monday", save_to=tmp_path / "words"))
     (entry,) = account.entries
     runs.publish(Path(entry.kept), tmp_path / "others")
@@ -378,7 +378,7 @@ def test_a_path_that_cannot_be_used_is_refused(tmp_path, name):
         vp.Ledger(tmp_path / name)
 
 
-def test_no_room_after_a_first_charge_of_everything(account):
+def test_no_room_after_a_first_charge_of_the_whole_budget(account):
     """The error does not name a sum if nothing was requested."""
     account.charge(vp.Guarantee(account.budget.epsilon, account.budget.delta), "all of it")
     with pytest.raises(BudgetError, match=r"first charge .* leaves no room") as refused:
@@ -386,7 +386,7 @@ def test_no_room_after_a_first_charge_of_everything(account):
     assert "0 requested" not in str(refused.value)
 
 
-def test_an_entry_that_is_no_reserve_pays_for_nothing_more(account):
+def test_only_reserves_pay_for_later_releases(account):
     """Only a reserve pays for later releases."""
     assert account.remaining(account.charge(ONCE, "sums")) == 0
 

@@ -105,7 +105,7 @@ def test_a_ledger_that_was_moved_is_one_budget(account, corpus, tmp_path):
 
 
 def test_the_sums_of_a_server_remain_in_the_total(account):
-    """Signed documents take the model of trust from it."""
+    """Signed documents state its trust model."""
     seen = vp.Guarantee(1, 1e-8, server_view="the server saw sums")
     assert total_of([(seen, None), (vp.Guarantee(1, 0.0), None)]).adaptive.server_view == seen.server_view
     assert total_of([(seen, None), (seen, None)]).fixed.server_view == seen.server_view
@@ -170,7 +170,7 @@ def test_releases_of_a_reserve_fit(account):
 
 
 def test_a_series_states_it(account, table, tmp_path, capsys):
-    """When it starts, every night and afterwards."""
+    """Totals are correct at the start, on every night and at the end."""
     state, budget = tmp_path / "state", ("--epsilon", 1, "--delta", 1e-8)
     charged = ("--ledger", account.path, "--dataset", "drinks")
     source = (state, tmp_path / "t.parquet", "--user", "who", "--items", "what")
@@ -204,7 +204,7 @@ def test_the_smaller_second_total_is_explained_only_if_it_occurs(account, corpus
     assert "squares" in words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account).total.reason
 
 
-def test_too_many_releases_have_an_error_of_their_own(account):
+def test_too_many_releases_raise_a_separate_error(account):
     """A smaller request would not help."""
     small = vp.Guarantee(1e-4, 0)
     for _ in range(3):

@@ -26,7 +26,7 @@ def bounded_sets(
     priority: Callable[[int, Hashable], int],
     candidates: set[Hashable] | None = None,
 ) -> list[list[Hashable]]:
-    """Make the items of each user distinct, drop those that are no candidates, keep `limit` of smallest priority."""
+    """Make the items of each user distinct, drop those that are not candidates, keep `limit` of smallest priority."""
     bounded = []
     for number, items in enumerate(users):
         distinct = [item for item in dict.fromkeys(items) if candidates is None or item in candidates]

@@ -33,7 +33,7 @@ def spent(plan, first, rest):
     ],
     ids=str,
 )
-def test_rounds_and_what_follows_add_up_to_the_budget(budget, fields):
+def test_rounds_and_later_passes_add_up_to_the_budget(budget, fields):
     """Delta follows from the numbers that run; increasing either part, or omitting it, gives another delta."""
     plan = vp.NGrams(**fields).plan(budget)
     first = plan.first
@@ -49,7 +49,7 @@ def test_rounds_and_what_follows_add_up_to_the_budget(budget, fields):
         assert spent(plan, louder, plan.later) > budget.delta
 
 
-def test_words_are_those_of_the_planned_rounds():
+def test_words_equal_those_of_the_planned_rounds():
     """Separate rounds with the same secret give the same words, and phrases consist of released words."""
     corpus = corpus_of([[["old", "red", "barn"], [f"own{user}"]] for user in range(400)])
     plan = vp.NGrams(max_length=3, max_phrases_per_user=5).plan(vp.Budget(4, 1e-6))
@@ -64,6 +64,6 @@ def test_words_are_those_of_the_planned_rounds():
 def test_the_plan_shows_the_rounds_of_words():
     """The text and the numbers of the plan show the rounds, with one row for each."""
     plan = vp.NGrams(max_length=2, max_phrases_per_user=100).plan(vp.Budget(1, 1e-6))
-    assert "length 1 comes in 21 adaptive rounds" in str(plan)
+    assert "length 1 runs in 21 adaptive rounds" in str(plan)
     squares = [row["scale"] ** -2 for row in plan.to_dict()["passes"]]
     assert np.isclose(sum(squares), plan.first.square, rtol=5e-3)

@@ -98,7 +98,7 @@ def test_estimates_are_never_zero_and_capped():
 
 
 @pytest.mark.parametrize("weight", [0.1, 1.0, 2.5, 1e300])
-def test_a_level_stands_for_at_least_the_weight(weight):
+def test_a_level_is_at_least_the_weight(weight):
     """A level is rounded up, and capped if products would overflow."""
     valid = Candidates.all_valid(Grams.of_tokens(2), 2, single=False)
     estimates = Estimates(np.array([5, 6]), cell=0.25)

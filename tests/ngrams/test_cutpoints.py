@@ -108,7 +108,7 @@ def test_with_users_the_mean_charge_is_at_least_the_mean_of_spurious_grams(held,
 
 
 @pytest.mark.jit
-def test_a_charge_for_the_cutpoints_alone_is_too_low(monkeypatch):
+def test_a_charge_for_cutpoints_only_is_too_low(monkeypatch):
     """This broken variant charges as if a band did not choose its cutpoint from the same votes."""
     short = []
     for reference, rule in product(REFERENCES, RULES):
@@ -119,7 +119,7 @@ def test_a_charge_for_the_cutpoints_alone_is_too_low(monkeypatch):
     assert any(short)
 
 
-def test_a_charge_for_those_below_alone_is_too_low(monkeypatch):
+def test_a_charge_for_lower_cutpoints_only_is_too_low(monkeypatch):
     """This broken variant counts each candidate below the reference once, as if no empty ones were above it."""
     real = thresholds.charges
 

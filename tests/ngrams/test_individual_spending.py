@@ -123,7 +123,7 @@ def test_every_part_of_a_phrase_is_released_after_the_sweep():
         assert all(gram[:-1] in grams and gram[1:] in grams for gram in grams if len(gram) > 1)
 
 
-def test_one_length_has_nothing_to_pay_for():
+def test_one_length_has_no_further_passes():
     """With one length, length 1 gets the whole budget."""
     release = vp.NGrams(1, max_phrases_per_user=3).release(read(crowd()), BUDGET, seed=1)
     assert len(release) > 0
@@ -199,7 +199,7 @@ class OneBand:
         return np.zeros(names.size, np.int64)
 
 
-def test_deferred_are_what_was_not_selected_and_may_be_real():
+def test_deferred_candidates_were_not_selected_and_may_have_users():
     """Deferred candidates are grouped by level; groups that noise explains are omitted."""
     vote = vote_of(None, None, None, [0.5, 1.0, 2.0, 3.0])
     rng = np.random.default_rng(1)
@@ -244,7 +244,7 @@ def grams_of(rows):
     return Grams(np.array(rows, np.int32), none, none)
 
 
-def test_joined_candidates_have_one_number_each_and_bands_of_their_own():
+def test_joined_candidates_have_one_number_each_and_separate_bands():
     """The likely candidates have the first numbers, then the candidates of the screening vote follow."""
     valid = Candidates.all_valid(Grams.of_tokens(4), 4, single=False)
     pairs = Pairs(valid.pairs.left_group, valid.pairs.partner_group, np.array([1, 2, 3, 4]), single=False)
@@ -277,7 +277,7 @@ def test_the_slack_counts_every_pass():
     assert len(SCREENING_CHARGES) + 1 == SIDE_VOTES
 
 
-def test_a_sweep_pays_with_all_that_is_left():
+def test_a_second_chance_pass_spends_the_remaining_budget():
     """The charge of the second-chance pass is public, and so is its noise."""
     charges = Charges(0.5, (1.0,) * 9)
     square, rates = charges.second_chance()

@@ -125,7 +125,7 @@ def test_without_a_limit_words_have_a_menu_and_phrases_a_constant(letters, budge
     release = vp.NGrams(2).release(letters, budget, seed=1)
     limit = release.plan.to_dict()["max_words_per_user"]
     assert limit in release.plan.to_dict()["passes"][0]["limits"]
-    assert f"length 1: at most {limit:,} words a user, chosen privately" in str(release.plan)
+    assert f"length 1: at most {limit:,} words per user, chosen privately" in str(release.plan)
     assert release.guarantee.spend == plan.guarantee.spend
 
 
@@ -177,7 +177,7 @@ def test_one_length_is_a_set_union(letters, budget):
     assert set(one.release(letters, seed=1)) == set(union.release(letters, seed=1).each_gram())
 
 
-def test_a_release_is_saved_and_loaded_with_what_ran(letters, budget, tmp_path):
+def test_a_release_is_saved_and_loaded_with_its_transcript(letters, budget, tmp_path):
     """The stored plan shows the numbers of each length."""
     release = vp.NGrams(max_length=3, max_phrases_per_user=20).release(letters, budget)
     release.save(tmp_path / "phrases")
@@ -215,7 +215,7 @@ def test_users_needed_grow_with_length_and_probability(budget):
         ({"length_weights": [1, 1, 0], "max_length": 3}, "last of `length_weights` must be above 0"),
     ],
 )
-def test_fields_out_of_range_are_refused_with_what_was_wanted(fields, words):
+def test_errors_of_fields_out_of_range_state_the_requirement(fields, words):
     """Each message names the field or the allowed values."""
     with pytest.raises(InputError, match=words):
         vp.NGrams(**fields)

@@ -97,7 +97,7 @@ def test_more_spurious_grams_are_caught(fault, mostly_empty, monkeypatch):
     assert too_many(found, estimated, bands)[0]
 
 
-def test_a_higher_eta_than_stated_is_caught_where_thresholds_are_published(mostly_empty, monkeypatch):
+def test_a_higher_eta_is_detected_if_thresholds_are_published(mostly_empty, monkeypatch):
     """The thresholds are for three times eta, while the plan reports the probability for the correct eta."""
     real = selecting.spurious_hits
     monkeypatch.setattr(selecting, "spurious_hits", lambda who, p, *rest: real(who, min(3 * p, 0.9), *rest))

@@ -52,7 +52,7 @@ def test_doubles_and_many_digits_give_the_same_hits():
         assert quick
 
 
-def test_supported_candidates_are_left_to_their_own_noise():
+def test_supported_candidates_get_separate_noise():
     """Hits on candidates with votes are dropped, whether these candidates pass or not; all other hits remain."""
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
     everything = spurious_hits(candidates, precise.number(0.999999), Secret.from_seed(1), "x")

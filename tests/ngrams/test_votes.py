@@ -104,7 +104,7 @@ def test_the_rule_of_the_plan_is_one_of_the_marks():
     assert both.rules.index(RULE) == FINE_CUTPOINTS
 
 
-def test_empty_candidates_are_estimated_by_what_stays_below():
+def test_empty_candidates_are_estimated_from_those_below_the_cutpoints():
     """Of 2,000 candidates, 1,000 have no users and 1,000 have all users."""
     votes = Votes(np.array([[1300, 1010]]), np.array([2000]), np.array([0.3, 0.01]))
     assert votes.empty[0] == pytest.approx(1000, rel=0.01)
@@ -158,7 +158,7 @@ def test_few_grams_of_a_grade_are_taken_with_their_neighbours():
     assert (np.diff(calibrated_cells(cells, levels, 1e9)) == 0).all()
 
 
-def test_bands_that_gave_little_are_left_out_next_time():
+def test_unproductive_bands_are_skipped_next_time():
     """Bands are skipped from the lowest, up to the first with enough released grams; small bands do not matter."""
     many = np.array([MANY * 10, MANY * 10, 5, MANY * 10])
     assert worthless(many, np.array([3, 4, 0, 900])) == 2

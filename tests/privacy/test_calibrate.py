@@ -170,7 +170,7 @@ def test_extreme_budgets(budget):
 @pytest.mark.parametrize(
     ("accounting", "sigma", "threshold"), [("published", 3.98371, 24.4381), ("joint", 3.89353, 23.5613)]
 )
-def test_a_first_length_beside_eight_others(accounting, sigma, threshold):
+def test_the_first_of_nine_lengths(accounting, sigma, threshold):
     """DPNE has nine equal lengths at epsilon 4, delta 1e-7 and limit 100; two rows are from the theory."""
     found = calibrate(Budget(4, 1e-7), novelty(), accounting=accounting, rest=math.sqrt(8))
     assert found.scale == pytest.approx(sigma, abs=2e-5)
@@ -179,7 +179,7 @@ def test_a_first_length_beside_eight_others(accounting, sigma, threshold):
     assert spent <= 1e-7
 
 
-def test_what_is_left_for_later_costs_the_first_round():
+def test_budget_for_later_rounds_reduces_the_first_round():
     """More budget for later rounds means more noise in the first round; Laplace noise supports no later rounds."""
     alone, beside = (calibrate(PAPER, novelty(), rest=rest) for rest in (0.0, 1.0))
     assert beside.scale > 1.3 * alone.scale

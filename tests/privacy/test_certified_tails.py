@@ -42,7 +42,7 @@ DISTANCES = {"gaussian": 38.0, "laplace": 700.0}
     st.floats(-6, 6).map(lambda log: 10.0**log),
     st.integers(20, 50),
 )
-def test_decisions_are_those_of_fifty_digits(noise, place, scale, bits):
+def test_decisions_equal_those_of_fifty_digits(noise, place, scale, bits):
     """Decisions agree at draws as close to the probability as 128 bits allow, and a little further away."""
     distance = place * DISTANCES[noise]
     threshold_units, unit = 1 << 58, 2.0**-bits

@@ -132,7 +132,7 @@ def test_many_different_epsilons_stay_an_upper_bound():
     assert composed_delta(sum(epsilons), [Guarantee(each, 0.0) for each in epsilons]) < 1e-6
 
 
-def test_what_is_not_private_stays_so():
+def test_a_release_without_privacy_remains_marked():
     """A seeded release makes the total not private."""
     seeded = Guarantee(1, 1e-9, private=False)
     assert not compose([Guarantee(1, 1e-9), seeded]).private
@@ -210,7 +210,7 @@ def _words():
 @pytest.mark.parametrize(
     "mechanism", [vp.Items(max_items_per_user=10), vp.NGrams(max_length=3, max_phrases_per_user=10)]
 )
-def test_a_count_of_what_adaptive_rounds_released_is_one_more_gaussian(mechanism):
+def test_counting_after_adaptive_rounds_adds_one_gaussian(mechanism):
     """Delta is D + delta_G at the root of all squares, as within one release; epsilon is below the sum of both."""
     budget, count = vp.Budget(2, 1e-6), gaussian(0.0, 0.3)
     spend = mechanism.plan(budget).guarantee.spend

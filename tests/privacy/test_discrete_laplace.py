@@ -35,7 +35,7 @@ def rates():
 
 @settings(max_examples=60)
 @given(rates(), st.floats(0.0, 80.0))
-def test_values_turn_where_the_exact_tail_does(rate, depth):
+def test_values_change_at_the_same_point_as_the_exact_tail(rate, depth):
     """From the middle to tails of 2^-115, one unit of 2^-128 decides; on the unit itself, the next 128 bits decide."""
     tail = laplace_tail(rate)
     m = max(1, int(min(depth / max(tail.rate, 1e-300), LARGEST_DRAW)))
@@ -90,7 +90,7 @@ def test_noise_has_the_stated_distribution(rate):
             assert abs(deviation) < SIGMAS * (numbers.size * chance * (1 - chance)) ** 0.5 + 1, k
 
 
-def test_noise_depends_on_purpose_and_pair_alone():
+def test_noise_depends_on_purpose_and_pair_only():
     """A repeated request, in any order, gives the same noise; another pair or purpose gives other noise."""
     secret, numbers = Secret.from_seed(1), np.arange(200)
     noise = laplace_noise(Fraction(1, 50), secret, "x", numbers, numbers + 1)

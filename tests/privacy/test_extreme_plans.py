@@ -156,7 +156,7 @@ def check_selection(epsilon, delta, plan):
     ALPHAS,
     st.lists(LIMITS, min_size=3, max_size=3),
 )
-def test_no_plan_of_set_union_breaks_its_promise(cell, epsilon, delta, limit, accounting, alpha, counts):
+def test_plans_of_set_union_stay_within_their_guarantee(cell, epsilon, delta, limit, accounting, alpha, counts):
     """Every weighting and both accountings keep the promise."""
     weighting = WEIGHTINGS[cell]
     if weighting.alpha is not None:
@@ -181,7 +181,7 @@ def test_no_plan_of_set_union_breaks_its_promise(cell, epsilon, delta, limit, ac
     ALPHAS,
     st.lists(LIMITS, min_size=2, max_size=2),
 )
-def test_no_plan_of_dpne_breaks_its_promise(epsilon, delta, limit, lengths, weighting, ratio, alpha, counts):
+def test_plans_of_dpne_stay_within_their_guarantee(epsilon, delta, limit, lengths, weighting, ratio, alpha, counts):
     """The first length with the cap of all later lengths keeps the promise, and later lengths stay within the cap."""
     dpne = vp.papers.DPNE(lengths, limit, weighting=weighting, ratio=ratio, alpha=alpha)
     plan = planned(dpne, vp.Budget(epsilon, delta))
@@ -196,7 +196,7 @@ def test_no_plan_of_dpne_breaks_its_promise(epsilon, delta, limit, lengths, weig
 @pytest.mark.slow
 @settings(max_examples=10, phases=UNSHRUNK)
 @given(EPSILONS, DELTAS, LIMITS, st.integers(1, 32))
-def test_no_plan_of_n_grams_breaks_its_promise(epsilon, delta, limit, lengths):
+def test_plans_of_n_grams_stay_within_their_guarantee(epsilon, delta, limit, lengths):
     """Delta is that of the executed numbers; tests/privacy/test_individual.py checks that users stay within the cap."""
     plan = planned(vp.NGrams(lengths, limit), vp.Budget(epsilon, delta))
     if plan is None:
@@ -229,7 +229,7 @@ def survival_of(ballot, wanted):
     st.floats(math.log(1e-12), math.log(0.1)).map(math.exp),
     st.sampled_from([1, 3]),
 )
-def test_no_plan_of_heavy_hitters_breaks_its_promise(epsilon, delta, rounds):
+def test_plans_of_heavy_hitters_stay_within_their_guarantee(epsilon, delta, rounds):
     """One doubted prefix in every round, for every number of users, never exceeds the delta of the plan.
 
     The value is the exact delta of one round, and a lower bound for more rounds.
@@ -252,7 +252,7 @@ def test_no_plan_of_heavy_hitters_breaks_its_promise(epsilon, delta, rounds):
 
 
 @given(st.floats(1e-3, 50), st.integers(1, 10_000), st.integers(1, 16))
-def test_no_plan_of_sequences_breaks_its_promise(epsilon, longest, gram):
+def test_plans_of_sequences_stay_within_their_guarantee(epsilon, longest, gram):
     """The root spends exactly its share of epsilon, relative to the largest movement of one user."""
     plan = planned(vp.papers.VariableLengthNGrams(longest, gram, ["a", "b", "c"]), vp.Budget(epsilon))
     if plan is None:
@@ -273,7 +273,7 @@ def test_no_plan_of_sequences_breaks_its_promise(epsilon, longest, gram):
 
 @pytest.mark.parametrize("epsilon", [1e-3, 50.0])
 @pytest.mark.parametrize("delta", [1e-300, 1e-30])
-def test_a_delta_below_what_128_bits_can_promise_is_refused(epsilon, delta):
+def test_a_delta_below_the_limit_of_128_bits_is_rejected(epsilon, delta):
     """Every mechanism that needs a delta raises an error that names the parameter."""
     budget = vp.Budget(epsilon, delta)
     mechanisms = [vp.Items(), vp.Items(max_items_per_user=1), vp.NGrams(), vp.HeavyHitters()]
@@ -291,14 +291,14 @@ def test_a_cutoff_that_does_not_fit_its_grid_is_refused():
         )
 
 
-def test_a_length_that_gets_next_to_nothing_is_refused():
+def test_a_length_with_almost_no_budget_is_rejected():
     """The threshold would not fit the grid of weights."""
     shares = vp.papers.DPNE(max_length=24, max_phrases_per_user=1, ratio=5.0)
     with pytest.raises(BudgetError, match="so little of the budget"):
         shares.plan(vp.Budget(1e-3, 0.1))
 
 
-def test_the_published_numbers_of_heavy_hitters_refuse_where_they_cannot_be_confirmed():
+def test_published_numbers_of_heavy_hitters_are_rejected_if_unconfirmed():
     """A rate of one in millions would need hundreds of millions of cases, so planning raises an error at once."""
     with pytest.raises(BudgetError, match="too small to be accounted for"):
         vp.papers.TrieHH(max_length=64).plan(vp.Budget(1e-3, 1e-8))

@@ -155,7 +155,7 @@ def test_the_published_algorithm_pays_for_every_pass(cheaper, talk, monkeypatch)
 
 
 @pytest.mark.jit
-def test_a_plan_whose_numbers_change_behind_its_certificate_releases_the_same(talk):
+def test_a_change_of_the_plan_after_its_certificate_has_no_effect(talk):
     """Rounds with a hundredth of the noise, put into a checked plan by force, are ignored."""
     plan = vp.Items(max_items_per_user=20).plan(BUDGET)
     honest = plan.release(talk, seed=3)

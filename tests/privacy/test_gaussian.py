@@ -34,7 +34,7 @@ def test_delta_is_right_to_eleven_digits(log_epsilon, log_mu, sign):
 
 @pytest.mark.parametrize("mu", [0.2499999, 0.25, 1e-9, 12.0])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-12, -1e-12, 1e-3, -5.0])
-def test_delta_is_right_where_formulas_meet(epsilon, mu):
+def test_delta_is_correct_at_the_boundary_of_two_formulas(epsilon, mu):
     """The boundaries between the formulas and values of epsilon near 0 are as accurate as the rest."""
     assert relative_error(epsilon, mu) < 1e-11
 

@@ -46,7 +46,7 @@ def test_costs_equal_the_reference_and_never_exceed_the_budget(cap, cost, sensit
 
 
 @given(CAPS, COSTS, SENSITIVITIES, PACES, st.lists(LEFT, min_size=1))
-def test_no_user_moves_further_than_paid_for(cap, cost, sensitivity, rates, left):
+def test_no_user_moves_further_than_charged(cap, cost, sensitivity, rates, left):
     """(bound + S - 1)^2 / sigma^2 is at most the paid mu^2, exactly: bound and noise are rounded to the safe side."""
     keeper = IndividualFilter(cap)
     charge = keeper.charge(cost, sensitivity, rates)
@@ -75,7 +75,7 @@ def test_no_path_spends_more_than_the_cap(cap, passes):
     assert total <= Fraction(cap)
 
 
-def test_a_user_without_a_candidate_pays_nothing_and_does_not_move():
+def test_a_user_without_candidates_pays_nothing_and_adds_no_weight():
     """A user without a candidate keeps its budget for other passes."""
     charge = IndividualFilter(1.0).charge(WHOLE // 2, 1.001)
     costs = charge.costs(np.array([WHOLE, WHOLE]), np.array([True, False]))

@@ -213,7 +213,7 @@ def test_nights(tmp_path, seen):
 
 
 def test_votes():
-    """A prefix needs theta votes, by the law of the certificate, in at most so many rounds."""
+    """A prefix needs theta votes, by the law of the certificate, in at most this number of rounds."""
     rules, laws = Rules(Ballot(0.4, 5, 0.2, 0.3), 2), []
     gate = votes_gate(rules, Secret.from_seed(1))
 
@@ -228,7 +228,7 @@ def test_votes():
 
 
 def test_noise_of_a_tree_is_for_the_steps_that_released_lengths_imply():
-    """The gate alone decides how many steps count, by the rule of the certificate: walk, noise and transcript agree."""
+    """Only the gate decides the number of counted steps, by the certificate; walk, noise and transcript agree."""
     told = []
 
     class Walk:
@@ -257,8 +257,8 @@ def test_noise_of_a_tree_is_for_the_steps_that_released_lengths_imply():
     assert passes[0]["released"] == [4_000, 0, 0, 0]
 
 
-def test_length_and_noise_of_a_tree_are_those_that_released_lengths_decide():
-    """The gate alone decides how long sequences are: no statistic counts more symbols, and the noise is for fewer."""
+def test_released_lengths_decide_length_and_noise_of_a_tree():
+    """Only the gate decides the length of sequences. No statistic counts more symbols, and the noise is for fewer."""
     told = []
 
     class Walk:
@@ -313,7 +313,7 @@ def test_an_alphabet_from_nowhere_is_no_proof():
         check(Certificate(Claim(1.0, 0.0), PathsProof("contexts", Fraction(1), None, 9, 4, None)))
 
 
-def test_paths_are_those_of_parents():
+def test_paths_follow_parents():
     """A share is a part of the path to the parent; nodes of other levels, and several roots, are refused."""
     gate = PathsGate(text_of(PathsProof("contexts", Fraction(1), 2, 3, 4, None)), Secret.from_seed(1))
 

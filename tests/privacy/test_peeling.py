@@ -162,7 +162,7 @@ def test_no_more_is_shown_than_the_claim(factor, caught):
     assert (max(shown) > budget.epsilon) == caught
 
 
-def test_out_of_order_by_so_much_is_as_rare_as_is_stated():
+def test_large_errors_of_the_order_are_as_rare_as_stated():
     """With 100 counts and 10 picks, some trials are far out of order, but at most a tenth (false alarm 1e-9)."""
     rng, rate, trials = np.random.default_rng(4), 0.2, 2_000
     counts = np.sort(rng.integers(0, 100, 100))

@@ -63,7 +63,7 @@ def given_to(plan):
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_a_changed_plan_promises_charges_and_releases_nothing(name, tmp_path):
+def test_a_changed_plan_has_no_guarantee_and_does_not_run(name, tmp_path):
     """A changed plan raises an error for its guarantee, its draws and every release, and no ledger is charged."""
     account = vp.Ledger(tmp_path / "ledger.json").open("data", vp.Budget(100, 1e-3), create=True)
     for plan in changed(PLANS[name]):
@@ -227,7 +227,7 @@ def test_planning_ends_with_a_check():
     assert Spending(enough, BUDGET) == plan, "two plans of the same numbers are equal, checked or not"
 
 
-def test_a_loaded_release_says_what_it_was_made_with(tmp_path):
+def test_a_loaded_release_contains_its_settings(tmp_path):
     """The plan of a loaded release is a record and cannot release."""
     words = vp.Release.from_items(pa.array(["milk"]), PLANS["items"], PLANS["items"].guarantee)
     words.save(tmp_path / "words")

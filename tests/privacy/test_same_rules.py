@@ -77,7 +77,7 @@ def test_the_spend_of_ngrams_covers_every_length_that_runs(ngrams):
 
 
 @pytest.mark.parametrize("weighting", ["weighted", "policy-gaussian"])
-def test_length_1_alone_is_a_set_union(weighting):
+def test_a_single_length_is_a_set_union(weighting):
     """A single length has the noise, threshold, grid and cutoff of set union, except for the slack of its walk."""
     words = vp.papers.DPNE(1, max_phrases_per_user=50, weighting=weighting, alpha=3.0).plan(BUDGET).first
     rule = replace(WEIGHTINGS[weighting], alpha=3.0) if WEIGHTINGS[weighting].alpha else WEIGHTINGS[weighting]

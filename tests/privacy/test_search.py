@@ -33,7 +33,7 @@ def test_crossing_at_the_start():
 
 
 @given(st.floats(0.0, 10.0), st.floats(-1, 11), st.floats(1e-3, 12))
-def test_around_finds_what_the_guess_missed(root, low, width):
+def test_around_corrects_a_wrong_guess(root, low, width):
     """For any guess, the bracket contains the root and stays within its limits."""
 
     def curve(x):

@@ -76,7 +76,7 @@ def test_bits_are_balanced():
 
 
 @given(st.binary(min_size=32, max_size=32), st.lists(st.binary(max_size=20), max_size=6))
-def test_a_text_is_a_block_of_its_own(key, texts):
+def test_each_text_is_a_separate_block(key, texts):
     """Up to 15 bytes draw AES of the bytes, zeros and the length; longer texts draw BLAKE2b with the same key."""
     subkey = hashlib.blake2b(b"noise/text", key=key, digest_size=32, person=b"voxpop purpose").digest()
     expected = []
@@ -142,7 +142,7 @@ def test_only_integers_are_seeds(seed):
         Secret.from_seed(seed)
 
 
-def test_a_secret_shows_and_copies_nothing():
+def test_a_secret_cannot_be_printed_or_copied():
     """Printing, pickling and copying do not reveal the key."""
     secret = Secret(b"k" * 32, private=True)
     assert repr(secret) == str(secret) == "Secret(private=True)"

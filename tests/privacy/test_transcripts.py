@@ -16,7 +16,7 @@ COMMON = ["good morning to all", "good night to all", "thank you", "thank you al
 
 
 def read(strangers, **how):
-    """Return users of common phrases, and some whose words nobody else says."""
+    """Return users of common phrases, and some users with words of their own only."""
     rows = [(user, phrase) for user in range(1500) for phrase in (COMMON[user % 4], COMMON[(user + 1) % 4])]
     rows += [(10_000 + user, f"w{user}a w{user}b w{user}c") for user in range(strangers)]
     return read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", **how)
@@ -42,7 +42,7 @@ MECHANISMS = {
 @pytest.mark.jit
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_neighbours_with_equal_outputs_have_equal_bytes(name, tmp_path):
-    """Twenty more users change no output, so not a byte of what is saved: no number of rows, cells or candidates."""
+    """Twenty more users do not change any saved byte, because no number of rows, cells or candidates is saved."""
     mechanism, how = MECHANISMS[name]
     for strangers in (0, 20):
         released(mechanism, strangers, **how).save(tmp_path / str(strangers))
@@ -73,7 +73,7 @@ def test_neighbours_with_equal_counts_have_equal_bytes(tmp_path):
 
 @pytest.mark.jit
 def test_the_transcript_of_n_grams_adds_up():
-    """From certificate and transcript alone: every pass has the noise that its price requires."""
+    """Certificate and transcript show that every pass has the noise that its charge requires."""
     plan = released(vp.NGrams(max_length=3), 0, text="what").plan
     later, passes = plan.certificate.proof.later, [each for each in plan.transcript if "cost" in each]
     assert len(passes) >= 3

@@ -55,7 +55,7 @@ def weights_of(users, place, monkeypatch):
 
 
 def distances(rng, monkeypatch):
-    """Return what the extra user moves: classes in l1, changed keys over L, the largest change, and shares in l1."""
+    """Return changes by the extra user: classes in l1, changed keys over L, the largest change, and shares in l1."""
     users = {
         int(key): [[WORDS[i] for i in rng.integers(0, 8, rng.integers(1, 9))] for _ in range(rng.integers(1, 3))]
         for key in rng.choice(1000, rng.integers(2, 7), replace=False)
@@ -136,13 +136,13 @@ def test_the_search_finds_a_class_that_counts_keys(monkeypatch):
     assert worst(monkeypatch)[0] > 1
 
 
-# Releases of many copies: the twin's noise shows more than epsilon.
+# Releases of many copies: the noise of the broken variant shows more than epsilon.
 
 COPIES = 60_000
 
 
 def released_copies(users_of_a_copy, plan):
-    """Return the numbers of copies whose key is released, of so many users with one key each."""
+    """Return the numbers of copies whose key is released, of this number of users with one key each."""
     users = [[[f"0|c{copy}"]] for copy in range(COPIES) for _ in range(users_of_a_copy)]
     data = replace(corpus_of(users), token_source=plan.mechanism.keys.token_source)
     return len(plan.release(data))
@@ -156,7 +156,7 @@ def shown(plan, users):
 
 @pytest.mark.slow
 def test_a_key_that_is_drawn_twice_is_found(monkeypatch):
-    """The twin tests each key with two draws, as a part that is drawn a second time: twice the delta of a novel key.
+    """The broken variant tests each key with two draws, so a novel key has twice the delta.
 
     The probability of a false alarm is below 1e-9: the plan releases a novel key with a probability of 0.02.
     """
@@ -181,7 +181,7 @@ def test_a_key_that_is_drawn_twice_is_found(monkeypatch):
 
 @pytest.mark.slow
 def test_less_noise_is_found(monkeypatch):
-    """The twin has the noise of twice the rate; the plan shows at most epsilon with its error of 1e-9."""
+    """The broken variant has the noise of twice the rate; the plan shows at most epsilon with its error of 1e-9."""
     with pytest.warns(UserWarning, match="delta"):
         budget = vp.Budget(1.0, 0.02)
     plan = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=1, other_rows=False).plan(budget)

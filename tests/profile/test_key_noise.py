@@ -26,7 +26,7 @@ NOISES = {f"{rate:g}, {delta:g}": (least_noise(1, Fraction(rate), delta), delta)
 
 
 def outcomes(noise: KeyNoise, users: int) -> dict[int | None, float]:
-    """Return the probability of each released number, and of None, for a key of so many users."""
+    """Return the probability of each released number, and of None, for a key of this number of users."""
     chances, found = noise_probabilities(noise), {None: 0.0}
     if users == 0:
         return {None: 1.0}
@@ -98,7 +98,7 @@ def reference(noise: KeyNoise, users: int, uniform: int) -> int:
 
 
 @pytest.mark.parametrize("name", NOISES)
-def test_draws_are_those_of_the_reference(name):
+def test_draws_equal_those_of_the_reference(name):
     """Random draws, and draws at and next to each threshold, in which the upper 64 bits are equal."""
     noise, _ = NOISES[name]
     table, rng = _noise_table(noise), np.random.default_rng(5)
@@ -125,7 +125,7 @@ def test_the_table_has_the_probabilities_of_the_noise(name):
     assert list(table.tails) == sorted(table.tails)
 
 
-def test_spread_and_bound_are_those_of_a_sample():
+def test_spread_and_bound_equal_those_of_a_sample():
     """Of 200,000 draws, the standard deviation is within 2 percent; the bound covers 95 percent, and no less one."""
     noise, _ = NOISES["1, 1e-07"]
     words = np.random.default_rng(3).integers(0, 2**64, (200_000, 2), np.uint64, endpoint=False)

@@ -45,7 +45,7 @@ def truth_of(table, *names):
 
 
 @pytest.mark.parametrize(("each", "entry"), [(1, 0), (6, 3)], ids=["one key", "rounds"])
-def test_keys_come_back_with_types_counts_and_the_rest(each, entry):
+def test_keys_are_loaded_with_types_counts_and_metadata(each, entry):
     """All 15 common keys are released with their types and numbers within 6 errors; no key of one user is."""
     table = visits(each=each)
     found = vp.profile(table, user="who", joint=JOINT, budget=BUDGET, options=QUIET)
@@ -92,7 +92,7 @@ def test_sets_of_fewer_columns_are_margins():
 
 
 def test_margins_are_never_below_their_cells():
-    """Violations get the mean, cells of two margins included; numbers without a violation stay as they are."""
+    """Violations get the mean, cells of two margins included; other numbers do not change."""
     names = (("a", "b"), ("a",), ("b",))
     sets = np.array([0, 0, 0, 1, 1, 2, 2], np.int32)
     items = pa.array(["x|1", "x|2", "y|1", "x", "y", "1", "z|"], pa.large_string())
@@ -167,7 +167,7 @@ def spends(**changes):
 
 
 def test_numbers_moved_to_the_unsafe_side_are_refused():
-    """Each number that binds; the certificate as it is keeps its claim."""
+    """Each number that binds; the unchanged certificate keeps its claim."""
     proof = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET).certificate.proof
     assert isinstance(proof, KeysProof)
     assert spends() <= 1e-7
@@ -195,7 +195,7 @@ def test_numbers_moved_to_the_unsafe_side_are_refused():
 
 
 def test_the_losses_of_the_choice_and_the_rest_are_charged_to_rounds():
-    """Rounds that use the whole budget by themselves exceed it after the choice."""
+    """Rounds that use the whole budget exceed it after the choice."""
     alone = (
         vp.KeyCounts({"city": "string"}, [("city",)], max_keys_per_user=20, other_rows=False)
         .plan(BUDGET)
@@ -298,7 +298,7 @@ def test_saved_keys_are_the_same(tmp_path):
 
 
 def test_the_command_line_releases_keys(tmp_path, capsys):
-    """`voxpop profile --joint` without columns releases keys alone; --max-keys-per-user and --no-other-rows apply."""
+    """`voxpop profile --joint` without columns releases only keys; --max-keys-per-user and --no-other-rows apply."""
     visits().write_parquet(tmp_path / "visits.parquet")
     given = [str(tmp_path / "visits.parquet"), "--user", "who", "--joint", "city,year"]
     spend = ["--epsilon", "2", "--delta", "1e-7"]
@@ -325,8 +325,8 @@ def test_the_command_line_releases_keys(tmp_path, capsys):
         ({"joint": [("city", "city")]}, "different combinations"),
         ({"joint": [("town",)]}, "no column"),
         ({"joint": JOINT, "max_keys_per_user": 0}, "`max_keys_per_user` must be a whole number"),
-        ({"columns": ["city"], "max_keys_per_user": 1}, "keys alone"),
-        ({"other_rows": False}, "keys alone"),
+        ({"columns": ["city"], "max_keys_per_user": 1}, "only to keys"),
+        ({"other_rows": False}, "only to keys"),
     ],
     ids=str,
 )
@@ -378,7 +378,7 @@ def test_budgets_without_a_threshold_are_refused():
             keyed.plan(budget)
 
 
-def test_the_choice_sees_what_noise_allows():
+def test_the_choice_is_as_accurate_as_noise_allows():
     """Classes below the noise count as empty, except if fewer users of more keys are plausible."""
     assert assumed_users([4000, 30, -20, 9], 20.0) == [4000.0, 0.0, 0.0, 0.0]
     assert assumed_users([2600, 963, 298, 139], 20.0) == [2600.0, 963.0, 298.0, 139.0]
@@ -388,7 +388,7 @@ def test_the_choice_sees_what_noise_allows():
     assert assumed_users([4000, 12_000, 10, 60], 67.0) == [4000.0, 12_000.0, 0.0, 0.0]
 
 
-def test_tokens_of_keys_alone_are_numbered_from_zero():
+def test_tokens_of_keys_only_are_numbered_from_zero():
     """Sets of one and of several columns; values of single columns are escaped once."""
     keys = TypedKeys((KeyColumn("a", "string"), KeyColumn("b", "int64")), (), (("a", "b"), ("a",)), alone=True)
     tokens = keys.tokens([pa.array(["x|y", "z"]), pa.array([1, None])])

@@ -142,7 +142,7 @@ def test_one_user_moves_the_weights_by_at_most_what_is_charged(monkeypatch):
     assert tight <= square
 
 
-def test_the_search_detects_noise_on_held_candidates_only(monkeypatch):
+def test_the_search_detects_noise_on_candidates_with_users_only(monkeypatch):
     """In the broken variant, candidates without users get no noise, so the only user of a candidate is detected."""
     monkeypatch.setattr(
         AdaptiveGate, "_released_by_noise", lambda self, rounds, letters, starts: np.zeros(starts.size - 1, np.bool_)

@@ -63,7 +63,7 @@ def profile(table):
     return vp.profile(table, user="customer", text=["note"], joint=joint, budget=BUDGET, options=QUIET, seed=3)
 
 
-def test_values_come_back_with_their_types(profile):
+def test_values_keep_their_types(profile):
     """All values that many users share are released, and no value of a single user."""
     assert profile.columns["city"].to_list() == ["Delft", "Kiel", "Lund", "Oslo", "Turku", "a|b"]
     assert profile.columns["year"].to_list() == [2024, 2025, 2026]
@@ -87,7 +87,7 @@ def test_columns_are_releases_for_other_software(profile, table):
     assert profile.columns["year"].to_arrow()["year"].type == pa.int64()
 
 
-def test_counts_and_cover_are_right_but_for_the_noise(profile, table):
+def test_counts_and_cover_are_correct_up_to_noise(profile, table):
     """All numbers are within 6 standard errors; for fewer than 60 numbers, false alarm below 1e-7."""
     exact = dict(table.group_by("city").agg(pl.col("customer").n_unique()).rows())
     found = profile.counts("city")
@@ -136,7 +136,7 @@ def test_the_noise_of_cover_is_the_planned_noise(table):
     assert abs(np.mean(noise)) < 6 * plan.cover_sigma / 20
 
 
-def test_a_column_without_a_released_value_covers_nothing():
+def test_a_column_without_released_values_has_cover_zero():
     """The share is 0 and not noise over noise, in the profile and in everything that shows it."""
     table = pl.DataFrame(
         {"u": range(2000), "address": [f"10.0.0.{n}" if n < 54 else None for n in range(2000)], "level": ["a"] * 2000}
@@ -159,7 +159,7 @@ def test_parents_of_released_joint_values_are_released(table):
                 assert all(value in found.columns[name] for name, value in zip(names, values, strict=True))
 
 
-def test_combinations_with_too_many_candidates_are_left_out(table, monkeypatch):
+def test_combinations_with_too_many_candidates_are_skipped(table, monkeypatch):
     """City and year have 18 candidates, the other combination 60 more; the report shows that it is omitted."""
     monkeypatch.setattr(typed_keys, "MOST_CANDIDATES", 20)
     joint = [("city", "year"), ("paid", "city", "day")]
@@ -304,7 +304,7 @@ def test_saved_and_loaded(profile, table, tmp_path):
     assert "city × year" in page
     assert "Cover is the mean share" in page
     assert "<title>NOT PRIVATE: Orders" in again.report().html
-    with pytest.raises(ReleaseError, match="already holds a profile"):
+    with pytest.raises(ReleaseError, match="already contains a profile"):
         vp.profile(table, user="customer", budget=BUDGET, options=QUIET).save(tmp_path / "profile")
     path = tmp_path / "profile" / "profile.json"
     written = path.read_text()
@@ -415,7 +415,7 @@ def test_the_command_line(table, tmp_path, capsys, monkeypatch):
         (3.0, 4.0, 5, None),
     ],
 )
-def test_no_percentage_is_shown_where_noise_is_as_large(covered, other, released, shown):
+def test_no_percentage_is_shown_if_noise_is_as_large(covered, other, released, shown):
     """Without a released value nothing is covered, for any noise."""
     from voxpop.release.profile import ColumnCover
 

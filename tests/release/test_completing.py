@@ -66,14 +66,14 @@ def downward_closed(grams):
 
 
 @given(GRAMS.map(downward_closed), st.lists(TOKENS, max_size=5), st.integers(1, 6))
-def test_equals_a_look_at_every_gram(grams, prompt, limit):
+def test_equals_a_search_of_every_gram(grams, prompt, limit):
     """If every part of a gram is released, contexts, order and counts equal the results of a search of all grams."""
     found = release_of(grams).complete(prompt, limit)
     assert seen(found) == naive_continuations(grams, tuple(prompt), None, limit)
 
 
 @given(GRAMS, st.lists(TOKENS, max_size=5))
-def test_works_where_parts_are_missing(grams, prompt):
+def test_works_if_parts_are_missing(grams, prompt):
     """For any set, continuations and contexts equal the results of the search, and no continuation is repeated."""
     found = seen(release_of(grams).complete(prompt, 1000))
     expected = naive_continuations(grams, tuple(prompt), None, 1000)
@@ -112,14 +112,14 @@ def test_the_last_word_of_a_text(prompt, tokens):
     assert [each.token for each in release_of(downward_closed(PHRASES)).complete(prompt)] == tokens
 
 
-def test_an_empty_prompt_asks_for_beginnings():
+def test_an_empty_prompt_completes_beginnings():
     """An empty prompt returns the first tokens of grams; tokens that begin more grams have precedence."""
     found = release_of([("a",), ("b",), ("b", "a")]).complete("")
     assert seen(found) == [("b", (), 2), ("a", (), 1)]
     assert found[0].gram == ("b",)
 
 
-def test_nothing_released_completes_nothing():
+def test_an_empty_release_has_no_completions():
     """An empty release returns an empty list."""
     assert release_of([]).complete("a") == []
 
@@ -158,7 +158,7 @@ def test_an_item_is_one_prompt():
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=30))
-def test_words_are_those_of_the_private_side(text):
+def test_words_equal_those_of_the_private_side(text):
     """The tokenizer of prompts agrees with the reference implementation of the tokenizer of private texts."""
     assert cut_prompt(text, "words", ()).tokens == naive_corpus.words(text)
 
@@ -171,7 +171,7 @@ def test_invalid_prompts(prompt):
 
 
 @pytest.mark.parametrize("first", [0, -1, 2.5, True, "3"])
-def test_numbers_of_rows_that_are_none(first):
+def test_invalid_numbers_of_rows_are_rejected(first):
     """A number of rows that is not a whole number of at least 1 raises `InputError`."""
     with pytest.raises(InputError, match="`first` must be a whole number"):
         release_of([("a",)]).complete("a", first)

@@ -96,7 +96,7 @@ def test_a_phrase_needs_its_parts(phrases):
     assert "All its parts were released" in str(phrases.explain("please get"))
 
 
-def test_users_needed_are_those_of_the_plan(words, phrases, tmp_path):
+def test_users_needed_equal_those_of_the_plan(words, phrases, tmp_path):
     """This is also the case for a saved release, which makes its plan again."""
     plan = vp.Items(max_items_per_user=100).plan(BUDGET)
     wanted = [plan.users_needed(each, per_user=10) for each in (0.5, 0.95)]
@@ -134,7 +134,7 @@ def test_keys_are_explained_as_values_or_as_texts(given_as):
     assert not missing.released
     assert "country (string), day (date32[day])" in str(missing)
     for wrong in ("NL", ("NL", "yesterday"), ("NL", "2026-11-22", 1)):
-        assert "no value of the columns" in str(release.explain(wrong))
+        assert "not a value of the columns" in str(release.explain(wrong))
 
 
 def test_plans_of_others_are_explained_without_numbers(release_of):
@@ -154,7 +154,7 @@ def test_an_explanation_contains_private_numbers_only_if_asked(words, said):
     assert "fewer than 100" in words.explain("zsh", said).private
     assert words.explain("zsh", said, exact=True).private == "Users of the data who have it: 0."
     other = vp.read(SAID, user="who", text="what", tokenizer="whitespace")
-    for wrong, message in ((other, "read like the data of the release"), (SAID, "must be what voxpop.read")):
+    for wrong, message in ((other, "read like the data of the release"), (SAID, "must be an object that voxpop.read")):
         with pytest.raises(InputError, match=message):
             words.explain("apt", wrong)
 
@@ -175,7 +175,7 @@ def test_a_summary_is_private_and_rounded(said):
         said.summary(frequent=-1)
 
 
-def test_a_summary_of_items_and_of_nothing():
+def test_a_summary_of_items_and_of_empty_data():
     """Items have no texts; a token with the name of a figure does not replace it; an empty table has a summary."""
     table = pl.DataFrame({"who": [1, 1, 2], "what": ["users", "users", "tea"]})
     found = vp.read(table, user="who", items="what").summary(exact=True, frequent=2)
@@ -218,7 +218,7 @@ def test_poor_comparisons_name_the_next_step(release_of):
         ("text", None, "not empty"),
         ([vp.Items()], None, "give budgets="),
         ([vp.Items(), release_of("a")], BUDGET, "or only releases"),
-        ([release_of("a")], BUDGET, "Leave it out"),
+        ([release_of("a")], BUDGET, "Remove it"),
         ([vp.Sequences(alphabet=["a"])], vp.Budget(1), "does not release items"),
         ([vp.Items()], [4], "voxpop.Budget"),
         ([4], BUDGET, "got a value of type int"),

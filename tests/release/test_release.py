@@ -37,25 +37,25 @@ def test_yields_items_in_order(words):
     assert len(words) == 5
 
 
-def test_yields_tuples_where_grams_were_asked_for():
+def test_yields_tuples_if_grams_were_requested():
     """A release of grams yields tuples even if only single tokens were released: its type is independent of data."""
     assert list(Release(table_of([("a",)]), PLAN, GUARANTEE)) == [("a",)]
 
 
-def test_speaks_arrow(words):
+def test_supports_the_arrow_protocol(words):
     """Libraries that accept an Arrow stream accept a release."""
     assert pl.DataFrame(words).equals(words.to_polars())
     assert pa.table(words).equals(words.to_arrow())
 
 
 @pytest.mark.parametrize("gram", ["tea", ("tea",), ["tea"]])
-def test_contains_what_was_released(words, gram):
+def test_contains_the_released_items(words, gram):
     """A token, a tuple and a list can each name a released gram."""
     assert gram in words
 
 
 @pytest.mark.parametrize("gram", ["te", ("tea", "milk"), (), 3, None])
-def test_contains_nothing_else(words, gram):
+def test_contains_no_other_files(words, gram):
     """Values of any type that were not released are not in the release."""
     assert gram not in words
 
@@ -127,7 +127,7 @@ def test_is_frozen(words):
         words.plan = None
 
 
-def test_repr_counts_and_promises(words, release_of):
+def test_repr_contains_number_and_guarantee(words, release_of):
     """The representation shows the size and the guarantee, but no grams."""
     assert repr(words) == "Release(5 items, (4, 1e-07)-DP, one user added or removed)"
     assert repr(release_of("tea")).startswith("Release(1 item,")
@@ -200,7 +200,7 @@ def test_metadata_is_refused(words):
 
 
 @given(st.sets(grams, max_size=12), st.data())
-def test_bytes_depend_on_the_set_alone(members, data):
+def test_bytes_depend_on_the_set_only(members, data):
     """The bytes of the file depend only on the rows, not on the chunks and slices of the table."""
     rows = canonical(members)
     cut = data.draw(st.integers(0, len(rows)))

@@ -109,7 +109,7 @@ def test_a_failed_save_is_an_error_and_changes_nothing(words, release_of, tmp_pa
     assert os.listdir(tmp_path) == ["words"]
 
 
-def test_a_release_that_stands_aside_can_be_loaded(words, tmp_path):
+def test_a_release_moved_aside_can_be_loaded(words, tmp_path):
     """If a system without exchange crashes between its two steps, the displaced release can still be loaded."""
     words.save(tmp_path / "words")
     os.rename(tmp_path / "words", tmp_path / ".words.voxpop-old")

@@ -177,7 +177,7 @@ def test_unknown_plans_have_a_general_text(numbers):
     assert "How many people it took" not in page
 
 
-def test_page_is_saved_and_depends_on_the_release_alone(tmp_path):
+def test_page_is_saved_and_depends_on_the_release_only(tmp_path):
     """Saving, loading and saving again give the same page, which contains the checksums of the other files."""
     release = release_of([("tea",), ("milk",)], PLANS["union.html"])
     release.save(tmp_path / "once")
@@ -188,7 +188,7 @@ def test_page_is_saved_and_depends_on_the_release_alone(tmp_path):
         assert sha256((tmp_path / "once" / name).read_bytes()).hexdigest() in page.decode()
 
 
-def test_nothing_of_the_grams_reaches_the_markup():
+def test_grams_do_not_become_markup():
     """Tokens that contain markup are only in the packed list; the page has the same elements as without them."""
     plan = PLANS["union.html"]
     page, plain = (Parsed(page_of(release_of(grams, plan))) for grams in ([(each,) for each in NASTY], [("tea",)]))
@@ -232,7 +232,7 @@ def test_policy_allows_these_scripts_and_no_network():
         assert attrs.get("href", "#").startswith("#")
 
 
-def test_a_release_that_is_not_private_says_so_everywhere():
+def test_a_release_that_is_not_private_is_marked_everywhere():
     """The title, an alert and the statement mark a release that is not private; its page has no factor e^epsilon."""
     plan = PLANS["union.html"]
     grams = [("tea",)]
@@ -362,7 +362,7 @@ def test_posterior_is_at_most_the_table(epsilon, delta, before, taken):
     assert after <= in_words.odds_after(epsilon, delta, before) * (1 + 1e-9)
 
 
-def test_the_table_of_odds_says_something_at_epsilon_8():
+def test_the_table_of_odds_is_informative_at_epsilon_8():
     """At epsilon 8 the table of odds has four different values, and none of them is "just below 100 %"."""
     page = page_of(release_of([("tea",)], StoredPlan({}), vp.Guarantee(8, 1e-7)))
     shown = re.findall(r"<tr><th scope=\"row\">1 in [\d,]+</th><td>(.*?)</td>", page)
@@ -406,7 +406,7 @@ def test_a_large_delta_states_whom_it_fits(delta, words):
 
 
 @given(st.floats(1e-12, 1e-3))
-def test_people_covered_are_those_for_whom_delta_is_small(delta):
+def test_people_covered_is_the_number_for_which_delta_is_small(delta):
     """The number of people covered is the largest for which delta is at most a hundredth of one over the number."""
     people = in_words.people_covered(delta)
     assert people * delta <= 0.01 * (1 + 1e-9)
@@ -444,7 +444,7 @@ def test_words_can_be_added_later(tmp_path):
     vp.load(tmp_path / "here").with_metadata(title="Tea").save(tmp_path / "here")
     loaded = vp.load(tmp_path / "here")
     assert (loaded.metadata.title, len(loaded.metadata.date)) == ("Tea", 10)
-    with pytest.raises(vp.errors.ReleaseError, match="already holds"):
+    with pytest.raises(vp.errors.ReleaseError, match="already contains"):
         release_of([("milk",)], PLANS["union.html"]).with_metadata(title="Milk").save(tmp_path / "here")
 
 
@@ -484,7 +484,7 @@ def test_a_ledger_names_its_entry(tmp_path):
     assert str(vp.load(tmp_path / "words").metadata.ledger) == 'entry 1 of "drinks", budget (8, 1e-06)'
 
 
-def test_a_hundred_thousand_phrases_stay_small():
+def test_a_page_of_a_hundred_thousand_phrases_is_small():
     """A page of 100,000 phrases is smaller than 2 MB, and so far below 4 MB."""
     tokens = [f"{number * 2654435761 % 2**32:x}" for number in range(9000)]
     grams = {(token,) for token in tokens}
@@ -538,7 +538,7 @@ def luminance(colour):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_text_stands_out(theme):
+def test_text_has_contrast(theme):
     """Every pair of text and background colours has a contrast of at least 4.5 (WCAG AA), in both themes."""
     colours = palette(theme)
     grounds = ("paper", "card", "sunk", "wash")
@@ -551,7 +551,7 @@ def test_text_stands_out(theme):
 
 
 @pytest.mark.parametrize("weighting", [vp.weightings.PolicyGaussian(), "adaptive", vp.weightings.Count()])
-def test_a_promise_about_items_of_few_users_is_stated(weighting):
+def test_a_plan_states_the_bound_of_min_users(weighting):
     """The report contains the guarantee of `min_users` with its bound, rounded up; without `min_users` it does not.
 
     With optimal selection, items of fewer users than that have probability 0.

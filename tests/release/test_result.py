@@ -61,7 +61,7 @@ def test_load_reads_every_kind(results, kind):
     assert (again.guarantee, again.plan.to_dict()) == (result.guarantee, result.plan.to_dict())
 
 
-def test_load_returns_what_the_folder_is(results):
+def test_load_returns_the_type_of_the_folder(results):
     """Without a kind, `load` returns the release or model; for another kind, the error names the kind in the folder."""
     assert isinstance(vp.load(results[vp.Release][1]), vp.Release)
     assert isinstance(vp.load(results[vp.SequenceModel][1]), vp.SequenceModel)
@@ -95,7 +95,7 @@ def test_metadata_is_kept(results, kind):
     assert result.metadata.title == ""
 
 
-def test_pandas_is_asked_for(results, monkeypatch):
+def test_missing_pandas_is_reported(results, monkeypatch):
     """Without pandas, the error message contains the installation command."""
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(vp.errors.InputError, match="pip install pandas"):

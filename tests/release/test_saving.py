@@ -60,7 +60,7 @@ def test_a_running_plan_is_saved_with_its_numbers(words, tmp_path):
     assert "threshold" in str(again.plan)
 
 
-def test_folder_holds_three_files_and_no_more_than_was_promised(saved):
+def test_folder_contains_three_files_and_only_public_numbers(saved):
     """The folder contains checksums, grams, report and a record of exactly the listed entries, and no other file.
 
     No other folder is left.
@@ -82,7 +82,7 @@ def test_folder_holds_three_files_and_no_more_than_was_promised(saved):
     assert os.listdir(saved.parent) == ["words"]
 
 
-def test_bytes_depend_on_the_release_alone(words, saved, tmp_path):
+def test_bytes_depend_on_the_release_only(words, saved, tmp_path):
     """Saving again, to the same or another folder, and saving a loaded release give the same bytes."""
     first = contents(saved)
     load(saved).save(tmp_path / "again")
@@ -106,10 +106,10 @@ def test_replaces_an_earlier_release(saved, release_of):
     assert os.listdir(saved.parent) == ["words"]
 
 
-def test_replaces_nothing_unasked(saved, release_of):
+def test_replaces_files_only_on_request(saved, release_of):
     """Without `overwrite=True`, `save` does not replace another release, because budget was spent on that release."""
     before = contents(saved)
-    with pytest.raises(ReleaseError, match=r"already holds a release, which budget was spent on.*overwrite=True"):
+    with pytest.raises(ReleaseError, match=r"already contains a release, which budget was spent on.*overwrite=True"):
         release_of("oat").save(saved)
     assert contents(saved) == before
 
@@ -130,7 +130,7 @@ def test_follows_links(saved, release_of, tmp_path):
     assert list(load(saved)) == ["oat"]
 
 
-def test_never_replaces_what_is_not_a_release(words, tmp_path):
+def test_never_replaces_other_folders(words, tmp_path):
     """`save` refuses a folder of other files and leaves it unchanged."""
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(ReleaseError, match="is not a release, so it is not replaced"):
@@ -177,7 +177,7 @@ def test_load_names_a_missing_folder(tmp_path):
 
 def test_load_refuses_other_folders_and_files(tmp_path):
     """`load` refuses a folder without a record, and a file."""
-    with pytest.raises(ReleaseError, match=r"holds no release: release\.json"):
+    with pytest.raises(ReleaseError, match=r"contains no release: release\.json"):
         load(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(ReleaseError, match="it is a file"):
@@ -197,7 +197,7 @@ def test_load_notices_truncation(saved, name, keep):
 def test_load_notices_a_missing_table(saved):
     """`load` refuses a record without its table."""
     (saved / "release.parquet").unlink()
-    with pytest.raises(ReleaseError, match=r"holds no release: release\.parquet"):
+    with pytest.raises(ReleaseError, match=r"contains no release: release\.parquet"):
         load(saved)
 
 

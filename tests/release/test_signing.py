@@ -75,7 +75,7 @@ def test_a_signed_folder(folder, key, tmp_path, capsys):
 @needs_ssh
 @pytest.mark.parametrize("harm", ["metadata", "another key", "another file"])
 def test_signatures_of_others_are_refused(folder, key, tmp_path, harm):
-    """A folder that was saved again, another person's signature and one of another file are no signatures."""
+    """A folder that was saved again, another person's signature and one of another file are invalid."""
     signature, signers = tmp_path / "phrases.sig", tmp_path / "signers"
     sign(folder, key, signature)
     check_signature(folder, signature, signers, "ann@example.org")
@@ -269,7 +269,7 @@ def test_one_page_answers_the_fifteen_questions():
         assert len(answer.split()) > 25, question
 
 
-def test_a_report_asks_for_names(made):
+def test_a_report_requests_names(made):
     """The person who signs confirms that names were checked."""
     page = (made / "report.html").read_text()
     assert "Names were checked." in page

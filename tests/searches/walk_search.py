@@ -219,7 +219,7 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
 def square_of_words(plan: NGramsPlan) -> float:
     """Return the mu^2 that a plan allows for length 1."""
     if isinstance(plan.first, RoundPlan):
-        raise InternalError("words come in adaptive rounds, and the plan has none")
+        raise InternalError("words need adaptive rounds, but the plan has none")
     return plan.first.square + (plan.first.sigma**-2 if isinstance(plan.first, Menu) else 0.0)
 
 

@@ -60,7 +60,7 @@ def naive_counts(tree, users, max_length, size=3):
 
 @settings(max_examples=60)
 @given(SEQUENCES, st.integers(1, 4), st.integers(1, 40))
-def test_counts_are_those_of_the_reference_implementation(users, max_gram, copies):
+def test_counts_equal_those_of_the_reference_implementation(users, max_gram, copies):
     """With hardly any noise, nodes count the symbols after their contexts; "others" has contexts in no other child."""
     users = users * copies
     tree = grown(users, max_gram=max_gram)
@@ -69,7 +69,7 @@ def test_counts_are_those_of_the_reference_implementation(users, max_gram, copie
         assert tree.counts[node, symbol] == counts[node, symbol], path_of(tree, node)
 
 
-def test_the_end_behind_max_length_symbols_is_no_step():
+def test_the_end_after_max_length_symbols_is_no_step():
     """A full sequence has max_length steps; a shorter one of n symbols has n + 1."""
     assert grown([[0, 1, 2, 0, 1]] * 7, max_gram=1).counts.sum() == 35
     assert grown([[0, 1, 2, 0]] * 7, max_gram=1).counts.sum() == 35
@@ -114,7 +114,7 @@ def test_large_noise_gives_the_probabilities_of_shorter_contexts():
 @pytest.mark.jit
 @settings(max_examples=40, deadline=None)
 @given(st.floats(-50, 400), st.floats(0.01, 200), st.floats(0.5, 100), st.floats(0.01, 0.99))
-def test_quantiles_are_those_of_integrals(noisy, expected, scale, level):
+def test_quantiles_equal_those_of_integrals(noisy, expected, scale, level):
     """The closed forms agree with sums over a fine grid; the posterior below the quantile has the given share."""
     edges, weights = np.array([0.0, 0.5, 1.0, 2.0, 5.0]), np.array([[0.1, 0.4, 0.3, 0.2]])
     one = lambda value: np.array([value])  # noqa: E731
@@ -155,7 +155,7 @@ def naive_fit(noisy, expected, scale, edges, weights, prior_bins, rounds, smooth
     st.integers(0, 4),
     st.integers(0, 3),
 )
-def test_fitted_ratios_are_those_of_the_reference_implementation(bins, prior_bins, rounds, smoothings):
+def test_fitted_ratios_equal_those_of_the_reference_implementation(bins, prior_bins, rounds, smoothings):
     """There are few or many bins, with and without a prior and smoothing; the weights add up to 1."""
     noisy, expected, scale = np.array(bins).T
     edges, weights = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 5.0]), np.array([0.1, 0.2, 0.3, 0.3, 0.1])

@@ -39,7 +39,7 @@ def test_fields_out_of_range_are_refused(fields, words):
         vp.Sequences(**fields)
 
 
-def test_a_missing_alphabet_is_refused_with_the_way_out(visits):
+def test_a_missing_alphabet_is_an_error_with_a_next_step(visits):
     """The configuration is valid without an alphabet; plans and releases require a public one."""
     bare = vp.Sequences(max_length=20, max_gram=5)
     for call in (lambda: bare.plan(vp.Budget(1)), lambda: bare.release(visits, vp.Budget(1))):
@@ -57,7 +57,7 @@ def test_the_order_of_the_alphabet_does_not_matter(visits):
     assert one.release(visits, vp.Budget(1), seed=1) == other.release(visits, vp.Budget(1), seed=1)
 
 
-def test_an_alphabet_from_a_release_and_what_both_cost(visits):
+def test_an_alphabet_from_a_release_and_the_total_cost(visits):
     """A set-union release can be the alphabet, and the composed guarantee adds up both costs."""
     words = vp.Items(max_items_per_user=4).release(visits, vp.Budget(1, 1e-6))
     model = vp.Sequences(5, 3, alphabet=words).release(visits, vp.Budget(2))
@@ -124,7 +124,7 @@ def test_a_plan_of_single_symbols_has_no_threshold():
 
 @pytest.mark.jit  # long inputs show nothing more without it, and take minutes
 def test_noise_that_exceeds_the_plan_is_not_excluded_by_its_text():
-    """Without a max_length, long sequences get more noise than that of 20 steps; the text and the page say so."""
+    """Without a max_length, long sequences get more noise than that of 20 steps; the text and the page state it."""
     rng = np.random.default_rng(1)
     frame = pl.DataFrame({"who": range(2000), "pages": [rng.choice(["home", "news"], 40).tolist()] * 2000})
     corpus = read_engine(frame, user="who", sequence="pages")
@@ -183,7 +183,7 @@ def test_documents_are_sampled_evenly():
 
 
 @pytest.mark.jit
-def test_a_large_alphabet_keeps_what_occurs(visits):
+def test_a_large_alphabet_contains_all_symbols_that_occur(visits):
     """Four of fifty thousand symbols occur and get most of the probability, at a noise scale of 40 for each symbol."""
     alphabet = PAGES + [f"word {number}" for number in range(50_000)]
     model = vp.Sequences(8, 3, alphabet=alphabet).release(visits, vp.Budget(4), seed=1)
@@ -197,7 +197,7 @@ def test_a_large_alphabet_keeps_what_occurs(visits):
 
 
 def test_other_tokens_become_one_symbol(capsys):
-    """Sequences keep their lengths: a typo in the alphabet is seen by its symbol, and the message says so."""
+    """Sequences keep their lengths: a typo in the alphabet shows as its symbol, and the message reports it."""
     rows = pl.DataFrame({"who": range(900), "pages": [["home", "serach", "buy"], ["x", "home"], ["y"]] * 300})
     corpus = read_engine(rows, user="who", sequence="pages")
     for alphabet in (["home", "search", "buy"], "find"):

@@ -72,7 +72,7 @@ def test_draws_follow_the_probabilities(model):
     assert lengths.max() <= 8
 
 
-def test_a_seed_repeats_the_draws_and_none_does_not(model):
+def test_only_seeded_draws_repeat(model):
     """The same seed and number give the same sequences; draws without a seed differ."""
     assert model.sample(50, seed=1).equals(model.sample(50, seed=1))
     assert not model.sample(50).equals(model.sample(50))
@@ -102,7 +102,7 @@ def test_damage_is_detected(model, tmp_path):
     grams.unlink()
     with pytest.raises(vp.errors.ReleaseError, match=r"grams\.parquet"):
         vp.load(tmp_path / "model", vp.SequenceModel)
-    with pytest.raises(vp.errors.ReleaseError, match="holds no release"):
+    with pytest.raises(vp.errors.ReleaseError, match="contains no release"):
         vp.load(tmp_path, vp.SequenceModel)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
@@ -143,7 +143,7 @@ def test_wrong_calls_are_explained(model):
         model.probability("home")
 
 
-def test_nothing_released_is_said(model):
+def test_an_empty_release_is_reported(model):
     """A model without a count above 0 refuses to draw."""
     empty = replace(model, tree=replace(model.tree, counts=np.minimum(model.tree.counts, 0)))
     for call in (lambda: empty.sample(1), empty.next):
@@ -177,7 +177,7 @@ def test_a_model_of_an_earlier_version_is_refused(model, tmp_path):
         vp.load(tmp_path / "model")
 
 
-def test_releases_depend_on_the_secret_alone(visits):
+def test_releases_depend_on_the_secret_only(visits):
     """A seed repeats a release; two releases without a seed differ."""
     sequences = vp.Sequences(max_length=5, max_gram=3, alphabet=PAGES)
     assert sequences.release(visits, vp.Budget(1), seed=5) == sequences.release(visits, vp.Budget(1), seed=5)

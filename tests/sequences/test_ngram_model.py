@@ -209,7 +209,7 @@ def test_synthesis_is_the_papers(visits, seed, length):
     assert frame["sequence"].list.len().max() <= max(length, 3)
 
 
-def test_the_class_states_what_it_does(visits):
+def test_the_class_documents_its_behaviour(visits):
     """Plan, guarantee and table have the expected values; wrong fields are rejected."""
     mechanism = vp.papers.VariableLengthNGrams(l_max=8, n_max=4, alphabet=PAGES)
     plan = mechanism.plan(vp.Budget(3))

@@ -122,7 +122,7 @@ class Forgetful(path_budget.PathBudget):
 
 
 @pytest.mark.jit
-def test_the_search_catches_shares_that_forget_what_was_spent(monkeypatch):
+def test_the_search_detects_shares_that_ignore_earlier_payments(monkeypatch):
     """If every level took an even share of the whole budget again, long paths would exceed epsilon."""
     monkeypatch.setattr(trees, "PathBudget", Forgetful)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
@@ -147,7 +147,7 @@ def test_the_search_reaches_epsilon_with_contexts():
 
 
 @pytest.mark.jit
-def test_the_search_catches_an_end_behind_whole_sequences(monkeypatch):
+def test_the_search_detects_an_end_mark_after_whole_sequences(monkeypatch):
     """A whole sequence then has max_length + 1 steps, and the loss exceeds 1."""
     whole_sequences_have_an_end(monkeypatch)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
@@ -156,7 +156,7 @@ def test_the_search_catches_an_end_behind_whole_sequences(monkeypatch):
     assert pair_loss(limits, [[0, 1, 0], *[[0, 0, 0]] * 40], 0, Secret.from_seed(0)) > Fraction(5, 4)
 
 
-def test_the_search_catches_contexts_that_forget_what_was_spent(monkeypatch):
+def test_the_search_detects_contexts_that_ignore_earlier_payments(monkeypatch):
     """If every context took its part of the whole budget again, long contexts would exceed epsilon."""
     monkeypatch.setattr(trees, "PathBudget", Forgetful)
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
@@ -185,7 +185,7 @@ def test_the_search_catches_more_steps_than_noise_is_for(monkeypatch, further):
 
 @pytest.mark.jit
 def test_the_search_catches_a_number_of_steps_that_follows_from_the_data(monkeypatch):
-    """If true lengths decided how many steps are counted, the noise would tell one user from no user."""
+    """If true lengths decided the number of counted steps, the noise would distinguish one user from none."""
     real, rule, true = counting.MemoryTreeWalk.count_lengths, path_budget.StepsRule.steps, []
 
     def count_lengths(self, first):
@@ -292,7 +292,7 @@ def test_no_released_lengths_of_a_small_case_cost_more_than_epsilon(extra):
 
 @pytest.mark.jit
 def test_the_search_catches_a_length_that_follows_from_the_data(monkeypatch):
-    """If true lengths decided how long sequences are, one user could change the noise of all that follows."""
+    """If true lengths decided the length of sequences, one user could change the noise of all that follows."""
     real, rule, true = counting.MemoryTreeWalk.count_lengths, path_budget.StepsRule.classes, []
 
     def count_lengths(self, first):
@@ -311,7 +311,7 @@ def test_the_search_catches_a_length_that_follows_from_the_data(monkeypatch):
 
 
 @pytest.mark.jit
-def test_the_search_catches_steps_behind_the_length_that_was_decided(monkeypatch):
+def test_the_search_detects_steps_after_the_chosen_length(monkeypatch):
     """Sequences are not cut at the length that was decided, but the noise is for as many steps."""
     limits, users = Limits(Fraction(60), 1, 6, 1), [[0] * 6, *[[0]] * 60]
     assert pair_loss(limits, users, 0, Secret.from_seed(0), usual=1) <= 1
@@ -380,7 +380,7 @@ def test_the_audit_of_contexts_finds_no_violation(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.jit
-def test_the_audit_catches_an_end_behind_whole_sequences(monkeypatch):
+def test_the_audit_detects_an_end_mark_after_whole_sequences(monkeypatch):
     """The broken variant reveals both a symbol and an end: 1.71 times epsilon."""
     whole_sequences_have_an_end(monkeypatch)
     monkeypatch.setattr(sys.modules[__name__], "RUNS", 4000)

@@ -40,7 +40,7 @@ def exact(keys, counts):
     st.integers(1, 2),
     st.integers(1, 9),
 )
-def test_counts_are_those_of_the_reference_implementation(users, most, counted, bins, steps):
+def test_counts_equal_those_of_the_reference_implementation(users, most, counted, bins, steps):
     """Each user counts in one class of length; distinct and repeated symbols, and first steps, are summed over all."""
     flat = [symbol for user in users for symbol in [*user, 3]]
     walk, other = MemoryTreeWalk(np.array(flat, np.int32), 3, most), naive.NaiveTree(users, 3, most)
@@ -63,7 +63,7 @@ def test_a_user_changes_both_numbers_together_by_the_symbols_that_count(user, co
     assert found.sum() <= min(len(user), counted)
 
 
-def test_contexts_are_counted_more_easily_where_noise_is_large():
+def test_contexts_are_counted_more_easily_if_noise_is_large():
     """The factor is 1 up to a tenth of the mean count of a pair, a half from a fifth on, and in proportion between."""
     limits = Limits(Fraction(1), 9, 10, 3)
     # The noise of a pair is 10 (9 + 1)^2 / steps.
@@ -93,7 +93,7 @@ def naive_shares(sampler):
 @pytest.mark.jit
 @pytest.mark.parametrize("gram", [1, 3])
 @pytest.mark.parametrize("copies", [(1.5, 0.0), (NEVER, 0.0), (1.5, 0.4)])
-def test_shares_of_lengths_are_those_of_all_sequences(visits, copies, gram):
+def test_shares_of_lengths_equal_those_of_all_sequences(visits, copies, gram):
     """The simulated shares are exact up to the noise of 200,000 sequences, and the fit reaches given shares."""
     model = vp.Sequences(4, gram, alphabet=PAGES).release(visits, vp.Budget(4), seed=1)
     sampler = model._sampler

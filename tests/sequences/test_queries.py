@@ -44,7 +44,7 @@ def laid(sessions):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_funnels_are_those_of_a_reference_implementation(seed):
+def test_funnels_equal_those_of_a_reference_implementation(seed):
     """Sessions and funnels are random, with repeated steps, and few or many symbols between the steps."""
     rng = np.random.default_rng(seed)
     sessions = [rng.integers(3, size=rng.integers(1, 9)).tolist() for _ in range(60)]
@@ -62,7 +62,7 @@ def test_paths_count_sessions_once():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_frequent_paths_are_those_of_a_reference_implementation(seed):
+def test_frequent_paths_equal_those_of_a_reference_implementation(seed):
     """The results are the most frequent runs, ties in the order of symbols, and the share of sessions with each run."""
     rng = np.random.default_rng(seed)
     size, length = int(rng.integers(1, 5)), int(rng.integers(1, 5))
@@ -193,7 +193,7 @@ def closing():
 
 
 @pytest.mark.jit  # without it there are fewer bootstrap models, whose spread says less
-def test_intervals_of_lengths_allow_what_their_classes_hide(closing):
+def test_intervals_of_lengths_include_the_error_of_classes(closing):
     """Users are only counted in classes such as 6 to 8, so each length varies as a part of its class does."""
     frame, users = closing.lengths(), closing.n_users
     share, error = frame["share"].to_numpy(), frame["error"].to_numpy()

@@ -104,7 +104,7 @@ def listing(folder):
     return [(str(each), each.stat().st_mode, each.read_bytes() if each.is_file() else b"") for each in every]
 
 
-def test_opening_a_wrong_folder_changes_nothing(tmp_path):
+def test_opening_a_wrong_folder_does_not_change_it(tmp_path):
     """Folders keep their modes and files, and a mistyped name makes no folder."""
     shared = tmp_path / "shared"
     shared.mkdir()
@@ -141,7 +141,7 @@ def test_a_series_without_its_folder_creates_no_new_one(tmp_path):
         lambda: series.run(vp.read({"who": [1], "what": ["tea"]}, user="who", items="what")),
         lambda: series.remove(1),
     ):
-        with pytest.raises(ReleaseError, match="holds no state of a series"):
+        with pytest.raises(ReleaseError, match="contains no state of a series"):
             call()
     assert not (tmp_path / "s").exists()
 
@@ -205,7 +205,7 @@ def test_values_that_are_no_ids(tmp_path, user):
         series.remove(user)
 
 
-def test_saving_makes_private_only_what_is_kept(tmp_path):
+def test_saving_restricts_only_the_state_that_remains(tmp_path):
     """The folders above a saved result have the usual modes, so that a team can share them."""
     from voxpop.ledger.runs import keep
 

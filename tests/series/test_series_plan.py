@@ -73,7 +73,7 @@ def test_every_night_is_charged_for_its_readings(nights):
     assert cells * sum(plan.proof.factors) < 2**63
 
 
-def test_states_follow_from_scores_alone():
+def test_states_depend_on_scores_only():
     """No item rests on the first night; released items remain released."""
     plan = vp.Items().plan_series(BUDGET, 30)
     scores = np.array([-(2**50), plan.rests[20], plan.rests[20] - 1, 2**50, 2**50])

@@ -168,7 +168,7 @@ def test_active_new_items_are_detected(monkeypatch):
     assert is_found(monkeypatch, WRONG)
 
 
-def test_payments_by_what_others_left_are_detected(monkeypatch):
+def test_payments_that_depend_on_other_users_are_detected(monkeypatch):
     """In the broken variant, only half of all users pay, chosen by their places."""
     real = NightlyPools.pay
 
@@ -212,7 +212,7 @@ def released_after_deletion(keep, copies=300, holders=3):
     return rates
 
 
-def test_names_stay_after_deletions():
+def test_names_remain_after_deletions():
     """Names remain, so both rates are similar; a broken variant removes names and releases words that P cannot release.
 
     For 300 words a rate of 0.2 differs from its estimate by more than 0.15 with probability below 1e-9.

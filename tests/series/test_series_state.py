@@ -85,7 +85,7 @@ def test_a_lost_state_ends_the_series(tmp_path, account):
     """The series can be neither opened nor started again; another series is charged."""
     vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
     shutil.rmtree(tmp_path / "s")
-    with pytest.raises(ReleaseError, match="holds no state of a series"):
+    with pytest.raises(ReleaseError, match="contains no state of a series"):
         vp.Items().series(tmp_path / "s")
     with pytest.raises(LedgerError, match="A lost state ends a series"):
         vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
@@ -230,7 +230,7 @@ def test_a_ledger_charges_a_series_by_its_spend(tmp_path, account):
         account.charge(entry.guarantee, "items", entry.label)
 
 
-def test_every_series_has_one_secret_of_its_own(tmp_path):
+def test_every_series_has_a_separate_secret(tmp_path):
     """All nights of a series have the same secret; another series has another secret."""
     one, two = (vp.Items().series(tmp_path / name, BUDGET, nights=3) for name in "ab")
     before = one._read()[0].secret
@@ -305,12 +305,12 @@ def test_wrong_calls(tmp_path, account):
         union.series(tmp_path / "s", nights=4)
     with pytest.raises(InputError, match="cannot be charged"):
         union.series(tmp_path / "s", BUDGET, nights=4, ledger=account, seed=1)
-    with pytest.raises(InputError, match="weighting of its own"):
+    with pytest.raises(InputError, match="its own weighting"):
         vp.Items(min_users=20).series(tmp_path / "s", BUDGET, nights=4)
     assert not account.entries
     seeded = union.series(tmp_path / "s", BUDGET, nights=4, seed=1)
     assert not seeded.run(rows("tea")).guarantee.private
-    with pytest.raises(ReleaseError, match="holds a series already"):
+    with pytest.raises(ReleaseError, match="contains a series already"):
         union.series(tmp_path / "s", BUDGET, nights=4)
 
 
@@ -338,7 +338,7 @@ def test_ids_of_another_family_are_refused_on_later_nights(tmp_path, saved):
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.int64()])
 def test_the_release_of_an_empty_first_night_is_that_of_one_user(tmp_path, kind):
-    """Names and types of columns are recorded whether or not anybody had an item."""
+    """Names and types of columns are recorded even if no user had an item."""
     found = []
     for number, item in enumerate([[], [None], ["7"]]):
         table = pa.table({"who": pa.array(range(len(item)), pa.int64()), "what": pa.array(item).cast(kind)})

@@ -100,7 +100,7 @@ class PlacedPools:
         self.reducers = min(len(states), reducers)
 
     def draw(self, released, size, pass_name, listed=None):
-        """Give every user a pool of items that are not among the released words, beside a list if there is one."""
+        """Give every user a pool of items without the released words; a public list is passed along."""
         settings = {"size": size, "pass_name": pass_name, "secret": self.secret}
         settings |= {"places": len(self.states), "reducers": self.reducers}
         public = word_arrays(pa.array([*released, *(listed or [])], pa.large_string()))

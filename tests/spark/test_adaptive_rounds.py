@@ -88,7 +88,7 @@ class Recording(Opening):
     chance=st.sampled_from([0.4, 1.0]),
 )
 @settings(max_examples=80, deadline=None)
-def test_rounds_are_those_of_the_local_engine(users, data, additive, limit, size, released, listed, reducers, chance):
+def test_rounds_equal_those_of_the_local_engine(users, data, additive, limit, size, released, listed, reducers, chance):
     """Weights, scores and names of every item agree in every round.
 
     Users may have any places if weights are additive; otherwise all users are in one place.
@@ -199,7 +199,7 @@ def crowd():
 
 
 @pytest.mark.parametrize(("cell", "kind"), [({"max_items_per_user": 1}, "items"), ({"max_items_per_user": 3}, "text")])
-def test_one_partition_releases_what_this_machine_does(read_both, crowd, cell, kind):
+def test_one_partition_releases_the_same_as_the_local_engine(read_both, crowd, cell, kind):
     """Releases are equal for items in any round and for words of texts."""
     local, spread_out = read_both(crowd, 1, **{kind: "what"})
     union = vp.Items(**cell)

@@ -32,7 +32,7 @@ def sent(monkeypatch):
     return sizes
 
 
-def test_what_is_too_large_to_be_sent_with_keys_is_refused(pyspark):
+def test_messages_too_large_for_keys_are_rejected(pyspark):
     """Every task rejects a setting that is too large, for any setting."""
     with pytest.raises(InputError, match="half a megabyte"):
         closure(print, coins=Secret.from_seed(1).restrict("noise/x"), rule=bytes(MOST_CLOSURE))

@@ -44,7 +44,7 @@ def test_commands_save_the_same_release(java, talk, tmp_path, verb):
     assert saved["local"]
 
 
-def test_a_file_that_is_not_there_is_told_in_one_line(java, tmp_path):
+def test_a_missing_file_is_reported_in_one_line(java, tmp_path):
     """The exit code is that of a wrong call, not of an internal error."""
     call = ["items", "nowhere.parquet", "--user", "who", "--items", "what", "--epsilon", "1", "--delta", "1e-6"]
     done = run(tmp_path, *call, "--engine", "spark", "--master", "local[1]", "-o", "out")

@@ -61,7 +61,7 @@ def test_items_with_a_collation_keep_their_spelling(spark, partitions):
 
 
 @ROADS
-def test_rows_are_those_of_the_query_and_not_those_of_its_files(spark, tmp_path, partitions):
+def test_rows_come_from_the_query_not_from_its_files(spark, tmp_path, partitions):
     """The cases are files that a scan skips, and columns that Spark finds by their number in the file."""
     folder = tmp_path / "skipped"
     folder.mkdir()
@@ -94,7 +94,7 @@ def test_rows_are_those_of_the_query_and_not_those_of_its_files(spark, tmp_path,
         spark.conf.set(setting, before)
 
 
-def test_nothing_here_looks_into_spark_but_for_one_check():
+def test_only_one_check_accesses_internals_of_spark():
     """Names that begin with an underscore are internal to Spark and change without notice."""
     import re
     from pathlib import Path

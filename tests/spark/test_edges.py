@@ -45,7 +45,7 @@ def test_one_user_with_a_million_tokens_and_one_token_in_every_row(read_both, pa
     assert len(release) == 5
 
 
-def test_more_partitions_than_users_and_rows_without_anything(read_both):
+def test_more_partitions_than_users_and_empty_rows(read_both):
     """The table has empty partitions, null and empty texts, and users without any words."""
     table = pl.DataFrame({"who": [*range(200), *range(200)], "what": (["good day", None, ""] * 134)[:400]})
     assert len(same(read_both, vp.papers.DPNE(max_length=2, max_phrases_per_user=3), table, 37)) == 3
@@ -60,7 +60,7 @@ def test_a_table_in_which_no_user_has_items(read_both, partitions):
 
 
 @ROADS
-def test_a_table_without_rows_releases_nothing(read_both, partitions):
+def test_a_table_without_rows_gives_an_empty_release(read_both, partitions):
     """As on one machine, an error would distinguish the table from a table of one user."""
     table = pl.DataFrame(schema={"who": pl.Int64, "what": pl.String})
     assert len(same(read_both, vp.papers.DPNE(max_length=2), table, partitions)) == 0

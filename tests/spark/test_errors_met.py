@@ -75,7 +75,7 @@ def told(case="", **variables):
 
 
 @pytest.mark.slow
-def test_workers_run_the_python_of_the_driver_where_nobody_chose_one(java, tmp_path):
+def test_workers_run_the_python_of_the_driver_by_default(java, tmp_path):
     """The rule also holds in a virtual environment that is not on the PATH."""
     path = os.pathsep.join(each for each in ("/usr/bin", "/bin", str(Path(java).parent)))
     assert told(PATH=path, PYTHONPATH=SOURCE)[-1] == "2"
@@ -111,7 +111,7 @@ def test_workers_that_die_again_and_again_and_partitions_beyond_their_memory(jav
     assert in_parts == "2"
 
 
-def test_another_version_is_told(spark, monkeypatch):
+def test_another_version_is_reported(spark, monkeypatch):
     """A release follows one plan, made by one version of the rules."""
     other = {**own_versions(), "voxpop": "0.0.1"}
     monkeypatch.setattr("voxpop.engine.spark.reading.own_versions", lambda: other)
@@ -159,7 +159,7 @@ def test_tables_that_differ_from_reading_to_reading_are_refused(spark):
         ("ExecutorLostFailure (executor 1 exited caused by", MemoryLimitError, "memoryOverhead"),
     ],
 )
-def test_what_spark_says_becomes_advice(text, kind, advice):
+def test_errors_of_spark_become_advice(text, kind, advice):
     """The advice is one line without Spark's own message."""
     found = translated(f"Job aborted due to stage failure: secret words\n\tat org.apache\n{text}\n\tat java.base")
     assert type(found) is kind
@@ -168,7 +168,7 @@ def test_what_spark_says_becomes_advice(text, kind, advice):
     assert "secret" not in str(found)
 
 
-def test_an_error_of_an_executor_says_what_it_said_there():
+def test_an_error_of_an_executor_keeps_its_message():
     """The next step of an internal error is not repeated."""
     for error in (InternalError("a pass was lost"), InputError("`limit` must be at least 1.")):
         found = translated(f"Job aborted\nvoxpop.errors.{type(error).__name__}: {error}\n\tat java.base")
@@ -176,7 +176,7 @@ def test_an_error_of_an_executor_says_what_it_said_there():
         assert str(found) == str(error)
 
 
-def test_what_nobody_knows_stays_what_it_is():
+def test_unknown_fields_are_preserved():
     """Each known advice is one line."""
     assert translated("java.lang.IllegalStateException: never seen") is None
     assert all("\n" not in advice for _, advice in KNOWN.values())

@@ -29,7 +29,7 @@ def told(corpus):
 
 @settings(max_examples=50)
 @given(written_users(), st.integers(1, 5), st.data())
-def test_a_group_holds_what_its_partitions_hold(users, count, data):
+def test_a_group_contains_the_users_of_its_partitions(users, count, data):
     """A group contains every user once, with tokens in order, and one vocabulary without duplicates."""
     keys = list(range(100, 100 + len(users)))
     places = [data.draw(st.integers(0, count - 1)) for _ in users]

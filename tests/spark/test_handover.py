@@ -30,7 +30,7 @@ CANARY = "glockenspielcanary"
         *[(master, False) for master in ("local-cluster[2,1,1024]", "spark://localhost:7077", "yarn", "k8s://local")],
     ],
 )
-def test_the_choice_follows_from_the_master_alone(master, here):
+def test_the_choice_depends_on_the_master_key_only(master, here):
     """A local master means one Java process on this machine; for a Connect server, this is unknown."""
     assert is_here(SimpleNamespace(sparkContext=SimpleNamespace(master=master))) == here
     assert not is_here(SimpleNamespace())
@@ -57,7 +57,7 @@ def test_small_tables_are_read_without_a_limit_by_default(spark, talk, monkeypat
     assert all(list(release) == list(found[0][1]) for _, release in found)
 
 
-def test_one_query_runs_when_the_table_is_read_and_none_for_releases(spark, talk, tmp_path):
+def test_one_query_runs_for_reading_and_none_for_releases(spark, talk, tmp_path):
     """No file remains."""
     frame = framed(spark, talk)
     ngrams = vp.NGrams(max_length=3, max_phrases_per_user=4)
@@ -135,14 +135,14 @@ def test_a_folder_may_be_named_from_here(spark, talk, tmp_path, monkeypatch):
     assert list((tmp_path / "my work").iterdir()) == []
 
 
-def test_a_folder_that_is_not_there_is_told(spark, talk, tmp_path):
+def test_a_missing_folder_is_reported(spark, talk, tmp_path):
     """The error equals that of other tables."""
     folder = tmp_path / "gone"
     with pytest.raises(InputError, match="exists and is yours"):
         read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder=folder))
 
 
-def test_times_far_from_today_and_columns_of_nothing_but_null(spark):
+def test_times_far_from_today_and_columns_of_nulls(spark):
     """Values equal those in Spark, although its files would end in 2262 and could not contain a column of nulls."""
     rows = spark.range(300).selectExpr(
         "id AS who", "timestamp '2500-01-01 00:00:00Z' AS late", "timestamp_ntz '0900-03-01 01:00:00' AS early",
@@ -162,14 +162,14 @@ def test_times_far_from_today_and_columns_of_nothing_but_null(spark):
         read_engine(rows, user="who", items="gap")
 
 
-def test_values_that_are_null_are_told(spark, capfd):
+def test_null_values_are_reported(spark, capfd):
     """The operator receives the same message as for a local table; executors print no such message."""
     rows = framed(spark, pl.DataFrame({"who": np.arange(40), "what": ["tea", None] * 20}))
     read_engine(rows, user="who", items="what", options=vp.ReadOptions(progress=True))
     assert 'values in "what" are null' in capfd.readouterr().err
 
 
-def test_a_folder_that_a_task_still_writes_into_is_removed_behind_it(tmp_path, monkeypatch, capfd):
+def test_a_folder_is_removed_after_a_late_task_wrote_into_it(tmp_path, monkeypatch, capfd):
     """Tasks of a failed query end a moment later; a folder that cannot be removed is named in a message."""
     late = [tmp_path / "rows" / str(number) for number in range(3)]
 
@@ -187,4 +187,4 @@ def test_a_folder_that_a_task_still_writes_into_is_removed_behind_it(tmp_path, m
     monkeypatch.setattr(handover.time, "sleep", lambda seconds: None)
     monkeypatch.setattr(handover, "rmtree", lambda *_, **__: None)
     handover._remove(tmp_path)
-    assert f"{tmp_path} holds private rows" in capfd.readouterr().err
+    assert f"{tmp_path} contains private rows" in capfd.readouterr().err

@@ -87,7 +87,7 @@ def test_damaged_machine_code_is_compiled_anew(tmp_path):
     assert ended(compiling(tmp_path)) == [COUNT, COUNT]
 
 
-def test_nowhere_to_write_means_a_folder_for_temporary_files_or_none(tmp_path):
+def test_without_a_writable_folder_a_temporary_one_or_none_is_used(tmp_path):
     """Executors do not always have a home folder."""
     (tmp_path / "file").touch()
     (tmp_path / "tmp").mkdir()

@@ -204,7 +204,7 @@ def test_tasks_that_die_are_repeated_with_the_same_release(spark, read_both, tal
 
 
 @pytest.mark.parametrize("setting", ["spark.sql.adaptive.enabled"])
-def test_how_spark_plans_changes_nothing(spark, read_both, talk, setting):
+def test_the_query_plan_of_spark_does_not_change_the_release(spark, read_both, talk, setting):
     """The test covers plans with and without adaptive execution."""
     ngrams = vp.papers.DPNE(max_length=2, max_phrases_per_user=4)
     before = spark.conf.get(setting)

@@ -88,7 +88,7 @@ def test_a_user_more_changes_no_sequence_of_another(in_files, tmp_path, two_file
 
 
 @pytest.mark.parametrize("partitions", [3, None])
-def test_sequences_are_those_of_the_table_in_order_of_its_contents(in_files, tmp_path, two_files, partitions):
+def test_sequences_equal_those_of_the_table_in_order_of_its_contents(in_files, tmp_path, two_files, partitions):
     """Sampled and joined sequences equal those of the local engine for the sorted rows."""
     rows = pl.concat(two_files[:2])
     spread = in_files(
@@ -111,7 +111,7 @@ def test_two_files_exchanged_give_the_same_weights(in_files, tmp_path, two_files
     assert len(found[0][0]) == 18
 
 
-def test_weights_in_one_partition_are_those_of_both_local_engines(in_files, tmp_path):
+def test_weights_in_one_partition_equal_those_of_both_local_engines(in_files, tmp_path):
     """With one row per user, the weights agree in every bit."""
     rng = np.random.default_rng(6)
     held = [[f"w{item}" for item in rng.choice(60, 6, replace=False)] for _ in range(3000)]
@@ -120,7 +120,7 @@ def test_weights_in_one_partition_are_those_of_both_local_engines(in_files, tmp_
 
 
 @pytest.mark.slow
-def test_weights_of_a_million_users_are_those_of_both_local_engines(in_files, tmp_path):
+def test_weights_of_a_million_users_equal_those_of_both_local_engines(in_files, tmp_path):
     """For 2^20 users, 33 bits of their hashes leave 32 pairs of users in another order than 43 bits do."""
     rng = np.random.default_rng(7)
     users = 1 << 20

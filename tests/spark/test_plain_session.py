@@ -95,7 +95,7 @@ def test_a_length_is_two_jobs_of_as_many_tasks_as_there_are_places_and_cores(spa
     assert spark.conf.get(ADAPTIVE) == "true"
 
 
-def test_the_sessions_own_setting_comes_back(spark):
+def test_the_setting_of_the_session_is_restored(spark):
     """The setting returns after several concurrent uses, and after an error."""
     with with_setting(spark, ADAPTIVE, "false"), with_setting(spark, ADAPTIVE, "false"):
         assert spark.conf.get(ADAPTIVE) == "false"
@@ -148,7 +148,7 @@ class Arriving:
         return 2 * min(4, 1 + int(self.now / self.every))
 
 
-def test_executors_are_waited_for_until_no_more_come(monkeypatch):
+def test_the_driver_waits_until_no_executor_is_added(monkeypatch):
     """With fewer partitions than cores, cores would be idle, and the release would be different."""
     context = Arriving(monkeypatch)
     _wait_for_executors(context)

@@ -111,7 +111,7 @@ def quoting_tokenizer(texts):
         ({"tokens": "what"}, [CANARY], SourceError, "column of lists"),
     ],
 )
-def test_errors_of_executors_quote_nothing(spark, capfd, arguments, values, error, message):
+def test_errors_of_executors_quote_no_data(spark, capfd, arguments, values, error, message):
     """The driver raises errors of this library, and Spark's log quotes no data either."""
     spread = vp.read(
         framed(spark, pl.DataFrame({"who": [1], "what": values})),

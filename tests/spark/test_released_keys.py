@@ -15,7 +15,7 @@ DAY = datetime.date(2026, 11, 22)
 
 @pytest.fixture(scope="module")
 def sales():
-    """Return rows with a shop and a day that one customer alone has, and rows without a shop."""
+    """Return rows with a shop and a day that only one customer has, and rows without a shop."""
     rows = [(user, f"shop {user % 3}", DAY) for user in range(3000)]
     rows += [(1, "clinic", DAY), (2, None, DAY)]
     return pl.DataFrame(rows, schema=["customer", "shop", "day"], orient="row")

@@ -39,7 +39,7 @@ def shares_of(weighting_rule, limit, cutoff=2.0):
     single=st.booleans(),
 )
 @settings(max_examples=120)
-def test_histograms_are_those_of_the_local_engine_bit_by_bit(users, data, weighting_rule, limit, single):
+def test_histograms_equal_those_of_the_local_engine_bit_by_bit(users, data, weighting_rule, limit, single):
     """Votes and measurements agree at lengths 1 to 4.
 
     Users may have any places if weights are additive; otherwise all users are in one place.
@@ -184,7 +184,7 @@ def test_coins_fall_alike_in_every_batch_and_order():
     assert cells[0] == cells[1]
 
 
-def test_a_partition_without_users_answers_nothing():
+def test_a_partition_without_users_returns_no_rows():
     """Every task accepts an empty partition."""
     secret = Secret.from_seed(1)
     weighing = restricted_weighing(shares_of(Weighted(), 3), 3, secret, "x", order="x")

@@ -13,12 +13,12 @@ ROWS = {"who": ["ann", None, "bob", "NULL", "nan", ""], "what": list("abcdef")}
 
 
 @pytest.mark.parametrize("partitions", [None, 2])
-def test_rows_without_a_user_are_left_out(spark, partitions, capsys):
+def test_rows_without_a_user_are_skipped(spark, partitions, capsys):
     """Executors omit such rows, and so does the local engine for transferred rows; a message reports their number."""
     frame = spark.createDataFrame(pl.DataFrame(ROWS).to_arrow())
     options = vp.ReadOptions(partitions=partitions, missing_users="drop", exact=True)
     engine = read_engine(frame, user="who", items="what", options=options)
-    assert "4 rows have no user and were left out" in capsys.readouterr().err
+    assert "4 rows have no user and were skipped" in capsys.readouterr().err
     pools = engine.pools(Secret.from_seed(1))
     assert pools.sizes((2,)).measured(Exact(), 2).tolist() == [2, 0]
 

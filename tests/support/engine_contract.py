@@ -21,9 +21,9 @@ UNIONS = {
     "adaptive": vp.Items(max_items_per_user=3),
     "adaptive, one of a pool": vp.Items(max_items_per_user=1),
     "adaptive, limit chosen": vp.Items(),
-    "adaptive, beside a list": vp.Items(max_items_per_user=3, known=[*WORDS[:6], "own7", "nobody"]),
-    "adaptive, beside a list, one of a pool": vp.Items(max_items_per_user=1, known=[*WORDS[2:], "own7", "nobody"]),
-    "adaptive, limit chosen, beside a list": vp.Items(known=[*WORDS, "nobody"]),
+    "adaptive, with a list": vp.Items(max_items_per_user=3, known=[*WORDS[:6], "own7", "nobody"]),
+    "adaptive, with a list, one of a pool": vp.Items(max_items_per_user=1, known=[*WORDS[2:], "own7", "nobody"]),
+    "adaptive, limit chosen, with a list": vp.Items(known=[*WORDS, "nobody"]),
     "one item each": vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()),
 }
 PHRASES = {

@@ -1,4 +1,4 @@
-"""Private weights without noise, for tests that may read them: what gates refuse to any other caller."""
+"""Private weights without noise, for tests that may read them. Gates reject all other callers."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ class By(Opening):
 
 
 def text_of(proof, epsilon=1.0, delta=0.5):
-    """Return a certificate that nobody checked."""
+    """Return an unchecked certificate."""
     return Certificate(Claim(epsilon, delta), proof).to_json()
 
 
@@ -67,7 +67,7 @@ def exact_users(corpus, release):
 
 
 def votes_gate(rules, secret):
-    """Return the gate of rules that nobody checked."""
+    """Return the gate of unchecked rules."""
     from voxpop.privacy.gate.votes import VotesGate
     from voxpop.privacy.passes import VotesProof
 

@@ -57,7 +57,7 @@ def test_items_of_few_users_are_as_rare_as_promised(few, name):
 
 @pytest.mark.jit
 @pytest.mark.parametrize("name", UNIONS)
-def test_items_of_few_users_are_released_without_the_promise(few, name):
+def test_items_of_few_users_are_released_without_min_users(few, name):
     """The same count detects the broken variant that does not raise thresholds (false alarm 1e-9)."""
     released = len(UNIONS[name].plan(GENEROUS).release(few, seed=1))
     assert released > binom.isf(FALSE_ALARM, ITEMS, BETA)
@@ -78,7 +78,7 @@ def test_the_bound_is_close(few):
 
 
 @pytest.mark.parametrize("name", UNIONS)
-def test_items_of_enough_users_still_come_out(name):
+def test_items_of_enough_users_are_still_released(name):
     """Of 300 items with the users needed for 0.99, as many as planned are released (false alarm 1e-9)."""
     plan = replace(UNIONS[name], min_users=FEW).plan(GENEROUS)
     users = np.arange(300 * plan.users_needed(0.99))
@@ -96,7 +96,7 @@ def test_items_of_enough_users_still_come_out(name):
     name=st.sampled_from([name for name in UNIONS if not name.startswith("adaptive")]),
     limit=st.sampled_from([1, 7, 100]),
 )
-def test_the_numbers_that_run_keep_every_promise(epsilon, delta, min_users, beta, name, limit):
+def test_the_numbers_that_run_keep_every_bound(epsilon, delta, min_users, beta, name, limit):
     """Thresholds include rounding; only thresholds and cutoffs depend on the promise, so budgets are kept."""
     union, budget = UNIONS[name], vp.Budget(epsilon, delta)
     union = union if name == "optimal" else replace(union, max_items_per_user=limit + 1)
@@ -152,20 +152,20 @@ def test_the_crude_bound_is_above_the_other(mus, threshold, floor, pool):
     assert any_release(rounds, pool) >= novel_release(rounds, whole_caps(count, pool), fineness) / 1.05
 
 
-def test_a_plan_that_breaks_its_promise_is_refused():
+def test_a_plan_that_violates_min_users_is_rejected():
     """The check uses the numbers that run and does not depend on the planner."""
-    with pytest.raises(InternalError, match="promised"):
+    with pytest.raises(InternalError, match="min_users allows"):
         check_promise(MinUsersBound(50, 1e-6), 1.1e-6)
 
 
 @pytest.mark.parametrize("wrong", [0, 2.5, True, 10**8])
-def test_what_cannot_be_promised_is_refused(wrong):
+def test_min_users_without_a_proof_is_rejected(wrong):
     """The numbers are out of range."""
     with pytest.raises(InputError, match="min_users"):
         vp.Items(min_users=wrong)
 
 
-def test_the_plan_shows_the_cost_of_the_promise(capsys):
+def test_the_plan_shows_the_cost_of_min_users(capsys):
     """Users needed with and without the promise are in the text, in JSON and on the command line."""
     plan = vp.Items(max_items_per_user=10, weighting=vp.weightings.PolicyGaussian(), min_users=40).plan(
         vp.Budget(1, 1e-7)

@@ -124,13 +124,13 @@ def searched(monkeypatch, union, cases, seed=0):
                 words, _ = released_in_rounds(rounds, gate, check_engine(corpus_of(mine, places)), parts)
                 found.append(set(words.to_pylist()))
         smaller, larger = ran
-        # Items of the list are shared, whoever has them.
+        # Items of the list are shared, regardless of their users.
         names = Secret.from_seed(number).text_draws("words", *text_buffers(parts.parts[0]))[:, 0]
         shared = smaller.shared() | set(names.tolist())
         same &= {each for each in larger.weights if each[1] in shared and each[0] != "first"} == {
             each for each in smaller.weights if each[0] != "first"
         }
-        # The same listed items are released, whoever has them.
+        # The same listed items are released, regardless of their users.
         same &= found[0] & {*listed} == found[1] & {*listed}
         squares = 0.0
         purposes = {"first": (rounds.first_round.scale, rounds.first_round.shares.setting.unit)}
@@ -158,7 +158,7 @@ def test_one_user_moves_shared_items_by_at_most_what_is_charged(monkeypatch, nam
 
 
 def test_noise_on_items_of_users_only_is_detected(monkeypatch):
-    """Deliberately broken (the first round): listed items that nobody has get no noise, so that only a user adds it."""
+    """Deliberately broken (the first round): listed items without users get no noise, so that only a user adds it."""
     real = AdaptiveGate._reached_by_noise
     nothing = lambda gate, rounds, letters, starts: np.zeros(starts.size - 1, np.uint8)  # noqa: E731
     monkeypatch.setattr(AdaptiveGate, "_reached_by_noise", nothing)
@@ -167,7 +167,7 @@ def test_noise_on_items_of_users_only_is_detected(monkeypatch):
     assert searched(monkeypatch, UNIONS["some drawn"], 20)[1]
 
 
-def test_a_first_round_that_knows_the_list_is_detected(monkeypatch):
+def test_a_first_round_that_depends_on_the_list_is_detected(monkeypatch):
     """Deliberately broken: listed items are released in the first round if they have weight there.
 
     Other users have the item and drew different ones; it then leaves their pools only if the extra user drew it.
@@ -214,7 +214,7 @@ def test_a_list_made_from_the_data_is_detected(monkeypatch):
     assert not searched(monkeypatch, UNIONS["some drawn"], 20)[1]
 
 
-# Draws and caps beside listed items.
+# Draws and caps with listed items.
 
 
 def users_with(listed, unknown, dropped, users=20_000):
@@ -238,7 +238,7 @@ def shares_at(union):
 
 
 @pytest.mark.jit
-def test_an_unknown_item_gets_weight_as_rarely_as_charged_beside_listed_ones(monkeypatch):
+def test_an_unknown_item_gets_weight_as_rarely_as_charged_with_a_list(monkeypatch):
     """U counts listed items because users draw from all of them; detected: separate draws of unknown items.
 
     False alarm below 1e-9.
@@ -306,7 +306,7 @@ def listed_parts(count, prefix="n"):
 
 
 def share_of_spurious(plan, corpus, parts, held, runs):
-    """Return the mean of the share of released listed items that nobody has, over releases with fresh seeds."""
+    """Return the mean of the share of released listed items without users, over releases with fresh seeds."""
     shares, engine = [], check_engine(corpus)
     for seed in range(runs):
         gate = AdaptiveGate(plan.certificate.to_json(), Secret.from_seed(seed))
@@ -341,7 +341,7 @@ def test_the_share_of_items_without_users_is_at_most_what_is_stated(monkeypatch,
     score = generous.passes[0].score
 
     def late(self, rounds, known, listed, found):
-        """Count levels that are reached in the last round for the first time, and forget those of earlier rounds."""
+        """Count levels that are reached in the last round for the first time, and ignore those of earlier rounds."""
         scores = [at_level(score, known, level) for level in range(len(known.tails))]
         early = [replace(each, thresholds=(*each.thresholds[:-1], 40.0)) for each in scores]
         pairs = zip(map(released_by, scores), map(released_by, early), strict=True)
@@ -415,11 +415,11 @@ def test_min_users_holds_for_listed_items(monkeypatch):
     assert ever_released_with_few(promise, rounds.first_round, at_level(rounds.score, rounds.known, 0)) <= 1e-6
     assert plan.to_dict()["known"]["alone_at_most"] <= 1e-6
     monkeypatch.setattr(planning, "raised", lambda promise, score: score)
-    with pytest.raises(InternalError, match="promised"):
+    with pytest.raises(InternalError, match="min_users allows"):
         union.plan(BUDGET)
 
 
-# What a list may be, and what it changes.
+# Valid lists, and their effects.
 
 
 def test_a_list_of_many_kinds_is_one_list(tmp_path):
@@ -442,7 +442,7 @@ def test_a_list_of_many_kinds_is_one_list(tmp_path):
 
 
 @pytest.mark.parametrize("given", [7, b"tea", [], [1.5, 2.5], ["tea", 3], [("a", "b"), ("c",)]])
-def test_what_is_no_list_is_refused(given):
+def test_values_other_than_lists_are_rejected(given):
     with pytest.raises(InputError):
         vp.Items(known=given)
 
@@ -456,7 +456,7 @@ def test_a_list_needs_adaptive_rounds_and_one_release():
 
 
 def test_the_tokenizer_of_the_data_makes_the_items():
-    """Texts of one token become that token; other texts are no items of the data."""
+    """Texts of one token become that token; other texts are not items of the data."""
     listed = KnownItems.of(["Tea", "tea", "ice cream", "naïve ", "..."])
     words = vp.read(pl.DataFrame({"who": [1], "what": ["x"]}), user="who", text="what", options=QUIET)
     engine = check_engine(words)
@@ -523,7 +523,7 @@ def test_the_gate_refuses_another_list():
         gate.choose(other.stated())
 
 
-def test_draws_beside_a_list_are_charged_by_its_size():
+def test_draws_with_a_list_are_charged_by_its_size():
     """A novel item may share its bits with any of N + W items, where the limit is below the pool."""
     rounds = planned(vp.Items(max_items_per_user=3)).passes[0].stated()
     assert covers_rounds(planned_slack(3, rounds.known.listed), rounds, chosen=False)
@@ -535,7 +535,7 @@ def test_draws_beside_a_list_are_charged_by_its_size():
 
 
 def with_a_level(plan, corpus, runs):
-    """Return how many of 400 listed items have a level in each of several runs, by the code that releases."""
+    """Return the number of 400 listed items with a level in each of several runs, by the code that releases."""
     found, engine, parts = 0, check_engine(corpus), listed_parts(400)
     for seed in range(runs):
         gate = AdaptiveGate(plan.certificate.to_json(), Secret.from_seed(seed))

@@ -73,7 +73,7 @@ def test_every_entry_keeps_the_caps_and_the_caps_keep_the_budget(budget, setting
     novel, square = max(pair(entry)[0] for entry in entries), max(entry.square for entry in entries)
     assert 0.99 * menu.novel < novel <= menu.novel
     assert (1 - 1e-6) * menu.square < square <= menu.square
-    # The rest for later releases, if the rounds have a part only.
+    # The budget for later releases, if the rounds have only a part.
     share = settings.get("share", 1 - SHARE_OF_CHOICE)
     rest = max(0.0, sets * (menu.square * (1 / share - 1) * (1 - 1e-9) - menu.sigma**-2))
     assert ("share" in settings) == (rest > 1e-6)
@@ -145,7 +145,7 @@ def test_the_worst_entry_is_at_one_end():
 
 
 @pytest.mark.jit
-def test_a_promise_holds_for_every_entry():
+def test_min_users_holds_for_every_entry():
     """Items of few users are rare for every choice."""
     plan = vp.Items(min_users=20).plan(BUDGETS[1])
     assert plan.released_with_few() == plan.promise.beta
@@ -157,7 +157,7 @@ def test_a_promise_holds_for_every_entry():
 @pytest.mark.slow
 @settings(max_examples=12)
 @given(st.floats(-4.5, 1.3), st.floats(-28, -1.5))
-def test_every_entry_can_be_planned_where_the_menu_can(epsilon, delta):
+def test_every_entry_of_a_valid_menu_can_be_planned(epsilon, delta):
     """No choice fails after its charge."""
     try:
         menu = vp.Items().plan(vp.Budget(10**epsilon, 10**delta)).passes[0]
@@ -226,7 +226,7 @@ def test_the_rule_in_whole_numbers_is_the_rule(counts):
     assert every[LIMITS.index(menu.limit_for(np.array(counts)))] >= max(every) * (1 - 1e-6)
 
 
-def test_where_no_class_is_visible_the_limit_is_800():
+def test_the_limit_is_800_if_no_class_is_visible():
     """If all users are in one class, the limit is near their number of items."""
     menu = menu_of(BUDGETS[0])
     assert menu.limit_for(np.zeros(len(TYPICAL_OF_CLASSES), np.int64)) == 800

@@ -33,7 +33,7 @@ def posts(data_dir) -> vp.Corpus:
 @pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(("algorithms", "limit", "expected"), PROTOTYPE)
-def test_published_accounting_releases_what_the_prototype_released(posts, algorithms, limit, expected):
+def test_published_accounting_releases_the_same_as_the_prototype(posts, algorithms, limit, expected):
     """Counts are within 2 percent, as between runs of the prototype; the spread of a count is below 0.5 percent.
 
     The exact bound gives at least 3 percent more items at the same epsilon, delta and limit.

@@ -56,7 +56,7 @@ def test_the_order_of_rows_does_not_matter(budget, weighting):
     assert releases[0] == releases[1]
 
 
-def test_repeating_everything_changes_nothing(crowd, budget):
+def test_repeated_rows_do_not_change_the_release(crowd, budget):
     """Invariant 1, user first: repeated rows do not change a release."""
     table = pl.DataFrame({"who": [u for u in range(200) for _ in range(3)], "what": ["a", "b", "c"] * 200})
     doubled = pl.concat([table, table])
@@ -66,7 +66,7 @@ def test_repeating_everything_changes_nothing(crowd, budget):
 
 
 def test_an_empty_release_is_a_release(budget):
-    """No item of three users can be released, so the release is empty; this is no error."""
+    """No item of three users can be released, so the release is empty, which is not an error."""
     corpus = vp.read(pl.DataFrame({"who": [1, 2, 3], "what": ["x", "x", "y"]}), user="who", items="what")
     release = vp.Items().release(corpus, budget)
     assert len(release) == 0
@@ -93,7 +93,7 @@ def test_the_real_path_releases_with_the_planned_probability(held, budget):
     assert abs(seen - 2 * runs * expected) < 7 * spread
 
 
-def test_the_plan_and_the_release_hold_no_private_number(crowd, budget):
+def test_the_plan_and_the_release_contain_no_private_number(crowd, budget):
     """The plan of a release equals a plan that was computed without data."""
     release = vp.Items(max_items_per_user=10).release(crowd, budget)
     plan = vp.Items(max_items_per_user=10).plan(budget)
@@ -111,7 +111,7 @@ def test_the_plan_and_the_release_hold_no_private_number(crowd, budget):
         ({"min_users": 0}, "`min_users`"),
     ],
 )
-def test_fields_out_of_range_are_refused_with_what_was_wanted(fields, words):
+def test_errors_of_fields_out_of_range_state_the_requirement(fields, words):
     """Each message names the field or the allowed values."""
     with pytest.raises(vp.errors.InputError, match=words):
         vp.Items(**fields)

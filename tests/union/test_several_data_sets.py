@@ -85,7 +85,7 @@ def test_data_sets_share_no_randomness(crowd, union, budget):
     }
 
 
-def test_a_promise_holds_in_each(budget):
+def test_min_users_holds_in_each_data_set(budget):
     """The noise is larger, so the thresholds are higher."""
     both = vp.Items(min_users=50).plan_each(["one", "two"], budget)
     assert both.released_with_few() <= 1e-6
@@ -93,7 +93,7 @@ def test_a_promise_holds_in_each(budget):
     assert both.delta <= budget.delta
 
 
-def test_the_plan_says_how_they_share(plan):
+def test_the_plan_states_the_division_of_the_budget(plan):
     """The plan contains the shared budget in text and in numbers."""
     assert "for words, tags, places together: noise in each is 1.73 times" in str(plan)
     assert plan.to_dict()["data_sets"] == list(NAMES)

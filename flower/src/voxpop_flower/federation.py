@@ -267,7 +267,7 @@ def next_trie(
             # From now on, a second answer is ignored like the answer of an unknown node.
             del waiting[node]
         except InputError as error:
-            waiting[node] = f"sent what is no vote: {error}"
+            waiting[node] = f"sent an invalid vote: {error}"
     where = f"round {trie.rounds + 1}"
     complaints = [f"{where}: node {node} {what}; going on without it" for node, what in waiting.items()]
     return protocol.grow(trie, total, rules), complaints

@@ -390,8 +390,8 @@ class Collector:
         for node in told:
             if node not in kept:
                 why = "refused or failed" if node in answers else "lost or late"
-                why = "what it sent does not fit the round" if answers.get(node) else why
-                what = "counted, but did not help to unmask" if stage == "unmasking" else "is left out"
+                why = "its answer does not fit the round" if answers.get(node) else why
+                what = "counted, but did not help to unmask" if stage == "unmasking" else "is skipped"
                 self.complaints.append(f"node {node} {what}: {why}")
         least = max(LEAST_NODES, least or self.least)
         if len(kept) < least:

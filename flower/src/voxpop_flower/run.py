@@ -94,7 +94,7 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
     texts = {name: str(config.get(name, "")) for name in ("exclude", "ledger", "dataset")}
     if texts["ledger"] and seed != NO_SEED:
         raise InputError(
-            "a run with a seed is not private, so it cannot be charged to a ledger. Leave out `seed` or `ledger`."
+            "a run with a seed is not private, so it cannot be charged to a ledger. Remove `seed` or `ledger`."
         )
     return Settings(
         mechanism,

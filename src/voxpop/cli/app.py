@@ -214,7 +214,7 @@ def _sequences_plan(options: Any, spend: given.SpendArguments) -> Callable[[], A
     if options.alphabet == _FIND and not budget.delta:
         raise InputError("--delta is missing: --alphabet find requires it. Add one, such as --delta 1e-7.")
     if budget.delta and options.alphabet != _FIND:
-        raise InputError("--delta applies only to --alphabet find. With a public alphabet leave it out.")
+        raise InputError("--delta applies only to --alphabet find. With a public alphabet, remove it.")
     return lambda: options.configured.plan(budget)
 
 

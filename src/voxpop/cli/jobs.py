@@ -171,7 +171,7 @@ def _parsed(path: Path) -> dict[str, Any]:
         ) from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         reason = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "it is not UTF-8"
-        raise InputError(f"{path} must be a file of TOML: {reason}. Correct it.") from None
+        raise InputError(f"{path} must be a TOML file: {reason}. Correct it.") from None
 
 
 def _override(content: dict[str, Any], text: str) -> None:

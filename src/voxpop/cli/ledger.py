@@ -175,7 +175,7 @@ def _account_text(account: dict[str, Any], reason: str) -> str:
         lines.append(f"  room used, by the three ways to add up: {used}")
     if fits := account.get("fits"):
         most = f"at most epsilon {fits['epsilon']:g} fits" if fits["epsilon"] else "nothing fits"
-        # Keys are planned as one of many releases; one alone may need more room.
+        # Keys are planned as one of many releases; a single one may need more room.
         alone = " with --repeated" if fits["mechanism"] == "keys" else ""
         lines.append(f"  next release of {fits['mechanism']}{alone} at delta {fits['delta']:g}: {most}")
     return "\n".join(lines)

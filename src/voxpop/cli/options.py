@@ -80,12 +80,12 @@ class TableArguments:
             for path in paths or []:
                 check_path(path)
             if self.database is not None:
-                raise InputError("--database is the address for a query: add --sql QUERY, or leave it out.")
+                raise InputError("--database is the address for a query: add --sql QUERY, or remove it.")
             if not paths:
                 raise InputError("The source is missing: name files or folders, or give --sql QUERY.")
             return paths
         if paths:
-            raise InputError("Give either files or --sql, not both. Leave out one of them.")
+            raise InputError("Give either files or --sql, not both. Remove one of them.")
         address = self.database or os.environ.get(DATABASE_VARIABLE)
         if not address:
             raise InputError(f"--sql must have an address: add --database ADDRESS, or set {DATABASE_VARIABLE}.")
@@ -172,7 +172,7 @@ class ProfileArguments:
         """
         for name in ("tokens", "items", "sequence", "order", "session_gap", "sentences", "html"):
             if getattr(table, name):
-                raise InputError(f"--{name} does not apply to a profile. Leave it out.")
+                raise InputError(f"--{name} does not apply to a profile. Remove it.")
         if not table.user or not _names(table.user):
             raise InputError("--user is missing: name the column that identifies the user.")
         joint: Any = [tuple(listed(each, "--joint")) for each in self.joint or []]
@@ -221,7 +221,7 @@ class RunArguments:
         """
         for name in ("master", "partitions"):
             if self.engine == "local" and getattr(self, name) is not None:
-                raise InputError(f"--{name} is an option of Spark: add --engine spark, or leave --{name} out.")
+                raise InputError(f"--{name} is an option of Spark: add --engine spark, or remove --{name}.")
 
 
 @dataclass(frozen=True, kw_only=True)

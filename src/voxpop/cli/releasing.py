@@ -209,7 +209,7 @@ def opened_source(source: Any, run: RunArguments) -> Any:
     if run.engine == "local":
         return _without_hidden(source) if isinstance(source, list) else source
     if not isinstance(source, list):
-        raise InputError("--sql reads on this machine. Leave out --engine spark, or give files.")
+        raise InputError("--sql reads on this machine. Remove --engine spark, or give files.")
     with stage("Starting Spark"):
         from voxpop.engine.spark.reading import open_frame
         from voxpop.engine.spark.session import start_session
@@ -244,7 +244,7 @@ def account_of(charge: ChargeArguments, *, reported: bool) -> "LedgerAccount | N
         raise InputError("--ledger needs the name of an account: add --dataset NAME.")
     if charge.seed is not None:
         raise InputError(
-            "--seed makes a release that is not private, which a ledger cannot record. Leave out --seed or --ledger."
+            "--seed makes a release that is not private, which a ledger cannot record. Remove --seed or --ledger."
         )
     from voxpop.ledger.ledger import Ledger
 
@@ -351,13 +351,13 @@ def sample(release: "Release") -> list[str]:
 
 def nothing_released(plan: Any) -> str:
     """Return the number of users that an item would have needed, which depends only on the plan."""
-    nothing = "No item was held by enough users. The budget is spent nevertheless."
+    nothing = "No item had enough users. The budget is spent nevertheless."
     if not hasattr(plan, "budget"):  # the stored plan of a finished run
         return nothing
     needed = "\n".join(filter(None, (_needed_at(plan, times) for times in (1, 2, 4))))
     return (
         f"{nothing} At this delta, an item is released with\n"
-        f"probability 0.9 if it is held by\n{indented(needed)}\n"
+        f"probability 0.9 if it has\n{indented(needed)}\n"
         f"(for users with {USUAL_ITEMS} items each, all equally rare). More users or a larger epsilon release more.\n"
         "If you expect items with so many users, check the column and the tokenizer. Round prices and timestamps first."
     )

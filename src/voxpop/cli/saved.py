@@ -61,7 +61,7 @@ def show(folder: given.ResultFolder, /, *, first: given.First = 20, json: given.
         releasing.say(f"\nNoisy numbers of users, standard error {tally.error:.3g}, {tally.guarantee}")
         releasing.say(*_count_lines(tally, first))
     if ranking is not None:
-        releasing.say(f"\nThe {len(ranking):,} grams that most users hold, in order, {ranking.guarantee}")
+        releasing.say(f"\nThe {len(ranking):,} grams with the most users, in order, {ranking.guarantee}")
         releasing.say(*islice(releasing.numbered_grams(ranking.each_gram()), first))
     if added or saved.total.charged:
         releasing.say(releasing.total_text(saved.total))
@@ -150,7 +150,7 @@ def explain(
     Example: `voxpop explain words Apt-Get`
     """
     if table != given.TableArguments() and data is None:
-        raise InputError("Options of a table apply to private data: add --data FILE, or leave them out.")
+        raise InputError("Options of a table apply to private data: add --data FILE, or remove them.")
     release = RELEASE.load(folder)
     corpus = None if data is None else releasing.reader(data, table, run)()
     several = release.keys is not None and len(release.keys.columns) > 1
@@ -412,7 +412,7 @@ def ask(
     model = vp.load(folder, vp.SequenceModel)
     named = given.listed(symbols, "--symbols")
     if named and question not in ("next", "funnel"):
-        raise InputError(f"--symbols is an option of next and funnel, not of {question}. Leave it out.")
+        raise InputError(f"--symbols is an option of next and funnel, not of {question}. Remove it.")
     queries: dict[str, Callable[[], pl.DataFrame]] = {
         "next": lambda: model.next(named, level).rename({"probability": "share"}),
         "paths": lambda: model.paths(length, first, level),

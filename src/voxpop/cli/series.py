@@ -77,7 +77,7 @@ def init(
     from voxpop.mechanisms.set_union.mechanism import Items
 
     if charge.run_id is not None:
-        raise InputError("--run-id does not apply: a series is named by its folder. Leave it out.")
+        raise InputError("--run-id does not apply: a series is named by its folder. Remove it.")
     account, key = account_of(charge, reported=False), _key(key_file)
     series = Items(max_items_per_user).series(
         folder, spend.budget, nights=nights, spending=spending, ledger=account, seed=charge.seed, key=key
@@ -97,7 +97,7 @@ def run(
     *,
     night: Annotated[
         int | None,
-        Parameter(help="Number of the night, from 1. Nights that are left out count as nights without rows."),
+        Parameter(help="Number of the night, from 1. Skipped nights count as nights without rows."),
     ] = None,
     output: Annotated[
         Path | None, Parameter(name=["--output", "-o"], help="Also save the items released so far to this folder.")

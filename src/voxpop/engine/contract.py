@@ -362,7 +362,7 @@ def check_engine(data: object) -> Engine:
     engine = data._engine if isinstance(data, Corpus) else data
     if not isinstance(engine, Engine):
         raise InputError(
-            "the data must be what voxpop.read or voxpop.load_corpus returned, got a value of type "
+            "the data must be an object that voxpop.read or voxpop.load_corpus returned, got a value of type "
             f"{type(data).__name__}. Read it first: voxpop.read(source, user=..., text=...)."
         )
     return engine

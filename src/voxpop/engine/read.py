@@ -152,12 +152,12 @@ def read_wanted(source: Any, wanted: Wanted, options: ReadOptions | None, csv: C
     how, dialect = _checked("options", options, ReadOptions), _checked("csv", csv, CSV)
     if not is_spark(source):
         if how.partitions is not None:
-            raise InputError("`partitions` is an option for Spark DataFrames. Leave it out for this source.")
+            raise InputError("`partitions` is an option for Spark DataFrames. Remove it for this source.")
         return Corpus(read_here(source, wanted, how, dialect))
     if dialect.given:
-        raise InputError("csv= describes files of CSV, and this source is a table. Leave it out.")
+        raise InputError("csv= describes CSV files, and this source is a table. Remove it.")
     if wanted.types:
-        raise InputError("a Spark DataFrame declares its types: cast its columns there, and leave types= out.")
+        raise InputError("a Spark DataFrame declares its types: cast its columns there, and remove types=.")
     return Corpus(enclosed(lambda: _of_spark(source, wanted, how)))
 
 
@@ -189,7 +189,7 @@ def declared_schema(
     found = schema_before_reading(source, csv, types, named)
     if found is None:
         raise InputError(
-            "this source has no schema before it is read. Give files of Parquet, Arrow or CSV, a table of polars, "
+            "this source has no schema before it is read. Give Parquet, Arrow or CSV files, a table of polars, "
             "pandas, pyarrow or Spark, or vp.SQL(query, connection)."
         )
     return found

@@ -77,7 +77,7 @@ def _facts(result: "Result") -> dict[str, str]:
     total, about, plan = result.total, result.metadata, result.plan.to_dict()
     guarantee = total.adaptive
     if not guarantee.private:
-        raise InputError(f"{guarantee}. A document for approval must be about a private result: leave out the seed.")
+        raise InputError(f"{guarantee}. A document for approval must be about a private result: remove the seed.")
     lengths = result.grams["length"].value_counts().to_pylist() if isinstance(result, Release) else []
     story = story_of(plan, {int(row["values"]): int(row["counts"]) for row in lengths})
     noun = story.noun[len(result) != 1] if lengths else "rows"
@@ -101,7 +101,7 @@ def _facts(result: "Result") -> dict[str, str]:
         "digest": digest,
         "cautions": " ".join(cautions(guarantee)) or "none.",
         "model": "Federated" if guarantee.server_view else "Central",
-        "trust": guarantee.server_view or "The operator holds the raw data, and readers receive the result only.",
+        "trust": guarantee.server_view or "The operator has the raw data, and readers receive the result only.",
         "mechanism": f"Voxpop {metadata.version('voxpop')}, noise drawn with AES-256; the proof includes the effect of "
         "integers and floating point.",
         "proof": f"Proof: {story.proof or 'docs/privacy'}, by machine, certificate or hand, as "

@@ -92,7 +92,7 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         data = vp.read({"user": users, "text": X}, user="user", text="text", tokenizer=self.tokenizer)
         if self.max_length > 1 and self.min_users is not None:
-            raise InputError("`min_users` needs max_length=1, because phrases have no such promise. Leave it out.")
+            raise InputError("`min_users` needs max_length=1, because phrases have no such bound. Remove it.")
         mechanism: Any = vp.NGrams(max_length=self.max_length)
         if self.max_length == 1:
             mechanism = vp.Items(min_users=self.min_users)

@@ -36,7 +36,7 @@ def key_names(release: Release, columns: Columns) -> list[str]:
     ours = [] if release.keys is None else release.keys.names
     names = [columns] if isinstance(columns, str) else list(columns or ours)
     if not names:
-        raise InputError("this release holds words or grams, not the keys of a table: name the column to compare.")
+        raise InputError("this release contains words or grams, not the keys of a table: name the column to compare.")
     if len(names) != max(1, len(ours)):
         raise InputError(
             f"the keys of this release have {max(1, len(ours))} columns, "
@@ -88,7 +88,7 @@ def to_sql(
     addition = release if isinstance(release, Addition) else None
     release = release if isinstance(release, Release) else release.grams
     if release.keys is None:
-        raise InputError("SQL compares items; this release holds grams, which are lists. Write Parquet or Arrow.")
+        raise InputError("SQL compares items; this release contains grams, which are lists. Write Parquet or Arrow.")
     names, kinds = key_names(release, columns), key_types(release)
     rows = list(key_texts(released_items(release), len(names)))
     if addition is not None:
@@ -98,7 +98,7 @@ def to_sql(
             names, kinds = [*names, free_name(name, names)], [*kinds, pa.int64()]
             rows = [(*row, str(number)) for row, number in zip(rows, numbers.tolist(), strict=True)]
     if any("\0" in value for row in rows for value in row):
-        raise InputError("a released key holds a zero byte, which no database takes in a string. Write Parquet.")
+        raise InputError("a released key contains a zero byte, which no database takes in a string. Write Parquet.")
     if any(TEMPLATE.search(name) for name in names):
         raise InputError(
             "a column name contains {{, {%, {# or a carriage return, which dbt would run or change as a template. Name "
@@ -147,7 +147,7 @@ def _value(text: str, kind: pa.DataType) -> Any:
     if name == "truth values":
         return exp.Boolean(this=text == "true")
     if name == "bytes":
-        raise InputError("dialects write bytes in ways of their own. Write Parquet or Arrow.")
+        raise InputError("byte literals differ between dialects. Write Parquet or Arrow.")
     return _string(text) if name == "strings" else exp.cast(exp.Literal.string(text), TYPES[str(name)])
 
 

@@ -171,8 +171,8 @@ def check_type(kind: Any, wanted: Any, name: str) -> None:
     by_spelling = (mine == "strings", theirs == "strings" and mine in ("whole numbers", "UUIDs"))
     if mine is None or (mine != theirs and not any(by_spelling)):
         raise ColumnError(
-            f'the column "{name}" holds {kind}, and released keys are {theirs}, or lists of them for grams. Cast it to '
-            "what was released."
+            f'the column "{name}" contains {kind}, and released keys are {theirs}, or lists of them for grams. '
+            "Cast it to the released type."
         )
 
 
@@ -275,6 +275,6 @@ def _check_fits(other: Any, kind: pa.DataType, name: str) -> None:
         pa.scalar(other, kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise ColumnError(
-            f'`other` does not fit the column "{name}", which holds {kind}. Give a value of that type that is no key, '
-            "or None."
+            f'`other` does not fit the column "{name}", which contains {kind}. Give a value of that type that is no '
+            "key, or None."
         ) from None

@@ -88,7 +88,7 @@ def write_file(path: str | PathLike[str], make: Callable[[], bytes], *, overwrit
         raise ReleaseError(f"{path} is a folder. Give the name of a file.")
     if target.exists() and not overwrite:
         raise ReleaseError(
-            f"{path} is there already, and nothing is replaced unasked. Give another name, or say overwrite=True "
+            f"{path} is there already, and so nothing was replaced. Give another name, or pass overwrite=True "
             "(--overwrite)."
         )
     content = make()
@@ -143,7 +143,7 @@ def replace_folder_by(target: Path, write: Callable[[Path], None], *, replace: b
                 with suppress(OSError):
                     os.rmdir(target)  # fails unless the folder is empty
                 if not _take_free_name(fresh, target):
-                    raise FileExistsError(errno.EEXIST, "it holds files", str(target))
+                    raise FileExistsError(errno.EEXIST, "it contains files", str(target))
             elif _take_free_name(fresh, target) or exchange(fresh, target):
                 sync(target.parent)
             else:

@@ -114,7 +114,7 @@ def require_polars() -> None:
         raise InputError(
             "this process was forked after polars had started threads, which do not exist here, so polars would wait "
             'for ever. Start processes by "spawn" or "forkserver" (multiprocessing.get_context), or use polars only '
-            "after the fork. Without polars, read files of Parquet, Arrow or CSV, and use to_arrow or to_pandas."
+            "after the fork. Without polars, read Parquet, Arrow or CSV files, and use to_arrow or to_pandas."
         )
 
 

@@ -189,7 +189,7 @@ def shortage(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times:
     corner = min(caps.corners, key=lambda each: max(parts[each.name].values()))
     name = max(parts[corner.name], key=parts[corner.name].__getitem__)
     cap = caps.chance if name == "chance" else corner.caps[name]
-    # Show noise as a fraction of its cap, because few readers know the meaning of mu^2.
+    # Show noise as a fraction of its cap, because mu^2 is unfamiliar to most readers.
     unit = cap if cap and name in ("trade", "square") else Fraction(1)
 
     def shown(guarantees: Sequence[Guarantee]) -> Fraction:

@@ -127,7 +127,7 @@ def spelled_name(name: str) -> str:
         raise InputError(f"the name of a data set must be a string that is not empty, got {name!r}.")
     spelled = " ".join(unicodedata.normalize("NFC", name).split())
     if not is_text(spelled):
-        raise InputError("the name of a data set must be text. Remove surrogates, which are no characters.")
+        raise InputError("the name of a data set must be text. Remove surrogates, which are not characters.")
     return spelled
 
 
@@ -152,9 +152,7 @@ def check_charge(guarantee: Guarantee) -> None:
     if not isinstance(guarantee, Guarantee):
         raise InputError(f"a charge must be a guarantee, such as `plan.guarantee`; got {type(guarantee).__name__}.")
     if not guarantee.private:
-        raise InputError(
-            "a release with a seed is not private, and no budget covers it. Leave out the seed to charge it."
-        )
+        raise InputError("a release with a seed is not private, and no budget covers it. Remove the seed to charge it.")
     if guarantee.neighbours != _NEIGHBOURS:
         raise InputError(f"guarantees in a ledger must be for {_NEIGHBOURS}; this one is for {guarantee.neighbours}.")
     Budget(guarantee.epsilon, guarantee.delta)
@@ -163,5 +161,5 @@ def check_charge(guarantee: Guarantee) -> None:
     if needed < FIT * guarantee.delta:
         raise InputError(
             f"the spend of this guarantee does not fit ({guarantee.epsilon:g}, {guarantee.delta:g}): it accounts for a "
-            f"delta of {needed:.2g} only. Leave out `spend`, or state the epsilon and delta that follow from it."
+            f"delta of {needed:.2g} only. Remove `spend`, or state the epsilon and delta that follow from it."
         )

@@ -415,7 +415,7 @@ class Ledger:
             self._path.exists()
         except (OSError, RuntimeError, ValueError) as error:  # no permission, a loop of links, or a name too long
             raise LedgerError(
-                f"the path of the ledger cannot be used: {getattr(error, 'strerror', None) or 'it is no valid path'}. "
+                f"the path of the ledger cannot be used: {getattr(error, 'strerror', None) or 'it is invalid'}. "
                 "Check the path and the permissions of its folders."
             ) from None
 

@@ -214,7 +214,7 @@ class LedgerRun:
             self.account.finish(entry, result)
             return
         if isinstance(result, Mapping):
-            raise InputError("several releases cannot be saved to one folder. Leave out `save_to`, and repeat the run.")
+            raise InputError("several releases cannot be saved to one folder. Remove `save_to`, and repeat the run.")
         try:
             key = self._key(entry, entry.attempt)
             save = self.save or (lambda made, new: save_new(made, new, folder, overwrite=overwrite))

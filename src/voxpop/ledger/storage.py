@@ -147,7 +147,7 @@ def _opened_database(path: Path, *, writing: bool) -> Iterator[sqlite3.Connectio
     """Connect to a ledger. A transaction that is still open at the end is undone."""
     status = path.stat()
     if not S_ISREG(status.st_mode):
-        raise LedgerError(f"{path} is not a regular file, so it is no ledger. Give another file.")
+        raise LedgerError(f"{path} is not a regular file, so it cannot be a ledger. Give another file.")
     if status.st_nlink > 1:
         raise LedgerError(
             f"{path} has a second name (a hard link), and changes under one name may be lost under the other. Nothing "

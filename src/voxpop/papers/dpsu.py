@@ -41,7 +41,7 @@ class _Published(Mechanism["Corpus", "Release"]):
 
     def __post_init__(self) -> None:
         """Check every field."""
-        check_whole("delta_0", self.delta_0, LARGEST_LIMIT, "the most items of one user; the paper tries 1 to 300")
+        check_whole("delta_0", self.delta_0, LARGEST_LIMIT, "the limit of items per user; the paper tries 1 to 300")
         self._weighting()
 
     def _weighting(self) -> WeightingRule:

@@ -49,7 +49,8 @@ class Budget:
         object.__setattr__(self, "epsilon", epsilon)
         if delta > SUSPECT_DELTA:
             warnings.warn(
-                f"`delta` {delta:g} is large: data of that share of users may be released. {_DELTA}.", stacklevel=3
+                f"`delta` {delta:g} is large: an item of one user may be released with this probability. {_DELTA}.",
+                stacklevel=3,
             )
         object.__setattr__(self, "delta", delta)
 
@@ -67,7 +68,7 @@ def _real(name: str, value: object) -> float:
 
 def too_large(epsilon: float) -> BudgetError:
     """Return the error for an epsilon that no delta below 1 makes feasible."""
-    return BudgetError(f"epsilon {epsilon:g} is too large: no delta below 1 would do. {_EPSILON}.")
+    return BudgetError(f"epsilon {epsilon:g} is too large, because it would need a delta of 1. {_EPSILON}.")
 
 
 def check_slack(what: str, budget: Budget, slack: float) -> None:

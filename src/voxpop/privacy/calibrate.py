@@ -82,7 +82,7 @@ def calibrate(
     if accounting not in get_args(Accounting):
         raise BudgetError(f"`accounting` must be 'joint' or 'published', got {accounting!r}.")
     if rest and noise != "gaussian":
-        raise BudgetError("`rest` applies only to Gaussian noise. Leave it out.")
+        raise BudgetError("`rest` applies only to Gaussian noise. Remove it.")
     target = _target(budget)
     if noise == "laplace":
         # The scale is b = S / epsilon, and novel items get all of delta.
@@ -186,7 +186,7 @@ def _target(budget: Budget) -> float:
     """Return delta minus the cost of finite arithmetic."""
     if budget.delta <= 0:
         raise BudgetError(
-            "`delta` must be more than 0, got 0: no mechanism releases items of an unknown list with delta 0. "
+            "`delta` must be more than 0, got 0: without a public list of items, every mechanism needs delta. "
             "Choose a small delta such as 1e-7."
         )
     slack = numerical_slack(budget.epsilon)

@@ -101,7 +101,7 @@ class _AsStated(Weighting):
 
     def share(self, weights: Floats, cutoff: float) -> Floats:
         """Raise an error, because a certificate weighs nothing."""
-        raise InternalError("a certificate was asked for shares")
+        raise InternalError("shares of a certificate were requested")
 
 
 def calibrated_rule(bounding: Bounding) -> CalibratedRule:

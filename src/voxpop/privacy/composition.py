@@ -61,7 +61,7 @@ def compose(guarantees: Sequence[Guarantee]) -> Guarantee:
     neighbours = {each.neighbours for each in guarantees}
     if len(neighbours) != 1:
         raise InputError(
-            f"give guarantees that speak of the same neighbours; got {', '.join(sorted(neighbours)) or 'none'}."
+            f"all guarantees must have one neighbouring relation; these have {', '.join(sorted(neighbours)) or 'none'}."
         )
     most = sum_up([each.epsilon for each in guarantees])
     delta = min(1.0, sum_up([each.delta for each in guarantees]))

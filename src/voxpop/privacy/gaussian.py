@@ -226,7 +226,7 @@ class UniqueItems:
     def __post_init__(self) -> None:
         if self.limit < 1:
             raise BudgetError(
-                f"`limit` must be at least 1, got {self.limit}. It is the most items one user may contribute; "
+                f"`limit` must be at least 1, got {self.limit}. It is the maximum number of items per user; "
                 "100 is a common start."
             )
         if self.shape not in _SHAPES:

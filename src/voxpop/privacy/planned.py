@@ -177,7 +177,7 @@ class Planned(CertifiedPlan[ConfigurationType], Generic[ConfigurationType, Data,
             return self._run(prepared, seed)
         if seed is not None:
             raise InputError(
-                "a release with a seed is not private, so it cannot be charged to a ledger. Leave out one of the two."
+                "a release with a seed is not private, so it cannot be charged to a ledger. Remove one of the two."
             )
         entry = ledger.charge(guarantee, str(self.to_dict()["mechanism"]))
         try:
@@ -250,7 +250,7 @@ class DiscoveryPlan(Planned[ConfigurationType, Data, ResultType]):
             if value is None:
                 continue
             if most is None:
-                raise InputError(f"`{name}` does not apply to {self.to_dict()['mechanism']}. Leave it out.")
+                raise InputError(f"`{name}` does not apply to {self.to_dict()['mechanism']}. Remove it.")
             check_whole(name, value, most, meaning)
         usual = min(USUAL_ITEMS, self._most_per_user or USUAL_ITEMS)
         return self._users_needed(probability, length or 1, per_user or usual)

@@ -210,7 +210,7 @@ class ScopedSecret(Source):
 
     def _subkey(self, purpose: str) -> bytes:
         if purpose not in self._keys:
-            raise InternalError(f"bits for {purpose!r} are wanted where only those for {self} were given")
+            raise InternalError(f"bits for {purpose!r} were requested, but only those for {self} are available")
         return self._keys[purpose]
 
     def __repr__(self) -> str:

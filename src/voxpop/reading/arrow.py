@@ -114,6 +114,6 @@ def check_width(count: int, what: str) -> None:
     """
     if count > MOST_NUMBERS:
         raise InputError(
-            f"more than 2^31 {what} cannot be told apart by numbers of 32 bits. Read the table on Spark, where each "
-            "partition has numbers of its own, into more partitions (partitions= of voxpop.read)."
+            f"more than 2^31 {what} cannot be numbered with 32 bits. Read the table on Spark, where each "
+            "partition has separate numbers, into more partitions (partitions= of voxpop.read)."
         )

@@ -34,7 +34,7 @@ def quieten(error: BaseException) -> None:
     if not isinstance(error, VoxpopError):
         vars(error).clear()  # such as the document of a JSONDecodeError, and notes
         if not isinstance(error, OSError) or error.errno is None:
-            error.args = ("what the reader said may quote rows, and is left out",)
+            error.args = ("the reader's message may quote rows and is not shown",)
     error.__cause__ = error.__context__ = None
 
 
@@ -185,7 +185,7 @@ def _check_kinds(users: pa.Array, kinds: set[str], name: str) -> None:
         kinds.add("numbers below 0" if pc.min(users).as_py() < 0 else "numbers")
     if ("strings" in kinds and len(kinds) > 1) or {"numbers from 2^63 on", "numbers below 0"} <= kinds:
         raise ColumnError(
-            f'the column "{name}" holds {" and ".join(sorted(kinds))}, which cannot be told apart safely. '
+            f'the column "{name}" contains {" and ".join(sorted(kinds))}, which cannot be told apart safely. '
             "Give it one type in all files."
         )
 
@@ -197,7 +197,9 @@ def valid_text(texts: pa.Array, where: str, name: str) -> pa.Array:
         texts.validate(full=True)
     except pa.ArrowInvalid as error:
         quieten(error)
-        raise SourceError(f'{where}: the column "{name}" holds bytes that are not UTF-8; save it as UTF-8.') from None
+        raise SourceError(
+            f'{where}: the column "{name}" contains bytes that are not UTF-8; save it as UTF-8.'
+        ) from None
     return texts
 
 

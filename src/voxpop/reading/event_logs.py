@@ -77,7 +77,7 @@ def xes_batches(blocks: Iterable[bytes], columns: list[Column], where: str, rows
             parser.Parse(block, block == b"")
         except expat.ExpatError as error:
             fault = f"its XML is broken at line {error.lineno:,}"
-            raise SourceError(f"{where} is not one whole log of XES: {fault}. Write the log again.") from None
+            raise SourceError(f"{where} is not a complete XES log: {fault}. Write the log again.") from None
         if log.unsafe:
             raise SourceError(
                 f"{where} declares entities, which may stand for other files and must not occur in an event log. "

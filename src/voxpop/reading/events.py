@@ -63,7 +63,7 @@ def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times
         row = first + 1 + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise SourceError(
             f'{where}, {row_called(row)}: the column "{name}" is empty, so the event has no place in the order. '
-            "Fill it in or leave the row out."
+            "Fill it in or remove the row."
         )
     if is_string(column.type):
         column = _parsed(column.cast(pa.large_string()), where, name, first)
@@ -74,8 +74,8 @@ def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times
     except pa.ArrowInvalid:
         pass
     raise ColumnError(
-        f'the column "{name}" holds times that 64 bits cannot hold in microseconds, or numbers from 2^63 on. Correct '
-        "such values, or cast the column to float64."
+        f'the column "{name}" contains times that do not fit into 64 bits in microseconds, or numbers from 2^63 on. '
+        "Correct such values, or cast the column to float64."
     )
 
 
@@ -87,7 +87,9 @@ def _whole_times(column: pa.Array, name: str) -> tuple[Int64s, str]:
         return numbers_of(column.cast(pa.timestamp(unit, column.type.tz)).cast(pa.int64())), unit
     if pa.types.is_integer(column.type):
         return numbers_of(column.cast(pa.int64())), NUMBERS
-    raise ColumnError(f'the column "{name}" must hold times, dates or numbers to order events by, got {column.type}.')
+    raise ColumnError(
+        f'the column "{name}" must contain times, dates or numbers to order events by, got {column.type}.'
+    )
 
 
 def _cast(kind: pa.DataType, texts: pa.Array) -> pa.Array:
@@ -176,7 +178,7 @@ def check_events(kind: str, order: Any, session_gap: Any) -> None:
             raise InputError("session_gap= cuts events in order of time: name the column of times as order=.")
         return
     if kind != "sequence" or not isinstance(order, str):
-        raise InputError("order= applies only to sequence=. Leave it out, or read the events with sequence=.")
+        raise InputError("order= applies only to sequence=. Remove it, or read the events with sequence=.")
     if session_gap is not None and _seconds(session_gap) is None and not isinstance(session_gap, int | float):
         raise _no_length(session_gap)
 
@@ -227,7 +229,7 @@ class Events:
             times, unit = times_of(batch.column(self.order), where, self.order, first)
             if self._unit not in (None, unit):
                 raise ColumnError(
-                    f'the column "{self.order}" holds times of several kinds; give it one type everywhere.'
+                    f'the column "{self.order}" contains times of several kinds; give it one type everywhere.'
                 )
             self._unit = unit
             symbols = spelled(_single(batch.column(column), column), column)
@@ -261,8 +263,8 @@ class Events:
 def _single(column: pa.Array, name: str) -> pa.Array:
     if family(value_type(column.type)) is None and not pa.types.is_null(column.type):
         raise ColumnError(
-            f'order= takes one event a row, and the column "{name}" holds {column.type}. Give strings or whole '
-            "numbers, or leave order= out where each row holds a whole list."
+            f'order= takes one event per row, and the column "{name}" contains {column.type}. Give strings or whole '
+            "numbers, or remove order= if each row contains a whole list."
         )
     return column
 

@@ -80,7 +80,7 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
     suffix = suffix_of(path)
     if request.csv.given:
         if suffix in INSTEAD or READERS.get(suffix, _csv_batches) not in (_csv_batches, _text_batches):
-            raise InputError(f"csv= describes files of CSV, and {path.name} has another format. Leave it out.")
+            raise InputError(f"csv= describes CSV files, and {path.name} has another format. Remove it.")
         suffix = ".csv"
     check_readable(path, suffix)
     if suffix != TEXT_FILE and suffix not in SELF_DESCRIBING:
@@ -89,7 +89,7 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
 
 
 def check_readable(path: Path, suffix: str) -> None:
-    """Raise an error if voxpop does not read files that end so. The message names the way for a database."""
+    """Raise an error if voxpop does not read files that end so. The message explains how to read a database."""
     if suffix in READERS:
         return
     found = format_of(path)
@@ -123,7 +123,7 @@ def _check_not_empty(path: Path) -> None:
 
 
 def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.DataType] | None:
-    """Return the types of the columns of a file of Parquet, Arrow or CSV; None for other formats."""
+    """Return the types of the columns of a Parquet, Arrow or CSV file; None for other formats."""
     suffix = suffix_of(path)
     if is_csv_file(path) or csv.given:
         encoding = csv.encoding or marked_encoding(beginning(path))

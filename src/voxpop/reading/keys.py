@@ -189,7 +189,7 @@ def _refusal(kind: pa.DataType, column: str) -> ColumnError:
     if isinstance(kind, pa.BaseExtensionType) and kind.extension_name.startswith("pandas."):
         # For example pandas.period and pandas.interval.
         way = 'Convert it in pandas to strings, with .astype("string"), or periods to times, with .dt.to_timestamp().'
-        return ColumnError(f'the column "{column}" holds values of {kind.extension_name}. {way}')
+        return ColumnError(f'the column "{column}" contains values of {kind.extension_name}. {way}')
     if isinstance(kind, pa.BaseExtensionType):
         way = "Cast it in the source to a plain type, such as cast(column as text) in a query."
     elif pa.types.is_floating(kind):
@@ -202,7 +202,7 @@ def _refusal(kind: pa.DataType, column: str) -> ColumnError:
             "Keys are strings, whole numbers, truth values, dates, times, decimals, bytes or UUIDs, or several such "
             "columns; cast it to one of these."
         )
-    return ColumnError(f'the column "{column}" holds {kind}. {way}')
+    return ColumnError(f'the column "{column}" contains {kind}. {way}')
 
 
 def _spell_dates(dates: pa.Array, column: str) -> pa.Array:
@@ -210,7 +210,9 @@ def _spell_dates(dates: pa.Array, column: str) -> pa.Array:
         ticks, per_day = dates.cast(pa.int64()), PER_DAY["ms"]
         days = pc.divide(ticks, per_day)
         if pc.any(pc.not_equal(pc.multiply(days, per_day), ticks)).as_py():
-            raise ColumnError(f'the column "{column}" holds dates with a time of day. Cast it to timestamps or dates.')
+            raise ColumnError(
+                f'the column "{column}" contains dates with a time of day. Cast it to timestamps or dates.'
+            )
         _check_range(ticks, FIRST_DAY * per_day, (LAST_DAY + 1) * per_day, column, YEARS)
         dates = days.cast(pa.int32()).cast(pa.date32())
     _check_range(dates.cast(pa.int32()), FIRST_DAY, LAST_DAY + 1, column, YEARS)
@@ -236,8 +238,8 @@ def _spell_times_of_day(times: pa.Array, column: str) -> pa.Array:
     _check_range(ticks, 0, PER_DAY[times.type.unit], column, "times below 0:00 or from 24:00 on")
     if times.type.unit == "ns" and pc.any(pc.not_equal(pc.multiply(pc.divide(ticks, 1000), 1000), ticks)).as_py():
         raise ColumnError(
-            f'the column "{column}" holds times of day finer than microseconds, which Python does not have. Cast it to '
-            "time64[us] or to strings."
+            f'the column "{column}" contains times of day finer than microseconds, which Python does not have. Cast it '
+            "to time64[us] or to strings."
         )
     return _without_zeros(times.cast(pa.large_string()))
 
@@ -249,7 +251,7 @@ def _check_range(ticks: pa.Array, first: int, end: int, column: str, problem: st
     """Raise an error unless all values of a column are at least `first` and below `end`."""
     ends = pc.min_max(ticks)
     if ends["min"].is_valid and not first <= ends["min"].as_py() <= ends["max"].as_py() < end:
-        raise ColumnError(f'the column "{column}" holds {problem}. Make such values null, or cast it to strings.')
+        raise ColumnError(f'the column "{column}" contains {problem}. Make such values null, or cast it to strings.')
 
 
 def _large(text: str) -> pa.Scalar:
@@ -271,7 +273,7 @@ def _plain_decimals(values: pa.Array, column: str) -> pa.Array:
         if not large:
             return values.cast(plain_type(values.type))
     raise ColumnError(
-        f'the column "{column}" holds decimals of more than {MOST_DIGITS} digits. Cast it to fewer or to strings.'
+        f'the column "{column}" contains decimals of more than {MOST_DIGITS} digits. Cast it to fewer or to strings.'
     )
 
 
@@ -471,7 +473,7 @@ def _array(value: Any, kind: pa.DataType) -> pa.Array:
     """Return one value as an array of a type, or raise an error if Arrow would round or truncate it."""
     array = pa.array([value], kind)
     if family(kind) == "dates" and isinstance(value, datetime):
-        raise ValueError("a time is no date")
+        raise ValueError("a time is not a date")
     if family(kind) == "whole numbers" and isinstance(value, float):
-        raise ValueError("a fraction is no whole number")
+        raise ValueError("a fraction is not a whole number")
     return array

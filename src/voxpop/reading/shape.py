@@ -63,7 +63,7 @@ def mixed(name: str, one: tuple[str, pa.DataType], other: tuple[str, pa.DataType
     advice = f'Declare it, such as types={{"{name}": "{one[1]}"}}, or cast it' if alike else "Convert it"
     first, second = (each[alike or unknown] for each in (one, other))
     return ColumnError(
-        f'the column "{name}" holds {first} in one table and {second} in another. It must have one type in '
+        f'the column "{name}" contains {first} in one table and {second} in another. It must have one type in '
         f"all tables and files, so that no row depends on others. {advice} in all of them."
     )
 
@@ -120,7 +120,7 @@ def unite(
         if list(whole or columns) != list(columns):
             raise ColumnError(
                 f"{where} has other columns than the files before it. All files must have the same columns in the same "
-                "order, so that no file changes those of the others. Write them alike."
+                "order, so that no file changes those of the others. Write them in one form."
             )
         for name, kind in columns.items():
             one, other = kind_of_values(whole.get(name, kind)), kind_of_values(kind)

@@ -58,7 +58,7 @@ def open_source(source: Any, request: Request) -> Batches:
     """
     found = source_of(source)
     if request.csv.given and found not in (FILES, OPENED):
-        raise InputError("csv= describes files of CSV, and this source is a table. Leave it out.")
+        raise InputError("csv= describes CSV files, and this source is a table. Remove it.")
     with withheld():  # some sources start here, and some with their first batch
         batches = guarded(iter(found.read(source, request)))
     return portions(batches, request.rows) if request.small else batches
@@ -220,7 +220,7 @@ def _files(text: str, number: int | None, *, other: bool = False) -> tuple[list[
     if number is None:
         raise SourceError("there is no file, folder or pattern at the given path; check the path.")
     raise SourceError(
-        f"a list of strings is read as paths, and number {number + 1} is no file, folder or pattern. Check the "
+        f"a list of strings is read as paths, and number {number + 1} is not a file, folder or pattern. Check the "
         "paths; if the strings are texts, pass a table with a column of users."
     )
 

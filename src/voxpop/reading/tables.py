@@ -100,8 +100,8 @@ def polars_batches(source: Any, request: Request) -> Batches:
     if type(source).__name__ == "LazyFrame":
         if request.small:
             raise InputError(
-                "a polars LazyFrame is collected whole, which no memory limit can bound: write it with sink_parquet "
-                "and give the path."
+                "memory= cannot limit a polars LazyFrame, because polars collects it at once. Write it with "
+                "sink_parquet, and give the path."
             )
         with withheld():
             names = source.collect_schema().names()
@@ -175,8 +175,8 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
     typed = [name for name in wanted if not is_string(value_type(parts.field(name).type))]
     if typed:
         raise InputError(
-            f'the partition column "{typed[0]}" of the dataset is no string: pyarrow infers such types from names of '
-            "folders. Give the path of the folder instead, whose partition columns are read as strings."
+            f'the partition column "{typed[0]}" of the dataset is not a string: pyarrow infers such types from names '
+            "of folders. Give the path of the folder instead, whose partition columns are read as strings."
         )
     check_schema(request, source.schema, THE_TABLE)
     with withheld():
@@ -244,7 +244,7 @@ def array_of_column(values: Any, column: Column) -> Any:
         quieten(error)
         if surrogate:
             raise ColumnError(
-                f'the column "{column.name}" holds half of a surrogate pair, which is not Unicode text. Correct the '
+                f'the column "{column.name}" contains half of a surrogate pair, which is not Unicode text. Correct the '
                 "rows."
             ) from None
         raise ColumnError(

@@ -149,7 +149,7 @@ class CSV:
         if self.quote not in (None, '"', "none"):
             raise InputError('`quote` must be \'"\' for cells in double quotes, or "none" for plain quotes.')
         if self.escape not in (None, "\\"):
-            raise InputError("`escape` must be a backslash. Leave it out if quotes within cells are doubled.")
+            raise InputError("`escape` must be a backslash. Omit it if quotes within cells are doubled.")
         if self.escape is not None and self.quote == "none":
             raise InputError('`escape` precedes quotes, and quote="none" makes them plain. Give one of the two.')
 
@@ -284,7 +284,7 @@ def _follow(data: bytes, delimiter: np.uint8, state: Int64s, *, quoted: bool = T
 def not_of_encoding(row: str) -> str:
     """Return the error message for a row in another encoding."""
     return (
-        f'{row} holds bytes that are not of the encoding. Name the right one, such as encoding="cp1252" (--encoding '
+        f'{row} contains bytes that are not of the encoding. Name the right one, such as encoding="cp1252" (--encoding '
         "cp1252), or save the file as UTF-8."
     )
 
@@ -329,11 +329,13 @@ def json_array(data: bytes, columns: Sequence[Column], where: str, rows: int) ->
     """Yield the columns of one JSON array of objects, `rows` objects at a time; see `json_lines`."""
     found = _object(data.removeprefix(b"\xef\xbb\xbf"))
     if not isinstance(found, list):
-        raise SourceError(f"{where} is no JSON array in UTF-8. Check that it ends with a bracket, or write JSON lines.")
+        raise SourceError(
+            f"{where} is not a JSON array in UTF-8. Check that it ends with a bracket, or write JSON lines."
+        )
     for number, row in enumerate(found):
         if not isinstance(row, dict):
             raise SourceError(
-                f"{where}, {row_called(number + 1)}: the element is no JSON object ({AS_ROWS}). Correct it."
+                f"{where}, {row_called(number + 1)}: the element is not a JSON object ({AS_ROWS}). Correct it."
             )
     for first in range(0, len(found), rows):
         yield batch_of_rows(found[first : first + rows], columns, where, first)
@@ -446,10 +448,10 @@ def _rows(lines: Sequence[bytes], where: str, first: int) -> list[dict[str, Any]
 def _not_an_object(line: bytes, found: Any) -> str:
     """Return why a line is not a row. The message depends on the form of the line, and quotes no data."""
     if re.search(rb"\b(NaN|Infinity)\b", line):
-        return "NaN and Infinity are no JSON. Write null for a missing number."
+        return "NaN and Infinity are not JSON. Write null for a missing number."
     if found is None and line.strip() in (b"{", b"[", b"[{"):
-        return "the line is no complete JSON object. Write each object on one line, as jq -c does, or one array."
-    return "the line is no JSON object in UTF-8. Correct the row."
+        return "the line is not a complete JSON object. Write each object on one line, as jq -c does, or one array."
+    return "the line is not a JSON object in UTF-8. Correct the row."
 
 
 def _object(line: bytes) -> Any:

@@ -111,7 +111,7 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
         kind = type(error).__name__
         quieten(error)
         raise InputError(
-            f"the tokenizer failed with {kind}; what it said may quote a text, and is left out. It is called with a "
+            f"the tokenizer failed with {kind}; its message may quote a text and is not shown. It is called with a "
             f"list of texts and returns {wanted}; one that cuts a single text is given as "
             "lambda texts: [cut(text) for text in texts]."
         ) from None
@@ -360,7 +360,7 @@ def _dictionary(flat: pa.Array, where: str, column: str) -> pa.DictionaryArray:
         flat = flat.cast(pa.large_string())
     kind = value_type(flat.type)
     if not pa.types.is_integer(kind) and not is_string(kind):
-        raise ColumnError(f'the column "{column}" must hold strings or whole numbers, got {kind}.')
+        raise ColumnError(f'the column "{column}" must contain strings or whole numbers, got {kind}.')
     if not pa.types.is_dictionary(flat.type):
         flat = flat.dictionary_encode()
     words = flat.dictionary

@@ -80,7 +80,7 @@ class TypedKeys:
         ):
             raise InputError(
                 f"`joint` must list different combinations of {'' if self.alone else 'two or more '}different columns "
-                f"that are part of the profile and are no texts; these are {', '.join(sorted(keyed)[:20]) or 'none'}."
+                f"that are part of the profile and not texts; got {', '.join(sorted(keyed)[:20]) or 'none'}."
             )
 
     @cached_property
@@ -220,7 +220,9 @@ def _values(array: pa.Array, column: KeyColumn) -> Coded:
     # Other types of the same family are rejected too, because values of a wider type could not be returned in the
     # planned type.
     if not pa.types.is_null(array.type) and kind != column.type:
-        raise ColumnError(f'the column "{column.name}" holds {kind}, and {column.kind} was planned. Declare its type.')
+        raise ColumnError(
+            f'the column "{column.name}" contains {kind}, and {column.kind} was planned. Declare its type.'
+        )
     coded = spelled(array, column.name).dictionary_encode()
     codes = numbers_of(coded.indices, missing=-1).astype(np.int64)
     return codes[codes >= 0], (codes >= 0).astype(np.int64), coded.dictionary

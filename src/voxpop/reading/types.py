@@ -117,7 +117,7 @@ def check_declared(columns: Sequence[Column], kinds: Iterable[pa.DataType]) -> N
         if column.declared != element and (family(element) is None or family(element) != family(column.declared)):
             raise ColumnError(
                 f'the source declares {element} for the column "{column.name}", and types= {column.declared}. Cast '
-                "the column in the source, or leave it out of types=."
+                "the column in the source, or remove it from types=."
             )
 
 
@@ -312,7 +312,7 @@ def _problem_of(value: Any) -> str | None:
     try:
         (spelling_of(value) or "").encode()
     except UnicodeEncodeError:
-        return "holds half of a surrogate pair, which is not Unicode text"
+        return "contains half of a surrogate pair, which is not Unicode text"
     except Exception:
         if isinstance(value, Integral):
             return "is a whole number of too many digits for Python"

@@ -118,12 +118,12 @@ class Wanted:
         if {self.order} & {*self.users, *self.columns}:
             raise InputError(f'"{self.order}" is named for the order and for something else; name another column.')
         if both := set(self.users) & set(self.columns):
-            raise InputError(f'"{min(both)}" is named both for users and for what they hold; name two columns.')
+            raise InputError(f'"{min(both)}" is named both for users and for their items; name two columns.')
         list_tokeniser(self.tokenizer)
         if self.sentences and self.kind != "text":
-            raise InputError(f"sentences=True applies only to text=, not to {self.kind}=. Leave it out.")
+            raise InputError(f"sentences=True applies only to text=, not to {self.kind}=. Remove it.")
         if self.html and self.kind != "text":
-            raise InputError(f"html=True applies only to text=, not to {self.kind}=. Leave it out.")
+            raise InputError(f"html=True applies only to text=, not to {self.kind}=. Remove it.")
 
     @classmethod
     def of(

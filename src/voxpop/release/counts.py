@@ -116,7 +116,7 @@ def _save(
     stored = RELEASE.load(folder)
     # Equal tables are not sufficient, because two releases may contain the same grams of different users.
     if stored.id != addition.grams.id or stored != addition.grams:
-        raise ReleaseError(f"{folder} holds another release. Save {kind.what} beside the release they are of.")
+        raise ReleaseError(f"{folder} contains another release. Save {kind.what} to the folder of their release.")
     files = {each.name: read_whole(each) for each in sorted(folder_to_read(target).iterdir())}
     files[kind.tables[0]] = write_parquet(numbers)
     content = {
@@ -325,7 +325,7 @@ class Top(Addition):
         """Return the guarantee and the first grams for a notebook."""
         first = enumerate(all_printable(islice(self.each_gram(), SAMPLE_SIZE)), start=1)
         rows = [(f"{place:,}", text) for place, text in first] + [("…", "…")] * (len(self) > SAMPLE_SIZE)
-        title = f"The {len(self):,} of {len(self.grams):,} that most users hold"
+        title = f"The {len(self):,} of {len(self.grams):,} with the most users"
         lines = [f"{self.guarantee}; with the release: {self.total}", "In noisy order; no counts."]
         return card(title, lines, ("place", "gram"), rows, cautions(self.total.adaptive))
 

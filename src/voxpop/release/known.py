@@ -83,7 +83,7 @@ class KnownItems:
         items, width = _spelled_list(given)
         items = _distinct_items(items)
         if not len(items):
-            raise InputError("`known` must contain at least one item. Leave it out if there is no list.")
+            raise InputError("`known` must contain at least one item. Omit it if there is no list.")
         letters, starts = text_buffers(items)
         digest = sha256(width.to_bytes(8, "little"))
         digest.update((starts - starts[0]).tobytes())

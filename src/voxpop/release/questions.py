@@ -73,7 +73,7 @@ def _read(release: Release, item: Any) -> tuple[Sequence[str], list[str]]:
         spelled = key_text(keys, item)
         columns = ", ".join(f"{each.name} ({each.kind})" for each in keys.columns)
         if spelled is None:
-            return (), [f"It is no value of the columns of this release: {columns}."]
+            return (), [f"It is not a value of the columns of this release: {columns}."]
         return (spelled,), [f"Read as a value of {columns}."]
     if isinstance(item, str) and reading in ("items", "tokens", "sequence"):
         return ((item,) if item else ()), ["Compared as it is: values of columns are not normalized."]
@@ -188,7 +188,7 @@ def compare(compared: Any, budgets: Budget | Sequence[Budget] | None = None) -> 
         raise InputError("`compared` must be a list or a dictionary of mechanisms, plans or releases, and not empty.")
     if all(isinstance(each, Release) for each in listed):
         if budgets is not None:
-            raise InputError("`budgets` applies to mechanisms; releases have spent theirs. Leave it out.")
+            raise InputError("`budgets` applies to mechanisms; releases have spent theirs. Remove it.")
         return pl.DataFrame([_shared(one, other) for one, other in combinations(zip(names, listed, strict=True), 2)])
     plans = [plan for pair in zip(names, listed, strict=True) for plan in _planned_pairs(*pair, budgets)]
     rows = [
@@ -222,7 +222,7 @@ def _planned_pairs(name: str, given: Any, budgets: Budget | Sequence[Budget] | N
         check_budget(each)
     plans = [given.plan(each) for each in some]
     if not all(isinstance(each, DiscoveryPlan) for each in plans):
-        raise InputError(f"{type(given).__name__} does not release items by their users. Leave it out.")
+        raise InputError(f"{type(given).__name__} does not release items by their users. Remove it.")
     return [(name, plan) for plan in plans]
 
 

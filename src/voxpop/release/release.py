@@ -352,7 +352,7 @@ class Release(Result):
         title = f"{len(self):,} {noun}{'' if len(self) == 1 else 's'} released"
         sample = words_first(self.each_gram())[:: max(1, ceil(len(self) / SAMPLE_SIZE))]
         some = " · ".join(all_printable(sample)) + (" …" if len(self) > SAMPLE_SIZE else "")
-        words = some or "No item was held by enough users."
+        words = some or "No item had enough users."
         lines = [str(self.guarantee), words, "A release has no counts of users."]
         return card(title, lines, warned=cautions(self.guarantee))
 

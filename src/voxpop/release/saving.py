@@ -124,12 +124,12 @@ class ResultKind:
         names = set(os.listdir(source)) if source.exists() else set()
         if names and (holder.record not in names or not holder._wrote_file(source / holder.record)):
             raise ReleaseError(
-                f"{folder} holds files and is not a {holder.what}, so it is not replaced. "
+                f"{folder} contains files and is not a {holder.what}, so it is not replaced. "
                 "Give a new folder, or empty this one yourself."
             )
         if strangers := sorted(names - {holder.record, *holder.tables, *holder.others, REPORT, SUMS}):
             raise ReleaseError(
-                f"{folder} holds a {holder.what} and also {strangers[0]!r}, which saving would delete. "
+                f"{folder} contains a {holder.what} and also {strangers[0]!r}, which saving would delete. "
                 "Move what voxpop did not write elsewhere, or give a new folder."
             )
         if self.record in names and not overwrite:
@@ -181,7 +181,7 @@ class ResultKind:
         source = folder_to_read(target)
         added = [each for each in BESIDE if each.record in files]
         if added and not again and (source / self.record).exists():
-            raise ReleaseError(f"{folder} holds another release. Save {added[0].what} beside the release they are of.")
+            raise ReleaseError(f"{folder} contains another release. Save {added[0].what} to that of their release.")
         paths = {name: source / name for name in self.others if again and (source / name).is_file()}
         beside = {name: read_whole(path) for name, path in paths.items()}
         if added and not overwrite and any(files.get(name, old) != old for name, old in beside.items()):
@@ -231,13 +231,13 @@ class ResultKind:
             if isinstance(error, FileNotFoundError):
                 other = MODEL if self is RELEASE else RELEASE
                 found = self.base is None and (source / other.record).is_file()
-                raise self._absent(folder, f"it holds a {other.what}" if found else f"{name} is missing") from error
+                raise self._absent(folder, f"it contains a {other.what}" if found else f"{name} is missing") from error
             is_file = isinstance(error, NotADirectoryError)
             reason = "it is a file" if is_file else f"{name} cannot be read: {error.strerror}"
             raise self._absent(folder, reason) from error
 
     def _absent(self, folder: str | PathLike[str], reason: str) -> ReleaseError:
-        return ReleaseError(f"{folder} holds no {self.what}: {reason}. Give a folder that {self.made_by} wrote.")
+        return ReleaseError(f"{folder} contains no {self.what}: {reason}. Give a folder that {self.made_by} wrote.")
 
     def checked(
         self, files: Mapping[str, bytes], folder: str | PathLike[str]
@@ -379,7 +379,7 @@ def checksum(content: bytes) -> str:
 
 def _already_there(folder: str | PathLike[str], what: str) -> ReleaseError:
     return ReleaseError(
-        f"{folder} already holds {what}, which budget was spent on: nothing is replaced unasked. Give a new folder, or "
+        f"{folder} already contains {what}, which budget was spent on, so nothing was replaced. Give a new folder, or "
         "say overwrite=True (--overwrite)."
     )
 

@@ -68,7 +68,7 @@ def check_canonical(table: pa.Table) -> None:
         raise InternalError(f"The table of a release must have the schema {SCHEMA}".replace("\n", ", "))
     grams, lengths = joined(table["gram"]), joined(table["length"])
     if grams.null_count or lengths.null_count or grams.flatten().null_count:
-        raise InternalError("The table of a release must hold no nulls")
+        raise InternalError("The table of a release must not contain nulls")
     if not lengths.equals(pc.list_value_length(grams)) or pc.min(lengths).as_py() == 0:
         raise InternalError("`length` must be the number of tokens of each gram, and at least 1")
     if not _strictly_rising(grams, lengths):
@@ -158,7 +158,7 @@ def read_parquet(content: bytes) -> pa.Table:
         raise ValueError("a few bytes would become more rows than fit into memory")
     table = file.read(use_threads=False)
     if any(column.null_count for column in table.columns):
-        raise ValueError("A saved table holds no nulls.")
+        raise ValueError("A saved table contains no nulls.")
     return table
 
 

@@ -308,7 +308,7 @@ def ngrams(budget: Budget = BUDGET, engine: sensitivity.EngineOf = sensitivity.i
     plan = NGrams(2, max_phrases_per_user=4, max_spurious_share=0.5).plan(budget)
     needed = plan.users_needed(1 - UNSURE, per_user=1)
     if needed is None:
-        raise InternalError("no number of users makes a word sure")
+        raise InternalError("no number of users makes the release of a word certain")
     ran = _last(plan.release(Corpus(pairs_of_words(needed, MOST_HOLDERS - 1)), seed=0))
     bound = bound_of_pair(plan)
     # The release probability of a phrase if its users have no other phrase of its length.

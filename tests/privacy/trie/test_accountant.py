@@ -142,7 +142,7 @@ def test_survival_against_fifty_digits(rate, theta, spare):
 )
 @pytest.mark.parametrize("words", ["one", "many"])
 @pytest.mark.parametrize("added", [True, False])
-def test_leaving_points_out_is_safe_and_cheap(rate, theta, words, added, monkeypatch):
+def test_skipping_points_is_safe_and_cheap(rate, theta, words, added, monkeypatch):
     """Corners between the points never give less than all points, and at most one and a half per cent more."""
     epsilon = trie_epsilon_about(rate)
     thinned = direction_delta(epsilon, chances(Ballot(rate, theta)), rate, 6, words, added, 400)

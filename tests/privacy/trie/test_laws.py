@@ -76,7 +76,7 @@ def test_several_votes_never_exceed_the_accountant(words, least, rate, theta, ag
     assert least < worst <= 1 + 1e-9
 
 
-def test_votes_that_come_again_more_often_than_accounted_are_caught():
+def test_votes_repeated_more_often_than_accounted_are_detected():
     """The accounting assumes 0.05 for each further vote, and the run uses 0.9, so one user is found far too often."""
     run, claimed = rules_of("one", 0.5, 4, again=0.9, further=0.9), Ballot(0.5, 4, 0.05, 0.05)
     clients = [client_of(0, {("a",): 1}, run)]
@@ -131,7 +131,7 @@ def test_a_batch_of_fixed_size_under_the_bernoulli_bound_is_caught():
 
 
 @pytest.mark.parametrize(("rate", "theta", "epsilon"), [(0.9, 3, 1.5), (0.5, 3, 0.3), (0.3, 3, 0.2)])
-def test_nodes_that_come_back_stay_within_the_bound(rate, theta, epsilon):
+def test_nodes_that_rejoin_stay_within_the_bound(rate, theta, epsilon):
     """The number of voters increases if a lost node votes in the next round; the bound must still be valid."""
     lost = {1: {0, 1, 2}, 2: {0}}
     rules = rules_of("one", rate, theta, rounds=3)

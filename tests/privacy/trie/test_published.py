@@ -59,7 +59,7 @@ def test_a_plan_by_the_paper():
     assert theorem_theta(0.5) == 10
 
 
-def test_the_theorem_says_when_it_holds():
+def test_the_theorem_states_its_conditions():
     """One number of users expresses the hypotheses of the theorem."""
     assert least_users(0.5) == 10_000
     assert least_users(0.001) == 10**6

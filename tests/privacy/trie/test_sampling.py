@@ -106,7 +106,7 @@ def test_any_reasonable_budget_is_met(epsilon, rounds):
 
 
 @pytest.mark.parametrize(("delta", "rounds", "word"), [(0.0, 10, "delta"), (1e-14, 10, "delta"), (1e-6, 0, "rounds")])
-def test_what_cannot_be_met_is_refused(delta, rounds, word):
+def test_unreachable_targets_are_rejected(delta, rounds, word):
     """Without delta, or with a delta too small to be certified, planning raises an error."""
     with pytest.raises(BudgetError, match=word):
         best_sampling(Budget(1, delta), rounds)

@@ -355,7 +355,7 @@ def _fits(corpus: LocalCorpus) -> bool:
 
 
 def _damaged(path: Path) -> SourceError:
-    return SourceError(f"{path} holds a damaged corpus; read the source again and save it anew.")
+    return SourceError(f"{path} contains a damaged corpus; read the source again and save it anew.")
 
 
 def one_sequence_each(

@@ -108,7 +108,7 @@ class UserBudgets:
     def left(self, users: int) -> Int64s | None:
         """Return the remaining budget of each user; None before the first charge."""
         if self._left is not None and self._left.size != users:
-            raise InternalError("users came or went after some had paid")
+            raise InternalError("the users changed after some had paid")
         return self._left
 
     def pay(self, charge: Charge, holdings: Holdings, wanted: Bytes | None) -> Int64s:

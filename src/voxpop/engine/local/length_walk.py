@@ -181,13 +181,13 @@ class MemoryLengthWalk:
         if among is None:
             return None
         if self._names is None:
-            raise InternalError("some of the candidates were asked for where there are none")
+            raise InternalError("a subset of the candidates was requested, but this length has none")
         return self._of_names(lambda part: among.holds(part).view(np.uint8), np.uint8)
 
     def _of_names(self, work: Callable[[Int64s], NDArray[_Cell]], kind: type[_Cell]) -> NDArray[_Cell]:
         """Return a value for each id, computed from the names in batches."""
         if self._names is None:
-            raise InternalError("names were asked of where there are none")
+            raise InternalError("names were requested, but there are none")
         parts = [self._names[begin : begin + _NAMES_AT_ONCE] for begin in range(0, self._names.size, _NAMES_AT_ONCE)]
         found, end = np.empty(self._names.size, kind), 0
         for each in in_order(work, parts):
@@ -218,7 +218,7 @@ class MemoryLengthWalk:
         check_width(names.size, PHRASES)
         if deferred is not None and deferred.size:
             if self._names is None:
-                raise InternalError("candidates were deferred where there are none")
+                raise InternalError("deferred candidates were passed, but this length has none")
             check_width(self._deferred.size + deferred.size, PHRASES)
             # Do this before ids are overwritten, because the users of a candidate are unknown afterwards.
             self._deferred.add(self._holdings(), self._ranks(deferred), deferred.size)

@@ -229,7 +229,7 @@ def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> L
         corpus = read_rows(limit, rows, encode, kind)
     left_out = keyed.left_out + (0 if events is None else events.left_out)
     for count, what in (
-        (keyed.dropped, "rows have no user and were left out."),
+        (keyed.dropped, "rows have no user and were skipped."),
         (
             keyed.doubtful,
             "rows have a user that is spelled like a missing value, such as NULL or nan, or like the name of the "
@@ -237,7 +237,7 @@ def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> L
         ),
         (
             left_out,
-            f'of the values in "{keyed.content}" are null and were left out.'
+            f'of the values in "{keyed.content}" are null and were skipped.'
             f"{'' if kind == 'items' else _NEIGHBOURS_IN_TEXT}",
         ),
         (
@@ -251,8 +251,8 @@ def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> L
     for each in keyed.keys.columns:
         if _FINE_TYPES.match(each.kind) and each.name not in wanted.types:  # a declared type is intended
             tell(
-                f'the column "{each.name}" holds values of the type {each.kind}, which few users share. If nothing is '
-                "released, round numbers or truncate times first.",
+                f'the column "{each.name}" contains values of the type {each.kind}, which few users share. If nothing '
+                "is released, round numbers or truncate times first.",
                 options.progress,
             )
     return replace(corpus, token_source=wanted.token_source, keys=keyed.keys, families=keyed.families)

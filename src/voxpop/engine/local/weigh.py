@@ -290,7 +290,7 @@ class Histogram:
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
         """Return the words of ids that passed at length 1."""
         if self._words is None:
-            raise InternalError("texts were asked of weights whose ids are numbers of grams")
+            raise InternalError("texts were requested of weights whose ids are numbers of grams")
         # At length 1 ids are sorted, so bisection finds their places.
         return self._words.take(int64_array(np.searchsorted(self._ids, ids)))
 

@@ -55,7 +55,7 @@ _FRAME_ROWS_AT_ONCE = 1 << 16
 LOW_BITS = 31
 """Weights of sequential weightings can reach 2^61 in each partition, so they are summed in two parts."""
 MOST_IN_CLOSURE = 1 << 18
-"""Maximum number of bytes of public arrays in a closure. With `MOST_CLOSURE`, it is below what Spark writes to disk."""
+"""Maximum number of bytes of public arrays in a closure. With `MOST_CLOSURE`, Spark does not write it to disk."""
 MOST_CLOSURE = 1 << 19
 """Maximum bytes of settings in a closure. Spark writes closures above 2^20 bytes to disk, where keys must not be."""
 SEED = 42

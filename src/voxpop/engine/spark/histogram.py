@@ -72,7 +72,7 @@ class SparkHistogram:
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
         """Return the words of numbers that `chosen` returned."""
         if self._texts is None:
-            raise InternalError("texts were asked of weights before words were chosen")
+            raise InternalError("texts of weights were requested before words were chosen")
         return self._texts.take(pa.array(ids))
 
     def measured(self, noise: Opening, size: int) -> Int64s:

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 OF_ITEMS = ("score", "states", "levels")
 """Messages from reducers to themselves."""
 STATE_OF_ITEMS = -1
-"""Place that passes on the state of items, which is no place of users."""
+"""Place that passes on the state of items, which has no users."""
 
 
 @on_state

@@ -81,7 +81,7 @@ def _remove(private: Path) -> None:
         if not private.exists():
             return
         time.sleep(BETWEEN)
-    tell(f"{private} holds private rows and cannot be removed now. Remove it.", True)
+    tell(f"{private} contains private rows and cannot be removed now. Remove it.", True)
 
 
 BYTES_OF_ROW, OF_ITS_BYTES = 64, 16
@@ -204,7 +204,7 @@ def read_spark(frame: "DataFrame", wanted: Wanted, options: ReadOptions) -> Spar
     if partitions is None and is_here(frame.sparkSession):
         return replace(corpus_here(rows, wanted, options), keys=keys, families=families)
     if memory is not None:
-        raise InputError("`memory` limits this machine, not the executors of Spark. Leave it out.")
+        raise InputError("`memory` limits this machine, not the executors of Spark. Remove it.")
     if partitions is not None:
         check_whole("partitions", partitions, MOST_PARTITIONS, "the number of parts into which users are placed")
     count = settled_cores(frame.sparkSession) if partitions is None else partitions
@@ -221,7 +221,7 @@ def _with_users(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> "Dat
         missing = missing | sql.col(alias).isNull() | sql.coalesce(spelled_so, sql.lit(False))
     count = answer(rows.filter(missing).agg(sql.count(sql.lit(1)).alias("rows"))).column("rows")[0].as_py()
     if count:
-        tell(f"{rounded(count, exact=options.exact)} rows have no user and were left out.", options.progress)
+        tell(f"{rounded(count, exact=options.exact)} rows have no user and were skipped.", options.progress)
     return rows.filter(~missing)
 
 
@@ -268,7 +268,7 @@ def _exact(frame: "DataFrame", name: str) -> "Expression":
     column, kind = sql.col(_quoted(name)), frame.schema[name].dataType
     if "interval" in kind.simpleString():
         raise ColumnError(
-            f'the column "{name}" must hold strings, whole numbers or others that have equality, got '
+            f'the column "{name}" must contain strings, whole numbers or others that have equality, got '
             f"{kind.simpleString()}."
         )
     if kind.simpleString() in AS_STRINGS:
@@ -322,7 +322,7 @@ def _family_of_user(frame: "DataFrame", user: str) -> str:
     found = family(_arrow_type(frame, user))
     if found is None:
         raise ColumnError(
-            f'the column "{user}" must hold whole numbers, strings or others that have equality, got '
+            f'the column "{user}" must contain whole numbers, strings or others that have equality, got '
             f"{kind.simpleString()}."
         )
     return found

@@ -302,7 +302,7 @@ def failure_of(error: Exception) -> VoxpopError:
     condition = getattr(error, "getCondition", lambda: None)()
     return translated(str(error)) or SourceError(
         f"the query that gives the table fails on Spark ({condition or type(error).__name__}). Spark's message may "
-        "quote rows, and is left out here: run the query by itself, for example with "
+        "quote rows, and is not shown here. Run the query separately, for example with "
         "frame.write.format('noop').mode('overwrite').save()."
     )
 

@@ -125,7 +125,7 @@ class SparkLengthWalk:
         given = shares, limit, secret, pass_name
         if self._size is None:
             if charge is not None or among is not None:
-                raise InternalError("users were to pay for a pass before words were kept")
+                raise InternalError("a pass was charged before words were kept")
             if shares.sequential:
                 self._in_order(secret)
             self._words = weighed_items(self._state, *given, ALL_LENGTHS)

@@ -19,7 +19,7 @@ def _about_counts(plan: Mapping[str, Any]) -> list[str]:
     if menu and not menu["chosen"]:
         limit, error = f"to be chosen privately, at most {limits}", f"at most {error}"
     return [
-        "Counts of the users who hold each released gram, Gaussian noise",
+        "Counts of the users of each released gram, Gaussian noise",
         f"grams of each length for which a user counts in full: {limit}",
         f"standard error of a count: {error} users",
     ]
@@ -27,7 +27,7 @@ def _about_counts(plan: Mapping[str, Any]) -> list[str]:
 
 def _about_top(plan: Mapping[str, Any]) -> list[str]:
     return [
-        f"The {plan['picks']:,} grams of {plan['among']:,} that most users hold, in order, Gumbel noise",
+        f"The {plan['picks']:,} grams of {plan['among']:,} with the most users, in order, Gumbel noise",
         f"standard error of the number of users behind the order: {plan['error']:.4g}",
         f"with probability {USUAL:g} no named gram has {plan['behind']:,.0f} users fewer than a gram after it",
     ]

@@ -47,7 +47,10 @@ class CountsMechanism:
         """Check the limit."""
         if self.counted_in_full is not None:
             check_whole(
-                "counted_in_full", self.counted_in_full, LARGEST_LIMIT, "the most words for which a user counts in full"
+                "counted_in_full",
+                self.counted_in_full,
+                LARGEST_LIMIT,
+                "the number of words for which a user counts in full",
             )
 
     def plan(self, budget: Budget, release: "Release") -> "CountsPlan":

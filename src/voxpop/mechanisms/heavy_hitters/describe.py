@@ -42,7 +42,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         [
             *lines,
             "",
-            "Users who must vote for a word for it to be found with probability",
+            "Users who must vote for a word, by the probability that it is found",
             *(f"  {row['probability']:g}: {row['users']:,}" for row in plan["users_needed"]),
             "(a word of full length that shares no prefix with others; most need fewer)",
         ]

@@ -51,7 +51,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         "Users that a phrase needed",
         ["tokens", "released", *(f"{100 * wanted:g} %" for wanted in _DESCRIBED_PROBABILITIES)],
         [[str(length), f"{sizes.get(length, 0):,}", *map(whole, needed)] for length, needed in users.items()],
-        f"At the thresholds that ran, if each user holds {each} phrases of that length, none of which has more users. "
+        f"At the thresholds that ran, if each user has {each} phrases of that length, none of which has more users. "
         "A user with fewer phrases gives each more weight, one with more gives each less.",
     )
     return Story(
@@ -74,7 +74,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         about=(_span(known), "for 90 %, at the thresholds that ran") if known else ("–", "nothing was released"),
         curves=curves,
         curves_note=f"One line for each length, with the noise and threshold that ran. It is the chance once the "
-        f"phrase’s parts are released, if each user holds {each} phrases of that length, none of which has more users.",
+        f"phrase’s parts are released, if each user has {each} phrases of that length, none of which has more users.",
         cards=cards if single else [],
         costs=_costs(plan),
         grids=[_ran_grid(plan, sizes)],
@@ -203,8 +203,8 @@ def _ran_grid(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Grid:
         "an estimate of how many nobody holds, with the second-chance pass; no share is promised at one length."
     )
     if not _is_published(plan):
-        text += " Each user pays from its own budget, and only at lengths where it holds a candidate. Sigma is that of "
-        text += "the usual charge of the length, and shares of the budget are charges."
+        text += " Each user pays from its own budget, and only at lengths at which it has a candidate. Sigma is "
+        text += "that of the usual charge of the length, and shares of the budget are charges."
     if plan.get("second_chance"):
         text += f" At the end, {_second_chance(plan['second_chance'])}; each user paid what it had left."
     return Grid("What ran, length by length", [*_RAN, "released", "of the budget"], rows, text)
@@ -214,8 +214,9 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
     limits, paper = _limits(plan), _is_published(plan)
     most = ", ".join(f"{limit:,}" for limit in (limits if len(set(limits)) > 1 else limits[:1]))
+    lengths = "length" if choice_in(plan) is None else "length above 1"
     lines = [
-        f"Phrases of 1 to {plan['max_length']} tokens, at most {most} a user and length, "
+        f"Phrases of 1 to {plan['max_length']} tokens, at most {most} per user and {lengths}, "
         f"{plan['weighting']} weighting, gaussian noise" + (f", {plan['pruning']}-side pruning" if paper else ""),
         *filter(None, ["; ".join(filter(None, [guarantee, _choices(plan, paper=paper)]))]),
         *_words_text(plan),
@@ -223,12 +224,12 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         "",
         *table(_planned(plan["lengths"])),
         "",
-        "threshold: the lower number holds for few candidates, the higher one for many",
-        "users for 50 % and 90 %: how many users must hold a phrase for that probability of release, if its parts are",
-        f"released, each user holds {USUAL_ITEMS} phrases of that length, and 10 candidates compete for each place",
+        "threshold: the lower number is for few candidates, the higher one for many",
+        "users for 50 % and 90 %: the users that a phrase needs for this probability of release, if its parts are",
+        f"released, each user has {USUAL_ITEMS} phrases of that length, and 10 candidates compete for each place",
     ]
     if rounds := _rounds(plan):
-        lines.append(f"length 1 comes in {len(rounds)} adaptive rounds; its numbers are those of the last")
+        lines.append(f"length 1 runs in {len(rounds)} adaptive rounds; its numbers are those of the last round")
     if plan["max_length"] > 1:
         lines += _about_passes(plan["max_spurious_share"], paper=paper)
     if plan["ran"]:
@@ -274,16 +275,14 @@ def _choices(plan: Mapping[str, Any], *, paper: bool) -> str:
 
 
 def _about_passes(eta: float, *, paper: bool) -> list[str]:
-    spurious = (
-        "spurious: phrases held by nobody that are allowed, on average at most, of all released so far or of those"
-    )
+    spurious = "spurious: the largest expected share of phrases that nobody wrote, of all released so far or of those"
     if paper:
         return [spurious, "one token shorter"]
     return [
         spurious,
         f"one token shorter; over all lengths at most {100 * eta:.3g} % of all; the share at one length may be greater",
         "after the votes, thresholds of likely phrases may be lower, and then fewer users are enough",
-        "each user pays from its own budget, only at lengths where it holds a candidate; sigma is that of the usual",
+        "each user pays from its own budget, only at lengths at which it has a candidate; sigma is that of the usual",
         "charge; a second-chance pass spends what each user has left",
     ]
 

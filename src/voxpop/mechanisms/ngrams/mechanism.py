@@ -36,7 +36,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
     Attributes:
         max_length: The maximum number of tokens of a phrase, at most 32.
         max_phrases_per_user: The maximum number of phrases per user at each length. If a user has more, they are
-            sampled at random. By default, the limit of words is chosen privately (docs/privacy/limit.md), and the limit
+            sampled at random. By default, the limit of words is chosen privately, and the limit
             of longer phrases is 100,000, because their noise does not depend on it. A limit that you give must not
             depend on the data.
         max_spurious_share: The maximum expected share of released phrases that no user wrote. Strictly between 0 and
@@ -124,7 +124,7 @@ def check_limit(limit: object) -> None:
         "max_phrases_per_user",
         limit,
         _LARGEST_LIMIT,
-        "the most grams of one user at one length; leave it out if unsure",
+        "the maximum number of grams per user and length; omit it if unsure",
     )
 
 

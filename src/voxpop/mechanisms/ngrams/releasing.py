@@ -220,7 +220,7 @@ class Runner:
         """Run a pass and return its outcome."""
         if step.kind != "words":
             if self._later is None:
-                raise InternalError("grams were to be weighed before words")
+                raise InternalError("grams would be weighed before words")
             return Outcome(*self._later.run(step))
         gate, ran = self._gate, None
         if isinstance(gate, ThresholdGate):
@@ -229,7 +229,7 @@ class Runner:
             levels, words, self._later = gate.words(self._engine, step.shares)
         else:
             if step.rounds is None:
-                raise InternalError("words come in adaptive rounds, and the pass has none")
+                raise InternalError("words need adaptive rounds, but the pass has none")
             words, ran = released_in_rounds(step.rounds, gate, self._engine)
             levels, self._later = np.zeros(len(words), np.int64), gate.later(self._engine, words)
         return Outcome(np.arange(len(words)), levels, words, ran)

@@ -59,7 +59,7 @@ def schedule(state: State) -> Pass | None:
 def _words_pass(state: State) -> Pass:
     first = state.plan.first
     if isinstance(first, RoundPlan):
-        raise InternalError("words come in adaptive rounds, and the plan has none")
+        raise InternalError("words need adaptive rounds, but the plan has none")
     return Pass("words", 1, None, 0.0, state.with_words, rounds=first)
 
 

@@ -21,7 +21,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     kinds = {name: "words" if name in plan["text"] else kind for name, kind in plan["columns"].items()}
     joint = ", ".join(" x ".join(names) for names in plan["joint"]) or "none"
     if plan["joint"]:
-        joint += f"; at most {plan['spurious']:g} released joint values that no user holds are expected"
+        joint += f"; at most {plan['spurious']:g} released joint values that no user has are expected"
     later = "no counts"
     if plan["counts"]:
         later = f"counts of users, and cover with noise of {plan['sigma_of_cover']:.3g} users"
@@ -34,7 +34,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         f"left out: {', '.join(f'{name} ({why})' for name, why in plan['left_out'].items()) or 'none'}",
         f"joint: {joint}",
         "",
-        f"Users who must hold a value for it to be released with probability {PROBABILITY:g}",
+        f"Users that a value needs to be released with probability {PROBABILITY:g}",
         *table([["values of each", "users"], *_needed(plan)]),
     ]
     return "\n".join(lines)
@@ -123,9 +123,9 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
             ["values of each user", "users"],
             rows,
             "For a release with probability 0.9. Each row is for users who each hold this number of values, none of "
-            "them held by more users.",
+            "them with more users.",
         ),
-        about=(rows[1][1], f"for 90 %, if each holds {ITEMS_EACH[1]} values"),
+        about=(rows[1][1], f"for 90 %, if each has {ITEMS_EACH[1]} values"),
         completes=False,
     )
 

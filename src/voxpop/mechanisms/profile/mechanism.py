@@ -340,7 +340,7 @@ def _exact_columns(columns: Mapping[str, str]) -> tuple[KeyColumn, ...]:
             known = False
         if not known:
             raise InputError(
-                f'the column "{each.name}" has the type {each.kind}, whose values are not exact. Leave it out, or '
+                f'the column "{each.name}" has the type {each.kind}, whose values are not exact. Remove it, or '
                 "cast it to whole numbers, decimals or strings first."
             )
     return found
@@ -462,7 +462,7 @@ def profiling_of(
         )
     if max_keys_per_user is not None or not other_rows or repeated:
         raise InputError(
-            "`max_keys_per_user`, `other_rows` and `repeated` apply to keys alone. Give joint=[...] without columns, "
-            "texts and counts=False, or leave them out."
+            "`max_keys_per_user`, `other_rows` and `repeated` apply only to keys. Give joint=[...] without columns, "
+            "texts and counts=False, or remove them."
         )
     return ProfileMechanism.of(source, text=text, columns=columns, joint=joint, counts=counts, **how)

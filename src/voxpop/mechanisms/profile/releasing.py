@@ -99,7 +99,7 @@ def with_joint(
     keys = plan.mechanism.keys
     sizes = keys.sizes(single)
     if left_out := [" x ".join(names) for names in keys.joint if names not in sizes]:
-        tell(f"these combinations have too many values and were left out: {', '.join(left_out[:20])}.", None)
+        tell(f"these combinations have too many values and were skipped: {', '.join(left_out[:20])}.", None)
     if not (number := sum(sizes.values())):
         return single
     rounds = plan_known(plan.joining, limit, number, min(SPURIOUS, SPURIOUS_EACH * number))

@@ -276,11 +276,11 @@ def about_limit(plan: Mapping[str, Any], limit: int | None, noun: str = "items")
     """
     choice = choice_in(plan)
     if choice is None:
-        return f"at most {limit:,} {noun} a user"
+        return f"at most {limit:,} {noun} per user"
     least, *_, most = choice["limits"]
     if limit is None:
-        return f"at most {least:,} to {most:,} {noun} a user, to be chosen privately"
-    return f"at most {limit:,} {noun} a user, chosen privately from {least:,} to {most:,}"
+        return f"at most {least:,} to {most:,} {noun} per user, to be chosen privately"
+    return f"at most {limit:,} {noun} per user, chosen privately from {least:,} to {most:,}"
 
 
 def about_menu(plan: Mapping[str, Any], limit: int | None) -> list[str]:
@@ -290,5 +290,5 @@ def about_menu(plan: Mapping[str, Any], limit: int | None) -> list[str]:
         return []
     return [
         f"the choice counts users by their number of distinct items, with noise of {choice['sigma']:.3g} users;",
-        "the numbers of users below are for the limit at which an item needs the most",
+        "the numbers of users below assume the limit at which an item needs the most users",
     ]

@@ -279,7 +279,7 @@ class MinUsersBound:
             InternalError: The round has no threshold.
         """
         if only.noise == "optimal":
-            raise InternalError("a promise about items of few users was asked of a round without a threshold")
+            raise InternalError("min_users was requested for a round without a threshold")
         # In scales of the noise; 1 - P(N < distance), without cancellation in the tail.
         distance = np.array([(only.threshold - self.weight(only.shares.largest)) / only.scale])
         return float(-np.expm1(log_below(only.noise, distance))[0]) * _UP
@@ -296,7 +296,7 @@ def check_promise(users_bound: MinUsersBound, chance: float) -> None:
         InternalError: The probability is above beta.
     """
     if not chance <= users_bound.beta:
-        raise InternalError("items of few users would be released more often than was promised")
+        raise InternalError("items of few users would be released more often than min_users allows")
 
 
 NEAREST: Final = 1.0

@@ -29,7 +29,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
     return "\n".join(
         [
-            f"Items over {plan['nights']:,} nights under one budget, at most {plan['pool']:,} items a user in all",
+            f"Items over {plan['nights']:,} nights under one budget, at most {plan['pool']:,} items per user in all",
             "; ".join(filter(None, [guarantee, "thresholds in standard deviations of the score"])),
             "",
             *table(_night_rows(plan)),

@@ -71,12 +71,12 @@ class Series:
         target = Path(folder).resolve()
         store, secret, guarantee = Store(target, key), Secret.of(seed), plan.guarantee
         if ledger is not None and seed is not None:
-            raise InputError("a series with a seed is not private, so it cannot be charged. Leave out one of the two.")
+            raise InputError("a series with a seed is not private, so it cannot be charged. Remove one of the two.")
         store.make_folder()
         with store.locked():
             if store.exists:
                 raise ReleaseError(
-                    f"{folder} holds a series already. Open it without a budget, or give another folder for another "
+                    f"{folder} contains a series already. Open it without a budget, or give another folder for another "
                     "series, which is charged."
                 )
             record = Record(plan.to_dict(), secret.stored().hex(), secret.private)

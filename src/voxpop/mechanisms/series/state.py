@@ -145,7 +145,7 @@ class Store:
 
     def _absent(self) -> ReleaseError:
         return ReleaseError(
-            f"{self._folder} holds no state of a series. Give the folder that the series was started in. A lost "
+            f"{self._folder} contains no state of a series. Give the folder that the series was started in. A lost "
             "state ends a series: another one is charged."
         )
 

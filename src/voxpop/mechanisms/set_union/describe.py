@@ -106,10 +106,10 @@ def _users_table(plan: Mapping[str, Any]) -> list[str]:
     missed = plan["miss_probability"]
     chance = "below 1e-6" if missed < 1e-6 else f"{missed:.2g}"
     return [
-        "Users who must hold an item for it to be released with probability",
+        "Users that an item needs, by probability of release",
         *table([head, *rows]),
-        "(items of each: number that each of these users holds, none of which has more users than this one)",
-        f"An item held by ten times the required number of users is missed with probability {chance}",
+        "(items of each: the number of items of each of these users; none of them has more users than this one)",
+        f"An item with ten times these users is missed with probability {chance}",
     ]
 
 
@@ -148,8 +148,8 @@ def _promise_lines(plan: Mapping[str, Any]) -> list[str]:
     counts = [f"{whole(needed[items])} instead of {whole(before[items])}" for items in needed]
     return [
         f"An item of fewer than {plan['min_users']:,} users is released with probability at most "
-        f"{plan['released_with_few']:.2g}; to be released every other time items need",
-        f"{', '.join(counts)} users (who hold {', '.join(f'{items:,}' for items in needed)} such items each)",
+        f"{plan['released_with_few']:.2g}; for release with probability 0.5, items need",
+        f"{', '.join(counts)} users (with {', '.join(f'{items:,}' for items in needed)} such items each)",
     ]
 
 
@@ -225,7 +225,7 @@ def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> lis
 
 def _about(plan: Mapping[str, Any]) -> tuple[str, str]:
     rows = [row for row in plan["users_needed"] if row["items"] == OTHERS and row["probability"] == 0.9]
-    return whole(rows[0]["users"]), f"for 90 %, if each holds {OTHERS} items"
+    return whole(rows[0]["users"]), f"for 90 %, if each has {OTHERS} items"
 
 
 def _needed(plan: Mapping[str, Any]) -> Grid:
@@ -234,7 +234,7 @@ def _needed(plan: Mapping[str, Any]) -> Grid:
         "Users that an item needs",
         ["items of each user", *(f"{100 * probability:g} %" for probability in probabilities)],
         rows,
-        "Items of each user: the number that each of these users holds, none of which has more users."
+        "Items of each user: the number of items of each of these users; none of them has more users."
         + _promise(plan)
         + _together_text(plan)
         + (f" {_FEW_ITEMS}." if _has_few_items(plan) else ""),
@@ -254,7 +254,7 @@ def _together_text(plan: Mapping[str, Any]) -> str:
     names = plan.get("data_sets", [])
     if not names:
         return ""
-    return f" One guarantee covers {', '.join(names)} together: everything that one user holds in any of them."
+    return f" One guarantee covers {', '.join(names)} together: everything that one user has in any of them."
 
 
 def _rounds_grid(plan: Mapping[str, Any]) -> Grid:

@@ -42,7 +42,7 @@ class Items(Mechanism["Corpus", "Release"]):
 
     Attributes:
         max_items_per_user: The maximum number of items per user in a round (the paper's Delta_0). By default,
-            adaptive rounds choose it privately from the users' numbers of items (docs/privacy/limit.md), and classic
+            adaptive rounds choose it privately from the users' numbers of items, and classic
             weightings use 100. A limit that you pass must not depend on the data.
         weighting: How users share their weight, which is either "adaptive" or a classic weighting, an object such as
             `vp.weightings.PolicyGaussian()`. With `max_items_per_user=1` every classic weighting runs optimal selection
@@ -92,7 +92,7 @@ class Items(Mechanism["Corpus", "Release"]):
             from voxpop.release.known import KnownItems
 
             if not self.adaptive:
-                raise InputError("`known` needs adaptive rounds: leave out `weighting`, or the list.")
+                raise InputError("`known` needs adaptive rounds. Remove `weighting` or the list.")
             object.__setattr__(self, "known", KnownItems.of(self.known))
 
     @property
@@ -161,7 +161,7 @@ class Items(Mechanism["Corpus", "Release"]):
         check_budget(budget)
         if not self.adaptive:
             raise InputError(
-                "several data sets share a budget under adaptive rounds alone: leave `weighting` out, or release from "
+                "several data sets share a budget only under adaptive rounds. Remove `weighting`, or release from "
                 "each with a budget of its own."
             )
         return plan_adaptive(self, budget, _checked_names(data_sets))
@@ -206,9 +206,9 @@ class Items(Mechanism["Corpus", "Release"]):
         check_whole("nights", nights, MOST_NIGHTS, "the number of nights that share the budget")
         check_choice("spending", spending, ("growing", "equal"))
         if not self.adaptive or self.min_users is not None:
-            raise InputError("a series has a weighting of its own and no `min_users`: leave out both.")
+            raise InputError("a series has its own weighting and no `min_users`. Remove both.")
         if self.known is not None:
-            raise InputError("a series has no `known` items: leave them out, or release once with `release`.")
+            raise InputError("a series has no `known` items. Remove them, or release once with `release`.")
         return plan_series(budget, nights, self.max_items_per_user, spending)
 
     def series(

@@ -212,7 +212,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         known, last = self.known_items, self.last
         if known is None or not isinstance(last, AdaptiveRounds) or last.known is None:
             return {}
-        # Levels of the transcript count from 1; at a level above all of them, no listed item is released.
+        # Levels of the transcript are numbered from 1; at a level above all of them, no listed item is released.
         levels = [each["level"] for each in self.transcript if each["pass"] == "list"]
         ran = {"level": levels[0], "alone": released_alone(last, levels[0] - 1)} if levels else {}
         numbers = {

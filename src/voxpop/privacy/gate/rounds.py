@@ -240,7 +240,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
         parts = list(in_order(level, listed.parts))
         levels = np.concatenate([each for _, each in parts])
-        # By level from 1, the number of listed items that have reached it, and of all items released at this level.
+        # The numbers of listed items that have reached a level, and of all items released at it, by level from 1.
         counts = np.cumsum(np.bincount(levels, minlength=len(known.tails) + 1)[:0:-1])[::-1]
         admitted = np.multiply(known.tails, known.listed.size) * ROUNDING <= known.share * (len(found) + counts)
         lowest = int(np.argmax(admitted)) + 1 if admitted.any() else len(known.tails) + 1

@@ -253,7 +253,7 @@ def chances(ballot: Ballot, *, negligible: float = _NEGLIGIBLE, spacing: float =
     if last - first > _MOST_POINTS:
         raise BudgetError(
             f"a sampling rate of {rate:.3g} is too small to be accounted for: a prefix could be in doubt with up to "
-            f"{last:,} holders. Raise `epsilon`, or use fewer rounds."
+            f"{last:,} users. Raise `epsilon`, or use fewer rounds."
         )
     holders = np.arange(first, max(last, first + 1) + 1)
     survives, lost = survival(ballot, holders)
@@ -285,7 +285,7 @@ def _boundary(before: Callable[[int], bool], theta: int) -> int:
         return theta
     first = least_whole(lambda holders: not before(holders), theta, 2 * theta, _MOST)
     if first is None:
-        raise InternalError("no number of holders is enough for any chance")
+        raise InternalError("no number of users gives a probability above 0")
     return first
 
 

@@ -218,7 +218,7 @@ def voters_needed(probability: float, ballot: Ballot, rounds: int) -> int:
     needed = least_whole(found, 0, 2 * ballot.theta, _MOST_HOLDERS)
     if needed is None:
         raise InputError(
-            f"no number of holders up to 10^15 is found with probability {probability:g}. "
+            f"even a word of 10^15 users is not found with probability {probability:g}. "
             "Choose a smaller `probability` or a larger budget."
         )
     return needed

@@ -239,7 +239,7 @@ def number_within(
         names, count, table = number_more_pairs(ids, partners, offset, span, need, estimates, names, count, table, most)
         if count < 0:
             widths.check_width(names.size + (names.size == widths.MOST_NUMBERS), "distinct phrases of one length")
-            what = "the distinct phrases that users hold of one length"
+            what = "the distinct phrases of users of one length"
             limit.require(2 * names.size * BYTES_OF_PAIR, what)
             raise MemoryLimitError(
                 "the distinct phrases of one length do not fit into memory. "

@@ -74,7 +74,7 @@ function curvesChart(width) {
   return Plot.plot({
     className: CLASS, width, height: 330, marginLeft: 50, marginRight: labelled(), marginTop: 30, marginBottom: 42,
     style: { fontSize: "12px" },
-    x: { label: "users who hold it", type: wide ? "log" : "linear", domain: [start, most], ticks: width < 460 ? 5 : 8, tickFormat: (n) => many(n), grid: true },
+    x: { label: "users who have it", type: wide ? "log" : "linear", domain: [start, most], ticks: width < 460 ? 5 : 8, tickFormat: (n) => many(n), grid: true },
     y: { label: "released", domain: [0, 1], ticks: 5, tickFormat: (share) => `${Math.round(100 * share)} %`, grid: true },
     marks: [
       Plot.ruleY([0]),

@@ -30,7 +30,7 @@ class Explorer {
   update() {
     this.found = this.rows.matching(this.state);
     const shown = this.found.nodes.length;
-    this.list.show(shown, "Nothing released fits. That something is missing says nothing about how many hold it.");
+    this.list.show(shown, "Nothing released fits. A missing phrase may have any number of users.");
     this.picked(-1);
     byId("count").textContent =
       shown === this.total ? `${many(shown)} ${NOUN(shown)}` : `${many(shown)} of ${many(this.total)} ${NOUN(this.total)}`;
