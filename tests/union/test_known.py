@@ -366,7 +366,8 @@ def test_stated_tails_are_above_the_exact_ones(generous):
     rounds = generous.passes[0]
     known = rounds.known
     assert proved_tails(rounds.score, known)
-    lower = (known.tails[0] * 0.9, *known.tails[1:])
+    # All of them, because a single lower tail would break the order.
+    lower = tuple(0.9 * tail for tail in known.tails)
     for wrong in (
         replace(known, tails=lower),
         replace(known, tails=known.tails[::-1]),
@@ -460,12 +461,14 @@ def test_the_tokenizer_of_the_data_makes_the_items():
     listed = KnownItems.of(["Tea", "tea", "ice cream", "naïve ", "..."])
     words = vp.read(pl.DataFrame({"who": [1], "what": ["x"]}), user="who", text="what", options=QUIET)
     engine = check_engine(words)
-    assert [each for part in listed.parts("text", engine.token_source, engine.keys) for each in part.to_pylist()] == [
-        "naïve",
-        "tea",
-    ]
-    spaces = listed.parts("text", "whitespace", engine.keys)
-    assert [each for part in spaces for each in part.to_pylist()] == ["...", "Tea", "naïve", "tea"]
+
+    def tokens(reading):
+        return [each for part in listed.parts("text", reading, engine.keys) for each in part.to_pylist()]
+
+    assert sorted(tokens(engine.token_source)) == ["naïve", "tea"]
+    assert sorted(tokens("whitespace")) == ["...", "Tea", "naïve", "tea"]
+    # The tokens of one tokenizer are kept, and those of another one are not affected.
+    assert sorted(tokens(engine.token_source)) == ["naïve", "tea"]
 
 
 def test_keys_of_tables_are_compared_by_value():

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError, SourceError, required
 from voxpop.files.folder import entries_of
+from voxpop.kernels.threads import in_order
 from voxpop.privacy.budget import check_choice
 from voxpop.reading.arrow import int64_array, joined, string_array, text_buffers
 from voxpop.reading.keys import Keys, spelled_rows
@@ -42,6 +43,8 @@ _LIST_FILES = {
 """The polars function for each ending of files with columns; all other files contain lines of text."""
 _LIST_PART = 1 << 17
 """The number of items of a list that are tokenized or compared together."""
+_MOST_KEPT = 1 << 20
+"""The size of lists whose tokens are kept for the next release; those of longer lists would take too much memory."""
 
 
 @final
@@ -65,6 +68,7 @@ class KnownItems:
     fingerprint: str
     width: int
     items: pa.LargeStringArray | None = field(compare=False)
+    _tokens: dict[str, pa.LargeStringArray] = field(default_factory=dict, init=False, compare=False)
 
     @staticmethod
     def of(given: Any) -> "KnownItems":
@@ -138,8 +142,13 @@ class KnownItems:
         self.check(keys)
         items: Any = self.items
         if kind == "text" and (reading in TOKENIZER_NAMES or reading.startswith(REGEX)):
-            single = _single_tokens(reading)
-            items = _distinct_items(joined(pa.chunked_array([single(each) for each in _in_parts(items)])))
+            items = self._tokens.get(reading)
+            if items is None:
+                # Only the fingerprint needs an order.
+                found = list(in_order(_single_tokens(reading), _in_parts(self.items)))
+                items = pc.unique(joined(pa.chunked_array(found)))
+            if self.size <= _MOST_KEPT:
+                self._tokens[reading] = items
         return list(_in_parts(items))
 
 

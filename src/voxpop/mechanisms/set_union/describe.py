@@ -180,6 +180,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
             "chosen": choice_in(plan) is not None,
             "optimal": last["pass"] == "selection",
             "rounds": len(rounds),
+            "listed": "known" in plan,
         },
         needed=_needed(plan),
         about=_about(plan),
@@ -217,7 +218,7 @@ def _nights(plan: Mapping[str, Any]) -> Story:
         title="released",
         kicker=f"Items over {plan['nights']:,} nights",
         proof="docs/privacy/series.md",
-        values={"limit": plan["pool"], "chosen": False, "optimal": False, "rounds": plan["nights"]},
+        values={"limit": plan["pool"], "chosen": False, "optimal": False, "rounds": plan["nights"], "listed": False},
         grids=[Grid("Nights", head, rows, note)],
     )
 
