@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError, SourceError, required
-from voxpop.files.folder import entries_of
+from voxpop.files.folder import lines_of
 from voxpop.kernels.threads import in_order
 from voxpop.privacy.budget import check_choice
 from voxpop.reading.arrow import int64_array, joined, string_array, text_buffers
@@ -208,7 +208,7 @@ def _spelled_list(given: Any) -> tuple[pa.LargeStringArray, int]:
         path = Path(given)
         if path.is_dir():
             return _spelled_list(load(path))
-        given = _list_file(path) if path.suffix.lower() in _LIST_FILES else entries_of(path)
+        given = _list_file(path) if path.suffix.lower() in _LIST_FILES else _list_lines(path)
     columns = _list_columns(given)
     return spelled_rows(columns, ["known"] * len(columns)), len(columns)
 
@@ -226,6 +226,11 @@ def _list_file(path: Path) -> Any:
             f"{path} cannot be read as a list of items. It must be a table of that type with the columns of the items, "
             "or a text file in UTF-8 with one item per line."
         ) from None
+
+
+def _list_lines(path: Path) -> pa.ChunkedArray:
+    """Return the lines of a file, which are never Python strings all at once."""
+    return pa.chunked_array([string_array(part) for part in lines_of(path, _LIST_PART)], pa.large_string())
 
 
 def _list_columns(given: Any) -> list[pa.Array]:
