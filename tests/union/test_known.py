@@ -666,3 +666,13 @@ def test_an_explanation_states_the_probability_of_a_known_item(marked):
     assert not any("list" in each for each in unknown.reasons)
     assert any("not on it" in each for each in missing.reasons)
     assert known.needed[0]["users_50"] < unknown.needed[0]["users_50"]
+
+
+def test_each_of_several_data_sets_has_its_own_decision_and_marks():
+    """A list applies to all data sets of a release, and each data set decides about it separately."""
+    union, names = vp.Items(max_items_per_user=3, known=["b", "nobody", "z"]), ("words", "tags")
+    data = {"words": corpus_of([["b", "new"]] * 400), "tags": corpus_of([["z", "other"]] * 400)}
+    found = union.plan_each(names, BUDGET).release(data, seed=1)
+    marks = {name: dict(zip(each, each.known.tolist(), strict=True)) for name, each in found.items()}
+    assert marks == {"words": {"b": True, "new": False}, "tags": {"other": False, "z": True}}
+    assert all(each.plan.to_dict()["known"]["size"] == 3 for each in found.values())
