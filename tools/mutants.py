@@ -89,11 +89,12 @@ MUTANTS = (
     Mutant("held-only", "engine/local/weigh.py", "        return noisy\n", "        return np.where(weights > 0, noisy, 0)\n", ("counts/test_counts.py",)),
     # Public lists.
     _gate("list-size", "rounds", "np.multiply(known.tails, known.listed.size)", "np.multiply(known.tails, 1)", KNOWN),
-    _gate("list-noise-of-users", "rounds", "            for number in range(len(rounds.later)):\n                step: Any", "            for number in range(0):\n                step: Any", KNOWN),
+    _gate("list-noise-of-users", "rounds", "        for number in range(len(rounds.later)):\n            step: Any", "        for number in range(0):\n            step: Any", KNOWN),
     _gate("list-frozen-early", "rounds", "threshold=float(levels[-1])", "threshold=float(levels[0])", KNOWN),
     _gate("longer-list", "rounds", "listed.size > rounds.known.listed.size", "listed.size > 2 * rounds.known.listed.size", KNOWN),
     _gate("other-list", "rounds", "if rounds.listed != self.proof.known:", "if rounds.listed is self.proof.known:", KNOWN),
     Mutant("list-caps", "kernels/weigh.py", "gap * factor >= cap and not uncapped[offset]", "gap * factor >= cap", (CAPPED,)),
+    Mutant("list-counted", "kernels/weigh.py", "counts[j] += listed[items[position]] != 0", "counts[j] += 1", (KNOWN,)),
     Mutant("list-of-the-pool", "engine/local/pools.py", "kept = self.listed[batch.items] != 0", "kept = self.listed[batch.items] > 1", (KNOWN,)),
     Mutant("list-draws", "privacy/numerics.py", "math.isqrt(2 * pool * (listed + pool))", "math.isqrt(2 * pool * pool)", (KNOWN,)),
     Mutant("list-tails", "privacy/cumulative.py", "all(tail >= released_by(", "all(tail >= 0.8 * released_by(", (KNOWN,)),

@@ -1,5 +1,6 @@
 """Items of a public list together with unknown items, on the code that releases (docs/privacy/known.md)."""
 
+import json
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -26,8 +27,13 @@ from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts, score_step
 from voxpop.privacy.listed import KnownList
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.capped import CappedDescent
 from voxpop.reading.arrow import text_buffers
 from voxpop.release.known import KnownItems
+from voxpop.release.release import KNOWN_KEY, release_of
+from voxpop.release.report.page import unpacked
+from voxpop.release.saving import TABLE_FILE, record_of
+from voxpop.release.table import to_parquet
 from voxpop.testing.auditing import TrialCounts, epsilon_shown
 
 BUDGET = vp.Budget(2, 1e-5)
@@ -286,6 +292,20 @@ def test_caps_and_coins_are_for_unknown_items_only():
     assert (pools.weigh_pools(coins, "round 6") > 0)[place == 0].all()
 
 
+def test_caps_follow_from_the_number_of_unknown_items(monkeypatch):
+    """Of 68 items in each pool, 65 are undecided and 5 of these are listed, so n is 63 with the dropped ones."""
+    real, seen = CappedDescent.given, []
+
+    def given(self, undecided, dropped, bits, listed=0):
+        seen.append((undecided.tolist(), dropped.tolist(), listed.tolist()))
+        return real(self, undecided, dropped, bits, listed)
+
+    monkeypatch.setattr(CappedDescent, "given", given)
+    pools, _ = users_with(listed=5, unknown=60, dropped=3, users=4)
+    pools.weigh_pools(shares_at(vp.Items(max_items_per_user=100)), "round 6")
+    assert seen == [([65] * 4, [3] * 4, [5] * 4)]
+
+
 def test_no_pool_bounds_listed_items():
     """A user keeps all 300 listed items and 7 of 50 unknown ones; the draw of unknown ones is that of no list."""
     pools, place = users_with(listed=300, unknown=50, dropped=0, users=4)
@@ -366,7 +386,8 @@ def test_stated_tails_are_above_the_exact_ones(generous):
     rounds = generous.passes[0]
     known = rounds.known
     assert proved_tails(rounds.score, known)
-    lower = (known.tails[0] * 0.9, *known.tails[1:])
+    # All of them, because a single lower tail would break the order.
+    lower = tuple(0.9 * tail for tail in known.tails)
     for wrong in (
         replace(known, tails=lower),
         replace(known, tails=known.tails[::-1]),
@@ -460,12 +481,14 @@ def test_the_tokenizer_of_the_data_makes_the_items():
     listed = KnownItems.of(["Tea", "tea", "ice cream", "naïve ", "..."])
     words = vp.read(pl.DataFrame({"who": [1], "what": ["x"]}), user="who", text="what", options=QUIET)
     engine = check_engine(words)
-    assert [each for part in listed.parts("text", engine.token_source, engine.keys) for each in part.to_pylist()] == [
-        "naïve",
-        "tea",
-    ]
-    spaces = listed.parts("text", "whitespace", engine.keys)
-    assert [each for part in spaces for each in part.to_pylist()] == ["...", "Tea", "naïve", "tea"]
+
+    def tokens(reading):
+        return [each for part in listed.parts("text", reading, engine.keys) for each in part.to_pylist()]
+
+    assert sorted(tokens(engine.token_source)) == ["naïve", "tea"]
+    assert sorted(tokens("whitespace")) == ["...", "Tea", "naïve", "tea"]
+    # The tokens of one tokenizer are kept, and those of another one are not affected.
+    assert sorted(tokens(engine.token_source)) == ["naïve", "tea"]
 
 
 def test_keys_of_tables_are_compared_by_value():
@@ -586,3 +609,70 @@ def test_an_item_is_frozen_at_the_highest_level_which_every_rule_admits(generous
         left = ~frozen & (scores >= step.step.floor)
         assert (states[left] > DROPPED).all()
         assert not (states == DROPPED).any()
+
+
+# Marks of known items.
+
+
+@pytest.fixture(scope="module")
+def marked():
+    """Return a release of two listed items and an unknown one."""
+    corpus = corpus_of([["b", "new", "z"]] * 400)
+    return vp.Items(max_items_per_user=3, known=["b", "nobody", "z"]).release(corpus, BUDGET, seed=1)
+
+
+def test_a_release_marks_its_known_items(marked, tmp_path):
+    """The marks are those of the list, are saved and loaded, and belong to rows that remain."""
+    assert dict(zip(marked, marked.known.tolist(), strict=True)) == {"b": True, "new": False, "z": True}
+    marked.save(tmp_path / "words")
+    loaded = vp.load(tmp_path / "words", vp.Release)
+    assert loaded.known.tolist() == marked.known.tolist()
+    left = marked.without(["b"])
+    assert dict(zip(left, left.known.tolist(), strict=True)) == {"new": False, "z": True}
+    assert vp.Items(max_items_per_user=3).release(corpus_of([["b"]] * 400), BUDGET, seed=1).known is None
+    with pytest.raises(InternalError):
+        replace(marked, known=marked.known[:2])
+
+
+@pytest.mark.parametrize("marks", ["", "oAA=", "/w==", "oA", 7])
+def test_marks_that_do_not_fit_are_rejected(marked, marks):
+    """A saved release with marks for another number of items, or with other characters, is not loaded."""
+    tables = {TABLE_FILE: to_parquet(marked.grams, marked.keys)}
+    record = {**record_of(marked), "keys": marked.keys.to_list(), KNOWN_KEY: "oA=="}
+    assert release_of(record, tables).known.tolist() == [True, False, True]
+    with pytest.raises((ValueError, TypeError)):
+        release_of({**record, KNOWN_KEY: marks}, tables)
+
+
+def test_the_report_marks_known_items_and_excludes_them_from_its_promise():
+    """The page contains one mark for each item; without a list, the page has neither marks nor the exception."""
+    corpus = corpus_of([["b", "new", "z"]] * 400)
+    with_list, without = (vp.Items(max_items_per_user=3, known=each) for each in (["b", "nobody", "z"], None))
+    page, plain = (each.release(corpus, BUDGET).report().html for each in (with_list, without))
+    assert json.loads(page.split('id="facts">')[1].split("</script>")[0])["grams"]["known"] is True
+    grams = unpacked(page.encode()).decode().split('id="grams">')[1].split("</script>")[0]
+    assert [own for _, _, own in json.loads(grams)["depths"]] == [[1, 0, 1]]
+    assert "an item of this user only, and not on the public list, is released" in page
+    assert "An item in the list" not in page
+    assert json.loads(plain.split('id="facts">')[1].split("</script>")[0])["grams"]["known"] is False
+    assert "public list" not in plain
+
+
+def test_an_explanation_states_the_probability_of_a_known_item(marked):
+    """Known items have the users of known items, and the sentence about items of one user; others do not."""
+    known, unknown, missing = (marked.explain(each) for each in ("b", "new", "zebra"))
+    assert "public list of the release" in known.reasons[-1]
+    assert "at most" in known.reasons[-1]
+    assert not any("list" in each for each in unknown.reasons)
+    assert any("not on it" in each for each in missing.reasons)
+    assert known.needed[0]["users_50"] < unknown.needed[0]["users_50"]
+
+
+def test_each_of_several_data_sets_has_its_own_decision_and_marks():
+    """A list applies to all data sets of a release, and each data set decides about it separately."""
+    union, names = vp.Items(max_items_per_user=3, known=["b", "nobody", "z"]), ("words", "tags")
+    data = {"words": corpus_of([["b", "new"]] * 400), "tags": corpus_of([["z", "other"]] * 400)}
+    found = union.plan_each(names, BUDGET).release(data, seed=1)
+    marks = {name: dict(zip(each, each.known.tolist(), strict=True)) for name, each in found.items()}
+    assert marks == {"words": {"b": True, "new": False}, "tags": {"other": False, "z": True}}
+    assert all(each.plan.to_dict()["known"]["size"] == 3 for each in found.values())

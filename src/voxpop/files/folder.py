@@ -16,6 +16,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import islice
 from math import isfinite
 from os import PathLike
 from pathlib import Path
@@ -310,10 +311,24 @@ def entries_of(given: object) -> list[Any]:
     """
     if not isinstance(given, str | PathLike):
         return list(given) if isinstance(given, Iterable) and not isinstance(given, bytes) else [given]
+    return [line for part in lines_of(given) for line in part]
+
+
+def lines_of(path: str | PathLike[str], most: int = 1 << 17) -> Iterator[list[str]]:
+    """Yield the lines of a public list in parts, without spaces at their ends and without empty lines.
+
+    Args:
+        path: A text file with one entry per line.
+        most: The number of lines that are read together.
+
+    Raises:
+        SourceError: The file cannot be read.
+    """
     try:
-        lines = Path(given).read_text(encoding="utf-8-sig").splitlines()
+        with Path(path).open(encoding="utf-8-sig") as file:
+            while lines := list(islice(file, most)):
+                yield [text for line in lines for each in line.splitlines() if (text := each.strip())]
     except (OSError, ValueError):
         raise SourceError(
-            f"{given} cannot be read as a list of words. It must be a text file in UTF-8 with one word per line."
+            f"{path} cannot be read as a list of words. It must be a text file in UTF-8 with one word per line."
         ) from None
-    return [line.strip() for line in lines if line.strip()]

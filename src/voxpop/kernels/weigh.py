@@ -357,6 +357,25 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
 
 
 @jit
+@proved("known.md#the-mechanism")
+def count_listed(items: Int32s, starts: Int64s, listed: Bytes) -> Int64s:
+    """Return the number of listed items of each user.
+
+    Proof: "Let n be the number of unknown items in the pool of a user that are not released"
+
+    Args:
+        items: int32, the items of all users.
+        starts: int64 (users + 1), the first position of each user's items.
+        listed: uint8 (vocabulary), nonzero for listed items.
+    """
+    counts = np.zeros(starts.size - 1, np.int64)
+    for j in range(starts.size - 1):
+        for position in range(starts[j], starts[j + 1]):
+            counts[j] += listed[items[position]] != 0
+    return counts
+
+
+@jit
 @proved("adaptive.md#shared-items")
 def capped_descent(
     histogram: Int64s,

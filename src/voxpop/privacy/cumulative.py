@@ -294,7 +294,7 @@ class _Grid:
         # upper ends. E V is the sum over cells of the rise of V over the cell times the mean probability of reaching
         # the levels of the cell.
         rises = np.maximum(np.diff(values[:, first : last + 1], axis=1), 0.0)
-        result = rises @ self._risen(number, first, last)
+        result = self._mixed(number, first, rises[0]) if len(rises) == 1 else rises @ self._risen(number, first, last)
         result += values[:, [first]] * self._reaches(number, floor)
         if last >= first:
             rest = np.maximum(values[:, [last + 1]] - values[:, [last]], 0.0)
@@ -314,16 +314,29 @@ class _Grid:
         """Return P(score + noise of a round >= level) at each point."""
         return np.asarray(ndtr((self.points - level) / self._rounds.parts[number]))
 
+    def _mixed(self, number: int, first: int, rises: Floats) -> Floats:
+        """Return the product of the rises of one law and `_risen`, which takes much longer to construct."""
+        count = len(self.points)
+        if not rises.size:
+            return np.zeros((1, count))
+        # Row k of `_risen` begins at count - 1 - (first + k), so the product is a convolution.
+        begin = count - first - rises.size
+        return np.convolve(self._means(number)[begin : begin + count + rises.size - 1], rises, "valid")[None]
+
     def _risen(self, number: int, first: int, last: int) -> Floats:
         """Return the mean probability of reaching a level of the cell, by cell from `first` to `last` and point."""
-        count, part = len(self.points), self._rounds.parts[number]
-        over = _hinge(np.asarray(self._step * np.arange(-count, count + 1) / part, np.float64))
-        means = np.diff(over) * part / self._step  # for levels from d - 1 to d points below, d = 1 - count, ..., count
+        count, means = len(self.points), self._means(number)
         windows = sliding_window_view(means, count)
         # If the drop threshold and the threshold are between the same two points, there is no cell, and `last` is one
         # less than `first`.
         room = self._room[: max(0, last - first)]
         return np.take(windows, count - 1 - np.arange(first, last), axis=0, out=room, mode="clip")
+
+    def _means(self, number: int) -> Floats:
+        """Return the mean probability of reaching a level from d - 1 to d points below, for d from 1 - points on."""
+        count, part = len(self.points), self._rounds.parts[number]
+        over = _hinge(np.asarray(self._step * np.arange(-count, count + 1) / part, np.float64))
+        return np.asarray(np.diff(over) * part / self._step)
 
 
 def _hinge(values: Floats) -> Floats:

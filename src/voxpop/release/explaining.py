@@ -10,6 +10,7 @@ import pyarrow as pa
 from voxpop.engine.local.exact import PRIVATE
 from voxpop.errors import on_one_line
 from voxpop.privacy.budget import Printed, printable, table
+from voxpop.privacy.guarantee import at_most
 from voxpop.privacy.planned import ITEMS_EACH, DiscoveryPlan
 from voxpop.reading.keys import Keys, unspelled
 from voxpop.release.table import Gram
@@ -87,6 +88,25 @@ def key_text(keys: Keys, item: Any) -> str | None:
     return spelled
 
 
+def about_list(numbers: Mapping[str, Any], known: bool | None) -> list[str]:
+    """Return the sentence about the public list of a release, if it has one.
+
+    Args:
+        numbers: The public numbers of the plan.
+        known: Whether the item was on the list; None if it was not released, or the release has no marks.
+    """
+    listed = numbers.get("known")
+    if not isinstance(listed, Mapping):
+        return []
+    if known is None:
+        return ["The release had a public list. The numbers of users below are for items that are not on it."]
+    if not known:
+        return []
+    alone = listed.get("alone", listed.get("alone_at_most"))
+    most = "" if alone is None else f" A known item of one user is released with probability at most {at_most(alone)}."
+    return [f"It was on the public list of the release (known), so it may have one user or none.{most}"]
+
+
 def once_released(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
     """Return notes about a released gram for its readers."""
     if len(gram) < 2 or numbers.get("max_spurious_share") is None:
@@ -122,8 +142,20 @@ def reasons_of_plan(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
     return found
 
 
-def users_needed_of(plan: DiscoveryPlan[Any, Any, Any], length: int) -> tuple[dict[str, int | None], ...]:
-    """Return the numbers of users that a gram of a length needs, by the number of items per user."""
+def users_needed_of(
+    plan: DiscoveryPlan[Any, Any, Any], length: int, *, known: bool = False
+) -> tuple[dict[str, int | None], ...]:
+    """Return the numbers of users that a gram of a length needs, by the number of items per user.
+
+    Args:
+        plan: The plan.
+        length: The number of tokens of the gram.
+        known: Whether the gram is an item of the public list of the plan.
+    """
+    if known:
+        needed: Any = plan.known_users_needed  # type: ignore[attr-defined]
+        pairs = [(each, [needed(share, per_user=each) for share in _EXPLAINED_PROBABILITIES]) for each in ITEMS_EACH]
+        return tuple({"per_user": each, "users_50": half, "users_95": most} for each, (half, most) in pairs)
     if length > (plan.longest or 1):
         return ()
     size, rows = (length if plan.longest else None), []

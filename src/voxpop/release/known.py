@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.errors import ColumnError, InputError, SourceError, required
-from voxpop.files.folder import entries_of
+from voxpop.files.folder import lines_of
+from voxpop.kernels.threads import in_order
 from voxpop.privacy.budget import check_choice
 from voxpop.privacy.listed import KnownList
 from voxpop.reading.arrow import int64_array, joined, string_array, text_buffers
@@ -44,6 +45,8 @@ _LIST_FILES = {
 """The polars function for each ending of files with columns; all other files contain lines of text."""
 _LIST_PART = 1 << 17
 """The number of items of a list that are tokenized or compared together."""
+_MOST_KEPT = 1 << 20
+"""The size of lists whose tokens are kept for the next release; those of longer lists would take too much memory."""
 
 
 @final
@@ -67,6 +70,7 @@ class KnownItems:
     fingerprint: str
     width: int
     items: pa.LargeStringArray | None = field(compare=False)
+    _tokens: dict[str, pa.LargeStringArray] = field(default_factory=dict, init=False, compare=False)
 
     @staticmethod
     def of(given: Any) -> "KnownItems":
@@ -138,8 +142,13 @@ class KnownItems:
         self.check(keys)
         items: Any = self.items
         if kind == "text" and (reading in TOKENIZER_NAMES or reading.startswith(REGEX)):
-            single = _single_tokens(reading)
-            items = _distinct_items(joined(pa.chunked_array([single(each) for each in _in_parts(items)])))
+            items = self._tokens.get(reading)
+            if items is None:
+                # Only the fingerprint needs an order.
+                found = list(in_order(_single_tokens(reading), _in_parts(self.items)))
+                items = pc.unique(joined(pa.chunked_array(found)))
+            if self.size <= _MOST_KEPT:
+                self._tokens[reading] = items
         return list(_in_parts(items))
 
 
@@ -193,7 +202,7 @@ def _spelled_list(given: Any) -> tuple[pa.LargeStringArray, int]:
         path = Path(given)
         if path.is_dir():
             return _spelled_list(load(path))
-        given = _list_file(path) if path.suffix.lower() in _LIST_FILES else entries_of(path)
+        given = _list_file(path) if path.suffix.lower() in _LIST_FILES else _list_lines(path)
     columns = _list_columns(given)
     return spelled_rows(columns, ["known"] * len(columns)), len(columns)
 
@@ -211,6 +220,11 @@ def _list_file(path: Path) -> Any:
             f"{path} cannot be read as a list of items. It must be a table of that type with the columns of the items, "
             "or a text file in UTF-8 with one item per line."
         ) from None
+
+
+def _list_lines(path: Path) -> pa.ChunkedArray:
+    """Return the lines of a file, which are never Python strings all at once."""
+    return pa.chunked_array([string_array(part) for part in lines_of(path, _LIST_PART)], pa.large_string())
 
 
 def _list_columns(given: Any) -> list[pa.Array]:

@@ -21,6 +21,7 @@ from voxpop.reading.one_text import cut_prompt
 from voxpop.release.counts import Counts, Top
 from voxpop.release.explaining import (
     Explanation,
+    about_list,
     folded_gram,
     key_text,
     once_released,
@@ -52,7 +53,9 @@ def explain(release: Release, item: Any, corpus: "Corpus | None" = None, *, exac
     numbers = release.plan.to_dict()
     reasons = [*read, *(once_released(numbers, gram) if released else _of_parts(release, gram))]
     reasons += [] if released or not gram else reasons_of_plan(numbers, gram)
-    needed = () if plan is None or not gram else users_needed_of(plan, len(gram))
+    known = release._known_item(gram)
+    reasons += about_list(numbers, known)
+    needed = () if plan is None or not gram else users_needed_of(plan, len(gram), known=bool(known))
     if plan is None and not released:
         reasons.append("This version cannot make the plan again, so the number of users needed is unknown.")
     elif not released and needed:

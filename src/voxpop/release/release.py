@@ -1,5 +1,6 @@
 """`Release`, a released set of grams with its plan and its guarantee."""
 
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,11 +11,13 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from voxpop.kernels.arrays import Int64s
+from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.privacy.budget import SAMPLE_SIZE, Budget, all_printable, card, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions
-from voxpop.reading.arrow import numbers_of
+from voxpop.reading.arrow import joined, numbers_of
 from voxpop.reading.keys import Keys
 from voxpop.release.registry import configuration, load_object
 from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
     from voxpop.release.table import Completion
 
 _GRAMS_AT_ONCE = 65_536
+KNOWN_KEY = "known"
+"""The key of a saved release for the marks of known items, as the bits of `Release.known` in base64."""
 
 
 @final
@@ -64,6 +69,8 @@ class Release(Result):
         metadata: the operator's statements about the release, for the report. Comparisons ignore it.
         id: 128 random bits that identify the release, so that counts and rankings are saved only with their own
             release. Empty for a release with a seed and for one saved by an earlier version. Comparisons ignore it.
+        known: bool array, whether each item was on the public list of the release. Such an item may have one user or
+            none. None without a list, and for a release saved by an earlier version. Comparisons ignore it.
 
     Example:
         >>> import pyarrow as pa
@@ -86,10 +93,13 @@ class Release(Result):
     keys: Keys | None = None
     metadata: Metadata = NO_METADATA
     id: str | None = None
+    known: Bools | None = None
 
     def __post_init__(self) -> None:
         """Raise an error if the table is not in canonical form, and give a new release its id."""
         check_canonical(self.grams)
+        if self.known is not None and len(self.known) != len(self):
+            raise InternalError("the marks of known items do not fit the released items")
         if self.id is None:
             # A release with a seed is the same release each time.
             object.__setattr__(self, "id", uuid4().hex if self.guarantee.private else "")
@@ -99,7 +109,12 @@ class Release(Result):
 
     @staticmethod
     def from_items(
-        items: Any, plan: Plan, guarantee: Guarantee, token_source: str = "", keys: Keys | None = None
+        items: Any,
+        plan: Plan,
+        guarantee: Guarantee,
+        token_source: str = "",
+        keys: Keys | None = None,
+        known: Bools | None = None,
     ) -> "Release":
         """Make the release of single items.
 
@@ -109,6 +124,7 @@ class Release(Result):
             guarantee: its privacy guarantee.
             token_source: the source of the tokens, if known.
             keys: the columns of the items; empty for words.
+            known: bool array, whether each item was on a public list; None without a list.
 
         Returns:
             The release.
@@ -116,7 +132,8 @@ class Release(Result):
         Raises:
             InternalError: If the items are not distinct and sorted.
         """
-        return Release(table_of_items(items), plan, guarantee, token_source, Keys() if keys is None else keys)
+        keys = Keys() if keys is None else keys
+        return Release(table_of_items(items), plan, guarantee, token_source, keys, known=known)
 
     def to_arrow(self) -> pa.Table:
         """Return a pyarrow table with the released items, in canonical order.
@@ -242,7 +259,11 @@ class Release(Result):
         """
         blocked = [*public_words(words), *names_of_persons(names)]
         grams = without_words(self.grams, self.keys, self.token_source, blocked, public_words(keep), mentions=mentions)
-        return replace(self, grams=grams, id=None)
+        known = self.known
+        if known is not None:
+            left = pc.is_in(_single_items(self.grams), value_set=_single_items(grams))
+            known = known[np.asarray(left)]
+        return replace(self, grams=grams, id=None, known=known)
 
     def count(
         self,
@@ -304,6 +325,7 @@ class Release(Result):
             **record_of(self),
             **({"token_source": self.token_source} if self.token_source else {}),
             **({} if self.keys is None else {"keys": self.keys.to_list()}),
+            **({} if self.known is None else {KNOWN_KEY: b64encode(np.packbits(self.known).tobytes()).decode()}),
         }
         RELEASE.save(content, {TABLE_FILE: to_parquet(self.grams, self.keys)}, self._page, folder, overwrite=overwrite)
 
@@ -356,6 +378,13 @@ class Release(Result):
         lines = [str(self.guarantee), words, "A release has no counts of users."]
         return card(title, lines, warned=cautions(self.guarantee))
 
+    def _known_item(self, gram: tuple[str, ...]) -> bool | None:
+        """Return whether a released item was on the public list; None if it was not released, or without marks."""
+        if self.known is None or gram not in self._members:
+            return None
+        items = _single_items(self.grams)
+        return bool(self.known[pc.index(items, pa.scalar(gram[0], items.type)).as_py()])
+
     @cached_property
     def _members(self) -> frozenset[tuple[str, ...]]:
         return frozenset(self.each_gram())
@@ -390,6 +419,7 @@ def report_of(
     sizes = {int(row["values"]): int(row["counts"]) for row in lengths}
     story = story_of(release.plan.to_dict(), sizes)
     keys = [] if release.keys is None else [each.name for each in release.keys.columns]
+    marks = None if release.known is None else release.known.astype(np.int64)
     story = replace(
         story,
         ranked=ranked,
@@ -397,7 +427,7 @@ def report_of(
         completes=story.completes and not keys,
         keys=keys if len(keys) > 1 else [],
     )
-    return page_of(story, release, sizes, release.grams, release.token_source, counts, checksums, total)
+    return page_of(story, release, sizes, release.grams, release.token_source, counts, checksums, total, marks)
 
 
 def release_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Release:
@@ -408,4 +438,14 @@ def release_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Releas
         record.get("token_source", ""),
         record.get("id", ""),
     )
-    return Release(grams, token_source=str(token_source), keys=keys, id=str(name), **restored(record))
+    known = None
+    if KNOWN_KEY in record:
+        marks = np.unpackbits(np.frombuffer(b64decode(record[KNOWN_KEY], validate=True), np.uint8))
+        if marks.size - grams.num_rows not in range(8) or marks[grams.num_rows :].any():
+            raise ValueError("the marks of known items do not fit")
+        known = marks[: grams.num_rows].astype(np.bool_)
+    return Release(grams, token_source=str(token_source), keys=keys, id=str(name), known=known, **restored(record))
+
+
+def _single_items(grams: pa.Table) -> pa.Array:
+    return joined(grams["gram"]).flatten()

@@ -23,7 +23,7 @@ from voxpop.engine.local.weigh import (
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import DROPPED, RELEASED, UNDECIDED, Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.threads import in_order
-from voxpop.kernels.weigh import keep_undecided
+from voxpop.kernels.weigh import count_listed, keep_undecided
 from voxpop.privacy.cumulative import ScoreStep
 from voxpop.privacy.opening import Opening, opened
 from voxpop.privacy.secret import Source
@@ -233,8 +233,7 @@ class PoolUsers:
         """Return the number of listed items of each user."""
         if not self.listed.size:
             return 0
-        counts: Int64s = np.diff(np.concatenate([[0], np.cumsum(self.listed[batch.items] != 0)])[batch.starts])
-        return counts
+        return count_listed(batch.items, batch.starts, self.listed)
 
     def joined(self) -> Batch:
         """Return all users in one batch."""
@@ -320,8 +319,9 @@ class Pools:
     def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
         """Take a public list, in parts, before pools are drawn; its items have no caps and are decided by levels."""
         known = np.zeros(len(self._vocabulary), np.uint8)
-        for part in listed:
-            known[numbers_of(pc.index_in(part, value_set=self._vocabulary).drop_null())] = 1
+        # One call for all parts, because each call lays out the vocabulary again.
+        for places in pc.index_in(pa.chunked_array(listed, pa.large_string()), value_set=self._vocabulary).chunks:
+            known[numbers_of(places.drop_null())] = 1
         # The list applies even if no user has a listed item.
         self._users.listed, self._levels = known, np.zeros(known.size, np.uint8)
 

@@ -47,6 +47,6 @@ def story(plan: Mapping[str, Any]) -> Story:
         title="released",
         kicker=f"Items over {plan['nights']:,} nights",
         proof="docs/privacy/series.md",
-        values={"limit": plan["pool"], "chosen": False, "optimal": False, "rounds": plan["nights"]},
+        values={"limit": plan["pool"], "chosen": False, "optimal": False, "rounds": plan["nights"], "listed": False},
         grids=[Grid("Nights", head, rows, note)],
     )

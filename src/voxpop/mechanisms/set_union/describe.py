@@ -100,9 +100,29 @@ def _users_rows(plan: Mapping[str, Any]) -> tuple[list[float], list[list[str]]]:
     return probabilities, [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes]
 
 
-def _users_table(plan: Mapping[str, Any]) -> list[str]:
+def _both_rows(plan: Mapping[str, Any], mark: str = "", scale: float = 1.0) -> tuple[list[str], list[list[str]]]:
+    """Return the head and the rows of users needed; with a public list, each probability has a column for known items.
+
+    Args:
+        plan: The public numbers of the plan.
+        mark: The text after a probability.
+        scale: The factor of probabilities.
+    """
     probabilities, rows = _users_rows(plan)
-    head = ["items of each", *(f"{probability:g}" for probability in probabilities)]
+    head = [f"{scale * probability:g}{mark}" for probability in probabilities]
+    known = plan.get("known")
+    if known is None or "users_needed" not in known:
+        return head, rows
+    pairs = zip(rows, _users_rows(known)[1], strict=True)
+    joint = [
+        [row[0], *(cell for pair in zip(row[1:], other[1:], strict=True) for cell in pair)] for row, other in pairs
+    ]
+    return [name for each in head for name in (each, f"{each} known")], joint
+
+
+def _users_table(plan: Mapping[str, Any]) -> list[str]:
+    names, rows = _both_rows(plan)
+    head = ["items of each", *names]
     missed = plan["miss_probability"]
     chance = "below 1e-6" if missed < 1e-6 else f"{missed:.2g}"
     return [
@@ -118,13 +138,9 @@ def _known_lines(plan: Mapping[str, Any]) -> list[str]:
     known = plan.get("known")
     if known is None or "users_needed" not in known:
         return []
-    _, rows = _users_rows(known)
-    probabilities = sorted({row["probability"] for row in known["users_needed"]})
-    head = ["items of each", *(f"{probability:g}" for probability in probabilities)]
     size, share = known["size"], known["share_without_users"]
     return [
-        f"Of the list of {size:,} known items, an item needs fewer users if a tenth of the list is released",
-        *table([head, *rows]),
+        f"Columns of known items are for the list of {size:,} items, if a tenth of the list is released",
         f"At most {100 * share:g} % of the released items, in expectation, are known items that no user has",
         *_alone(known),
     ]
@@ -180,6 +196,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
             "chosen": choice_in(plan) is not None,
             "optimal": last["pass"] == "selection",
             "rounds": len(rounds),
+            "listed": "known" in plan,
         },
         needed=_needed(plan),
         about=_about(plan),
@@ -195,17 +212,15 @@ def _known_grids(plan: Mapping[str, Any]) -> list[Grid]:
     known = plan.get("known")
     if known is None or "users_needed" not in known:
         return []
-    probabilities, rows = _users_rows(known)
-    head = ["items of each user", *(f"{100 * probability:g} %" for probability in probabilities)]
     alone = at_most(known.get("alone", known["alone_at_most"]))
     name, share = known["fingerprint"][:23], 100 * known["share_without_users"]
     note = (
-        f"{known['size']:,} items were known from a public list ({name}...). They need fewer users: here as many as if "
-        f"a tenth of the list is released. In expectation, at most {share:g} % of the released items are known items "
-        f"that no user has. A known item of one user is released with probability at most {alone}; other statements "
-        "about items of one user exclude known items."
+        f"{known['size']:,} items were known from a public list ({name}...). The columns of known items assume that a "
+        "tenth of the list is released. Other statements about items of one user exclude known items."
     )
-    return [Grid("Users that a known item needs", head, rows, note)]
+    rows = [["known items without users among the released items, expected share at most", f"{share:g} %"]]
+    rows.append(["probability that a known item of one user is released, at most", alone])
+    return [Grid("Known items", ["about", "bound"], rows, note)]
 
 
 def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> list[tuple[int, float]]:
@@ -229,10 +244,10 @@ def _about(plan: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _needed(plan: Mapping[str, Any]) -> Grid:
-    probabilities, rows = _users_rows(plan)
+    names, rows = _both_rows(plan, " %", 100)
     return Grid(
         "Users that an item needs",
-        ["items of each user", *(f"{100 * probability:g} %" for probability in probabilities)],
+        ["items of each user", *names],
         rows,
         "Items of each user: the number of items of each of these users; none of them has more users."
         + _promise(plan)

@@ -3,16 +3,21 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
+from voxpop.kernels.arrays import Bools
 from voxpop.mechanisms.rounds.menu import released_in_rounds
 from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.privacy.gate.rounds import PublicParts
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
-from voxpop.reading.arrow import text_buffers
+from voxpop.reading.arrow import numbers_of, text_buffers
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
@@ -26,9 +31,9 @@ def release_items(plan: "UnionPlan[Any, Any]", data: Corpus, seed: int | None) -
 
 
 def _released(plan: "UnionPlan[Any, Any]", corpus: Engine, gate: Any, guarantee: Guarantee) -> Release:
-    first, passes = plan.passes[0], plan.passes
+    first, passes, listed = plan.passes[0], plan.passes, None
     if not isinstance(first, RoundPlan):
-        known, listed = plan.known_items, None
+        known = plan.known_items
         if known is not None:
             listed = PublicParts(known.parts(corpus.kind, corpus.token_source, corpus.keys), text_buffers)
         words, rounds = released_in_rounds(first, gate, corpus, listed)
@@ -38,7 +43,17 @@ def _released(plan: "UnionPlan[Any, Any]", corpus: Engine, gate: Any, guarantee:
     else:
         words = gate.released(corpus, first.shares)
     done = with_record(plan, gate, passes=passes)
-    return Release.from_items(words, done, guarantee, corpus.token_source, corpus.keys)
+    marks = None if listed is None else _on_list(words, listed)
+    return Release.from_items(words, done, guarantee, corpus.token_source, corpus.keys, marks)
+
+
+def _on_list(words: pa.LargeStringArray, listed: PublicParts) -> Bools:
+    """Return whether each released item is on the list."""
+    found = np.zeros(len(words), np.bool_)
+    # Lists are longer than releases, so the released items are laid out.
+    for part in listed.parts:
+        found[numbers_of(pc.index_in(part, value_set=words).drop_null())] = True
+    return found
 
 
 def release_each(plan: "UnionPlan[Any, Any]", corpora: Mapping[str, Corpus], seed: int | None) -> dict[str, Release]:

@@ -230,15 +230,20 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         that of the noise of its name, and the level of an item in a pool is at least that of its noise.
         """
         names, reached = self._pools.levels()
+        every = pa.chunked_array(listed.parts, pa.large_string())
+        # One call for all parts, because each call lays out the released items again.
+        places = pc.index_in(every, value_set=names).fill_null(pa.scalar(-1, pa.int32())).to_numpy()
+        wanted = ~pc.is_in(every, value_set=found).to_numpy()
+        starts = np.cumsum([0, *map(len, listed.parts)])
 
-        def level(part: Any) -> tuple[Any, Bytes]:
-            part = part.filter(pc.invert(pc.is_in(part, value_set=found)))
+        def level(number: int) -> tuple[Any, Bytes]:
+            mine = slice(starts[number], starts[number + 1])
+            part, place = listed.parts[number].filter(pa.array(wanted[mine])), places[mine][wanted[mine]]
             levels = self._reached_by_noise(rounds, *listed.letters(part))
-            place = np.asarray(pc.index_in(part, value_set=names).fill_null(pa.scalar(-1, pa.int32())))
             levels[place >= 0] = reached[place[place >= 0]]
             return part.filter(pa.array(levels > 0)), levels[levels > 0]
 
-        parts = list(in_order(level, listed.parts))
+        parts = list(in_order(level, range(len(listed.parts))))
         levels = np.concatenate([each for _, each in parts])
         # The numbers of listed items that have reached a level, and of all items released at it, by level from 1.
         counts = np.cumsum(np.bincount(levels, minlength=len(known.tails) + 1)[:0:-1])[::-1]
@@ -246,20 +251,23 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         lowest = int(np.argmax(admitted)) + 1 if admitted.any() else len(known.tails) + 1
         self._note("list", {"level": lowest})
         some = [part.filter(pa.array(each >= lowest)) for part, each in parts]
-        every = pa.concat_arrays([found, *some])
-        return every.take(pc.array_sort_indices(every.cast(pa.large_binary())))
+        words = pa.concat_arrays([found, *some])
+        return words.take(pc.array_sort_indices(words.cast(pa.large_binary())))
 
     def _reached_by_noise(self, rounds: Rounds, letters: Bytes, starts: Int64s) -> Bytes:
         """Return the levels that noise without weight reaches, with the same noise that the engine adds."""
-        levels = np.zeros(starts.size - 1, np.uint8)
-        for first in range(0, levels.size, LISTED_AT_ONCE):
-            names = self._secret.text_draws("words", letters, starts[first : first + LISTED_AT_ONCE + 1])
-            score, left = np.zeros(len(names)), np.arange(len(names))
-            for number in range(len(rounds.later)):
-                step: Any = score_step(rounds, number, self._secret, ROUND.format(number + 1)).known
-                score[left], states, reached = step(np.zeros(left.size, np.int64), names[left], score[left])
-                levels[first + left] = np.maximum(levels[first + left], reached)
-                left = left[states > DROPPED]
+        names = self._secret.text_draws("words", letters, starts)
+        score, levels, left = np.zeros(len(names)), np.zeros(len(names), np.uint8), np.arange(len(names))
+        for number in range(len(rounds.later)):
+            step: Any = score_step(rounds, number, self._secret, ROUND.format(number + 1)).known
+            parts, left = (
+                [left[first : first + LISTED_AT_ONCE] for first in range(0, left.size, LISTED_AT_ONCE)],
+                left[:0],
+            )
+            for part in parts:
+                score[part], states, reached = step(np.zeros(part.size, np.int64), names[part], score[part])
+                levels[part] = np.maximum(levels[part], reached)
+                left = np.concatenate([left, part[states > DROPPED]])
         return levels
 
     def later(self, engine: Any, words: Any) -> LaterPasses:

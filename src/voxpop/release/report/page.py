@@ -51,7 +51,7 @@ def payload_of(grams: pa.Table, counts: Int64s | None = None) -> str:
 
     Args:
         grams: The table of a release.
-        counts: The number of each gram, at least 0. By default all numbers are 0.
+        counts: The number of each gram, at least 0, or the mark of a known item. By default all numbers are 0.
     """
     words, flat = _numbered(grams["gram"])
     lengths = numbers_of(joined(grams["length"])).astype(np.int64)
@@ -133,6 +133,7 @@ def page_of(
     counts: Int64s | None,
     checksums: Mapping[str, str],
     total: "Total | None" = None,
+    known: Int64s | None = None,
 ) -> bytes:
     """Return the page of a story.
 
@@ -146,14 +147,23 @@ def page_of(
         checksums: The checksums of the other files in the folder.
         total: The total of several results. By default, the page shows the total of this result if it was charged to a
             ledger.
+        known: 1 for each gram that was on a public list and 0 for the others; None without a list. Pages with counts
+            have no marks.
     """
+    known = known if counts is None else None
+    numbers = counts if known is None else known
     if total is None and result.metadata.ledger is not None:
         total = total_of([result._stated])
     guarantee, plan = result.guarantee, result.plan.to_dict()
     shown = grams.slice(0, MOST_SHOWN)
     script, charts, style = _script(), _asset(CHARTS), _asset("template/style.css")
     facts = {
-        "grams": {"reading": reading, "shown": shown.num_rows, "counts": counts is not None},
+        "grams": {
+            "reading": reading,
+            "shown": shown.num_rows,
+            "counts": counts is not None,
+            "known": known is not None,
+        },
         "nouns": story.noun,
         "statement": str(guarantee),
         "private": guarantee.private,
@@ -188,7 +198,7 @@ def page_of(
             odds=_odds(guarantee),
             dictionary=reading == "words" and _needs_dictionary(shown),
             facts=json_for_html(facts),
-            packed=payload_of(shown, None if counts is None else counts[:MOST_SHOWN]),
+            packed=payload_of(shown, None if numbers is None else numbers[:MOST_SHOWN]),
             style=style,
             charts=charts,
             script=script,

@@ -55,6 +55,7 @@ class Explorer {
     const phrase = item.appendChild(element("bdi", "phrase"));
     this.write(phrase, node, this.found.wanted);
     if (this.rows.tree.counts) item.append(element("span", "number", many(this.rows.tree.counts[node])));
+    if (this.rows.tree.known?.[node]) item.append(element("span", "number", "on the list"));
     if (FACTS.lengths.length < 2) return;
     item.append(element("span", "number", String(this.rows.tree.length[node])));
     const longer = this.rows.longer(node);

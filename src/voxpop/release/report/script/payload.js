@@ -15,6 +15,7 @@ function treeOf({ words, depths }) {
   const size = sizes.reduce((sum, each) => sum + each, 0);
   const tree = {
     words, size, depths: sizes, roots: sizes[0] || 0, counts: FACTS.grams.counts ? new Float64Array(size) : null,
+    known: FACTS.grams.known ? new Uint8Array(size) : null,
     token: new Uint32Array(size), parent: new Int32Array(size).fill(-1), length: new Uint8Array(size),
     first: new Uint32Array(size + 1), last: new Uint32Array(size + 1), released: new Uint8Array(size),
   };
@@ -30,6 +31,7 @@ function treeOf({ words, depths }) {
         tree.length[node] = depth + 1;
         tree.released[node] = numbers[node - here] >= 0;
         if (tree.counts) tree.counts[node] = Math.max(0, numbers[node - here]);
+        if (tree.known) tree.known[node] = numbers[node - here] > 0;
       }
       tree.last[parent] = node;
     }
