@@ -15,7 +15,6 @@ from voxpop.privacy.composition import covers_guarantees, total_of
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate
 from voxpop.privacy.planned import with_record
-from voxpop.privacy.truncated import noise_spread
 from voxpop.release.counts import page_of_all
 from voxpop.release.registry import configuration, mechanism_called
 from voxpop.release.registry import load_object as imported
@@ -33,6 +32,8 @@ _LARGE = 2**32
 """Integers of at least this size are rounded numbers in fine units."""
 _CHOSEN = frozenset({"max_items_per_user", "max_phrases_per_user", "counted_in_full"})
 """Settings that a release chooses privately if they are not given."""
+_ENTRIES = frozenset({"numbers", "few", "more", "first round"})
+"""Passes that show which entry of keys with counts ran."""
 _RAN = frozenset({"ran", "second_chance", "trust"})
 """Numbers that follow from released phrases, and the assumptions of a federation. The guarantee depends on neither."""
 
@@ -208,15 +209,20 @@ def _of_another_entry(record: Mapping[str, Any], plan: Any) -> list[str]:
     """Return what belongs to another entry of keys with counts than the plan says, of which the error follows."""
     if record["plan"]["mechanism"] != "keys" or "certificate" not in record:
         return []
-    numbers, noise, private = record["certificate"]["numbers"], plan.noise, not plan.mechanism.repeated
-    ran = [each for each in record.get("transcript", []) if each["pass"] in ("numbers", "first round")]
+    numbers, private = record["certificate"]["numbers"], not plan.mechanism.repeated
+    ran = [each for each in record.get("transcript", []) if each["pass"] in _ENTRIES]
     wrong = []
     if private and (type(plan.chosen) is not int or numbers.get("chosen") != plan.chosen):
         wrong.append("the chosen entry")
-    expected = [{"pass": "first round"}] if noise is None else [{"pass": "numbers", "limit": noise.limit}]
+    if plan.noise is not None:
+        expected: list[dict[str, Any]] = [{"pass": "numbers", "limit": plan.noise.limit}]
+    elif plan.limit_of_more is not None:
+        expected = [{"pass": "few"}, {"pass": "more", "limit": plan.limit_of_more}]
+    else:
+        expected = [{"pass": "first round"}]
     if ran != expected:
         wrong.append("the transcript")
-    if noise is not None and not _same(noise_spread(noise), record["error"]):
+    if plan.error is not None and not _same(plan.error, record["error"]):
         wrong.append("the error")
     return wrong
 
@@ -280,7 +286,7 @@ def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping
     else:
         plan = mechanism.plan(budget)
     if numbers["mechanism"] == "keys":
-        return plan.ran(numbers["chosen"], numbers["round_limit"])
+        return plan.ran(numbers["chosen"], numbers["round_limit"], numbers["limit_of_more"])
     if "epsilon_to_find" in numbers:
         return with_record(plan, found=tuple(str(symbol) for symbol in range(numbers["alphabet_size"])))
     if not _is_chosen(numbers):
