@@ -32,8 +32,6 @@ _LARGE = 2**32
 """Integers of at least this size are rounded numbers in fine units."""
 _CHOSEN = frozenset({"max_items_per_user", "max_phrases_per_user", "counted_in_full"})
 """Settings that a release chooses privately if they are not given."""
-_ENTRIES = frozenset({"numbers", "few", "more", "first round"})
-"""Passes that show which entry of keys with counts ran."""
 _RAN = frozenset({"ran", "second_chance", "trust"})
 """Numbers that follow from released phrases, and the assumptions of a federation. The guarantee depends on neither."""
 
@@ -210,21 +208,30 @@ def _of_another_entry(record: Mapping[str, Any], plan: Any) -> list[str]:
     if record["plan"]["mechanism"] != "keys" or "certificate" not in record:
         return []
     numbers, private = record["certificate"]["numbers"], not plan.mechanism.repeated
-    ran = [each for each in record.get("transcript", []) if each["pass"] in _ENTRIES]
     wrong = []
     if private and (type(plan.chosen) is not int or numbers.get("chosen") != plan.chosen):
         wrong.append("the chosen entry")
-    if plan.noise is not None:
-        expected: list[dict[str, Any]] = [{"pass": "numbers", "limit": plan.noise.limit}]
-    elif plan.limit_of_more is not None:
-        expected = [{"pass": "few"}, {"pass": "more", "limit": plan.limit_of_more}]
-    else:
-        expected = [{"pass": "first round"}]
-    if ran != expected:
+    ran = [{name: each[name] for name in ("pass", "limit") if name in each} for each in record.get("transcript", [])]
+    if ran != _passes_of_keys(plan, numbers if plan.mechanism.repeated else numbers.get("rounds")):
         wrong.append("the transcript")
     if plan.error is not None and not _same(plan.error, record["error"]):
         wrong.append("the error")
     return wrong
+
+
+def _passes_of_keys(plan: Any, rounds: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Return the passes of a complete release of keys with counts, from its plan and the certificate of its rounds."""
+    if plan.noise is not None:
+        entry: list[dict[str, Any]] = [{"pass": "numbers", "limit": plan.noise.limit}]
+    elif plan.limit_of_more is not None:
+        entry = [{"pass": "few"}, {"pass": "sizes"}, {"pass": "more", "limit": plan.limit_of_more}]
+    else:
+        ran = rounds or {}
+        number = len(ran.get("rounds", {}).get("later", ()))
+        names = ["classes"] * ("choice" in ran) + ["first round"] + ["round"] * number + ["counts"]
+        entry = [{"pass": name} for name in names]
+    head, last = ["classes"] * bool(plan.choosing), ["rest"] * bool(plan.rest) + ["cover"] * bool(plan.cover_sigma)
+    return [*({"pass": name} for name in head), *entry, *({"pass": name} for name in last)]
 
 
 def _in_doubles(value: Any) -> Any:
