@@ -7,6 +7,8 @@ the root mean square error of their numbers over runs.
 
 - *keys with counts*: `vp.KeyCounts(...)` without the sums of other rows, and the entries that ran.
 - *rounds + counts*: `Items()` and counts with half of mu^2 each, charged as one release.
+- *repeated releases*: 12 and 52 equal releases from one account of (4, 1e-6). Separate releases have the same share of
+  epsilon each; with `repeated=True` the charges add up by squares.
 - *rival*: at most L keys per user and one noisy number per key, geometric noise (G) or Gaussian noise (N), with the
   threshold that delta allows. The best L is known only afterwards: of those with no larger error (3 percent) the one of
   the most keys, and of those with no fewer keys the one of the least error.
@@ -26,12 +28,13 @@ from scipy.stats import norm
 import voxpop as vp
 from benchmarks.support.benchmark import SET_UNION, Benchmark
 from benchmarks.support.common import DATA
+from voxpop.privacy.composition import compose
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.truncated import key_levels, least_noise
 
 BENCHMARK = Benchmark(
     __file__,
-    ("keys",),
+    ("keys", "keys_repeated"),
     (*SET_UNION, "mechanisms/counts", "mechanisms/profile", "reading/typed_keys"),
     minutes=25,
 )
@@ -40,6 +43,15 @@ BUDGETS = (vp.Budget(2, 1e-7), vp.Budget(1, 1e-7), vp.Budget(0.5, 1e-8))
 QUIET = vp.ReadOptions(progress=False)
 GEOMETRIC, GAUSSIAN = (1, 2, 3, 5, 8), (1, 2, 3, 5, 8, 12, 20)
 CLOSE = 1.03
+ENTRIES = ("1", "2", "3", "parts", "rounds")
+ACCOUNT, REPEATED_RUNS = vp.Budget(4, 1e-6), 5
+REPEATED = (
+    "4,000 users, 1 key",
+    "50,000 users, 1 key",
+    "50,000 users, mean 1.5",
+    "50,000 users, mean 2.7",
+    "chat, all first words",
+)
 Pairs = tuple[np.ndarray, np.ndarray]
 Score = tuple[float, float]
 
@@ -124,19 +136,19 @@ def score(truth: np.ndarray, keys: np.ndarray, users: np.ndarray) -> Score:
     return float(keys.size), float(np.sqrt((error**2).mean())) if keys.size else nan
 
 
-def ours(pairs: Pairs, budget: vp.Budget) -> tuple[float, float, float]:
+def ours(pairs: Pairs, budget: vp.Budget, repeated: bool = False) -> tuple[float, float, float]:
     """Return the score of one release, and the entry that ran."""
-    plan, corpus = prepared(pairs, budget)
+    plan, corpus = prepared(pairs, budget, repeated)
     found = plan.release(corpus)
     table = found.counts("key")
     numbers = (table[name].to_numpy() for name in ("key", "users"))
     return (*score(np.bincount(pairs[1]), *numbers), float(found.plan.chosen or 0))
 
 
-def prepared(pairs: Pairs, budget: vp.Budget) -> tuple[object, object]:
+def prepared(pairs: Pairs, budget: vp.Budget, repeated: bool = False) -> tuple[object, object]:
     """Return the plan and the data."""
     table = pl.DataFrame({"user": pairs[0], "key": pairs[1].astype(np.int64)})
-    keyed = vp.KeyCounts.of(table, user="user", joint=[("key",)], other_rows=False)
+    keyed = vp.KeyCounts.of(table, user="user", joint=[("key",)], other_rows=False, repeated=repeated)
     return keyed.plan(budget), keyed.read(table, user="user", options=QUIET)
 
 
@@ -194,7 +206,7 @@ def row(cells: object, name: str, pairs: Pairs, budget: vp.Budget) -> list[objec
             rivals[f"{kind} {most}"] = means(runs)
     keys, error = means(mine)
     ran = Counter(int(each[2]) for each in mine)
-    entries = ", ".join(f"{('1', '2', '3', 'rounds')[entry]} ({runs})" for entry, runs in sorted(ran.items()))
+    entries = ", ".join(f"{ENTRIES[entry]} ({runs})" for entry, runs in sorted(ran.items()))
     exact = [each for each in rivals.items() if each[1][1] <= error * CLOSE]
     wide = [each for each in rivals.items() if each[1][0] >= keys / CLOSE]
     most_keys = max(exact, key=lambda each: each[1][0], default=None)
@@ -212,6 +224,34 @@ def row(cells: object, name: str, pairs: Pairs, budget: vp.Budget) -> list[objec
     ]
 
 
+def largest_epsilon(releases: int) -> float:
+    """Return the largest epsilon at which the account holds so many equal releases with `repeated=True`."""
+    keyed = vp.KeyCounts({"key": "int64"}, [("key",)], other_rows=False, repeated=True)
+
+    def exceeds(epsilon: float) -> float:
+        each = keyed.plan(vp.Budget(epsilon, ACCOUNT.delta / releases)).guarantee
+        return compose([each] * releases).epsilon - ACCOUNT.epsilon
+
+    return float(brentq(exceeds, ACCOUNT.epsilon / releases, ACCOUNT.epsilon, xtol=1e-3)) - 1e-3
+
+
+def repeated_rows(cells: object, tables: dict[str, Pairs]) -> list[list[object]]:
+    """Measure one of many releases, apart and with `repeated=True`."""
+    get = cells.get  # type: ignore[attr-defined]
+    rows: list[list[object]] = [["releases", "table", "epsilon apart", "apart", "epsilon repeated", "repeated"]]
+    for releases in (12, 52):
+        epsilons = (ACCOUNT.epsilon / releases, largest_epsilon(releases))
+        for name in REPEATED:
+            cell: list[object] = [releases, name]
+            for repeated, epsilon in enumerate(epsilons):
+                budget = vp.Budget(epsilon, ACCOUNT.delta / releases)
+                measure = partial(ours, tables[name], budget, bool(repeated))
+                runs = [get([name, f"{releases}", f"{repeated}", f"run {n}"], measure) for n in range(REPEATED_RUNS)]
+                cell += [f"{epsilon:.3g}", shown(means(runs))]
+            rows.append(cell)
+    return rows
+
+
 def main() -> None:
     """Measure, print and write the results."""
     cells = BENCHMARK.cells()
@@ -222,6 +262,9 @@ def main() -> None:
         for name, pairs in tables.items():
             rows.append(row(cells, name, pairs, budget))
             print(" | ".join(map(str, rows[-1])), flush=True)
+    spent = f"({ACCOUNT.epsilon:g}, {ACCOUNT.delta:g})"
+    few = f"One of many equal releases from one account of {spent}; means of {REPEATED_RUNS}."
+    BENCHMARK.table("Keys with counts, many times", repeated_rows(cells, tables), "keys_repeated", few)
     note = (
         f"Keys and root mean square error of their numbers, means of {RUNS} releases; of rivals, of {RIVAL_RUNS}. "
         "The best truncation of a rival is chosen afterwards. Ahead in both: more keys and a smaller error, each by "

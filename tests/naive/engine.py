@@ -64,6 +64,10 @@ class NaiveEngine:
         users = {key: [[t for t in document if kept(t)] for document in held] for key, held in self.users.items()}
         return NaiveEngine(users, "items", self.token_source)
 
+    def with_more(self, items):
+        users = {key: held for key, held in self.users.items() if len({t for each in held for t in each}) > items}
+        return NaiveEngine(users, self.kind, self.token_source)
+
     def row_shares(self, listed, columns, unit):
         weights: dict[Name, int] = {}
         for documents in self.users.values():

@@ -11,10 +11,11 @@ import pytest
 import voxpop as vp
 from support.corpora import corpus_of
 from voxpop.engine.contract import check_engine
+from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.privacy.gate import counts as gates
 from voxpop.privacy.opening import Opening
 from voxpop.privacy.secret import Secret
-from voxpop.privacy.weightings.holders import UNIT, HolderShares
+from voxpop.privacy.weightings.holders import UNIT, HolderShares, WholeShares
 from voxpop.testing.auditing import TrialCounts, epsilon_shown
 
 BUDGET = vp.Budget(2, 1e-7)
@@ -86,6 +87,113 @@ def test_no_user_moves_more_than_is_charged(monkeypatch):
     classes, keys, users, shares, fractions = worst(monkeypatch)
     assert (classes, keys, users, fractions) == (1, 1, 1, 0)
     assert 0.999 < shares <= 1
+
+
+# Users in parts.
+
+LIMIT, EDGES = 2, (2, 3, 4)
+
+
+def parts_of(users, monkeypatch):
+    """Return n1 and n2 by key, the sizes and the counts of users of more keys, of a release whose noise is replaced."""
+    found = []
+    monkeypatch.setattr(gates, "WholeNoise", lambda rate, secret, purpose: Seen(found))
+    monkeypatch.setattr(gates, "PartNumbers", lambda parts, secret, purpose: Seen(found))
+    gate = gates.KeysGate(PLAN.certificate.to_json(), Secret.from_seed(5))
+    engine = check_engine(replace(corpus_of(list(users.values()), list(users)), token_source=KEYED.keys.token_source))
+    gate.classes(engine)
+    gate.choose(len(PLAN.menu))
+    gate.few(engine)
+    # The same released keys for both collections.
+    gate.sizes(engine, pa.array(WORDS[:5], pa.large_string()), EDGES)
+    gate.more(LIMIT)
+    # Without users of one or of two keys there are no weights.
+    weights = next((each for each in found if isinstance(each, dict)), {})
+    _, sizes, counts = (each for each in found if not isinstance(each, dict))
+    one, two = (
+        {key: each(weight) for key, weight in weights.items()} for each in (lambda w: w >> 31, lambda w: w % 2**31)
+    )
+    return one, two, sizes, counts
+
+
+def moved_parts(rng, monkeypatch):
+    """Return what the extra user moves in each part, as shares of what its number of keys is charged for."""
+    users = {
+        int(key): [[WORDS[i] for i in rng.integers(0, 8, rng.integers(1, 4))] for _ in range(rng.integers(1, 3))]
+        for key in rng.choice(1000, rng.integers(2, 9), replace=False)
+    }
+    extra = next(iter(users))
+    held = len({word for row in users[extra] for word in row})
+    fewer = {key: rows for key, rows in users.items() if key != extra}
+    (*with_user, sizes, counts), (*without, fewer_sizes, fewer_counts) = (
+        parts_of(each, monkeypatch) for each in (users, fewer)
+    )
+    one, two = (
+        sum(abs(more.get(key, 0) - less.get(key, 0)) for key in {*more, *less})
+        for more, less in zip(with_user, without, strict=True)
+    )
+    heavy = np.abs(sizes - fewer_sizes).sum(), np.abs(counts - fewer_counts).sum()
+    changed = np.abs(counts - fewer_counts).max(initial=0)
+    # A user is in one part, and moves nothing in the other parts.
+    allowed = {1: (1, 0, 0, 0), 2: (0, 2, 0, 0)}.get(held, (0, 0, 1, LIMIT))
+    return [*(moved - most for moved, most in zip((one, two, *heavy), allowed, strict=True)), changed - 1], allowed
+
+
+def worst_parts(monkeypatch, pairs=80):
+    """Return the largest excess over what is charged, by part, and whether each bound is reached."""
+    rng = np.random.default_rng(11)
+    with monkeypatch.context() as patched:
+        found = [moved_parts(rng, patched) for _ in range(pairs)]
+    excess = np.max([moved for moved, _ in found], axis=0)
+    reached = [max((moved[place] for moved, most in found if most[place]), default=-1) == 0 for place in range(4)]
+    return excess, reached
+
+
+def test_no_user_moves_more_than_its_part(monkeypatch):
+    """One key by 1, or two keys by 1 each, or one class by 1 and at most l counts by 1 each; each bound is reached."""
+    excess, reached = worst_parts(monkeypatch)
+    assert excess.max() == 0
+    assert all(reached)
+
+
+@pytest.mark.slow
+def test_the_search_finds_users_of_two_keys_who_count_twice(monkeypatch):
+    """The mutant counts users of two keys among users of more keys, too."""
+    monkeypatch.setattr(LocalCorpus, "with_more", lambda corpus, items, real=LocalCorpus.with_more: real(corpus, 1))
+    assert worst_parts(monkeypatch)[0][2:4].min() > 0
+
+
+@pytest.mark.slow
+def test_the_search_finds_users_of_more_keys_who_find_keys(monkeypatch):
+    """The mutant adds users of more keys to the numbers that decide about keys."""
+    monkeypatch.setattr(gates, "SHARES", (0, 1 << 31, 1, 1))
+    assert worst_parts(monkeypatch)[0][1] > 0
+
+
+@pytest.mark.slow
+def test_the_search_finds_users_of_more_keys_without_a_limit(monkeypatch):
+    """The mutant counts all released keys of users of more keys."""
+    real = gates.KeysGate.more
+
+    def unlimited(gate, limit):
+        walk = gate._walk
+
+        class Unlimited:
+            def weigh(self, shares, limit, secret, name):
+                return walk.weigh(shares, 1000, secret, name)
+
+        gate._walk = Unlimited()
+        return real(gate, limit)
+
+    monkeypatch.setattr(gates.KeysGate, "more", unlimited)
+    assert worst_parts(monkeypatch)[0][3] > 0
+
+
+@pytest.mark.slow
+def test_the_search_finds_users_who_weigh_more_than_one(monkeypatch):
+    """The mutant weighs a user of more keys twice per key."""
+    monkeypatch.setattr(gates, "WholeShares", lambda shares: WholeShares((0, 2) if shares == (0, 1) else shares))
+    assert worst_parts(monkeypatch)[0][4] > 0
 
 
 @pytest.mark.slow
@@ -191,3 +299,51 @@ def test_less_noise_is_found(monkeypatch):
         gates, "KeyNumbers", lambda noise, *rest: real(replace(noise, rate=noise.rate * Fraction(2)), *rest)
     )
     assert shown(plan, 3) > 1
+
+
+def copies_in_parts(plan, monkeypatch):
+    """Return the numbers of copies whose only user, of one key or of two, releases any key in parts."""
+    monkeypatch.setattr(type(plan), "entry_for", lambda plan, counts: len(plan.menu))
+    found = []
+    for held in (1, 2):
+        users = [[[f"0|c{copy} {key}" for key in range(held)]] for copy in range(COPIES)]
+        data = replace(corpus_of(users), token_source=plan.mechanism.keys.token_source)
+        keys = plan.release(data).counts("key")["key"].to_pylist()
+        found.append(len({key.split()[0] for key in keys}))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*delta")
+def test_parts_that_are_drawn_twice_are_found(monkeypatch):
+    """The twin tests each key of users of one and of two keys with two draws; the plan keeps delta for both."""
+    plan = vp.KeyCounts({"key": "string"}, [("key",)], other_rows=False).plan(vp.Budget(1.0, 0.02))
+    most = COPIES * 0.02 + 6 * (COPIES * 0.02) ** 0.5
+    one, two = copies_in_parts(plan, monkeypatch)
+    assert min(one, two) > COPIES * 0.005
+    assert max(one, two) < most
+    real = gates.PartNumbers
+
+    def twice(parts, secret, purpose):
+        first, again = (real(parts, secret, f"{purpose}{name}") for name in ("", "/again"))
+
+        class Twice(Opening):
+            def __call__(self, *given):
+                return np.maximum(first(*given), again(*given))
+
+        return Twice()
+
+    monkeypatch.setattr(gates, "PartNumbers", twice)
+    assert max(copies_in_parts(plan, monkeypatch)) > most
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*delta")
+def test_parts_with_a_lower_threshold_are_found(monkeypatch):
+    """The twin has a threshold of three less."""
+    plan = vp.KeyCounts({"key": "string"}, [("key",)], other_rows=False).plan(vp.Budget(1.0, 0.02))
+    real = gates.PartNumbers
+    monkeypatch.setattr(
+        gates, "PartNumbers", lambda parts, *rest: real(replace(parts, threshold=parts.threshold - 3), *rest)
+    )
+    assert max(copies_in_parts(plan, monkeypatch)) > COPIES * 0.02 + 6 * (COPIES * 0.02) ** 0.5

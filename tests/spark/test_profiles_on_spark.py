@@ -57,5 +57,22 @@ def test_keys_with_counts_are_the_same(spark, partitions, each):
         for source, how in ways
     ]
     assert found[0] == found[1] == found[2]
-    assert found[0].plan.chosen == (0 if each == 1 else 3)
+    assert found[0].plan.chosen == (0 if each == 1 else 4)
     assert len(found[0].joint["city", "year"]) == 21
+
+
+def test_users_in_parts_are_the_same(spark):
+    """Users of one, of two and of more keys are in different parts, and their keys and counts are equal."""
+    held = [1 + (who % 10 >= 7) + (who % 10 == 9) * (1 + who // 10 % 3) for who in range(1500)]
+    rows = [(who, f"city {(who // 3 + place) % 6}") for who, n in enumerate(held) for place in range(n)]
+    local = pl.DataFrame(rows, schema=["who", "city"], orient="row")
+    frame = spark.createDataFrame(local.rows(), schema=local.columns)
+    keyed = vp.KeyCounts.of(local, user="who", joint=[("city",)])
+    ways = (frame, {"partitions": 3}), (local, {}), (local, {"memory": "3GiB"})
+    plan, found = keyed.plan(BUDGET), []
+    for source, how in ways:
+        corpus = keyed.read(source, user="who", options=vp.ReadOptions(**how, progress=False))
+        found.append(plan.release(corpus, seed=3))
+    assert found[0] == found[1] == found[2]
+    assert found[0].plan.chosen == 3
+    assert len(found[0]) == 6

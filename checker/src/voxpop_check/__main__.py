@@ -74,6 +74,7 @@ def _of_files(files: list[Path]) -> str:
             if stated["private"] is not True:
                 print("    NOT PRIVATE: made with a seed. The certificate is that of a release without one.")
             require(releases[-1].covered_by(stated.get("spend")), "the spend is less than that of the certificate")
+        require(stated is None or frame.proof != "keys" or "transcript" in holder, "a release has no transcript")
         if "transcript" in holder:
             print(f"    transcript: {check(certificate, holder['transcript'])}")
     _covered([holder for _, holder in found], releases)

@@ -1,5 +1,6 @@
 """Keys with counts: a pure choice of an entry, one noisy number per key or rounds, and pure sums of other rows.
 
+parts:             delta = max(W(T - 2), 2 W(T - 1)), W(t) = P(2 z1 + z2 >= t)
 one number a key:  delta = L max(end + coin p(j-1), the excess of p over e^rate times p, shifted by 1)
 rounds:            delta = E[D(epsilon - L_1 - L_2)] over the losses of pure releases          (docs/privacy/keys.md)
 """
@@ -20,13 +21,15 @@ MOST_REACH = 2**12
 def keys(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str, arb, str]]:
     """Return the terms of delta with what they come from."""
     n = numbers
-    entries = len(n.menu) + (n.rounds is not None)
+    entries = len(n.menu) + (n.parts is not None) + (n.rounds is not None)
     rising = n.edges == sorted(set(n.edges)) and min(n.edges, default=1) >= 1
     require(
         entries >= 1 and (n.choosing > 0 if n.edges else entries == 1 and n.choosing == 0), "a choice without noise"
     )
     require(rising and n.sets >= 1 and (n.chosen is None or 0 <= n.chosen < entries), "the choice is out of range")
     spends = [of_numbers(n, each, epsilon) for each in n.menu]
+    if n.parts is not None:
+        spends.append(of_parts(n, n.parts, epsilon))
     if n.rounds is not None:
         require(not n.rounds.data_sets, "rounds of keys have one data set")
         spends.append(of_rounds(n, epsilon, delta))
@@ -55,6 +58,26 @@ def of_numbers(n: SimpleNamespace, noise: SimpleNamespace, epsilon: arb) -> arb:
     shared = sum((each.max(arb(0)) for place, each in enumerate(excess) if place not in flat), arb(0))
     novel = noise.end + noise.coin * p[noise.reach - 1]
     return up(noise.limit * shared.max(novel) + walk(epsilon, 1 + noise.reach // 16))
+
+
+def of_parts(n: SimpleNamespace, parts: SimpleNamespace, epsilon: arb) -> arb:
+    """Return the probability that keys of only one user are released, for users of one key and of two keys."""
+    require(parts.rate > 0 and parts.threshold >= 3, "the parts are out of range")
+    require(0 < parts.sizing < 2 * parts.rate, "users of more keys have no noise")
+    require(n.choosing + n.rest + 2 * parts.rate <= exact(epsilon), "the parts of epsilon exceed it")
+    q = (-ball(parts.rate)).exp()
+
+    def tail(k: int) -> arb:
+        """Return P(z2 >= k)."""
+        return q**k / (1 + q) if k >= 1 else 1 - q ** (1 - k) / (1 + q)
+
+    def reached(t: int) -> arb:
+        # z1 from -t to t, and at most 1 for all larger z1. Below -t, z2 reaches at least 3 t.
+        some = sum((q ** (2 * abs(z)) * tail(t - 2 * z) for z in range(-t, t + 1)), arb(0))
+        beyond = q ** (2 * (t + 1)) / (1 + q**2)
+        return some * (1 - q**2) / (1 + q**2) + beyond + beyond * tail(3 * t)
+
+    return up(reached(parts.threshold - 2).max(2 * reached(parts.threshold - 1)))
 
 
 def of_rounds(n: SimpleNamespace, epsilon: arb, delta: arb) -> arb:

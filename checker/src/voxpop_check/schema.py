@@ -44,6 +44,7 @@ PROOFS: dict[str, dict[str, Any]] = {
 PROOFS["keys"] = {
     **{"edges": [int], "sets": int, "chosen?": int, "choosing": Fraction, "rest": Fraction},
     "menu": [{**_all(int, "limit reach"), "rate": Fraction, **_all(arb, "end coin")}],
+    "parts?": {"rate": Fraction, "threshold": int, "sizing": Fraction},
     "rounds?": PROOFS["adaptive rounds"],
 }
 CLAIM = {"epsilon": arb, "delta": arb, "neighbours": {"one user added or removed"}}

@@ -121,7 +121,13 @@ def keys_of(certificate: Any, numbers: Any, passes: list[dict[str, Any]]) -> Non
         require(bool(last), "a pass ran that the certificate does not contain")
         ran = ran[:-1]
     require(not ran or chosen is not None, "an entry ran that was not chosen")
-    if ran and chosen == len(numbers.menu):
+    few = len(numbers.menu)
+    if ran and numbers.parts is not None and chosen == few:
+        names = [each["pass"] for each in ran]
+        require(names == ["few", "sizes", "more"][: len(ran)], "a pass ran that the certificate does not contain")
+        limits = [each.get("limit") for each in ran[2:]]
+        require(all(type(each) is int and each >= 1 for each in limits), "users of more keys have no limit")
+    elif ran and chosen == few + (numbers.parts is not None):
         rounds = {**certificate, "proof": "adaptive rounds", "numbers": certificate["numbers"]["rounds"]}
         check(rounds, ran)
     elif ran:

@@ -319,6 +319,13 @@ class Engine(Protocol):
             listed: public tokens; a joint key is kept if all its single values are listed. None keeps single keys.
         """
 
+    def with_more(self, items: int) -> "Engine":
+        """Return only the users with more than so many distinct items.
+
+        Args:
+            items: The largest number of items of the other users.
+        """
+
     def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Weights:
         """Add up the shares of each user's typed keys that are on a public list, row by row.
 

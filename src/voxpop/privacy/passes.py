@@ -1,7 +1,7 @@
 """The schema of certificates, which contain the numbers of a guarantee as plain data (docs/privacy/certificate.md).
 
-Whole numbers are exact. Every other number is a double, written so that it reads back as the same double, and means
-exactly the value of this double. Fractions are texts such as "3/4".
+Whole numbers are exact. Every other number is a double and means exactly its value, and is written so that it reads
+back as the same double. Fractions are texts such as "3/4".
 """
 
 import json
@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, Literal, final
 
 from voxpop.privacy.listed import KnownLevels, KnownList
+from voxpop.privacy.parts import KeyNoise, KeyParts
 from voxpop.privacy.stated import Stated, malformed
 
 FORMAT, VERSION = "voxpop certificate", 1
@@ -398,37 +399,18 @@ class NightsProof(Stated):
 
 @final
 @dataclass(frozen=True, slots=True)
-class KeyNoise(Stated):
-    """Truncated geometric noise on the number of users of every key, which also selects the keys.
-
-    Attributes:
-        limit: the maximum number of keys per user.
-        rate: The rate of the noise, per user.
-        reach: The largest noise, j.
-        end: The probability of -j, which is also that of j.
-        coin: The probability that a key with the noisy number j is released.
-    """
-
-    limit: int
-    rate: Fraction
-    reach: int
-    end: float
-    coin: float
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class KeysProof(Stated):
     """The numbers of a release of keys with counts (docs/privacy/keys.md).
 
     Attributes:
         edges: The smallest number of distinct keys of each class of users after the first; empty if nothing is chosen.
         choosing: The rate of the noise on the number of users in a class; 0 if nothing is chosen.
-        rest: The rate of the noise on all shares of released and of other rows together; 0 if they are not measured.
+        rest: The rate of the noise on all shares of rows together; 0 if they are not measured.
         sets: The number of sets of keys.
         menu: The entries with one noisy number per key.
-        rounds: The entry of adaptive rounds, with the counts that follow; None without such an entry.
-        chosen: The position of the entry that ran, after a release; the entry of rounds is the last.
+        rounds: The last entry, of adaptive rounds, with the counts that follow; None without such an entry.
+        parts: The entry of users in parts, after the menu; None without such an entry.
+        chosen: The position of the entry that ran, after a release.
     """
 
     edges: tuple[int, ...]
@@ -437,6 +419,7 @@ class KeysProof(Stated):
     sets: int
     menu: tuple[KeyNoise, ...]
     rounds: AdaptiveProof | None
+    parts: KeyParts | None = None
     chosen: int | None = None
 
 

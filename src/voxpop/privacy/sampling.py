@@ -31,6 +31,8 @@ from voxpop.privacy.secret import Source
 SAMPLING_BAND = 2.0**-40
 LARGEST_DRAW = 1 << 62
 _WORD_BITS = 128
+MORE_ROUNDS: Final = 8
+"""Maximum number of rounds of further bits. Each round is needed with a probability of about 2^-128."""
 _TINY = 1e-250  # smaller rates differ from it only in values that no collection reaches
 
 
@@ -178,11 +180,22 @@ def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Int64s, s
         (5,)
     """
     draws = secret.draws(purpose, first.astype(np.uint64), second.astype(np.uint64))
+    return laplace_of(rate, draws, further_bits(secret, purpose, first, second))
+
+
+def laplace_of(rate: Fraction, draws: Uint64s, more: Callable[[int, int], int]) -> Int64s:
+    """Return the noise of uniform bits.
+
+    Args:
+        rate: The exact ratio of epsilon and sensitivity, more than 0.
+        draws: Uniform uint64 of shape (numbers, 2), which are overwritten.
+        more: A function that returns 128 further uniform bits for a row (first argument) and a round (second, from 1).
+    """
     # One uniform number of 128 bits determines sign and size. With q = e^-rate, P(X <= -m) = q^m / (1 + q), which is at
     # most 1/2 for m >= 1. The top bit selects the end to count from.
     positive = draws[:, 0] >= _SIGN
     draws[positive] = ~draws[positive]  # count from the other end, because X >= m is as likely as X <= -m
-    magnitude = invert(laplace_tail(rate), draws, further_bits(secret, purpose, first, second))
+    magnitude = invert(laplace_tail(rate), draws, more)
     return np.where(positive, magnitude, -magnitude)
 
 

@@ -22,14 +22,17 @@ from voxpop.privacy import precise
 from voxpop.privacy.decisions import draws_of
 from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.opening import Opening
-from voxpop.privacy.passes import Claim, KeyNoise, KeysProof
+from voxpop.privacy.parts import KeyNoise, KeyParts, parts_delta
+from voxpop.privacy.passes import Claim, KeysProof
 from voxpop.privacy.precise import context, number
-from voxpop.privacy.sampling import laplace_noise
+from voxpop.privacy.sampling import MORE_ROUNDS, laplace_noise
 from voxpop.privacy.secret import TEXT, Source
 
 MOST_REACH: Final = 1 << 12
 """The largest j. A table of the noise has 2 j entries."""
 _DRAW_BITS: Final = 128
+_LEAST_THRESHOLD: Final = 3
+"""The formula for keys of only one user assumes that a key without noise of its user does not reach the threshold."""
 
 
 def _scale_inside(noise: KeyNoise) -> Any:
@@ -94,7 +97,7 @@ def keys_delta(proof: KeysProof, claim: Claim, of_rounds: Callable[[Any, Claim],
     Raises:
         InternalError: If a number is out of range, or the parts of epsilon add up to more than epsilon.
     """
-    entries = len(proof.menu) + (proof.rounds is not None)
+    entries = len(proof.menu) + (proof.parts is not None) + (proof.rounds is not None)
     chosen = proof.chosen is None or 0 <= proof.chosen < entries
     single = entries == 1 and not proof.edges and proof.choosing == 0
     choice = proof.edges == tuple(sorted(set(proof.edges))) and proof.edges[:1] >= (1,) and proof.choosing > 0
@@ -104,6 +107,8 @@ def keys_delta(proof: KeysProof, claim: Claim, of_rounds: Callable[[Any, Claim],
     if rounds is not None and rounds.data_sets:
         raise InternalError("a certificate of keys has rounds of several data sets")
     spends = [_of_numbers(proof, noise, claim) for noise in proof.menu]
+    if proof.parts is not None:
+        spends.append(_of_parts(proof, proof.parts, claim))
     if rounds is not None:
         # E[delta(epsilon - L)] over the losses of randomised responses, which dominate pure releases.
         losses = [float(each) for each in (proof.choosing, proof.rest) if each > 0]
@@ -134,6 +139,19 @@ def _of_numbers(proof: KeysProof, noise: KeyNoise, claim: Claim) -> float:
     delta = nextafter(float(noise.limit * key_delta(noise)), 1.0)
     # `walk_slack` assumes fewer than 2^7 comparisons with thresholds per pass, but a table has 4 j thresholds.
     return delta + walk_slack(claim.epsilon, 1 + noise.reach // 16)
+
+
+@proved("keys.md#charges")
+def _of_parts(proof: KeysProof, parts: KeyParts, claim: Claim) -> float:
+    """Return the delta of the entry of users in parts.
+
+    Proof: "every part has all of 2 r"
+    """
+    if not (parts.rate > 0 and parts.threshold >= _LEAST_THRESHOLD and 0 < parts.sizing < 2 * parts.rate):
+        raise InternalError("a certificate of keys has parts to which its proof does not apply")
+    if proof.choosing + proof.rest + 2 * parts.rate > Fraction(claim.epsilon):
+        raise InternalError("the parts of epsilon exceed it")
+    return nextafter(float(parts_delta(parts)), 1.0)
 
 
 def _end_of(reach: int, ratio: Any, growth: Any, target: Any) -> Any:
@@ -285,10 +303,6 @@ class KeyNumbers(Opening):
         return replace(self, secret=self.secret.restrict(self.purpose, f"{self.purpose}{TEXT}"))
 
 
-_MORE_ROUNDS: Final = 8
-"""Maximum number of rounds of further bits. Each round is needed with a probability of about 2^-128."""
-
-
 @dataclass(frozen=True, slots=True)
 class WholeNoise(Opening):
     """Integers with integer Laplace noise, for which P(noise = k) is proportional to e^(-rate |k|).
@@ -309,5 +323,5 @@ class WholeNoise(Opening):
 
     def restricted(self) -> "WholeNoise":
         """Return the noise restricted to this purpose, which can be sent to workers."""
-        more = (f"{self.purpose}/more {turn}" for turn in range(1, _MORE_ROUNDS + 1))
+        more = (f"{self.purpose}/more {turn}" for turn in range(1, MORE_ROUNDS + 1))
         return replace(self, secret=self.secret.restrict(self.purpose, *more))

@@ -15,7 +15,6 @@ from voxpop.privacy.composition import covers_guarantees, total_of
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate
 from voxpop.privacy.planned import with_record
-from voxpop.privacy.truncated import noise_spread
 from voxpop.release.counts import page_of_all
 from voxpop.release.registry import configuration, mechanism_called
 from voxpop.release.registry import load_object as imported
@@ -208,17 +207,31 @@ def _of_another_entry(record: Mapping[str, Any], plan: Any) -> list[str]:
     """Return what belongs to another entry of keys with counts than the plan says, of which the error follows."""
     if record["plan"]["mechanism"] != "keys" or "certificate" not in record:
         return []
-    numbers, noise, private = record["certificate"]["numbers"], plan.noise, not plan.mechanism.repeated
-    ran = [each for each in record.get("transcript", []) if each["pass"] in ("numbers", "first round")]
+    numbers, private = record["certificate"]["numbers"], not plan.mechanism.repeated
     wrong = []
     if private and (type(plan.chosen) is not int or numbers.get("chosen") != plan.chosen):
         wrong.append("the chosen entry")
-    expected = [{"pass": "first round"}] if noise is None else [{"pass": "numbers", "limit": noise.limit}]
-    if ran != expected:
+    ran = [{name: each[name] for name in ("pass", "limit") if name in each} for each in record.get("transcript", [])]
+    if ran != _passes_of_keys(plan, numbers if plan.mechanism.repeated else numbers.get("rounds")):
         wrong.append("the transcript")
-    if noise is not None and not _same(noise_spread(noise), record["error"]):
+    if plan.error is not None and not _same(plan.error, record["error"]):
         wrong.append("the error")
     return wrong
+
+
+def _passes_of_keys(plan: Any, rounds: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Return the passes of a complete release of keys with counts, from its plan and the certificate of its rounds."""
+    if plan.noise is not None:
+        entry: list[dict[str, Any]] = [{"pass": "numbers", "limit": plan.noise.limit}]
+    elif plan.limit_of_more is not None:
+        entry = [{"pass": "few"}, {"pass": "sizes"}, {"pass": "more", "limit": plan.limit_of_more}]
+    else:
+        ran = rounds or {}
+        number = len(ran.get("rounds", {}).get("later", ()))
+        names = ["classes"] * ("choice" in ran) + ["first round"] + ["round"] * number + ["counts"]
+        entry = [{"pass": name} for name in names]
+    head, last = ["classes"] * bool(plan.choosing), ["rest"] * bool(plan.rest) + ["cover"] * bool(plan.cover_sigma)
+    return [*({"pass": name} for name in head), *entry, *({"pass": name} for name in last)]
 
 
 def _in_doubles(value: Any) -> Any:
@@ -280,7 +293,7 @@ def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping
     else:
         plan = mechanism.plan(budget)
     if numbers["mechanism"] == "keys":
-        return plan.ran(numbers["chosen"], numbers["round_limit"])
+        return plan.ran(numbers["chosen"], numbers["round_limit"], numbers["limit_of_more"])
     if "epsilon_to_find" in numbers:
         return with_record(plan, found=tuple(str(symbol) for symbol in range(numbers["alphabet_size"])))
     if not _is_chosen(numbers):

@@ -21,6 +21,7 @@ from voxpop.engine.local.weigh import (
     TOKENS_AT_ONCE,
     Histogram,
     Holdings,
+    distinct_sets,
     in_weighing_order,
     user_spans,
     weigh,
@@ -152,6 +153,24 @@ class LocalCorpus:
         vocabulary = self.vocabulary.take(int64_array(np.flatnonzero(chosen)))
         kept = stored(parts(), self.limit)
         return replace(self, tokens=kept, user_start=starts, vocabulary=vocabulary, kind="items")
+
+    def with_more(self, items: int) -> "LocalCorpus":
+        """Return only the users with more than so many distinct items."""
+        self.require("the users of more keys", per_token=0, per_user=32, per_word=8)
+        holdings = Holdings(self.tokens, self.user_start, self.user_key, len(self.vocabulary), limit=self.limit)
+        sizes = distinct_sets(holdings, None, lambda _, starts, __: np.diff(starts))
+        kept = np.concatenate([np.empty(0, np.int64), *sizes]) > items
+        starts = np.concatenate([[0], np.cumsum(np.diff(self.user_start)[kept])]).astype(np.int64)
+
+        def parts() -> Iterator[Int32s]:
+            for first, stop in user_spans(self.user_start, TOKENS_AT_ONCE):
+                begin, end = int(self.user_start[first]), int(self.user_start[stop])
+                mine = np.repeat(kept[first:stop], np.diff(self.user_start[first : stop + 1]))
+                yield self.tokens[begin:end][mine]
+                forget_pages(self.tokens, begin, end)
+
+        tokens = stored(parts(), self.limit)
+        return replace(self, tokens=tokens, user_start=starts, user_key=self.user_key[kept])
 
     def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Histogram:
         """Add up the shares of each user's typed keys that are on a public list, row by row."""

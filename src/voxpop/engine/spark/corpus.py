@@ -12,7 +12,7 @@ from voxpop.engine.spark.frames import (
     word_arrays,
 )
 from voxpop.engine.spark.pools import SparkPools
-from voxpop.engine.spark.tasks import choose_keys, in_groups, weigh_rows
+from voxpop.engine.spark.tasks import choose_keys, in_groups, keep_users, weigh_rows
 from voxpop.engine.spark.walks import SparkLengthWalk, SparkTreeWalk, weigh_by, weighed_items
 from voxpop.errors import InputError
 from voxpop.reading.keys import Keys
@@ -77,6 +77,11 @@ class SparkCorpus:
         public = {} if listed is None else word_arrays(listed)
         state = run_with_public(self._state, closure(choose_keys, keys=keys), public)
         return SparkCorpus(state, self._places, "items", self.token_source, self.keys, self.families)
+
+    def with_more(self, items: int) -> "SparkCorpus":
+        """Return only the users with more than so many distinct items."""
+        state = run_with_public(self._state, closure(keep_users, items=items), {})
+        return SparkCorpus(state, self._places, self.kind, self.token_source, self.keys, self.families)
 
     def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> "SparkHistogram":
         """Add up the shares of each user's typed keys that are on a public list, row by row."""

@@ -161,6 +161,12 @@ def choose_keys(arrays: Arrays, sent: Arrays, *, keys: "TypedKeys") -> AnswerBat
 
 
 @on_state
+def keep_users(arrays: Arrays, sent: Arrays, *, items: int) -> AnswerBatches:
+    """Keep the users of a partition with more than so many distinct items."""
+    yield from pieces(_arrays_of(corpus_of_arrays(arrays).with_more(items)))
+
+
+@on_state
 def weigh_rows(arrays: Arrays, sent: Arrays, *, columns: int, unit: int) -> AnswerBatches:
     """Add up the shares of the keys of a partition's users that are on the list that was sent."""
     histogram = corpus_of_arrays(arrays).row_shares(texts_of(sent), columns, unit)

@@ -41,6 +41,24 @@ CONTRADICTED: Final = 2.5
 """A number of users contradicts the expected number if it is lower by at least this number of scales of the noise."""
 SHARE_LOST: Final = 0.01
 """The maximum share of pairs of a user and a key that an entry of few keys may omit."""
+SHARE_OF_ONE: Final = 0.3
+"""The minimum share of pairs that users of one key must have for users in parts to run."""
+SHARE_OF_FEW: Final = 0.5
+"""The minimum share of pairs of users of one key, plus half of that of users of two keys, for users in parts to run.
+With a smaller share, rounds release more keys."""
+SHARE_OF_SIZES: Final = 0.05
+"""The share of epsilon that users of more keys spend on the choice of their limit."""
+SIZE_EDGES: Final = (2, 3, 4, 5, 6, 8, 11)
+"""Numbers of released keys at which a new class of users of more keys begins."""
+SIZES_HELD: Final = (1, 2, 3, 4, 5, 6.4, 9, 15)
+"""The number of released keys that is assumed for users of each of these classes."""
+SIZE_SURE: Final = (2.0, 2.0, 2.0, 2.0, 2.5, 3.5, 4.5, 5.0)
+"""By class, the number of scales of the noise below which a number of users is assumed to be 0. A large limit needs
+more evidence, because its noise is large for every key."""
+MORE_LIMITS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 15)
+"""The numbers of released keys that users of more keys may count."""
+UNEVEN: Final = 5.0
+"""The assumed quotient of the root mean square and the mean of the numbers of users of released keys."""
 SHARE_OF_ROUNDS: Final = 0.5
 """The share of mu^2 that rounds spend; counts spend the rest. With 0.8, a fifth more keys are released, but the error
 is 1.6 times as large."""

@@ -84,6 +84,12 @@ def _entry_lines(plan: Mapping[str, Any]) -> list[str]:
         f"error {each['error']:.3g} users"
         for each in plan["entries"]
     ]
+    if plan["parts"] is not None:
+        more = plan["limit_of_more"]
+        lines.append(
+            "users of one, of two and of more keys in separate parts, of which the last only counts released keys"
+            + (f", at most {more} per user: standard error {plan['error']:.3g} users" if more else "")
+        )
     if plan["passes"]:
         rounds = f", {about_limit(plan, plan['round_limit'], 'keys')}" if plan["max_keys_per_user"] is None else ""
         lines.append(f"adaptive rounds{rounds}, then counts with as much of the budget")

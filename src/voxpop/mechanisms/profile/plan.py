@@ -23,8 +23,11 @@ from voxpop.mechanisms.profile.constants import (
     SHARE_LOST,
     SHARE_OF_COUNTS,
     SHARE_OF_ENTRY,
+    SHARE_OF_FEW,
+    SHARE_OF_ONE,
     SHARE_OF_REST,
     SHARE_OF_ROUNDS,
+    SHARE_OF_SIZES,
     SINGLES,
     SPURIOUS,
 )
@@ -44,7 +47,8 @@ from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.composition import compose
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.numerics import least_whole, walk_slack
-from voxpop.privacy.passes import AdaptiveProof, Cover, KeyNoise, KeysProof, Later, Proof
+from voxpop.privacy.parts import KeyNoise, KeyParts, parts_bound, parts_spread, planned_parts
+from voxpop.privacy.passes import AdaptiveProof, Cover, KeysProof, Later, Proof
 from voxpop.privacy.planned import Configured, DiscoveryPlan, certified, with_record
 from voxpop.privacy.truncated import MOST_REACH, least_noise, noise_bound, noise_spread, released_with
 
@@ -201,6 +205,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
     Attributes:
         menu: entries with one noisy number per key.
+        parts: the entry of users in parts by their number of keys; None if nothing is chosen.
         passes: the entry of rounds; in the plan of a release that ran rounds, also the rounds of the chosen limit.
         counting: mu^2 of the counts after rounds.
         choosing: rate of the noise on the numbers of users in classes; 0 if the limit is public.
@@ -208,7 +213,8 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         cover_sigma: standard deviation of the noise on the sums of shares in repeated releases; 0 without these sums.
         later: mu^2 of everything after the rounds, at least that of counts and sums. It depends neither on sets nor on
             the sums, so a reserve in a ledger pays for all releases of a budget.
-        chosen: index of the entry that ran, with rounds last; None before a private choice.
+        chosen: index of the entry that ran, with parts after the menu and rounds last; None before a private choice.
+        limit_of_more: the number of keys per user that users of more keys counted; None if no such users count.
 
     Example:
         >>> import voxpop as vp
@@ -217,10 +223,11 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         9
     """
 
-    _recorded: ClassVar = frozenset({"passes", "chosen"})
+    _recorded: ClassVar = frozenset({"passes", "chosen", "limit_of_more"})
     counts_items: ClassVar = True
 
     menu: tuple[KeyNoise, ...]
+    parts: KeyParts | None
     passes: tuple[Menu | AdaptiveRounds, ...]
     counting: float
     choosing: Fraction
@@ -228,6 +235,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
     cover_sigma: float = 0.0
     later: float = 0.0
     chosen: int | None = None
+    limit_of_more: int | None = None
 
     @property
     def noise(self) -> KeyNoise | None:
@@ -235,6 +243,20 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         if self.chosen is None:
             return None if self.passes else self.menu[-1]
         return self.menu[self.chosen] if self.chosen < len(self.menu) else None
+
+    @property
+    def error(self) -> float | None:
+        """Standard deviation of the noise on each count, after a release of one noisy number per key or of parts."""
+        if self.parts is not None and self.limit_of_more is not None:
+            return parts_spread(self.parts, self.limit_of_more)
+        return None if self.noise is None else noise_spread(self.noise)
+
+    @property
+    def reach(self) -> int | None:
+        """The bound on the noise of a count that is kept with probability 0.95, if `error` is known."""
+        if self.parts is not None and self.limit_of_more is not None:
+            return parts_bound(self.parts, self.limit_of_more, _BOUND_PROBABILITY)
+        return None if self.noise is None else noise_bound(self.noise, _BOUND_PROBABILITY)
 
     @property
     def rest_error(self) -> float:
@@ -253,7 +275,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
             if self.mechanism.repeated:
                 return rounds
         edges = KEY_EDGES if self.choosing else ()
-        return KeysProof(edges, self.choosing, self.rest, len(self.mechanism.keys.sets), self.menu, rounds)
+        return KeysProof(edges, self.choosing, self.rest, len(self.mechanism.keys.sets), self.menu, rounds, self.parts)
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
         """Return the number for the entry that a table with this number of keys per user gets."""
@@ -285,7 +307,8 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         """Return the index of the entry for noisy numbers of users by class.
 
         This is the entry with the smallest number of keys that omits at most a hundredth of all pairs of a user and a
-        key, or rounds if there is no such entry.
+        key. If there is no such entry, these are parts if most pairs are those of users of one and of two keys, and
+        otherwise rounds.
         """
         users = assumed_users([int(count) for count in counts], 1.0 / float(self.choosing))
         pairs = sum(count * held for count, held in zip(users, KEYS_HELD, strict=True))
@@ -293,13 +316,14 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
             lost = sum(n * max(0, held - noise.limit) for n, held in zip(users, KEYS_HELD, strict=True))
             if lost <= SHARE_LOST * pairs:
                 return place
-        return len(self.menu)
+        few = users[0] >= SHARE_OF_ONE * pairs and users[0] + users[1] >= SHARE_OF_FEW * pairs
+        return len(self.menu) + (self.parts is not None and not few)
 
-    def ran(self, chosen: int | None, round_limit: int | None) -> "KeysPlan":
-        """Return the plan with the record of an entry that ran, and of the limit of its rounds."""
+    def ran(self, chosen: int | None, round_limit: int | None = None, limit_of_more: int | None = None) -> "KeysPlan":
+        """Return the plan with the record of an entry that ran, and of the limit of its rounds or of more keys."""
         first = self.passes[0] if self.passes else None
         passes = (first, first.entry(round_limit)) if isinstance(first, Menu) and round_limit else self.passes
-        return with_record(self, passes=passes, chosen=chosen)
+        return with_record(self, passes=passes, chosen=chosen, limit_of_more=limit_of_more)
 
     def _totals(self) -> list[dict[str, float]]:
         """Return the epsilon of several equal releases, with added deltas. The list is empty for a changed plan."""
@@ -310,7 +334,6 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
         last = self.passes[-1] if self.passes else None
-        noise = self.noise
         return {
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
@@ -320,7 +343,12 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
                 {"keys": each.limit, "rate": float(each.rate), "largest_noise": each.reach, "error": noise_spread(each)}
                 for each in self.menu
             ],
-            "reach": None if noise is None else noise_bound(noise, _BOUND_PROBABILITY),
+            "parts": None
+            if self.parts is None
+            else {"rate": float(self.parts.rate), "threshold": self.parts.threshold},
+            "limit_of_more": self.limit_of_more,
+            "error": self.error,
+            "reach": self.reach,
             "round_limit": last.limit if isinstance(last, AdaptiveRounds) else None,
             "mu_squared_of_counts": self.counting,
             "error_of_rest": hypot(self.rest_error, CELL / COVER_UNIT) if self.mechanism.other_rows else 0.0,
@@ -387,6 +415,10 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
         for limit in limits
         if limit <= KEY_LIMITS[-1] and not repeated
     )
+    parts = None
+    if private:
+        left = whole - choosing - rest
+        parts = planned_parts(left, _part_of_epsilon(left, SHARE_OF_SIZES), delta * (1 - 2.0**-40))
     passes: tuple[Menu | AdaptiveRounds, ...] = ()
     counting = cover_sigma = later = 0.0
     if with_rounds:
@@ -404,7 +436,7 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
             cover_sigma = sqrt(len(keyed.keys.sets) / (counting * 2 * COVER)) * (1 + 2.0**-40)
             counting *= 1 - 2 * COVER
     chosen = None if private else 0
-    return certified(KeysPlan(keyed, budget, menu, passes, counting, choosing, rest, cover_sigma, later, chosen))
+    return certified(KeysPlan(keyed, budget, menu, parts, passes, counting, choosing, rest, cover_sigma, later, chosen))
 
 
 def _part_of_epsilon(whole: Fraction, share: float) -> Fraction:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import permutations
+from math import hypot, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,11 +14,22 @@ from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
 from voxpop.files.progress import tell
 from voxpop.kernels.arrays import Int32s, Int64s
-from voxpop.mechanisms.profile.constants import CELL, COVER_UNIT, MOST_POOLINGS, SPURIOUS, SPURIOUS_EACH
+from voxpop.mechanisms.profile.constants import (
+    CELL,
+    COVER_UNIT,
+    MORE_LIMITS,
+    MOST_POOLINGS,
+    SIZE_EDGES,
+    SIZE_SURE,
+    SIZES_HELD,
+    SPURIOUS,
+    SPURIOUS_EACH,
+    UNEVEN,
+)
 from voxpop.mechanisms.rounds.known import plan_known
 from voxpop.mechanisms.rounds.menu import Menu, released_in_rounds
+from voxpop.privacy.parts import KeyParts
 from voxpop.privacy.planned import with_record
-from voxpop.privacy.truncated import noise_spread
 from voxpop.reading.arrow import array_of, int64_array, numbers_of, text_buffers
 from voxpop.reading.keys import joined_texts, split_texts
 from voxpop.release.profile import ColumnCover, Profile
@@ -128,10 +140,13 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
     if not plan.mechanism.repeated:
         place = plan.entry_for(gate.classes(corpus)) if plan.choosing else 0
         gate.choose(place)
-    ran = plan.passes
+    ran, limit, error = plan.passes, None, None
     if place < len(plan.menu):
         tokens, users = gate.numbers(corpus)
-        error = noise_spread(plan.menu[place])
+    elif place == len(plan.menu) and plan.parts is not None:
+        tokens, users = gate.few(corpus)
+        limit = limit_of_more(plan.parts, gate.sizes(corpus, tokens, SIZE_EDGES), len(tokens))
+        users = np.maximum(users + gate.more(limit), 1)
     else:
         inner = gate if plan.mechanism.repeated else gate.rounds()
         tokens, rounds = released_in_rounds(plan.passes[0], inner, corpus)
@@ -143,12 +158,33 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
         users, error = tally.users, tally.error
     sets, items = keys.split(tokens)
     cover = _other_rows(plan, corpus, tokens, gate) if plan.mechanism.other_rows else {}
-    done = with_record(plan, gate, passes=ran, chosen=place)
+    done = with_record(plan, gate, passes=ran, chosen=place, limit_of_more=limit)
     # This is a function of only released numbers.
     users = consistent_counts(keys.sets, sets, items, users)
     table = pa.table({"set": array_of(sets), "item": items, "users": int64_array(users)})
     source = corpus.token_source.removeprefix(keys.token_source)
-    return Profile(keys, table, cover, done, guarantee, source, error)
+    return Profile(keys, table, cover, done, guarantee, source, done.error or error)
+
+
+def limit_of_more(parts: KeyParts, sizes: Int64s, keys: int) -> int:
+    """Return the number of released keys that users of more keys count, from their noisy numbers by class.
+
+    The limit with the least error is chosen. Its bias on a key is that of the mean key, times `UNEVEN`.
+
+    Args:
+        parts: The noise of the entry.
+        sizes: Noisy numbers of users by class of their number of released keys.
+        keys: The number of released keys.
+    """
+    scale = 1.0 / float(parts.sizing)
+    pairs = zip(sizes.tolist(), SIZE_SURE, strict=True)
+    users = [float(each) if each >= sure * scale else 0.0 for each, sure in pairs]
+
+    def error(limit: int) -> float:
+        lost = sum(n * max(0.0, held - limit) for n, held in zip(users, SIZES_HELD, strict=True))
+        return hypot(sqrt(2.0) / float(parts.rate_of_more(limit)), UNEVEN * lost / max(1, keys))
+
+    return min(MORE_LIMITS, key=error)
 
 
 def consistent_counts(

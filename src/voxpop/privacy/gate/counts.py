@@ -13,10 +13,11 @@ from voxpop.kernels.proved import proved
 from voxpop.privacy.decisions import CellNoise, GumbelNoise
 from voxpop.privacy.gate.gate import Gate, refused
 from voxpop.privacy.gate.rounds import AdaptiveGate
+from voxpop.privacy.parts import FEW, SHARES, KeyParts, PartNumbers
 from voxpop.privacy.passes import Certificate, CountsProof, KeysProof, PicksProof
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.truncated import KeyNumbers, WholeNoise
-from voxpop.privacy.weightings.holders import UNIT, ClassShares, HolderShares
+from voxpop.privacy.weightings.holders import UNIT, ClassShares, HolderShares, WholeShares
 
 
 class Listed(Protocol):
@@ -206,7 +207,7 @@ class KeysGate(Gate[KeysProof]):
     def choose(self, place: int) -> None:
         """Take the entry at an index of the menu that follows from the noisy classes. Rounds have the last index."""
         self._begin("choose", *(["classes"] if self.proof.edges else []))
-        if not 0 <= place < len(self.proof.menu) + (self._inner is not None):
+        if not 0 <= place < self._first_of_rounds + (self._inner is not None):
             raise refused("an entry was chosen that the certificate does not contain")
         self.proof = replace(self.proof, chosen=place)
 
@@ -230,10 +231,78 @@ class KeysGate(Gate[KeysProof]):
         self._begin("released")
         return weights.texts(ids), levels + (noise.reach - 1)
 
+    @property
+    def _first_of_rounds(self) -> int:
+        """The position of the entry of rounds."""
+        return len(self.proof.menu) + (self.proof.parts is not None)
+
+    @proved("keys.md#users-in-parts")
+    def few(self, engine: Any) -> tuple[Any, Int64s]:
+        """Return the keys that users of one and of two keys release, in order of bytes, and their noisy numbers.
+
+        Proof: "only users of one and of two keys"
+        """
+        self._begin("few", "choose")
+        parts = self._parts_of("keys")
+        self._note("few")
+        # Of users with more keys, three are drawn, and each of these has weight 0.
+        weights = engine.weigh(WholeShares(SHARES), FEW + 1, self._secret, "few keys")
+        none = np.empty(0, np.int64)
+        ids, users = weights.noisy_levels(PartNumbers(parts, self._secret, "noise/keys"), none, none)
+        return weights.texts(ids), users
+
+    @proved("keys.md#users-in-parts")
+    def sizes(self, engine: Any, tokens: Any, edges: tuple[int, ...]) -> Int64s:
+        """Return the noisy number of users of more keys in each class of their number of released keys.
+
+        Proof: "one more user of more keys adds 1 to one of these classes"
+
+        Args:
+            engine: The private data.
+            tokens: The released keys.
+            edges: Numbers of released keys at which the next class begins.
+        """
+        self._begin("sizes", "few")
+        parts, self._released = self._parts_of("users of more keys"), len(tokens)
+        self._walk = engine.with_more(FEW).length_walk()
+        self._walk.keep_words(tokens)
+        self._note("sizes")
+        noise = WholeNoise(parts.sizing, self._secret, "noise/sizes of keys")
+        shares = ClassShares(edges)
+        sizes = self._walk.weigh(shares, max(1, self._released), self._secret, "sizes of keys")
+        counts: Int64s = sizes.measured(noise, len(edges) + 1)
+        return counts
+
+    @proved("keys.md#users-in-parts")
+    def more(self, limit: int) -> Int64s:
+        """Return the noisy number of users of more keys of every released key.
+
+        Proof: "at most l of the released keys of each user"
+
+        Args:
+            limit: The maximum number of released keys per user, which follows from the noisy sizes.
+        """
+        self._begin("more", "sizes")
+        parts = self._parts_of("users of more keys")
+        if limit < 1:
+            raise refused("users would count a number of keys that is out of range")
+        self._begin("released")
+        self._note("more", {"limit": limit})
+        noise = WholeNoise(parts.rate_of_more(limit), self._secret, "noise/more keys")
+        weights = self._walk.weigh(WholeShares((0, 1)), limit, self._secret, "more keys")
+        counts: Int64s = weights.measured(noise, self._released)
+        return counts
+
+    def _parts_of(self, what: str) -> KeyParts:
+        """Return the parts of the certificate, if they were chosen."""
+        if self.proof.parts is None or self.proof.chosen != len(self.proof.menu):
+            raise refused(f"{what} would be counted that the chosen entry does not contain")
+        return self.proof.parts
+
     def rounds(self) -> AdaptiveGate:
         """Return the gate of rounds and counts, if they were chosen."""
         self._begin("rounds", "choose")
-        if self._inner is None or self.proof.chosen != len(self.proof.menu):
+        if self._inner is None or self.proof.chosen != self._first_of_rounds:
             raise refused("rounds would run that the chosen entry does not contain")
         self._begin("released")
         return self._inner
@@ -251,7 +320,7 @@ class KeysGate(Gate[KeysProof]):
             unit: the weight of a share of 1.
         """
         self._begin("rest", "released")
-        inner = self._inner if self.proof.chosen == len(self.proof.menu) else None
+        inner = self._inner if self.proof.chosen == self._first_of_rounds else None
         if inner is not None and "released" not in inner._ran:
             raise refused("the rest would be measured between rounds, for which there is no proof")
         if not self.proof.rest or sets > self.proof.sets or unit < 1:
@@ -265,7 +334,7 @@ class KeysGate(Gate[KeysProof]):
     def record(self) -> tuple[str, str]:
         """The certificate with the entry that was chosen, and the transcript with that of the rounds, as JSON."""
         inner = self._inner
-        if inner is None or self.proof.chosen != len(self.proof.menu):
+        if inner is None or self.proof.chosen != self._first_of_rounds:
             return super().record
         self.proof = replace(self.proof, rounds=inner.proof)
         rest = [each for each in self._transcript if each["pass"] == "rest"]

@@ -53,6 +53,33 @@ class HolderShares:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class WholeShares:
+    """Users who add a whole number to each of their items, which depends only on their number of items.
+
+    Attributes:
+        shares: The number by the user's number of items, from 0; the last one is that of all larger numbers.
+    """
+
+    shares: tuple[int, ...]
+    sequential = False
+
+    @proved("keys.md#users-in-parts")
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s | None = None) -> None:
+        """Add the numbers of bounded sets in place.
+
+        Proof: "a function of the user's own keys"
+        """
+        from voxpop.kernels.weigh import add_even
+
+        if bounds is not None:
+            raise InternalError("users are counted once, and have no bounds")
+        most = max(len(self.shares) - 1, int(np.diff(starts).max(initial=0)))
+        # (most + 1,), the last share repeated for larger numbers of items.
+        add_even(histogram, items, starts, np.pad(self.shares, (0, most + 1 - len(self.shares)), "edge"))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class ClassShares:
     """Counts of users by class, which depends on their number of grams. The histogram contains classes instead of ids.
 
@@ -60,7 +87,7 @@ class ClassShares:
     number and always a place of the histogram.
 
     Attributes:
-        edges: The edges in increasing order. The first one is above 1, and each is at least twice the previous one.
+        edges: The edges in increasing order, of which the first is above 1.
         counted: Whether each gram is counted, as bool by id, or None if all are.
     """
 

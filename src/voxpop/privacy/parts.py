@@ -1,0 +1,197 @@
+"""Users in parts by their own number of keys, each part with all of epsilon. The proof is in docs/privacy/keys.md.
+
+Users of one and of two keys have two noisy numbers per key, y1 and y2, and a key is released if 2 y1 + y2 reaches a
+threshold. Users of more keys only count the released keys.
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final, final
+
+import numpy as np
+
+from voxpop.errors import InputError, InternalError
+from voxpop.kernels.arrays import Floats, Int64s, Texts
+from voxpop.kernels.proved import proved
+from voxpop.privacy import precise
+from voxpop.privacy.opening import Opening
+from voxpop.privacy.precise import context, number
+from voxpop.privacy.sampling import MORE_ROUNDS, laplace_of
+from voxpop.privacy.secret import TEXT, Source
+from voxpop.privacy.stated import Stated
+
+FEW: Final = 2
+"""The largest number of keys of users who find keys."""
+PART_BITS: Final = 31
+"""A weight is n1 2^31 + n2, so it contains both numbers of a key. No machine has 2^31 users, and weights are sums over
+machines up to 2^61."""
+SHARES: Final = (0, 1 << PART_BITS, 1, 0)
+"""The weight that a user adds to each key, by the number of the user's keys; the last entry is that of all users with
+more keys."""
+_MOST_WEIGHT: Final = 1 << 61
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeyNoise(Stated):
+    """Truncated geometric noise on the number of users of every key, which also selects the keys.
+
+    Attributes:
+        limit: the maximum number of keys per user.
+        rate: The rate of the noise, per user.
+        reach: The largest noise, j.
+        end: The probability of -j, which is also that of j.
+        coin: The probability that a key with the noisy number j is released.
+    """
+
+    limit: int
+    rate: Fraction
+    reach: int
+    end: float
+    coin: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KeyParts(Stated):
+    """The noise of users in parts by their own number of keys.
+
+    Attributes:
+        rate: The rate of the noise on y2. The noise on y1 has twice this rate, and every part spends twice this rate.
+        threshold: The smallest 2 y1 + y2 of a released key.
+        sizing: The rate of the noise on the number of users of more keys, in classes by their number of released keys.
+    """
+
+    rate: Fraction
+    threshold: int
+    sizing: Fraction
+
+    def rate_of_more(self, limit: int) -> Fraction:
+        """Return the rate of the noise on the counts of users of more keys, for a number of keys of each."""
+        return (2 * self.rate - self.sizing) / limit
+
+
+@proved("keys.md#users-in-parts")
+def _reached(rate: Fraction, least: int) -> Any:
+    """Return the probability that 2 z1 + z2 is at least a number above 0, in eighty digits.
+
+    Proof: "W(t) = c q^t / (1 + q) (1 / (1 - q^4) + m)"
+    """
+    q = context.exp(-number(rate.numerator) / rate.denominator)
+    # P(z1 = k) = c q^(2 |k|), and P(z2 >= n) = q^n / (1 + q) for n >= 1.
+    c, m = (1 - q**2) / (1 + q**2), (least - 1) // 2
+    few = c * q**least / (1 + q) * (1 / (1 - q**4) + m)
+    # z1 > m, so that z2 may be 0 or less.
+    tail = q ** (2 * (m + 1))
+    return few + tail / (1 + q**2) - c * q ** (1 - least) * tail**2 / ((1 + q) * (1 - q**4))
+
+
+@proved("keys.md#users-in-parts")
+def parts_delta(parts: KeyParts) -> Any:
+    """Return the largest probability that keys of only one user are released, in eighty digits.
+
+    Proof: "d = max(W(T - 2), 2 W(T - 1))"
+    """
+    with precise.ALONE:
+        return max(_reached(parts.rate, parts.threshold - 2), 2 * _reached(parts.rate, parts.threshold - 1))
+
+
+def planned_parts(whole: Fraction, sizing: Fraction, delta: float) -> KeyParts:
+    """Return the parts with the smallest threshold that keeps delta.
+
+    Args:
+        whole: The epsilon of every part.
+        sizing: The part of epsilon that users of more keys spend on the choice of their limit.
+        delta: The delta of keys of only one user.
+    """
+
+    def keeps(threshold: int) -> bool:
+        return bool(parts_delta(KeyParts(whole / 2, threshold, sizing)) <= number(delta))
+
+    high = 4
+    while not keeps(high):
+        high *= 2
+    low = max(3, high // 2)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if keeps(middle) else (middle + 1, high)
+    return KeyParts(whole / 2, high, sizing)
+
+
+def parts_probabilities(parts: KeyParts, limit: int, reach: int) -> Floats:
+    """Return the probabilities of the noise on a count, from -reach to reach, if users of more keys count so many."""
+    place, found = np.abs(np.arange(-reach, reach + 1)), np.ones(1)
+    for rate in (2 * parts.rate, parts.rate, parts.rate_of_more(limit)):
+        q = np.exp(-float(rate))
+        found = np.convolve(found, (1 - q) / (1 + q) * q**place)
+    middle = found.size // 2
+    return found[middle - reach : middle + reach + 1]
+
+
+def parts_spread(parts: KeyParts, limit: int) -> float:
+    """Return the standard deviation of the noise on a count."""
+    rates = [float(each) for each in (2 * parts.rate, parts.rate, parts.rate_of_more(limit))]
+    # The variance of integer Laplace noise is 2 q / (1 - q)^2.
+    return float(np.sqrt(sum(2 * np.exp(-rate) / np.expm1(-rate) ** 2 for rate in rates)))
+
+
+def parts_bound(parts: KeyParts, limit: int, probability: float) -> int:
+    """Return the smallest r such that the absolute noise is at most r with at least this probability."""
+    reach = int(20 * parts_spread(parts, limit)) + 1
+    chances = parts_probabilities(parts, limit, reach)
+    both = chances[reach:] * 2.0
+    both[0] /= 2.0
+    return int(np.searchsorted(np.cumsum(both), probability))
+
+
+@dataclass(frozen=True, slots=True)
+class PartNumbers(Opening):
+    """Selection and noisy number of each key from users of one and of two keys.
+
+    Attributes:
+        parts: The noise and the threshold.
+        secret: The source of the bits.
+        purpose: The purpose of the draws, to which the number of keys of the users is added.
+    """
+
+    parts: KeyParts
+    secret: Source
+    purpose: str
+
+    @proved("keys.md#users-in-parts")
+    def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None = None) -> Int64s:
+        """Return y1 + y2 for released keys, at least 1, and 0 for all other keys.
+
+        Proof: "Every key with n1 + n2 > 0 gets two independent noises"
+
+        Args:
+            weights: The weights of the keys, which contain both numbers.
+            names: Not used, because draws are named by the bytes.
+            texts: The bytes of the keys and the start of each.
+        """
+        if texts is None:
+            raise InternalError("keys would be drawn without their bytes")
+        if weights.max(initial=0) >= _MOST_WEIGHT:
+            raise InputError(
+                "a key has more than a billion users of one key each, which one number cannot contain. Release this "
+                "table in parts."
+            )
+        one = self._noisy(weights >> PART_BITS, 1, texts)
+        two = self._noisy(weights & ((1 << PART_BITS) - 1), FEW, texts)
+        return np.where(2 * one + two >= self.parts.threshold, np.maximum(one + two, 1), 0)
+
+    def _noisy(self, users: Int64s, held: int, texts: Texts) -> Int64s:
+        """Return the noisy number of users of so many keys."""
+        purpose, (content, starts) = f"{self.purpose} of {held}", texts
+
+        def more(row: int, turn: int) -> int:
+            words = self.secret.text_draws(f"{purpose}/more {turn}", content, starts[row : row + 2])[0]
+            return (int(words[0]) << 64) | int(words[1])
+
+        return users + laplace_of(self.parts.rate * 2 / held, self.secret.text_draws(purpose, *texts), more)
+
+    def restricted(self) -> "PartNumbers":
+        """Return the noise restricted to its purposes, which can be sent to workers."""
+        turns = ("", *(f"/more {turn}" for turn in range(1, MORE_ROUNDS + 1)))
+        every = [f"{self.purpose} of {held}{turn}{TEXT}" for held in (1, FEW) for turn in turns]
+        return replace(self, secret=self.secret.restrict(*every))
