@@ -173,8 +173,8 @@ class PartNumbers(Opening):
             raise InternalError("keys would be drawn without their bytes")
         if weights.max(initial=0) >= _MOST_WEIGHT:
             raise InputError(
-                "a key has more than a billion users of one key each, which one number cannot contain. Release this "
-                "table in parts."
+                "a key has more than a billion users of one key each, which one number cannot contain. Give "
+                "`max_keys_per_user`."
             )
         one = self._noisy(weights >> PART_BITS, 1, texts)
         two = self._noisy(weights & ((1 << PART_BITS) - 1), FEW_KEYS, texts)
