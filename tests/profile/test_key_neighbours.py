@@ -166,7 +166,7 @@ def test_the_search_finds_users_of_two_keys_who_count_twice(monkeypatch):
 @pytest.mark.slow
 def test_the_search_finds_users_of_more_keys_who_find_keys(monkeypatch):
     """The mutant adds users of more keys to the numbers that decide about keys."""
-    monkeypatch.setattr(gates, "SHARES", (0, 1 << 31, 1, 1))
+    monkeypatch.setattr(gates, "PART_WEIGHTS", (0, 1 << 31, 1, 1))
     assert worst_parts(monkeypatch)[0][1] > 0
 
 

@@ -20,12 +20,12 @@ from voxpop.privacy.sampling import MORE_ROUNDS, laplace_of
 from voxpop.privacy.secret import TEXT, Source
 from voxpop.privacy.stated import Stated
 
-FEW: Final = 2
+FEW_KEYS: Final = 2
 """The largest number of keys of users who find keys."""
 PART_BITS: Final = 31
 """A weight is n1 2^31 + n2, so it contains both numbers of a key. No machine has 2^31 users, and weights are sums over
 machines up to 2^61."""
-SHARES: Final = (0, 1 << PART_BITS, 1, 0)
+PART_WEIGHTS: Final = (0, 1 << PART_BITS, 1, 0)
 """The weight that a user adds to each key, by the number of the user's keys; the last entry is that of all users with
 more keys."""
 _MOST_WEIGHT: Final = 1 << 61
@@ -173,11 +173,11 @@ class PartNumbers(Opening):
             raise InternalError("keys would be drawn without their bytes")
         if weights.max(initial=0) >= _MOST_WEIGHT:
             raise InputError(
-                "a key has more than a billion users of one key each, which one number cannot contain. Release this "
-                "table in parts."
+                "a key has more than a billion users of one key each, which one number cannot contain. Give "
+                "`max_keys_per_user`."
             )
         one = self._noisy(weights >> PART_BITS, 1, texts)
-        two = self._noisy(weights & ((1 << PART_BITS) - 1), FEW, texts)
+        two = self._noisy(weights & ((1 << PART_BITS) - 1), FEW_KEYS, texts)
         return np.where(2 * one + two >= self.parts.threshold, np.maximum(one + two, 1), 0)
 
     def _noisy(self, users: Int64s, held: int, texts: Texts) -> Int64s:
@@ -193,5 +193,5 @@ class PartNumbers(Opening):
     def restricted(self) -> "PartNumbers":
         """Return the noise restricted to its purposes, which can be sent to workers."""
         turns = ("", *(f"/more {turn}" for turn in range(1, MORE_ROUNDS + 1)))
-        every = [f"{self.purpose} of {held}{turn}{TEXT}" for held in (1, FEW) for turn in turns]
+        every = [f"{self.purpose} of {held}{turn}{TEXT}" for held in (1, FEW_KEYS) for turn in turns]
         return replace(self, secret=self.secret.restrict(*every))

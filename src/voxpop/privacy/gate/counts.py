@@ -13,7 +13,7 @@ from voxpop.kernels.proved import proved
 from voxpop.privacy.decisions import CellNoise, GumbelNoise
 from voxpop.privacy.gate.gate import Gate, refused
 from voxpop.privacy.gate.rounds import AdaptiveGate
-from voxpop.privacy.parts import FEW, SHARES, KeyParts, PartNumbers
+from voxpop.privacy.parts import FEW_KEYS, PART_WEIGHTS, KeyParts, PartNumbers
 from voxpop.privacy.passes import Certificate, CountsProof, KeysProof, PicksProof
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.truncated import KeyNumbers, WholeNoise
@@ -246,7 +246,7 @@ class KeysGate(Gate[KeysProof]):
         parts = self._parts_of("keys")
         self._note("few")
         # Of users with more keys, three are drawn, and each of these has weight 0.
-        weights = engine.weigh(WholeShares(SHARES), FEW + 1, self._secret, "few keys")
+        weights = engine.weigh(WholeShares(PART_WEIGHTS), FEW_KEYS + 1, self._secret, "few keys")
         none = np.empty(0, np.int64)
         ids, users = weights.noisy_levels(PartNumbers(parts, self._secret, "noise/keys"), none, none)
         return weights.texts(ids), users
@@ -264,7 +264,7 @@ class KeysGate(Gate[KeysProof]):
         """
         self._begin("sizes", "few")
         parts, self._released = self._parts_of("users of more keys"), len(tokens)
-        self._walk = engine.with_more(FEW).length_walk()
+        self._walk = engine.with_more(FEW_KEYS).length_walk()
         self._walk.keep_words(tokens)
         self._note("sizes")
         noise = WholeNoise(parts.sizing, self._secret, "noise/sizes of keys")
