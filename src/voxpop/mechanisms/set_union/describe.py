@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from voxpop.mechanisms.rounds.listed import known_grids, known_lines, users_rows
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu, choice_in
 from voxpop.mechanisms.series import plan as series
 from voxpop.privacy.budget import table
@@ -50,7 +51,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         "",
         *([*table(shown), ""] if shown else []),
         *_users_table(plan),
-        *_known_lines(plan),
+        *known_lines(plan),
         *_promise_lines(plan),
         *([_FEW_ITEMS] if _has_few_items(plan) else []),
     ]
@@ -93,15 +94,8 @@ def _data_sets(plan: Mapping[str, Any]) -> list[str]:
     return [f"for {', '.join(names)} together: noise in each is {len(names) ** 0.5:.3g} times that of one data set"]
 
 
-def _users_rows(plan: Mapping[str, Any]) -> tuple[list[float], list[list[str]]]:
-    """Return the probabilities, and the users that an item needs for each number of items per user."""
-    users = {(row["items"], row["probability"]): row["users"] for row in plan["users_needed"]}
-    sizes, probabilities = (sorted(set(each)) for each in zip(*users, strict=True))
-    return probabilities, [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes]
-
-
 def _users_table(plan: Mapping[str, Any]) -> list[str]:
-    probabilities, rows = _users_rows(plan)
+    probabilities, rows = users_rows(plan)
     head = ["items of each", *(f"{probability:g}" for probability in probabilities)]
     missed = plan["miss_probability"]
     chance = "below 1e-6" if missed < 1e-6 else f"{missed:.2g}"
@@ -110,33 +104,6 @@ def _users_table(plan: Mapping[str, Any]) -> list[str]:
         *table([head, *rows]),
         "(items of each: number that each of these users holds, none of which has more users than this one)",
         f"An item held by ten times the required number of users is missed with probability {chance}",
-    ]
-
-
-def _known_lines(plan: Mapping[str, Any]) -> list[str]:
-    """Return the lines about items of a public list."""
-    known = plan.get("known")
-    if known is None or "users_needed" not in known:
-        return []
-    _, rows = _users_rows(known)
-    probabilities = sorted({row["probability"] for row in known["users_needed"]})
-    head = ["items of each", *(f"{probability:g}" for probability in probabilities)]
-    size, share = known["size"], known["share_without_users"]
-    return [
-        f"Of the list of {size:,} known items, an item needs fewer users if a tenth of the list is released",
-        *table([head, *rows]),
-        f"At most {100 * share:g} % of the released items, in expectation, are known items that no user has",
-        *_alone(known),
-    ]
-
-
-def _alone(known: Mapping[str, Any]) -> list[str]:
-    if "alone" in known:
-        return [f"A known item of one user was released with probability at most {known['alone']:.2g}"]
-    usual, most = known["alone_at_a_tenth"], known["alone_at_most"]
-    return [
-        f"A known item of one user is released with probability at most {usual:.2g} if a tenth of the list is",
-        f"released, and never more than {most:.2g}; all other numbers here are about unknown items",
     ]
 
 
@@ -186,26 +153,8 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         curves=curves,
         curves_note="One line for each number of items of a user, none of which has more users. A user with many "
         "items gives each of them less weight.",
-        grids=[*_known_grids(plan), _rounds_grid(plan)],
+        grids=[*known_grids(plan), _rounds_grid(plan)],
     )
-
-
-def _known_grids(plan: Mapping[str, Any]) -> list[Grid]:
-    """Return the table about items of a public list, if there is one."""
-    known = plan.get("known")
-    if known is None or "users_needed" not in known:
-        return []
-    probabilities, rows = _users_rows(known)
-    head = ["items of each user", *(f"{100 * probability:g} %" for probability in probabilities)]
-    alone = at_most(known.get("alone", known["alone_at_most"]))
-    name, share = known["fingerprint"][:23], 100 * known["share_without_users"]
-    note = (
-        f"{known['size']:,} items were known from a public list ({name}...). They need fewer users: here as many as if "
-        f"a tenth of the list is released. In expectation, at most {share:g} % of the released items are known items "
-        f"that no user has. A known item of one user is released with probability at most {alone}; other statements "
-        "about items of one user exclude known items."
-    )
-    return [Grid("Users that a known item needs", head, rows, note)]
 
 
 def _nights(plan: Mapping[str, Any]) -> Story:
@@ -243,7 +192,7 @@ def _about(plan: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _needed(plan: Mapping[str, Any]) -> Grid:
-    probabilities, rows = _users_rows(plan)
+    probabilities, rows = users_rows(plan)
     return Grid(
         "Users that an item needs",
         ["items of each user", *(f"{100 * probability:g} %" for probability in probabilities)],
