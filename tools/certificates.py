@@ -35,6 +35,7 @@ def grid() -> Iterator[tuple[str, Callable[[], Any]]]:
                 f"n-grams-{name}-{length}",
                 lambda b=budget, n=length: vp.NGrams(max_length=n, max_phrases_per_user=50).plan(b),
             )
+            yield f"n-grams-known-{name}-{length}", lambda b=budget, n=length, k=listed: vp.NGrams(n, known=k).plan(b)
         for nights in NIGHTS:
             yield f"series-{name}-{nights}", lambda b=budget, n=nights: vp.Items().plan_series(b, n)
         for weighting in (vp.weightings.PolicyGaussian(), vp.weightings.Weighted(), vp.weightings.Count("laplace")):

@@ -66,8 +66,9 @@ def test_the_code_is_short():
         ]
         lines += len(set(code) - skipped)
     # Without imports, docstrings and comments: 800 for certificates and transcripts, 230 for what came later, such as
-    # totals, ledgers, and the counted steps of sequences, and 95 for keys with counts.
-    assert lines <= 1030 + 95, lines
+    # totals, ledgers, and the counted steps of sequences, 95 for keys with counts,
+    # and 5 for what chosen rounds leave to later passes.
+    assert lines <= 1030 + 95 + 5, lines
 
 
 def test_several_certificates_add_up(tmp_path, capsys):

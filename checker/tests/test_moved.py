@@ -86,6 +86,8 @@ BINDING = [
     ("set_union_known", (*ROUNDS, "pool"), 1.01),
     ("set_union_known", (*ROUNDS, "known", "listed", "size"), 1.01),
     ("set_union_known", (NUMBERS, "known", "size"), 1.01),
+    ("ngrams_known", (NUMBERS, "later", "square"), 1.01),
+    ("ngrams_known", (NUMBERS, "choice", "square"), 1.01),
     ("set_union_known_limit_10", (NUMBERS, "slack", "pool"), 0.99),
     ("set_union_known_choice", (NUMBERS, "choice", "novel"), 1.01),
     ("ngrams", (NUMBERS, "later", "square"), 1.01),
@@ -350,14 +352,28 @@ def test_passes_in_another_order_are_refused(name):
 @pytest.mark.parametrize(
     ("field", "value"), [("sigma", 0.98), ("cost", 0.98), ("cost", 2**41), ("sigma", 0), ("cost", None)]
 )
-def test_a_later_pass_with_less_noise_or_price_is_refused(field, value):
-    certificate, passes = saved("ngrams")
+@pytest.mark.parametrize("name", ["ngrams", "ngrams_known"])
+def test_a_later_pass_with_less_noise_or_price_is_refused(name, field, value):
+    certificate, passes = saved(name)
     for number in (number for number, each in enumerate(passes) if field in each):
         ran = deepcopy(passes)
         given = ran[number][field]
         ran[number][field] = type(given)(given * value) if isinstance(value, float) else value
         with pytest.raises(CertificateError):
             check(certificate, ran)
+
+
+def test_later_passes_have_what_chosen_rounds_leave_and_no_more():
+    certificate, passes = saved("ngrams_known")
+    numbers = certificate[NUMBERS]
+    assert [
+        each
+        for each in passes
+        if "cost" in each and each["sigma"] ** -2 > numbers["later"]["square"] * each["cost"] / 2**40
+    ]
+    for factor in (0.999, 0.5):
+        with pytest.raises(CertificateError):
+            check(moved(certificate, (NUMBERS, "choice", "square"), factor), passes)
 
 
 def test_passes_of_dpne_add_up():

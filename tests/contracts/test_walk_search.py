@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from searches.walk_search import WALK, search_walks
+from searches.walk_search import WALK, WORDS, search_walks
 from voxpop.engine.local.deferred import UserBudgets
 from voxpop.engine.local.length_walk import MemoryLengthWalk
 from voxpop.engine.local.pools import Pools, PoolUsers
@@ -19,6 +19,7 @@ from voxpop.privacy.gate import walks
 from voxpop.privacy.gate.walks import LaterPasses
 from voxpop.privacy.individual import BOUND_STEPS
 from voxpop.privacy.weightings.capped import CappedDescent
+from voxpop.testing.sensitivity import numbered_words
 
 pytestmark = [pytest.mark.jit, pytest.mark.slow]
 TOLERANCE = 1e-9
@@ -57,6 +58,16 @@ def test_the_choice_of_a_limit_stays_within_its_caps():
     assert not any(each.strayed or each.hit for each in found)
     assert 0.4 < max(each.words for each in found) <= 1 + TOLERANCE
     assert max(each.total for each in found) <= 1 + TOLERANCE
+
+
+def test_a_public_list_of_words_changes_no_bound():
+    """Half of the common words and words of nobody are listed, with a given limit and without one."""
+    listed = [*numbered_words(WORDS).to_pylist()[::2], *(f"nobody{number}" for number in range(50))]
+    for limit in (WALK.max_phrases_per_user, None):
+        found = list(search_walks(8, ngrams=replace(WALK, max_phrases_per_user=limit, known=listed)))
+        assert not any(each.strayed or each.hit for each in found)
+        assert 0.2 < max(each.words for each in found) <= 1 + TOLERANCE
+        assert 0.5 < max(each.total for each in found) <= 1 + TOLERANCE
 
 
 def test_rounds_with_noise_only_on_drawn_items(monkeypatch):

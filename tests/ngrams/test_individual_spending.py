@@ -153,7 +153,7 @@ def test_values_change_charges_within_bounds(values):
     assert sum(valued) <= 1 + LEAST_SHARE
     budget = vp.Budget(4, 1e-7)
     plain, plan = (vp.NGrams(len(values), **each).plan(budget) for each in ({}, {"length_weights": values}))
-    square = [each.first.square + each.later for each in (plain, plan)]
+    square = [each.first.square + each.least_later for each in (plain, plan)]
     assert square[1] == pytest.approx(square[0], rel=1e-3)  # both spend the whole budget, except for a threshold
     assert plan.delta <= budget.delta
 

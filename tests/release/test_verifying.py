@@ -23,6 +23,8 @@ BUDGET = vp.Budget(4, 1e-7)
 WORDS = {
     "default": vp.Items(),
     "limit": vp.Items(max_items_per_user=20),
+    "list": vp.Items(known=["thank", "nobody"]),
+    "phrases with a list": vp.NGrams(max_length=3, known=["thank", "nobody"]),
     "few users": vp.Items(min_users=20),
     "classic": vp.Items(max_items_per_user=20, weighting=vp.weightings.PolicyGaussian(alpha=4)),
     "laplace": vp.Items(max_items_per_user=3, weighting=vp.weightings.Weighted("laplace")),

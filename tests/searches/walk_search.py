@@ -23,7 +23,6 @@ from voxpop.kernels.arrays import Int64s
 from voxpop.mechanisms.ngrams.mechanism import NGrams
 from voxpop.mechanisms.ngrams.plan import NGramsPlan
 from voxpop.mechanisms.rounds.menu import Menu
-from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.privacy.budget import Budget
 from voxpop.testing.sensitivity import corpus_of_tokens
 
@@ -153,8 +152,8 @@ class Walked:
     """The results of one pair of neighbours.
 
     Attributes:
-        spent: The mu^2 by pass after length 1, relative to the planned mu^2 of all these passes.
-        words: The mu^2 of length 1, relative to the planned mu^2 of length 1.
+        spent: The mu^2 by pass after length 1, relative to the mu^2 that all these passes may spend.
+        words: The mu^2 of length 1, relative to that of the rounds that ran.
         strayed: Whether the same noisy weights led to another release, or to decisions about other items.
         hit: Whether a word of only the extra user was released. This event is charged to delta, and all other results
             are then meaningless.
@@ -202,8 +201,8 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
     squares = {
         one.name: (one.apart(other) / one.sigma) ** 2 for one, other in zip(first.passes, second.passes, strict=False)
     }
-    spent = {name: square / plan.later for name, square in squares.items() if not name.endswith("length 1")}
-    words = sum(square for name, square in squares.items() if name.endswith("length 1")) / square_of_words(plan)
+    spent = {name: square / ran.later for name, square in squares.items() if not name.endswith("length 1")}
+    words = sum(square for name, square in squares.items() if name.endswith("length 1")) / square_of_words(ran)
     rounds = [
         [each for each in watched.passes if isinstance(each, Round) and not each.answer] for watched in (first, second)
     ]
@@ -217,10 +216,10 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
 
 
 def square_of_words(plan: NGramsPlan) -> float:
-    """Return the mu^2 that a plan allows for length 1."""
-    if isinstance(plan.first, RoundPlan):
-        raise InternalError("words need adaptive rounds, but the plan has none")
-    return plan.first.square + (plan.first.sigma**-2 if isinstance(plan.first, Menu) else 0.0)
+    """Return the mu^2 of length 1 in a plan that ran; the rest of a menu's cap is for later lengths."""
+    if plan.words is None:
+        raise InternalError("words need adaptive rounds, but none ran")
+    return plan.words.square + (plan.first.sigma**-2 if isinstance(plan.first, Menu) else 0.0)
 
 
 def search_walks(pairs: int, seed: int = 0, ngrams: NGrams = WALK, budget: Budget = BUDGET) -> Iterator[Walked]:

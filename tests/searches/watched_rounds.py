@@ -25,7 +25,7 @@ class Round:
         unit: The units of the grid in a weight of 1.
         sigma: The standard deviation of the executed noise, in weight.
         weights: The private weights by decided item.
-        outcomes: The outcome of the same items: score (missing in the first round) and state.
+        outcomes: The outcome of the same items: score (missing in the first round), state, and level of listed items.
         answer: The noisy counts of the choice of a limit.
     """
 
@@ -33,7 +33,7 @@ class Round:
     unit: int
     sigma: float
     weights: dict[Hashable, int] = field(default_factory=dict)
-    outcomes: dict[Hashable, tuple[float, int]] = field(default_factory=dict)
+    outcomes: dict[Hashable, tuple[Any, ...]] = field(default_factory=dict)
     answer: list[int] = field(default_factory=list)
 
     def apart(self, other: "Round") -> float:
@@ -44,7 +44,7 @@ class Round:
 
     def released(self) -> set[Hashable]:
         """Return the released items."""
-        return {item for item, (_, state) in self.outcomes.items() if state == RELEASED}
+        return {item for item, outcome in self.outcomes.items() if outcome[1] == RELEASED}
 
 
 class WatchedPools:
@@ -84,14 +84,19 @@ class WatchedPools:
         """Weigh a later round, record it, and apply its outcomes."""
         kept, before = self._begin(pass_name, shares, step.sigma)
 
-        def advanced(weights: Int64s, names: Uint64s, score: Floats) -> tuple[Floats, Bytes]:
-            columns = (each.tolist() for each in step(weights, names, score))
-            own = list(zip(*columns, strict=True))
-            shown = _shown(kept, before, [tuple(name) for name in names.tolist()], weights, own)
-            found, states = (np.array(each) for each in zip(*shown, strict=True)) if shown else ([], [])
-            return np.asarray(found, np.float64), np.asarray(states, np.uint8)
+        def watched(decided: Any) -> By:
+            def advanced(weights: Int64s, names: Uint64s, score: Floats) -> tuple[Floats | Bytes, ...]:
+                columns = decided(weights, names, score)
+                own = list(zip(*(each.tolist() for each in columns), strict=True))
+                shown = _shown(kept, before, [tuple(name) for name in names.tolist()], weights, own)
+                found = zip(*shown, strict=True) if shown else [[]] * len(columns)
+                return tuple(np.array(each, column.dtype) for each, column in zip(found, columns, strict=True))
 
-        self._pools.advance(shares, By(advanced), pass_name)
+            return By(advanced)
+
+        by: Any = watched(step)
+        by.known = None if step.known is None else watched(step.known)
+        self._pools.advance(shares, by, pass_name)
 
     def _begin(self, pass_name: str, shares: Any, sigma: float) -> tuple[Round, Round | None]:
         self._passes.append(Round(pass_name, shares.setting.unit, sigma))
@@ -141,8 +146,8 @@ def hit(larger: list[Round], smaller: list[Round]) -> bool:
 
 
 def _shown(
-    kept: Round, before: Round | None, items: list[Any], weights: Int64s, own: list[tuple[float, int]]
-) -> list[tuple[float, int]]:
+    kept: Round, before: Round | None, items: list[Any], weights: Int64s, own: list[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
     """Record the decided items, and return the outcomes that count."""
     known = {} if before is None else before.outcomes
     outcomes = [known.get(item, each) for item, each in zip(items, own, strict=True)]

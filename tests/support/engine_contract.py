@@ -29,6 +29,8 @@ UNIONS = {
 PHRASES = {
     "default": vp.NGrams(max_length=4, max_phrases_per_user=4),
     "limit chosen": vp.NGrams(max_length=4),
+    "beside a list": vp.NGrams(max_length=4, max_phrases_per_user=4, known=[*WORDS[:6], "own7", "nobody"]),
+    "limit chosen, beside a list": vp.NGrams(max_length=4, known=[*WORDS, "nobody"]),
     "DPNE": vp.papers.DPNE(max_length=4, max_phrases_per_user=4, max_spurious_share=0.3),
     "DPNE, policy-gaussian": vp.papers.DPNE(max_length=3, max_phrases_per_user=4, weighting="policy-gaussian"),
     "DPNE, single-side": vp.papers.DPNE(max_length=4, max_phrases_per_user=3, pruning="single"),

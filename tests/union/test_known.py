@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 
 import numpy as np
@@ -21,6 +21,7 @@ from voxpop.mechanisms.rounds.adaptive import Terms
 from voxpop.mechanisms.rounds.known import released_alone
 from voxpop.mechanisms.rounds.menu import planned_rounds, planned_slack, released_in_rounds
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, ever_released_with_few
+from voxpop.mechanisms.set_union import plan as union_plan
 from voxpop.privacy.certificate import check, covers_rounds
 from voxpop.privacy.cumulative import ScoreStep, at_level, proved_tails, released_by
 from voxpop.privacy.decisions import ReleaseDecisions
@@ -340,7 +341,7 @@ def share_of_spurious(plan, corpus, parts, held, runs):
 def generous():
     """Return a plan with an expected share of 0.3, so that a few hundred releases show a fault."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planning, "SHARE_WITHOUT_USERS", 0.3)
+        patch.setattr(union_plan, "Terms", partial(Terms, share_without_users=0.3))
         return vp.Items(max_items_per_user=10, known=[f"n{number}" for number in range(400)]).plan(BUDGET)
 
 

@@ -11,9 +11,11 @@ from . import schema
 from .balls import require
 from .bounding import bounded
 from .public import counts_square
+from .rounds import square_of
 
 PARTS = 2**40
 ROUND, FIRST_ROUND, CLASSES = "round", "first round", "classes"
+ZERO = arb(0)
 FIRST_SYMBOLS = 10
 """Distinct and repeated symbols are counted among so many first symbols of a sequence."""
 
@@ -35,7 +37,7 @@ def check(certificate: Any, passes: Any) -> str:
         whole, rest = names[: len(per_set) * sets], passes[len(per_set) * sets :]
         require(whole == (per_set * sets)[: len(whole)], "rounds ran that the certificate does not contain")
         require(not rest or later is not None, "a pass ran that the certificate does not contain")
-        follow(later, rest)
+        follow(later, rest, unused(numbers) if rest else ZERO)
     elif proof == "threshold":
         require(names[:1] in ([], ["threshold"]), "another pass ran before the threshold")
         require(len(passes) < 2 or later is not None, "a pass ran that the certificate does not contain")
@@ -77,8 +79,16 @@ def rounds_of(numbers: Any) -> list[str]:
     return [CLASSES] * (numbers.choice is not None) + [FIRST_ROUND] + later
 
 
-def follow(later: Any, passes: list[dict[str, Any]]) -> None:
-    """Require that the later releases are paid for: S / sigma against the price of a user, or against what is left."""
+def unused(numbers: Any) -> arb:
+    """Return what chosen rounds leave of their cap on mu^2, which later passes may spend (docs/privacy/limit.md)."""
+    return ZERO if numbers.choice is None else (numbers.choice.square - square_of(numbers.rounds)).max(ZERO)
+
+
+def follow(later: Any, passes: list[dict[str, Any]], more: arb = ZERO) -> None:
+    """Require that the later releases are paid for: S / sigma against the price of a user, or against what is left.
+
+    Where each user pays, `more` is added to the cap of the certificate.
+    """
     left, votes = None if later is None else later.square, 0
     for each in passes:
         if later.charged == "parts":
@@ -106,7 +116,9 @@ def follow(later: Any, passes: list[dict[str, Any]]) -> None:
             require(known and form.norm == 2, "a pass has another bounding than its proof")
             cost = each.get("cost")
             require(type(cost) is int and 0 < cost <= PARTS, "a pass ran without a price")
-            require(square <= later.square * cost / PARTS, "a pass ran with less noise than its price requires")
+            require(
+                square <= (later.square + more) * cost / PARTS, "a pass ran with less noise than its price requires"
+            )
             fair = all(type(rate) is int and 0 <= rate <= 2**20 for rate in each.get("rates") or [0])
             require(fair, "users would pay more than they have")
 

@@ -100,7 +100,13 @@ CHOICES = {
             "The worth of a released phrase, one number for each length, separated by commas. Lengths that are worth "
             "more get more of the budget. By default all lengths count the same. Choose the numbers without looking at "
             "the data.",
-        )
+        ),
+        "known": given.FieldChoice(
+            str | None,
+            lambda path: path,
+            "Public words that need fewer users, such as a dictionary: a text file in UTF-8 with one word per line, a "
+            "table with one column, or the folder of a saved release. It must not be made from the data.",
+        ),
     },
     "heavy-hitters": {
         "unit": given.FieldChoice(str, lambda text: int(text) if text.isdecimal() else text),

@@ -1,5 +1,6 @@
 """Check the files, the certificates and the plans of a saved folder. Plans are made again with the same settings."""
 
+import json
 import subprocess
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -276,8 +277,16 @@ def plan_again(numbers: Mapping[str, Any], release: Release | None) -> Any:
         numbers: The numbers of a plan of a registered mechanism.
         release: The release to which counts or a ranking belong.
     """
-    plans = (_plan(numbers, release, each) for each in _settings(numbers))
+    plans = (_with_level(_plan(numbers, release, each), numbers) for each in _settings(numbers))
     return min(plans, key=lambda each: len(_differing(each, numbers)))
+
+
+def _with_level(plan: Any, numbers: Mapping[str, Any]) -> Any:
+    """Return a plan with the level from which a release released the items of a public list, if it did."""
+    known = numbers.get("known")
+    if isinstance(known, Mapping) and "level" in known:
+        object.__setattr__(plan, "_transcript", json.dumps([{"pass": "list", "level": known["level"]}]))
+    return plan
 
 
 def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping[str, Any]) -> Any:
@@ -301,7 +310,7 @@ def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping
     if numbers["mechanism"] == "counts":
         return with_record(plan, ran=[list(each.limits) for each in plan.proof.menu].index(numbers["limits"]))
     if numbers["mechanism"] == "n-grams":
-        return with_record(plan, words=plan.first.entry(numbers["max_words_per_user"]))
+        return with_record(plan, words=plan.first.entry(numbers["max_words_per_user"], numbers["share_of_words"]))
     (menu,) = plan.passes
     return with_record(plan, passes=(menu, menu.entry(numbers["max_items_per_user"])))
 

@@ -178,15 +178,19 @@ def dense_share(worths: Sequence[float], ratio: float) -> float:
     return min(1.0, max(share, tuned.LEAST_SHARE / len(worths)))
 
 
-def first_share(worths: Sequence[float]) -> float:
-    """Return length 1's share of the total mu^2, which is a sixth if every gram counts the same."""
-    if len(worths) == 1:
-        return 1.0
+def words_shares(
+    worths: Sequence[float], usual: Sequence[tuple[float, float]] = tuned.WORDS_OF_FEW
+) -> tuple[tuple[float, float], ...]:
+    """Return pairs of a number of users and length 1's share of the total mu^2 from this number on.
+
+    If every gram counts the same, these are the usual pairs. Otherwise the odds of every share are multiplied by the
+    worth of words, relative to the mean worth of later lengths.
+    """
     # Shares of lengths 2, 3, ... relative to the share of length 2, if every gram counts the same.
     falling = [tuned.VOTE_FALL**number for number in range(len(worths) - 1)]
     later = fsum(map(mul, worths[1:], falling)) / fsum(falling)
-    # w_1 s / (w_1 s + w' (1 - s)), where w' is the mean worth of later lengths, weighted by their usual shares.
-    return tuned.SHARE_OF_WORDS * worths[0] / (tuned.SHARE_OF_WORDS * worths[0] + (1 - tuned.SHARE_OF_WORDS) * later)
+    odds = [(users, share / (1 - share) * worths[0]) for users, share in usual]
+    return tuple((users, each / (each + later)) for users, each in odds)
 
 
 def worths_of(values: Sequence[float]) -> tuple[float, ...]:
@@ -265,7 +269,8 @@ class LengthRun:
         measurement_sigma: The noise scale of the measurement before the vote; None without one.
         candidates: The number of grams that could have been released; None at length 1, where this number is unknown.
         threshold: The minimum noisy weight of a released gram. If bands differ, the mean over the released grams.
-        spurious: The estimated number of released grams without users; None at length 1, which has no spurious grams.
+        spurious: The estimated number of released grams without users; None at length 1 without a public list, because
+            other words have users.
         bands: (candidates, threshold or None if no gram was released, released) of each band of likelihood.
         screening_sigma: The noise scale of the screening vote; None without one.
     """

@@ -18,14 +18,15 @@ on ubuntu_irc. With 3,000 at all lengths the numbers were 178,330 and 9,603, wit
 9,646."""
 
 # ---- Shares of mu^2 by length (charges.py) ----
-SHARE_OF_WORDS = 1 / 6
-"""Length 1's share of the total mu^2. A share of 0.13 released 129,673, 1/6 129,331 and 0.2 127,624 (0011). A share of
-0.2 gives 7 percent more words and 1 percent fewer phrases (0012)."""
-WORDS_PART = 0.6
-"""Factor of that share if words are released in adaptive rounds, because these release more words with the same mu^2.
-In prototypes, a tenth of the total mu^2 released 16,422 words among 176,484 phrases, and a twentieth 12,867 among
-175,311, while one vote with a sixth released 15,161 among 170,452. On ubuntu_irc, a tenth released 1,362 among 9,453,
-and one vote with a sixth 988 among 8,756 (0016)."""
+WORDS_OF_FEW = ((0, 0.5), (1_000, 0.2), (10_000, 0.1))
+"""Pairs of a number of users and length 1's share of the total mu^2 from this number on, if every gram counts the same.
+The unit of users is the sigma of one count that spends the whole budget. If few words are released, few phrases can be
+made of them, so words need a larger share. With a given limit users are not counted, and the last share applies. In
+prototypes, a tenth released 16,422 words among 176,484 phrases, and a twentieth 12,867 among 175,311 (0016)."""
+KNOWN_WORDS_OF_FEW = ((0, 0.35), (1_000, 0.14), (10_000, 0.07))
+"""The same with a public list of words, multiplied by 0.7, so that both words and phrases gain from the list."""
+SPURIOUS_WORDS = 0.5
+"""The part of `max_spurious_share` that words of a public list may use."""
 WORDS_NOVELTY = 0.15
 """Share of delta for words of only one user, in adaptive rounds before longer grams. The 0.4 of set union leaves 2
 percent less mu^2 for longer grams, and released 9,422 phrases on ubuntu_irc instead of 9,453 (0016)."""

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from voxpop.mechanisms.ngrams import constants as tuned
+from voxpop.mechanisms.rounds.listed import known_grids, known_lines
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu, choice_in
 from voxpop.privacy.budget import table
 from voxpop.privacy.guarantee import at_most
@@ -77,7 +78,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         f"phrase’s parts are released, if each user has {each} phrases of that length, none of which has more users.",
         cards=cards if single else [],
         costs=_costs(plan),
-        grids=[_ran_grid(plan, sizes)],
+        grids=[*known_grids(plan, "word"), _ran_grid(plan, sizes)],
     )
 
 
@@ -184,7 +185,7 @@ def _ran(plan: Mapping[str, Any]) -> list[list[str]]:
     for run in plan["ran"]:
         looks = plain(run["measurement_sigma"]), plain(run.get("screening_sigma"))
         numbers = [plain(run[name]) for name in ("length", "candidates", "sigma", "threshold")]
-        rows.append([*numbers, *looks, "–" if run["length"] == 1 else plain(spurious[run["length"]], 3)])
+        rows.append([*numbers, *looks, "–" if run["spurious"] is None else plain(spurious[run["length"]], 3)])
     return rows
 
 
@@ -220,6 +221,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         f"{plan['weighting']} weighting, gaussian noise" + (f", {plan['pruning']}-side pruning" if paper else ""),
         *filter(None, ["; ".join(filter(None, [guarantee, _choices(plan, paper=paper)]))]),
         *_words_text(plan),
+        *known_lines(plan, "word"),
         *_risk(plan),
         "",
         *table(_planned(plan["lengths"])),
@@ -264,7 +266,17 @@ def _words_text(plan: Mapping[str, Any]) -> list[str]:
     if choice_in(plan) is None:
         return []
     limit = plan["max_words_per_user"]
-    return [f"length 1: {about_limit(plan, limit, 'words')}", *about_menu(plan, limit)]
+    return [f"length 1: {about_limit(plan, limit, 'words')}", *about_menu(plan, limit), *_share_text(plan)]
+
+
+def _share_text(plan: Mapping[str, Any]) -> list[str]:
+    """Return the line about the share of words, unless it was fixed in advance."""
+    if plan["max_length"] == 1:
+        return []
+    if plan["share_of_words"] is not None:
+        return [f"words had {100 * plan['share_of_words']:.3g} % of the budget, by the number of counted users"]
+    few, many = (f"{100 * plan['shares_of_words'][place]:.3g} %" for place in (0, -1))
+    return [f"words get {many} of the budget, as below, or up to {few} if few users are counted"]
 
 
 def _choices(plan: Mapping[str, Any], *, paper: bool) -> str:

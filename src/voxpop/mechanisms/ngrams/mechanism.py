@@ -1,8 +1,8 @@
 """The mechanism of n-grams, which finds the phrases of every length that many users share."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast, final
 
 from voxpop.errors import InputError
 from voxpop.mechanisms.ngrams import constants as tuned
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from voxpop.engine.data import Corpus  # noqa: F401
     from voxpop.mechanisms.ngrams.charges import Voting
     from voxpop.mechanisms.ngrams.plan import NGramsPlan
+    from voxpop.release.known import Known, KnownItems
     from voxpop.release.release import Release  # noqa: F401
 
 _LONGEST = 32
@@ -43,6 +44,8 @@ class NGrams(Mechanism["Corpus", "Release"]):
             1/2.
         length_weights: The worth of a released phrase, one number for each length. Lengths with a higher worth receive
             more of the budget. By default all lengths count the same. Choose the numbers without looking at the data.
+        known: A public list of words, in any form that `Items(known=...)` accepts. These words need fewer users, so
+            phrases get more of the budget. A listed word may have no user; `max_spurious_share` includes such words.
 
     Raises:
         InputError: A field is out of range.
@@ -61,6 +64,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
     max_phrases_per_user: int | None = None
     max_spurious_share: float = 0.01
     length_weights: Sequence[float] | None = None
+    known: "Known | None" = None
 
     def __post_init__(self) -> None:
         """Check every field, and keep lists as tuples."""
@@ -69,6 +73,15 @@ class NGrams(Mechanism["Corpus", "Release"]):
             check_limit(self.max_phrases_per_user)
         check_spurious_share(self.max_spurious_share)
         object.__setattr__(self, "length_weights", _checked_weights(self.length_weights, self.max_length))
+        if self.known is not None:
+            from voxpop.release.known import KnownItems
+
+            object.__setattr__(self, "known", KnownItems.of(self.known))
+
+    @property
+    def known_items(self) -> "KnownItems | None":
+        """The public list of words, or None if there is no list."""
+        return cast("KnownItems | None", self.known)
 
     @property
     def bound(self) -> int:
@@ -105,12 +118,16 @@ class NGrams(Mechanism["Corpus", "Release"]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        shown = {
+        known = {} if self.known_items is None else {"known": self.known_items.to_dict()}
+        return {
+            "mechanism": "n-grams",
+            "max_length": self.max_length,
             "max_phrases_per_user": self.bound,
+            "max_spurious_share": self.max_spurious_share,
             "length_weights": None if self.length_weights is None else list(self.length_weights),
+            **{"weighting": "policy-gaussian", "noise": "gaussian", "alpha": tuned.VOTE_ALPHA},
+            **known,
         }
-        weighting = {"weighting": "policy-gaussian", "noise": "gaussian", "alpha": tuned.VOTE_ALPHA}
-        return {"mechanism": "n-grams", **asdict(self), **shown, **weighting}
 
 
 def check_lengths(max_length: object) -> None:

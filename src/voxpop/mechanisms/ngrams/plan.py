@@ -1,10 +1,11 @@
 """The plan of n-grams, which computes noise, thresholds and guarantee from a budget without data."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
+from voxpop.engine.contract import check_engine
 from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.mechanisms.ngrams.charges import (
     Charges,
@@ -13,9 +14,10 @@ from voxpop.mechanisms.ngrams.charges import (
     SecondChanceRun,
     Voting,
     allowance,
-    first_share,
+    words_shares,
 )
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
+from voxpop.mechanisms.rounds.listed import known_users_needed, listed_numbers
 from voxpop.mechanisms.rounds.menu import (
     Menu,
     adaptive_proof,
@@ -25,17 +27,19 @@ from voxpop.mechanisms.rounds.menu import (
     rows_of,
     users_needed_by,
 )
-from voxpop.mechanisms.rounds.plan import NOVELTY, RoundPlan
+from voxpop.mechanisms.rounds.plan import LISTED_NOVELTY, NOVELTY, RoundPlan
 from voxpop.mechanisms.rounds.users_needed import users_needed
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.certificate import slack_delta
+from voxpop.privacy.gate.walks import later_after
 from voxpop.privacy.numerics import walk_slack
-from voxpop.privacy.passes import Later, Proof, ThresholdProof
+from voxpop.privacy.passes import AdaptiveProof, Later, Proof, ThresholdProof
 from voxpop.privacy.planned import DiscoveryPlan, certified
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
     from voxpop.mechanisms.ngrams.releasing import Pass, State
+    from voxpop.release.known import KnownItems
     from voxpop.release.release import Release
 
 CROWDED = 10**6
@@ -80,7 +84,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     Attributes:
         first: The noise and threshold of length 1, its adaptive rounds, or the options among which a release chooses
             them.
-        later: The total mu^2 of everything after length 1.
+        least_later: The total mu^2 of everything after length 1, if words have the largest share that may be chosen.
         longer: One `LengthPlan` for each length from 2 on.
         slack: The part of delta that is reserved for finite arithmetic.
         schedule: The pure function that returns the next pass of a release, and None at the end.
@@ -100,7 +104,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     counts_items: ClassVar = True
 
     first: RoundPlan | AdaptiveRounds | Menu
-    later: float
+    least_later: float
     longer: tuple[LengthPlan, ...]
     slack: float
     schedule: "Callable[[State], Pass | None]" = field(compare=False)
@@ -112,9 +116,50 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     def _proof(self) -> Proof:
         # The proof covers length 1 and the total mu^2 = M of all later passes.
         if isinstance(self.first, RoundPlan):
-            return ThresholdProof(self.first.stated(), Later(self.later, "everybody", self.mechanism.max_length))
-        later = Later(self.later, "each user", self.mechanism.max_length + SIDE_VOTES)
-        return adaptive_proof(self.first, self.mechanism.max_phrases_per_user, later)
+            return ThresholdProof(self.first.stated(), Later(self.least_later, "everybody", self.mechanism.max_length))
+        later = Later(self.least_later, "each user", self.mechanism.max_length + SIDE_VOTES)
+        known = self.known_items
+        listed = None if known is None else known.listed
+        return adaptive_proof(self.first, self.mechanism.max_phrases_per_user, later, listed=listed)
+
+    @property
+    def known_items(self) -> "KnownItems | None":
+        """The public list of words; None without one."""
+        return getattr(self.mechanism, "known_items", None)  # published algorithms have no list
+
+    def known_users_needed(self, probability: float, *, per_user: int | None = None) -> int | None:
+        """Return the number of users who must have a listed word for its release with this probability.
+
+        The result assumes that a tenth of the list is released. If more is released, a word needs fewer users.
+
+        Args:
+            probability: A number strictly between 0 and 1.
+            per_user: The number of words per user, as in `users_needed`.
+
+        Raises:
+            InputError: If a number is out of range, or there is no list.
+        """
+        step, limit = self.words or self.first, self.mechanism.max_phrases_per_user
+        return known_users_needed(step, self.known_items, limit, probability, per_user)
+
+    def _prepared(self, data: "Corpus") -> "Corpus":
+        if self.known_items is not None:
+            self.known_items.check(check_engine(data).keys)
+        return data
+
+    @property
+    def later(self) -> float:
+        """The total mu^2 of everything after length 1: of the words that ran, or if words have the smallest share."""
+        if isinstance(self.first, RoundPlan):
+            return self.least_later
+        return self.later_after(self.words or deciding(self.first))
+
+    def later_after(self, words: AdaptiveRounds | RoundPlan | None) -> float:
+        """Return the total mu^2 of everything after length 1 if these rounds release the words."""
+        proof = self._proof()
+        if not isinstance(words, AdaptiveRounds) or not isinstance(proof, AdaptiveProof) or proof.choice is None:
+            return self.least_later
+        return later_after(replace(proof, rounds=words.stated())).square
 
     @property
     def lengths(self) -> tuple[LengthPlan, ...]:
@@ -159,14 +204,18 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
             "lengths": [asdict(each) | self._users(each.length) for each in self.lengths],
             "ran": [each.to_dict() for each in self.ran],
             "second_chance": None if self.second_chance is None else self.second_chance.to_dict(),
+            **listed_numbers(self.words or self.first, self.known_items, self._most_per_user, self.transcript),
         }
 
     def _first_row(self) -> dict[str, Any]:
         if isinstance(self.first, RoundPlan):
             return {"passes": self.first.rows()}
         steps = (self.first, self.words) if self.words and isinstance(self.first, Menu) else (self.first,)
-        limit = None if isinstance(steps[-1], Menu) else steps[-1].limit
-        return {"max_words_per_user": limit, "passes": rows_of(*steps)}
+        last = steps[-1]
+        limit, share = (None, None) if isinstance(last, Menu) else (last.limit, last.share)
+        shares = self.first.shares if isinstance(self.first, Menu) else (self.first.share,)
+        words = {"max_words_per_user": limit, "share_of_words": share, "shares_of_words": list(shares)}
+        return {**words, "passes": rows_of(*steps)}
 
     def _users(self, length: int) -> dict[str, int | None]:
         return {f"users_{round(100 * p)}": self.users_needed(p, length=length) for p in _PHRASE_PROBABILITIES}
@@ -193,17 +242,25 @@ def plan_ngrams(
     """Compute the numbers of an extraction; see `NGrams.plan`."""
     more = ngrams.max_length > 1
     slack = walk_slack(budget.epsilon, ngrams.max_length + SIDE_VOTES)
-    slack += slack_delta(planned_slack(ngrams.max_phrases_per_user), budget.epsilon)
-    exact, share, novelty = without_slack(budget, slack), first_share(worths), NOVELTY
+    known = getattr(ngrams, "known_items", None)
+    listed = None if known is None else known.listed
+    slack += slack_delta(planned_slack(ngrams.max_phrases_per_user, listed), budget.epsilon)
+    exact, novelty = without_slack(budget, slack), NOVELTY if listed is None else LISTED_NOVELTY
+    without = ngrams.max_spurious_share * (tuned.SPURIOUS_WORDS if more else 1.0)
+    terms = Terms(exact.epsilon, exact.delta, novelty=novelty, listed=listed, share_without_users=without)
     if more:
-        share, novelty = share * tuned.WORDS_PART, tuned.WORDS_NOVELTY
-    first = planned_rounds(Terms(exact.epsilon, exact.delta, share, novelty), ngrams.max_phrases_per_user)
-    # The mu^2 of later lengths is fixed before any data is read, and pays for the histogram of a menu.
+        share, *falling = words_shares(worths, tuned.WORDS_OF_FEW if listed is None else tuned.KNOWN_WORDS_OF_FEW)
+        chosen = ngrams.max_phrases_per_user is None
+        terms = replace(terms, share=share[1] if chosen else falling[-1][1], novelty=tuned.WORDS_NOVELTY)
+        terms = replace(terms, falling=tuple(falling)) if chosen else terms
+    first = planned_rounds(terms, ngrams.max_phrases_per_user)
+    # The mu^2 of later lengths pays for the histogram of a menu.
     histogram = first.sigma**-2 if isinstance(first, Menu) else 0.0
-    later = nextafter(rest_after(first.square, share) - histogram, 0.0) if more else 0.0
+    later = nextafter(rest_after(first.square, terms.share) - histogram, 0.0) if more else 0.0
     # Rounds followed by Gaussian releases of mu^2 = M (docs/privacy/adaptive.md, "What follows").
-    longer = _longer(ngrams, Charges(later, worths))
-    return certified(NGramsPlan(ngrams, budget, first, later, longer, slack, schedule, worths))
+    _longer(ngrams, Charges(later, worths))  # raises a BudgetError if phrases cannot run after the largest share
+    plan = NGramsPlan(ngrams, budget, first, later, (), slack, schedule, worths)
+    return certified(replace(plan, longer=_longer(ngrams, Charges(plan.later, worths))))
 
 
 def _longer(ngrams: Extraction, charges: Charges) -> tuple[LengthPlan, ...]:

@@ -28,10 +28,11 @@ from voxpop.mechanisms.ngrams.votes import ThresholdVote
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
 from voxpop.mechanisms.rounds.menu import Menu, deciding, released_in_rounds
 from voxpop.mechanisms.rounds.plan import RoundPlan
-from voxpop.privacy.gate.rounds import ThresholdGate
+from voxpop.privacy.gate.rounds import PublicParts, ThresholdGate
 from voxpop.privacy.individual import Charge
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.weightings.rule import CalibratedRule
+from voxpop.reading.arrow import text_buffers
 from voxpop.release.release import Release
 from voxpop.release.table import table_of_tokens
 
@@ -98,7 +99,7 @@ class State:
             screening vote.
         deferred: The candidates for the second-chance pass, by length.
         least: The forecast, in sigma, below which the last vote released too little.
-        spurious: The maximum expected number of spurious grams so far.
+        spurious: The maximum expected number of spurious grams so far, which includes words of a public list.
         second_chance: The numbers of the second-chance pass; None before it.
     """
 
@@ -140,11 +141,12 @@ class State:
         if outcome.words is None:
             raise InternalError("length 1 released no list of words")
         plan, first = self.plan, outcome.rounds or deciding(self.plan.first)
-        ran = LengthRun(1, first.scale, None, None, first.threshold)
-        charges = Charges(plan.later, plan.worths).after_words(len(outcome.words))
+        listed = None if plan.known_items is None else outcome.spurious
+        ran = LengthRun(1, first.scale, None, None, first.threshold, listed)
+        charges = Charges(plan.later_after(outcome.rounds), plan.worths).after_words(len(outcome.words))
         grams = Grams.of_tokens(len(outcome.words))
         after = replace(self, words=outcome.words, rounds=outcome.rounds, levels=outcome.levels)
-        return replace(after, grams=(grams,), ran=(ran,), charges=charges)
+        return replace(after, grams=(grams,), ran=(ran,), charges=charges, spurious=outcome.spurious)
 
 
 class Outcome(NamedTuple):
@@ -156,12 +158,14 @@ class Outcome(NamedTuple):
             in cells.
         words: The released words at length 1, in the order of their bytes.
         rounds: The adaptive rounds that released the words; None without adaptive rounds.
+        spurious: The maximum expected number of released words without users, which are words of a public list.
     """
 
     names: Int64s
     levels: Int64s
     words: pa.LargeStringArray | None = None
     rounds: AdaptiveRounds | None = None
+    spurious: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +216,9 @@ class Pass:
 class Runner:
     """Runs passes through the gate of a release. The gate does not return private data."""
 
-    def __init__(self, engine: Engine, gate: "AdaptiveGate | ThresholdGate") -> None:
-        self._engine, self._gate = engine, gate
+    def __init__(self, engine: Engine, gate: "AdaptiveGate | ThresholdGate", listed: PublicParts | None = None) -> None:
+        """Begin with private data, their gate, and the public list of words, if there is one."""
+        self._engine, self._gate, self._listed = engine, gate, listed
         self._later: LaterPasses | None = None
 
     def execute(self, step: Pass) -> Outcome:
@@ -222,7 +227,7 @@ class Runner:
             if self._later is None:
                 raise InternalError("grams would be weighed before words")
             return Outcome(*self._later.run(step))
-        gate, ran = self._gate, None
+        gate, ran, spurious = self._gate, None, 0.0
         if isinstance(gate, ThresholdGate):
             if step.shares is None:
                 raise InternalError("a pass has neither a weighting nor rounds")
@@ -230,17 +235,21 @@ class Runner:
         else:
             if step.rounds is None:
                 raise InternalError("words need adaptive rounds, but the pass has none")
-            words, ran = released_in_rounds(step.rounds, gate, self._engine)
+            words, ran = released_in_rounds(step.rounds, gate, self._engine, self._listed)
+            spurious = gate.spurious
             levels, self._later = np.zeros(len(words), np.int64), gate.later(self._engine, words)
-        return Outcome(np.arange(len(words)), levels, words, ran)
+        return Outcome(np.arange(len(words)), levels, words, ran, spurious)
 
 
 def release_ngrams(plan: "NGramsPlan", data: Corpus, seed: int | None) -> Release:
     """Run all passes and return the table of the released grams."""
     corpus = check_engine(data)
     check_ordered(corpus)
+    known, listed = plan.known_items, None
+    if known is not None:
+        listed = PublicParts(known.parts(corpus.kind, corpus.token_source, corpus.keys), text_buffers)
     gate, guarantee = plan.begin(seed)
-    state = run_passes(State(plan), Runner(corpus, gate))
+    state = run_passes(State(plan), Runner(corpus, gate, listed))
     done = with_record(plan, gate, words=state.rounds, ran=state.ran, second_chance=state.second_chance)
     tokens = downward_closed([grams.tokens for grams in state.grams])
     return Release(table_of_tokens(state.words, tokens), done, guarantee, corpus.token_source)

@@ -14,6 +14,7 @@ from voxpop.mechanisms.rounds.plan import (
     FIRST_NOVELTY,
     FIRST_SHARE,
     NOVELTY,
+    SHARE_WITHOUT_USERS,
     USUAL_THRESHOLD,
     RoundPlan,
     Schedule,
@@ -76,6 +77,7 @@ class AdaptiveRounds:
         rounds: the later rounds.
         score: cumulative score of the later rounds, with the thresholds at which items are released or dropped.
         known: levels that decide about items of a public list; None without a list.
+        share: the rounds' part of all mu^2; see `Terms`.
     """
 
     limit: int
@@ -84,6 +86,7 @@ class AdaptiveRounds:
     rounds: tuple[AdaptiveRound, ...]
     score: CumulativeScore
     known: KnownLevels | None = None
+    share: float = 1.0
 
     @property
     def caps(self) -> Caps:
@@ -162,11 +165,16 @@ class Terms:
     Attributes:
         epsilon: epsilon of the whole release.
         delta: delta of novelty and of all Gaussian noise together, without slack.
-        share: the rounds' part of all mu^2; later releases spend the rest.
+        share: the rounds' part of all mu^2; later releases spend the rest. With a private choice, it is the part for
+            the fewest users.
         novelty: share of delta for items that only one user has.
         data_sets: number of data sets that share the whole evenly, each with separate rounds.
         promise: promise about items of few users, if there is one.
         listed: the public list, if there is one.
+        share_without_users: largest expected share of listed items without users among the released items.
+        falling: pairs of a number of users and a smaller share that applies from this number on, in increasing order of
+            users. The unit of users is the sigma of one count that spends the whole budget. Only a private choice
+            counts users.
     """
 
     epsilon: float
@@ -176,6 +184,8 @@ class Terms:
     data_sets: int = 1
     promise: MinUsersBound | None = None
     listed: KnownList | None = None
+    share_without_users: float = SHARE_WITHOUT_USERS
+    falling: tuple[tuple[float, float], ...] = ()
 
     @property
     def target(self) -> float:
@@ -201,7 +211,7 @@ def plan_rounds(terms: Terms, limit: int, pool: int, schedule: Schedule) -> Adap
     novel = terms.target / terms.data_sets * terms.novelty
     score, caps = _score(rule, others, schedule, pool, novel * (1 - FIRST_NOVELTY), terms.promise)
     later = tuple(planned_round(rule, caps, number, sigma, terms.promise) for number, sigma in enumerate(others))
-    return AdaptiveRounds(limit, pool, first_round, later, score)
+    return AdaptiveRounds(limit, pool, first_round, later, score, share=terms.share)
 
 
 def begun(terms: Terms, limit: int, schedule: Schedule) -> tuple[CalibratedRule, RoundPlan, list[float]]:

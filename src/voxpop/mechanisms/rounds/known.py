@@ -14,7 +14,7 @@ import numpy as np
 
 from voxpop.mechanisms.rounds.adaptive import TOLERANCE, AdaptiveRound, AdaptiveRounds, planned_round, stated_rounds
 from voxpop.mechanisms.rounds.capped import spare
-from voxpop.mechanisms.rounds.plan import ALPHA, SHARE_WITHOUT_USERS, Schedule, pool_for, schedule_for
+from voxpop.mechanisms.rounds.plan import ALPHA, Schedule, pool_for, schedule_for
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, raised
 from voxpop.privacy.cumulative import Caps, CumulativeScore, at_level, novel_release, released_by, whole_caps
 from voxpop.privacy.listed import KnownLevels, KnownList
@@ -100,9 +100,21 @@ MOST_LEVELS = 250
 
 
 def with_list(
-    rounds: AdaptiveRounds, schedule: Schedule, listed: KnownList, promise: MinUsersBound | None
+    rounds: AdaptiveRounds,
+    schedule: Schedule,
+    listed: KnownList,
+    promise: MinUsersBound | None,
+    share: float,
 ) -> AdaptiveRounds:
-    """Return rounds with the levels that decide about items of a public list."""
+    """Return rounds with the levels that decide about items of a public list.
+
+    Args:
+        rounds: the rounds without the list.
+        schedule: how the rounds share the budget.
+        listed: the list.
+        promise: promise about items of few users, if there is one.
+        share: largest expected share of listed items without users among the released items.
+    """
     score = rounds.score
 
     def at(last: float) -> CumulativeScore:
@@ -118,7 +130,6 @@ def with_list(
     enough = [top * spread + spare(score.mus) * part for top, spread, part in _next_rounds(aim)] + [0.0]
 
     def levels(lowest: tuple[float, ...], tails: tuple[float, ...]) -> KnownLevels:
-        share = SHARE_WITHOUT_USERS
         return KnownLevels(listed, share, aim.drop_thresholds, lowest, STEP, tails, tuple(enough))
 
     def tail(last: float) -> float:
@@ -126,11 +137,11 @@ def with_list(
 
     # At the lowest level, noise releases a listed item with the stated share. Every rule is above this level.
     first = 1.0
-    if tail(first) > SHARE_WITHOUT_USERS:  # with `min_users` it may be far below
-        first = falling_to(lambda last: log(tail(last) / SHARE_WITHOUT_USERS), start=2.3, tolerance=TOLERANCE)
+    if tail(first) > share:  # with `min_users` it may be far below
+        first = falling_to(lambda last: log(tail(last) / share), start=2.3, tolerance=TOLERANCE)
     lowest, tails = at(first).thresholds, [tail(first)]
     # If noise reaches the highest level, every rule admits the item, so the item has no use for more weight.
-    while tails[-1] * listed.size > SHARE_WITHOUT_USERS / 2 and len(tails) < MOST_LEVELS:
+    while tails[-1] * listed.size > share / 2 and len(tails) < MOST_LEVELS:
         tails.append(released_by(at_level(score, levels(lowest, (1.0,)), len(tails))))
     return replace(rounds, known=levels(lowest, tuple(np.maximum.accumulate(tails[::-1])[::-1].tolist())))
 

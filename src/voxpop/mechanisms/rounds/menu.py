@@ -80,17 +80,32 @@ class Menu:
     novel: float
     terms: Terms
 
-    def entry(self, limit: int) -> AdaptiveRounds:
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The parts of all mu^2 that rounds may have, from the fewest users to the most."""
+        return self.terms.share, *(share for _, share in self.terms.falling)
+
+    def entry(self, limit: int, share: float | None = None) -> AdaptiveRounds:
         """Return the rounds of one limit.
+
+        Args:
+            limit: The maximum number of items per user in a round.
+            share: One of `shares`; the last one if None.
 
         Raises:
             InternalError: The rounds would exceed the caps.
         """
-        return _entry(self, limit)
+        return _entry(self, limit, self.shares[-1] if share is None else share)
 
     def after(self, counts: Int64s) -> AdaptiveRounds:
         """Return the rounds that the noisy numbers of users by class select."""
-        return self.entry(self.limit_for(counts))
+        return self.entry(self.limit_for(counts), self.share_for(counts))
+
+    def share_for(self, counts: Int64s) -> float:
+        """Return the rounds' part of all mu^2 for noisy numbers of users by class."""
+        # The number of users, in units of the sigma of one count that spends the whole budget.
+        users = int(counts.sum()) / (self.sigma * sqrt(SHARE_OF_CHOICE))
+        return self.shares[sum(users >= least for least, _ in self.terms.falling)]
 
     def limit_for(self, counts: Int64s) -> int:
         """Return the limit for noisy numbers of users by class."""
@@ -187,8 +202,9 @@ def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
 def planned_menu(terms: Terms) -> Menu:
     """Compute the noise of the histogram and the caps of the menu; see `planned_rounds`."""
     terms = replace(terms, share=min(terms.share, 1.0 - SHARE_OF_CHOICE))
+    least = replace(terms, share=terms.falling[-1][1]) if terms.falling else terms
     try:
-        begun(terms, LIMITS[-1], schedule_for(LIMITS[-1], _mu(terms)))
+        begun(least, LIMITS[-1], schedule_for(LIMITS[-1], _mu(least)))
     except BudgetError:
         raise BudgetError(
             f"the budget is too small to choose the limit privately, since limits up to {LIMITS[-1]:,} must be able to "
@@ -237,8 +253,8 @@ def adaptive_proof(
 
 
 @lru_cache(maxsize=64)
-def _entry(menu: Menu, limit: int) -> AdaptiveRounds:
-    rounds = _planned_rounds(menu.terms, limit)
+def _entry(menu: Menu, limit: int, share: float) -> AdaptiveRounds:
+    rounds = _planned_rounds(replace(menu.terms, share=share), limit)
     # The check uses the rounds that will run.
     if not admits(menu.stated(), planned_slack(None, menu.terms.listed), rounds.stated()):
         raise InternalError("the rounds of a limit would exceed the caps of their menu")
@@ -250,7 +266,7 @@ def _planned_rounds(terms: Terms, limit: int) -> AdaptiveRounds:
     schedule = schedule_for(limit, _mu(terms))
     rounds = plan_rounds(terms, limit, pool_for(limit), schedule)
     if terms.listed is not None:
-        rounds = with_list(rounds, schedule, terms.listed, terms.promise)
+        rounds = with_list(rounds, schedule, terms.listed, terms.promise, terms.share_without_users)
     if terms.promise is not None:
         for score in rounds.scores:
             check_promise(terms.promise, ever_released_with_few(terms.promise, rounds.first_round, score))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from voxpop.mechanisms.rounds.listed import both_rows, known_grids, known_lines
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu, choice_in
 from voxpop.mechanisms.series import describe as series
 from voxpop.privacy.budget import table
@@ -50,7 +51,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         "",
         *([*table(shown), ""] if shown else []),
         *_users_table(plan),
-        *_known_lines(plan),
+        *known_lines(plan),
         *_promise_lines(plan),
         *([_FEW_ITEMS] if _has_few_items(plan) else []),
     ]
@@ -93,35 +94,8 @@ def _data_sets(plan: Mapping[str, Any]) -> list[str]:
     return [f"for {', '.join(names)} together: noise in each is {len(names) ** 0.5:.3g} times that of one data set"]
 
 
-def _users_rows(plan: Mapping[str, Any]) -> tuple[list[float], list[list[str]]]:
-    """Return the probabilities, and the users that an item needs for each number of items per user."""
-    users = {(row["items"], row["probability"]): row["users"] for row in plan["users_needed"]}
-    sizes, probabilities = (sorted(set(each)) for each in zip(*users, strict=True))
-    return probabilities, [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes]
-
-
-def _both_rows(plan: Mapping[str, Any], mark: str = "", scale: float = 1.0) -> tuple[list[str], list[list[str]]]:
-    """Return the head and the rows of users needed; with a public list, each probability has a column for known items.
-
-    Args:
-        plan: The public numbers of the plan.
-        mark: The text after a probability.
-        scale: The factor of probabilities.
-    """
-    probabilities, rows = _users_rows(plan)
-    head = [f"{scale * probability:g}{mark}" for probability in probabilities]
-    known = plan.get("known")
-    if known is None or "users_needed" not in known:
-        return head, rows
-    pairs = zip(rows, _users_rows(known)[1], strict=True)
-    joint = [
-        [row[0], *(cell for pair in zip(row[1:], other[1:], strict=True) for cell in pair)] for row, other in pairs
-    ]
-    return [name for each in head for name in (each, f"{each} known")], joint
-
-
 def _users_table(plan: Mapping[str, Any]) -> list[str]:
-    names, rows = _both_rows(plan)
+    names, rows = both_rows(plan)
     head = ["items of each", *names]
     missed = plan["miss_probability"]
     chance = "below 1e-6" if missed < 1e-6 else f"{missed:.2g}"
@@ -130,29 +104,6 @@ def _users_table(plan: Mapping[str, Any]) -> list[str]:
         *table([head, *rows]),
         "(items of each: the number of items of each of these users; none of them has more users than this one)",
         f"An item with ten times these users is missed with probability {chance}",
-    ]
-
-
-def _known_lines(plan: Mapping[str, Any]) -> list[str]:
-    """Return the lines about items of a public list."""
-    known = plan.get("known")
-    if known is None or "users_needed" not in known:
-        return []
-    size, share = known["size"], known["share_without_users"]
-    return [
-        f"Columns of known items are for the list of {size:,} items, if a tenth of the list is released",
-        f"At most {100 * share:g} % of the released items, in expectation, are known items that no user has",
-        *_alone(known),
-    ]
-
-
-def _alone(known: Mapping[str, Any]) -> list[str]:
-    if "alone" in known:
-        return [f"A known item of one user was released with probability at most {known['alone']:.2g}"]
-    usual, most = known["alone_at_a_tenth"], known["alone_at_most"]
-    return [
-        f"A known item of one user is released with probability at most {usual:.2g} if a tenth of the list is",
-        f"released, and never more than {most:.2g}; all other numbers here are about unknown items",
     ]
 
 
@@ -203,24 +154,8 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         curves=curves,
         curves_note="One line for each number of items of a user, none of which has more users. A user with many "
         "items gives each of them less weight.",
-        grids=[*_known_grids(plan), _rounds_grid(plan)],
+        grids=[*known_grids(plan), _rounds_grid(plan)],
     )
-
-
-def _known_grids(plan: Mapping[str, Any]) -> list[Grid]:
-    """Return the table about items of a public list, if there is one."""
-    known = plan.get("known")
-    if known is None or "users_needed" not in known:
-        return []
-    alone = at_most(known.get("alone", known["alone_at_most"]))
-    name, share = known["fingerprint"][:23], 100 * known["share_without_users"]
-    note = (
-        f"{known['size']:,} items were known from a public list ({name}...). The columns of known items assume that a "
-        "tenth of the list is released. Other statements about items of one user exclude known items."
-    )
-    rows = [["known items without users among the released items, expected share at most", f"{share:g} %"]]
-    rows.append(["probability that a known item of one user is released, at most", alone])
-    return [Grid("Known items", ["about", "bound"], rows, note)]
 
 
 def curve_of(plan: Mapping[str, Any], last: Mapping[str, Any], size: int) -> list[tuple[int, float]]:
@@ -244,7 +179,7 @@ def _about(plan: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _needed(plan: Mapping[str, Any]) -> Grid:
-    names, rows = _both_rows(plan, " %", 100)
+    names, rows = both_rows(plan, " %", 100)
     return Grid(
         "Users that an item needs",
         ["items of each user", *names],

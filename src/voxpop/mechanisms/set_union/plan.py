@@ -9,10 +9,10 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.engine.contract import check_engine
-from voxpop.errors import BudgetError, InputError
+from voxpop.errors import BudgetError
 from voxpop.mechanisms.rounds import users_needed as needed
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
-from voxpop.mechanisms.rounds.known import released_alone
+from voxpop.mechanisms.rounds.listed import known_users_needed, listed_numbers
 from voxpop.mechanisms.rounds.menu import (
     Menu,
     UnionStep,
@@ -25,13 +25,13 @@ from voxpop.mechanisms.rounds.menu import (
 )
 from voxpop.mechanisms.rounds.plan import LISTED_NOVELTY, NOVELTY, RoundPlan, with_cutoff
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound
-from voxpop.privacy.budget import Budget, budget_numbers, check_probability, check_slack, check_whole
+from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.calibrate import Accounting, Scale, calibrate
 from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.listed import KnownList
 from voxpop.privacy.numerics import numerical_slack, optimal_delta
 from voxpop.privacy.passes import Proof, SelectionProof, ThresholdProof
-from voxpop.privacy.planned import ITEMS_EACH, USUAL_ITEMS, Configured, Data, DiscoveryPlan, ResultType, certified
+from voxpop.privacy.planned import ITEMS_EACH, Configured, Data, DiscoveryPlan, ResultType, certified
 from voxpop.privacy.weightings.builtin import Count
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 
@@ -179,7 +179,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
             "users_needed": needed.users_needed_rows(self.users_needed),
             "miss_probability": self.miss_probability(),
             **self._promised(),
-            **self._listed(),
+            **listed_numbers(self.passes[-1], self.known_items, self._most_per_user, self.transcript),
         }
 
     @property
@@ -198,29 +198,8 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         Raises:
             InputError: If a number is out of range, or there is no list.
         """
-        check_probability(probability)
-        if self.known_items is None:
-            raise InputError("the plan has no list: give `known` to the mechanism, or ask for `users_needed`.")
-        step, items = self.passes[-1], per_user or min(USUAL_ITEMS, self.mechanism.max_items_per_user or USUAL_ITEMS)
-        check_whole("per_user", items, 10**12, "the number of items of each user")
-        if isinstance(step, Menu):
-            return step.users_needed(probability, items, needed.listed_users_needed)
-        return needed.listed_users_needed(self.last, probability, items)
-
-    def _listed(self) -> dict[str, Any]:
-        """Return the numbers about listed items, if there is a list."""
-        known, last = self.known_items, self.last
-        if known is None or not isinstance(last, AdaptiveRounds) or last.known is None:
-            return {}
-        # Levels of the transcript are numbered from 1; at a level above all of them, no listed item is released.
-        levels = [each["level"] for each in self.transcript if each["pass"] == "list"]
-        ran = {"level": levels[0], "alone": released_alone(last, levels[0] - 1)} if levels else {}
-        numbers = {
-            **{"share_without_users": last.known.share, "alone_at_most": released_alone(last, 0)},
-            "alone_at_a_tenth": released_alone(last, needed.usual_level(last)),
-            "users_needed": needed.users_needed_rows(self.known_users_needed),
-        }
-        return {"known": {**known.to_dict(), **numbers, **ran}}
+        limit = self.mechanism.max_items_per_user
+        return known_users_needed(self.passes[-1], self.known_items, limit, probability, per_user)
 
     def _promised(self) -> dict[str, Any]:
         if self.promise is None:

@@ -26,7 +26,7 @@ from voxpop.privacy.certificate import (
 from voxpop.privacy.cumulative import KnownStep, ScoreStep
 from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions, Rule, SelectionRule, ThresholdRule
 from voxpop.privacy.gate.gate import Gate, refused
-from voxpop.privacy.gate.walks import LaterPasses
+from voxpop.privacy.gate.walks import LaterPasses, later_after
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.listed import KnownLevels
 from voxpop.privacy.passes import (
@@ -123,6 +123,8 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         self._taken: list[Secret] = []
         self._pools: Any = None
         self._listed: PublicParts | None = None
+        self.spurious = 0.0
+        """After `released`, an upper bound on the expected number of released listed items without users."""
 
     @proved("adaptive.md#several-data-sets")
     def of(self, data_set: str, secret: Secret) -> "AdaptiveGate":
@@ -247,9 +249,14 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         levels = np.concatenate([each for _, each in parts])
         # The numbers of listed items that have reached a level, and of all items released at it, by level from 1.
         counts = np.cumsum(np.bincount(levels, minlength=len(known.tails) + 1)[:0:-1])[::-1]
-        admitted = np.multiply(known.tails, known.listed.size) * ROUNDING <= known.share * (len(found) + counts)
-        lowest = int(np.argmax(admitted)) + 1 if admitted.any() else len(known.tails) + 1
-        self._note("list", {"level": lowest})
+        empty = np.append(np.multiply(known.tails, known.listed.size) * ROUNDING, 0.0)
+        # The lowest level that is admitted, and the one that would be with one more item at every level.
+        lowest, other = (
+            int(np.argmax(np.append(empty[:-1] <= known.share * (len(found) + counts + more), True))) + 1
+            for more in (0, 1)
+        )
+        self.spurious = float(empty[other - 1])
+        self._note("list", {"level": lowest, "spurious": self.spurious})
         some = [part.filter(pa.array(each >= lowest)) for part, each in parts]
         words = pa.concat_arrays([found, *some])
         return words.take(pc.array_sort_indices(words.cast(pa.large_binary())))
@@ -273,11 +280,10 @@ class AdaptiveGate(Gate[AdaptiveProof]):
     def later(self, engine: Any, words: Any) -> LaterPasses:
         """Return the passes that follow, about grams of the released words."""
         self._begin("later", "released")
-        if self.proof.later is None or self.proof.later.charged != "each user":
-            raise refused("the certificate contains no later passes")
+        later = later_after(self.proof)
         walk = engine.length_walk()
         walk.keep_words(words, self._secret)
-        return LaterPasses(self.proof.later, self._secret, walk, len(words), self._note)
+        return LaterPasses(later, self._secret, walk, len(words), self._note)
 
     # For profiles, the releases about released values, each with a part of the cap.
 

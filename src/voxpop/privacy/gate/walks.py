@@ -1,22 +1,41 @@
 """The later passes of n-grams, which are measurements and votes on public candidates under one cap on mu^2."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
-from math import inf
+from math import inf, nextafter
 from typing import Any, Protocol, final
 
 import numpy as np
 
 from voxpop.kernels.arrays import Int64s
 from voxpop.kernels.proved import proved
-from voxpop.privacy.certificate import bounding_of, calibrated_rule
+from voxpop.privacy.certificate import bounding_of, calibrated_rule, square_of
 from voxpop.privacy.decisions import CellNoise, NoisyLevels, ThresholdRule
 from voxpop.privacy.gate.gate import refused
 from voxpop.privacy.gate.simulating import MOST_CUTPOINTS, Numbered, simulated
 from voxpop.privacy.individual import BOUND_STEPS, MOST_BOUND, WHOLE, Charge
-from voxpop.privacy.passes import Bounding, Later
+from voxpop.privacy.passes import AdaptiveProof, Bounding, Later
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.rule import CalibratedRule
+
+
+@proved("limit.md#proof")
+def later_after(proof: AdaptiveProof) -> Later:
+    """Return the later passes with their cap on mu^2, which includes what the chosen rounds leave of their own cap.
+
+    Proof: "Later passes spend at most $M' + M - M_k$, which is known once h is"
+
+    Without a choice, or before it, this is the cap of the certificate.
+    """
+    later, choice, rounds = proof.later, proof.choice, proof.rounds
+    if later is None or later.charged != "each user":
+        raise refused("the certificate contains no later passes")
+    if choice is None or rounds is None:
+        return later
+    exact = Fraction(later.square) + max(Fraction(0), Fraction(choice.square) - square_of(rounds))
+    rounded = float(exact)
+    return replace(later, square=nextafter(rounded, 0.0) if Fraction(rounded) > exact else rounded)
 
 
 class Vote(Protocol):
