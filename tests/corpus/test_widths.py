@@ -40,7 +40,7 @@ def test_more_users_than_numbers(few_numbers, who):
     few_numbers(5)
     assert read_engine(table, user="who", items="what").user_key.size == 5
     few_numbers(4)
-    with pytest.raises(InputError, match=r"2\^31 users cannot be told apart") as caught:
+    with pytest.raises(InputError, match=r"2\^31 users cannot be numbered") as caught:
         read_engine(table, user="who", items="what")
     assert "5" not in str(caught.value)
 
@@ -54,7 +54,7 @@ def test_more_users_than_marks(few_numbers, bounded):
     corpus = corpus_of([[["tea", "tea"]]] * 5)
     corpus = corpus.within(tiny(1 << 20)) if bounded else corpus
     few_numbers(4)
-    with pytest.raises(InputError, match="users cannot be told apart"):
+    with pytest.raises(InputError, match="users cannot be numbered"):
         corpus.weigh(SHARES, 9, Secret.from_seed(1))
 
 
@@ -64,9 +64,9 @@ def test_more_words_than_numbers(few_numbers, monkeypatch):
     runs.add(corpus_of([[list("abc")]]).vocabulary)
     runs.add(corpus_of([[list("cde")]]).vocabulary)
     few_numbers(4)
-    with pytest.raises(InputError, match="words or items cannot be told apart"):
+    with pytest.raises(InputError, match="words or items cannot be numbered"):
         runs.merged()
-    with pytest.raises(InputError, match="words or items cannot be told apart"):
+    with pytest.raises(InputError, match="words or items cannot be numbered"):
         read_engine(pl.DataFrame({"who": [1], "what": ["a b c d e"]}), user="who", text="what")
 
 
@@ -79,7 +79,7 @@ def test_more_phrases_than_numbers(few_numbers, monkeypatch, bounded, threads):
     walk = (corpus.within(tiny(1 << 24)) if bounded else corpus).length_walk()
     walk.keep(np.arange(3000))
     few_numbers(1 << 11)
-    with pytest.raises(InputError, match="phrases of one length cannot be told apart"):
+    with pytest.raises(InputError, match="phrases of one length cannot be numbered"):
         walk.extend(Candidates.all_valid(Grams.of_tokens(3000), 3000, single=False))
 
 
@@ -87,7 +87,7 @@ def test_more_released_grams_than_ranks(few_numbers):
     """Ranks are also 32-bit numbers."""
     walk = corpus_of([[list("abcde")]]).length_walk()
     few_numbers(4)
-    with pytest.raises(InputError, match="phrases of one length cannot be told apart"):
+    with pytest.raises(InputError, match="phrases of one length cannot be numbered"):
         walk.keep(np.arange(5))
 
 

@@ -143,7 +143,7 @@ def test_bad_calls_are_refused():
     """An empty list, different neighbours and a missing event raise an error."""
     once = Guarantee(1, 1e-9)
     for guarantees in ([], [once, Guarantee(1, 1e-9, "one user replaced")]):
-        with pytest.raises(vp.errors.InputError, match="neighbours"):
+        with pytest.raises(vp.errors.InputError, match="neighbouring relation"):
             compose(guarantees)
     with pytest.raises(vp.errors.InputError, match="no event"):
         once.to_dp_event()

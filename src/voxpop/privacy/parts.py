@@ -6,7 +6,7 @@ threshold. Users of more keys only count the released keys.
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,11 +14,11 @@ from voxpop.errors import InputError, InternalError
 from voxpop.kernels.arrays import Floats, Int64s, Texts
 from voxpop.kernels.proved import proved
 from voxpop.privacy import precise
+from voxpop.privacy.keys import KeyParts
 from voxpop.privacy.opening import Opening
 from voxpop.privacy.precise import context, number
 from voxpop.privacy.sampling import MORE_ROUNDS, laplace_of
 from voxpop.privacy.secret import TEXT, Source
-from voxpop.privacy.stated import Stated
 
 FEW_KEYS: Final = 2
 """The largest number of keys of users who find keys."""
@@ -29,46 +29,6 @@ PART_WEIGHTS: Final = (0, 1 << PART_BITS, 1, 0)
 """The weight that a user adds to each key, by the number of the user's keys; the last entry is that of all users with
 more keys."""
 _MOST_WEIGHT: Final = 1 << 61
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class KeyNoise(Stated):
-    """Truncated geometric noise on the number of users of every key, which also selects the keys.
-
-    Attributes:
-        limit: the maximum number of keys per user.
-        rate: The rate of the noise, per user.
-        reach: The largest noise, j.
-        end: The probability of -j, which is also that of j.
-        coin: The probability that a key with the noisy number j is released.
-    """
-
-    limit: int
-    rate: Fraction
-    reach: int
-    end: float
-    coin: float
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class KeyParts(Stated):
-    """The noise of users in parts by their own number of keys.
-
-    Attributes:
-        rate: The rate of the noise on y2. The noise on y1 has twice this rate, and every part spends twice this rate.
-        threshold: The smallest 2 y1 + y2 of a released key.
-        sizing: The rate of the noise on the number of users of more keys, in classes by their number of released keys.
-    """
-
-    rate: Fraction
-    threshold: int
-    sizing: Fraction
-
-    def rate_of_more(self, limit: int) -> Fraction:
-        """Return the rate of the noise on the counts of users of more keys, for a number of keys of each."""
-        return (2 * self.rate - self.sizing) / limit
 
 
 @proved("keys.md#users-in-parts")
