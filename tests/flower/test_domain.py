@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from voxpop.errors import InputError
-from voxpop.mechanisms.heavy_hitters.protocol import MOST_SUMS, Prefix, Rules, Trie, is_valid
+from voxpop.mechanisms.heavy_hitters.constants import MOST_SUMS
+from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Rules, Trie, is_valid
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop_flower.federation import LETTERS, Domain, public_symbols
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from voxpop.privacy.decisions import exact_probability
-from voxpop.privacy.keys import KeyNoise
+from voxpop.privacy.parameters import KeyNoise
 from voxpop.privacy.truncated import (
     _noise_table,
     key_delta,

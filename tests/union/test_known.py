@@ -26,7 +26,7 @@ from voxpop.privacy.certificate import check, covers_rounds
 from voxpop.privacy.cumulative import ScoreStep, at_level, proved_tails, released_by
 from voxpop.privacy.decisions import ReleaseDecisions
 from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts, score_step
-from voxpop.privacy.listed import KnownList
+from voxpop.privacy.parameters import KnownList
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.capped import CappedDescent
 from voxpop.reading.arrow import text_buffers

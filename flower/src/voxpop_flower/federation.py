@@ -11,7 +11,8 @@ import numpy as np
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Uint32s
 from voxpop.mechanisms.heavy_hitters import protocol
-from voxpop.mechanisms.heavy_hitters.protocol import MOST_SUMS, Electorate, Prefix, Rules, Symbol, Trie
+from voxpop.mechanisms.heavy_hitters.constants import MOST_SUMS
+from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Prefix, Rules, Symbol, Trie
 
 if TYPE_CHECKING:
     from voxpop.engine.local.corpus import LocalCorpus

@@ -16,8 +16,8 @@ from scipy.special import ndtr
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import DROPPED, ONE_CAP, RELEASED, UNDECIDED, Bytes, Floats, Int64s, Uint64s
 from voxpop.kernels.proved import proved
-from voxpop.privacy.listed import KnownLevels
 from voxpop.privacy.opening import Opening
+from voxpop.privacy.parameters import KnownLevels
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
 

@@ -14,8 +14,8 @@ from voxpop.errors import InputError, InternalError
 from voxpop.kernels.arrays import Floats, Int64s, Texts
 from voxpop.kernels.proved import proved
 from voxpop.privacy import precise
-from voxpop.privacy.keys import KeyParts
 from voxpop.privacy.opening import Opening
+from voxpop.privacy.parameters import KeyParts
 from voxpop.privacy.precise import context, number
 from voxpop.privacy.sampling import MORE_ROUNDS, laplace_of
 from voxpop.privacy.secret import TEXT, Source

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, final
 
-from voxpop.privacy.keys import KeyNoise, KeyParts
-from voxpop.privacy.listed import KnownLevels, KnownList
+from voxpop.privacy.parameters import KeyNoise, KeyParts, KnownLevels, KnownList
 from voxpop.privacy.stated import Stated, malformed
 
 FORMAT, VERSION = "voxpop certificate", 1

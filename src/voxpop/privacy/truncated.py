@@ -20,9 +20,9 @@ from voxpop.kernels.arrays import Int64s, Texts, Uint64s
 from voxpop.kernels.proved import proved
 from voxpop.privacy import precise
 from voxpop.privacy.decisions import draws_of
-from voxpop.privacy.keys import KeyNoise, KeyParts
 from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.opening import Opening
+from voxpop.privacy.parameters import KeyNoise, KeyParts
 from voxpop.privacy.parts import parts_delta
 from voxpop.privacy.passes import Claim, KeysProof
 from voxpop.privacy.precise import context, number

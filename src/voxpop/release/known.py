@@ -19,7 +19,7 @@ from voxpop.errors import ColumnError, InputError, SourceError, required
 from voxpop.files.folder import lines_of
 from voxpop.kernels.threads import in_order
 from voxpop.privacy.budget import check_choice
-from voxpop.privacy.listed import KnownList
+from voxpop.privacy.parameters import KnownList
 from voxpop.reading.arrow import int64_array, joined, string_array, text_buffers
 from voxpop.reading.keys import Keys, spelled_rows
 from voxpop.reading.one_text import REGEX, TOKENIZER_NAMES

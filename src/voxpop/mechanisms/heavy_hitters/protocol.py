@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 Symbol = Hashable
 Word = tuple[Symbol, ...]
 """A word is a tuple of symbols, which are characters, bytes, or the tokens of a phrase."""
-MOST_SUMS = 1 << 24
-"""Maximum number of sums per round of a federation with secure aggregation, which take 64 MiB on each node."""
 
 
 @final

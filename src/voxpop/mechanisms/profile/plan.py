@@ -46,8 +46,8 @@ from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.composition import compose
 from voxpop.privacy.gaussian import delta as gaussian_delta
-from voxpop.privacy.keys import KeyNoise, KeyParts
 from voxpop.privacy.numerics import least_whole, walk_slack
+from voxpop.privacy.parameters import KeyNoise, KeyParts
 from voxpop.privacy.parts import parts_bound, parts_spread, planned_parts
 from voxpop.privacy.passes import AdaptiveProof, Cover, KeysProof, Later, Proof
 from voxpop.privacy.planned import Configured, DiscoveryPlan, certified, with_record

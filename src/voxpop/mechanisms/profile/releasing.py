@@ -28,7 +28,7 @@ from voxpop.mechanisms.profile.constants import (
 )
 from voxpop.mechanisms.rounds.known import plan_known
 from voxpop.mechanisms.rounds.menu import Menu, released_in_rounds
-from voxpop.privacy.keys import KeyParts
+from voxpop.privacy.parameters import KeyParts
 from voxpop.privacy.planned import with_record
 from voxpop.reading.arrow import array_of, int64_array, numbers_of, text_buffers
 from voxpop.reading.keys import joined_texts, split_texts

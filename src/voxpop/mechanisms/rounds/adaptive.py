@@ -36,8 +36,8 @@ from voxpop.privacy.cumulative import UNIT_ROUNDING as BOUND_ROUNDING
 from voxpop.privacy.gaussian import lowest_threshold
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.joint import ROUNDING
-from voxpop.privacy.listed import KnownLevels, KnownList
 from voxpop.privacy.numerics import falling_to
+from voxpop.privacy.parameters import KnownLevels, KnownList
 from voxpop.privacy.passes import Bounding, CapLevels, Round, Rounds, Threshold
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.capped import CappedDescent

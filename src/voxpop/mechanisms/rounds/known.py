@@ -17,8 +17,8 @@ from voxpop.mechanisms.rounds.capped import spare
 from voxpop.mechanisms.rounds.plan import ALPHA, Schedule, pool_for, schedule_for
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, raised
 from voxpop.privacy.cumulative import Caps, CumulativeScore, at_level, novel_release, released_by, whole_caps
-from voxpop.privacy.listed import KnownLevels, KnownList
 from voxpop.privacy.numerics import falling_to
+from voxpop.privacy.parameters import KnownLevels, KnownList
 from voxpop.privacy.passes import Rounds
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting

@@ -26,8 +26,8 @@ from voxpop.mechanisms.rounds.users_needed import (
 )
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.certificate import admits
-from voxpop.privacy.listed import KnownList
 from voxpop.privacy.numerics import paired_pool
+from voxpop.privacy.parameters import KnownList
 from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Slack
 
 if TYPE_CHECKING:

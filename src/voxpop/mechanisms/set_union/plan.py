@@ -28,8 +28,8 @@ from voxpop.mechanisms.rounds.users_needed import MinUsersBound
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.calibrate import Accounting, Scale, calibrate
 from voxpop.privacy.certificate import slack_delta
-from voxpop.privacy.listed import KnownList
 from voxpop.privacy.numerics import numerical_slack, optimal_delta
+from voxpop.privacy.parameters import KnownList
 from voxpop.privacy.passes import Proof, SelectionProof, ThresholdProof
 from voxpop.privacy.planned import ITEMS_EACH, Configured, Data, DiscoveryPlan, ResultType, certified
 from voxpop.privacy.weightings.builtin import Count

@@ -13,7 +13,7 @@ from voxpop.kernels.proved import proved
 from voxpop.privacy.decisions import CellNoise, GumbelNoise
 from voxpop.privacy.gate.gate import Gate, refused
 from voxpop.privacy.gate.rounds import AdaptiveGate
-from voxpop.privacy.keys import KeyParts
+from voxpop.privacy.parameters import KeyParts
 from voxpop.privacy.parts import FEW_KEYS, PART_WEIGHTS, PartNumbers
 from voxpop.privacy.passes import Certificate, CountsProof, KeysProof, PicksProof
 from voxpop.privacy.secret import Secret

@@ -28,7 +28,7 @@ from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions, R
 from voxpop.privacy.gate.gate import Gate, refused
 from voxpop.privacy.gate.walks import LaterPasses, later_after
 from voxpop.privacy.joint import ROUNDING
-from voxpop.privacy.listed import KnownLevels
+from voxpop.privacy.parameters import KnownLevels
 from voxpop.privacy.passes import (
     AdaptiveProof,
     Certificate,
