@@ -302,7 +302,7 @@ def test_json_of_a_job_is_that_of_its_command(voxpop, job):
 
 @pytest.mark.parametrize("given", ["--seed=4", "--max-items-per-user=9", "--exact"])
 def test_no_value_of_a_job_becomes_an_option(voxpop, job, monkeypatch, given):
-    """A source that looks like an option, such as one of an environment variable, changes no setting."""
+    """A source that looks like an option, such as one from an environment variable, changes no setting."""
     monkeypatch.setenv("FILE", given)
     job(JOB.replace('"posts.parquet"', '["posts.parquet", "${FILE}"]').replace("max_items_per_user = 1\n", ""))
     assert "is not a file" in voxpop("run", "job.toml").complaint

@@ -110,7 +110,7 @@ def test_users_need_a_drawn_order():
         walk.weigh(descent, 9, Secret.from_seed(1), "length 2")
 
 
-def test_keys_of_candidates_rise_up_to_the_last_group():
+def test_keys_of_candidates_increase_up_to_the_last_group():
     """For groups from 2^27, keys overflowed, and candidates were lost or invented; such groups are now rejected."""
     last = np.array([MOST_GROUPS - 2, MOST_GROUPS - 1])
     keys = [candidates._key(last, np.int64(estimate)) for estimate in (NO_ESTIMATE, MOST_ESTIMATE, 0)]

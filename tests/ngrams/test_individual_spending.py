@@ -245,7 +245,7 @@ def grams_of(rows):
 
 
 def test_joined_candidates_have_one_number_each_and_separate_bands():
-    """The likely candidates have the first numbers, then the candidates of the screening vote follow."""
+    """The likely candidates are numbered first, followed by the candidates of the screening vote."""
     valid = Candidates.all_valid(Grams.of_tokens(4), 4, single=False)
     pairs = Pairs(valid.pairs.left_group, valid.pairs.partner_group, np.array([1, 2, 3, 4]), single=False)
     likely = Candidates(pairs, np.full(4, 3))

@@ -352,7 +352,7 @@ def test_paths_follow_parents():
 
 
 @pytest.mark.parametrize("before", [3, 4])
-def test_a_context_is_that_of_its_parent(before):
+def test_a_context_that_its_parent_does_not_have_is_refused(before):
     """A symbol beyond the last one would name a context of the next node, whose path may be spent: it is refused."""
     gate = paths_gate(Limits(Fraction(1), 2, 4, 5), [1, 1, 1, 1, 2, 0, 2], Secret.from_seed(1))
     tenth, whole = Fraction(1, 10), Fraction(1)
@@ -365,7 +365,7 @@ def test_a_context_is_that_of_its_parent(before):
 
 
 @pytest.mark.parametrize(("row", "symbol"), [(1, -2), (-1, 0), (-1, 1), (2, -2), (0, 2)])
-def test_a_gram_is_that_of_its_row(row, symbol):
+def test_a_gram_that_does_not_belong_to_its_row_is_refused(row, symbol):
     """A symbol below the first one, or a row out of range, would name a gram whose path may be spent: it is refused."""
     gate = paths_gate(Limits(Fraction(1), 2, 4, 5), [1, 1, 1, 1, 2, 0, 2], Secret.from_seed(1), "grams")
     none, tenth, whole = np.empty(0, np.int64), Fraction(1, 10), Fraction(1)

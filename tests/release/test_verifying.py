@@ -248,7 +248,7 @@ def of_two(part):
         ("one key", lambda record, _: record.update(transcript=[])),
     ],
 )
-def test_parts_of_another_entry_are_found(folders, tmp_path, name, change):
+def test_parts_of_another_entry_are_detected(folders, tmp_path, name, change):
     """The plan, the certificate, the transcript and the error of keys belong to the same chosen entry."""
     copy = tmp_path / "copy"
     shutil.copytree(folders / name, copy)

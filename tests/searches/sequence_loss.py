@@ -33,9 +33,9 @@ class CostliestPair:
     Attributes:
         loss: fraction of epsilon that the extra user costs; at most 1 if the mechanism is sound.
         users: the symbols of each user in the larger collection.
-        extra: place of the user who is missing in the smaller collection.
-        limits: of the tree.
-        grams: whether the tree is one of grams (CAC12), and not one of contexts.
+        extra: index of the user who is missing from the smaller collection.
+        limits: the limits of the tree.
+        grams: whether the tree is a tree of grams (CAC12) instead of contexts.
         usual: the usual length, if released lengths decide how long sequences are.
     """
 
@@ -85,11 +85,11 @@ def pair_loss(
     """Return the loss of one pair along the tree that the larger collection gives.
 
     Args:
-        limits: of the exploration.
+        limits: the limits of the exploration.
         users: symbols of each user, at most `limits.max_length`.
-        extra: place of the user who is missing in the smaller collection.
+        extra: index of the user who is missing from the smaller collection.
         secret: source of the noise.
-        grams: whether the tree is one of grams.
+        grams: whether the tree is a tree of grams instead of contexts.
         usual: the usual length, if released lengths decide how long sequences are.
 
     Returns:

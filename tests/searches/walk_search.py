@@ -180,7 +180,7 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
     Args:
         plan: The plan of n-grams with individual budgets.
         corpus: The larger collection, in memory.
-        user: The place of the user who is missing in the smaller collection.
+        user: The index of the user who is missing from the smaller collection.
         seed: The seed of all draws.
         joined: Whether the release uses the weights of the larger collection, and not those of the smaller one.
     """

@@ -56,7 +56,7 @@ def test_counts_equal_those_of_the_reference_implementation(users, most, counted
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(1, 12))
-def test_a_user_changes_both_numbers_together_by_the_symbols_that_count(user, counted):
+def test_a_user_changes_the_sum_of_both_numbers_by_at_most_the_counted_symbols(user, counted):
     """A symbol cannot both be new and repeat the previous one, which gives the sensitivity of the noise."""
     found = count_variety(np.array(user, np.int32), np.array([0]), np.array([len(user)]), 4, counted)
     assert found.min() >= 0

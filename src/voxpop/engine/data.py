@@ -24,7 +24,7 @@ LARGEST_LIST = 10_000
 
 @final
 class Corpus:
-    """Private data, as `voxpop.read` and `voxpop.load_corpus` return it, for `release` of any mechanism.
+    """Private data that `voxpop.read` and `voxpop.load_corpus` return, for the `release` method of any mechanism.
 
     A corpus shows nothing of the data: neither tokens nor users, nor their number. Only `summary` does, for the owner
     of the data.

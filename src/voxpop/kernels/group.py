@@ -32,7 +32,7 @@ def sizes_by_user(codes: Int32s, ends: Int64s, user_start: Int64s) -> None:
 
 @jit
 def group_items(items: Int32s, codes: Int32s, user_start: Int64s) -> Int32s:
-    """Return the items grouped by user, in their order, without negative items.
+    """Return the items grouped by user, in their original order, without negative items.
 
     Args:
         items: int32 (rows), an item or -1.

@@ -276,7 +276,7 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
             if ordered[rank] > level:
                 break
             left -= ordered[rank]
-            # After the last item, all items are full. No gap is above the cutoff, so the minimum below closes it.
+            # After the last item, all items are full. No gap exceeds the cutoff, so this level fills every gap.
             level = cutoff
         for offset in range(size):
             # min(cutoff, H + level) preserves order, so the l1 distance of two histograms never grows

@@ -257,7 +257,7 @@ def walk_slack(epsilon: float, passes: int) -> float:
 def paired_pool(pool: int, listed: int) -> int:
     """Return the size of a pool that has as many pairs as items of a user that may share 64 bits.
 
-    Proof: "pairs of a novel item with any other item of the user: at most W (N + W)"
+    Proof: "A user has at most W (N + W) pairs of a novel item and another item."
 
     Args:
         pool: The maximum number of items per user that are not on a public list.

@@ -50,8 +50,8 @@ class Configured(Protocol):
 class CertifiedPlan(Printed, ABC, Generic[ConfigurationType]):
     """Public numbers with a certificate, which are computed before any private data is read.
 
-    Only `mechanism.plan(budget)` creates plans that have a guarantee. A copy with other values, for example by
-    `dataclasses.replace`, may exceed the budget. Such a copy has no guarantee, is not charged and releases nothing.
+    Only `mechanism.plan(budget)` creates plans that have a guarantee. A copy with other values, for example one made
+    by `dataclasses.replace`, may exceed the budget. Such a copy has no guarantee, is not charged and releases nothing.
 
     Attributes:
         mechanism: The public configuration of the plan.

@@ -69,7 +69,8 @@ def visible(files: Iterable[Path], named: Path, root: Path) -> list[Path]:
 
     Args:
         files: The files of a folder or pattern.
-        named: The folder or pattern. A part of a pattern that begins like a hidden name, as `_*`, matches such names.
+        named: The folder or pattern. A part of a pattern that begins like a hidden name, such as `_*`, matches hidden
+            names.
         root: The part of the pattern without wildcards.
     """
     literal = [part for part in named.parts[len(root.parts) :] if is_hidden(part)]

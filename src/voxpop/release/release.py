@@ -156,7 +156,7 @@ class Release(Result):
     def complete(self, prompt: str | Sequence[str], first: int = 10) -> list["Completion"]:
         """Return the tokens that follow a prompt's longest released context, then those of shorter contexts.
 
-        The context is the longest end of the prompt that a released gram extends, down to the last token. Within one
+        The context is the longest suffix of the prompt that a released gram extends, down to the last token. Within one
         context, tokens are in descending order of the released grams that they continue; ties follow the order of the
         shorter context, then the order of bytes. Completions depend only on the set, not on frequencies.
 

@@ -52,7 +52,7 @@ class Metadata:
         purpose: the purpose of the result.
         operator: the person or team who made the result.
         date: the day of the release, such as 2026-11-22.
-        ledger: the entry of the charged ledger, or None. The ledger sets it.
+        ledger: the ledger entry of this result, or None. The ledger sets it.
         job: the digest of the job file that made the result. `voxpop run` sets it.
 
     Raises:

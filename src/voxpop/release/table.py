@@ -293,8 +293,8 @@ class Completion:
 
     Attributes:
         token: the next token.
-        context: the preceding tokens that were looked up, which are the longest end of the prompt that a released gram
-            extends.
+        context: the preceding tokens that were looked up, which are the longest suffix of the prompt that a released
+            gram extends.
         phrases: number of released grams that begin with context and token. It counts grams, never users.
         users: noisy number of users of context and token; None without counts, or if they are not a released gram.
     """

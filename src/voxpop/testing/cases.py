@@ -74,7 +74,7 @@ def most_telling(chances: Iterable[tuple[Chances, Any]], delta: float) -> tuple[
 
     Args:
         chances: probabilities of the event and their descriptions.
-        delta: delta of the claim.
+        delta: The delta of the claim.
     """
 
     def shown(entry: tuple[Chances, Any]) -> float:

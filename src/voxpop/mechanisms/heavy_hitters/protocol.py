@@ -5,7 +5,7 @@ The end mark of a word counts as a symbol, because it distinguishes a word from 
 The votes of all users of a corpus are drawn in arrays (reference implementation: `tests/naive/protocol.py`). A release
 on one machine and a node of a federation use the same votes.
 Words are numbered in the order of their symbols, so the words with a common prefix are adjacent and form a run. A run
-for a number of symbols begins at a word that has fewer symbols in common with the preceding word.
+of words with the same first n symbols begins at a word that shares fewer than n symbols with the preceding word.
 """
 
 from collections import Counter
@@ -448,7 +448,7 @@ def prefix_votes(
     users, cast = electorate.sampled(trie.rounds, rules, secret)
     having, words = electorate.choices(users, trie.rounds, rules, secret)
     # Words are sorted, so the words with the same prefix form a run, and each run begins at a word that shares fewer
-    # symbols with the preceding word.
+    # than `size` symbols with the preceding word.
     first = np.flatnonzero(spelling.shared < size)
     run = np.searchsorted(first, words, side="right") - 1
     counts = np.bincount(run, cast[having], minlength=first.size)

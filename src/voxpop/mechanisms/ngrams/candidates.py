@@ -201,7 +201,7 @@ class Joined:
         return self.likely.count + self.further.size
 
     def names(self, numbers: Int64s) -> Int64s:
-        """Return the names of candidates by number. The likely candidates have the first numbers."""
+        """Return the names of candidates by number. The likely candidates are numbered first."""
         first = self.likely.count
         mine = numbers < first
         return np.concatenate([self.likely.names(numbers[mine]), self.further[numbers[~mine] - first]])

@@ -1,7 +1,7 @@
 """Released statistics of whole sequences, and drawn sequences that agree with them. All of them are public.
 
-Two statistics of users are released before the tree. These are the number of sequences in classes of length, and the
-sum over all sequences of their numbers of distinct symbols. A chain of contexts reproduces neither, because users with
+Two statistics of users are released before the tree. These are the number of sequences in each length class, and the
+sum of the numbers of distinct symbols of all sequences. A chain of contexts reproduces neither, because users with
 long sequences end less often than contexts imply, and repeat symbols more often. Therefore the odds of the end of a
 drawn sequence also depend on its length, and a symbol may be a copy of a symbol that followed the same context earlier
 in the sequence (a Pólya urn). Copies do not change the expected shares after a context.

@@ -51,7 +51,7 @@ class PathsGate(Gate[PathsProof]):
     # Statistics of users, before the tree of contexts.
 
     def lengths(self, first: Int64s, part: Fraction) -> Released:
-        """Return the noisy numbers of sequences in classes of length, each user being in one class.
+        """Return the noisy number of sequences in each length class. Each user is in one class.
 
         With these numbers, the rule of the certificate determines the length of sequences and the number of first steps
         that the tree counts. Only the classes up to this length are returned.
