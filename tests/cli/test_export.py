@@ -49,7 +49,7 @@ def test_nothing_is_replaced_without_overwrite(voxpop, phrases, tmp_path):
     """Existing files and releases are replaced only with `--overwrite`."""
     phrases.save(tmp_path / "words")
     (tmp_path / "a.txt").write_text("mine")
-    assert "is there already" in voxpop("export", "words", "-o", "a.txt").complaint
+    assert "already exists" in voxpop("export", "words", "-o", "a.txt").complaint
     assert (tmp_path / "a.txt").read_text() == "mine"
     assert voxpop("export", "words", "-o", "a.txt", "--overwrite").code == 0
 

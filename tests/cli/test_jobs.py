@@ -278,7 +278,7 @@ def test_a_new_job_must_be_confirmed(voxpop, job, monkeypatch):
     assert 'has the columns "author", "body"' in ran.stderr
     monkeypatch.setenv("DAY", "1")
     assert voxpop("run", "new.toml", "--dry-run").code == 0
-    assert "exists already" in voxpop("run", "--new", "new.toml").complaint
+    assert "already exists" in voxpop("run", "--new", "new.toml").complaint
 
 
 def test_an_unanswered_question_writes_nothing(job):

@@ -335,7 +335,7 @@ def test_fixed_batches_show_an_outcome_that_no_epsilon_covers(monkeypatch):
     assert delta_shown(TrialCounts(*empty, runs), BUDGET.epsilon) > BUDGET.delta
 
 
-def test_the_chance_of_a_miss_is_not_guessed():
+def test_the_probability_of_a_miss_is_computed():
     """With one trial in a hundred the same mutant could be missed, and `surely_refuted` returns False."""
     plan = UNION.plan(BUDGET)
     once = any_of(LIMIT, LIMIT**-0.5, plan)

@@ -107,7 +107,7 @@ def test_days_and_fractions():
     }
 
 
-def test_within_a_bound_it_is_the_same(monkeypatch, tmp_path):
+def test_a_memory_limit_does_not_change_the_result(monkeypatch, tmp_path):
     """Each user has the same result, even if rows are written to work files repeatedly."""
     rows = [(user % 97, f"page {(user * 7) % 11}", (user * 31) % 1000) for user in range(20_000)]
     wanted = read_engine(table_of(rows), user="who", sequence="page", order="at", session_gap=5)

@@ -185,7 +185,7 @@ users = st.lists(st.lists(st.integers(0, 9), unique=True, min_size=1), max_size=
 
 
 @given(users, st.lists(st.sampled_from([RELEASED, DROPPED, 2, UNDECIDED]), min_size=10, max_size=10))
-def test_keeping_undecided_items_is_the_naive_way(sets, states):
+def test_keeping_undecided_items_agrees_with_the_reference_implementation(sets, states):
     items = np.array([item for each in sets for item in each], np.int32)
     starts = np.cumsum([0, *map(len, sets)]).astype(np.int64)
     keys = np.arange(len(sets), dtype=np.uint64)

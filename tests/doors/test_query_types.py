@@ -89,8 +89,8 @@ def test_queries_that_draw_at_random_are_refused(query):
     assert not isinstance(raised.value, SourceError)  # a retry would not help
 
 
-def test_words_about_chance_in_a_query_are_no_draw():
-    """They are strings, comments and names of columns."""
+def test_random_in_strings_comments_and_names_is_not_a_random_draw():
+    """The word occurs in strings, in comments and as a name of columns."""
     shop = sqlite3.connect(":memory:")
     shop.execute("create table t (who, random)")
     shop.execute("insert into t values (1, 'random()')")

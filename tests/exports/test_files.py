@@ -52,7 +52,7 @@ def test_files_of_keys_contain_their_columns(tmp_path):
 def test_files_are_not_replaced_unasked(phrases, tmp_path):
     """A file is replaced only with `overwrite=True`."""
     vp.exports.write(phrases, tmp_path / "words.txt")
-    with pytest.raises(vp.errors.ReleaseError, match="is there already"):
+    with pytest.raises(vp.errors.ReleaseError, match="already exists"):
         vp.exports.write(phrases, tmp_path / "words.txt")
     vp.exports.write(phrases, tmp_path / "words.txt", overwrite=True)
 

@@ -112,7 +112,7 @@ def test_the_command_writes(tmp_path, model, capsys, monkeypatch):
         == vp.exports.to_subword_tokenizer(tally, model, 600).encode("lowest newest").ids
     )
     assert main(call) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
 
 
 def test_impossible_arguments_are_rejected(tmp_path):
@@ -129,5 +129,5 @@ def test_impossible_arguments_are_rejected(tmp_path):
     with pytest.raises(InputError, match="count the release first"):
         vp.exports.write(tally.grams, tmp_path / "t.json", "bpe")
     (tmp_path / "t.json").write_text("mine")
-    with pytest.raises(ReleaseError, match="is there already"):
+    with pytest.raises(ReleaseError, match="already exists"):
         vp.exports.write(tally, tmp_path / "t.json", "bpe", size=600)

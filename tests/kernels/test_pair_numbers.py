@@ -105,7 +105,7 @@ def test_names_that_are_met_are_marked(known, parts):
 
 
 @given(need=LEVELS, estimates=LEVELS, further=st.sets(st.tuples(*[st.integers(0, SIZE - 1)] * 2)))
-def test_pairs_belong_by_rule_or_by_name(need, estimates, further):
+def test_pairs_are_members_by_rule_or_by_name(need, estimates, further):
     """The test covers all pairs, with the rule of the numbering and with a list of names."""
     pairs = [(left, right) for left in range(SIZE) for right in range(SIZE)]
     names = np.array([(left << 32) | right for left, right in pairs], np.int64)
@@ -136,7 +136,7 @@ def test_the_table_grows():
 
 
 @given(ids=IDS, renamed=st.lists(st.integers(-1, 9), min_size=SIZE, max_size=SIZE))
-def test_renaming_in_place_and_elsewhere_agree(ids, renamed):
+def test_renaming_in_place_and_into_another_array_agree(ids, renamed):
     """Negative ids remain negative."""
     names, here, there = np.array(renamed, np.int32), np.array(ids, np.int32), np.empty(len(ids), np.int32)
     rename(here, names, there)

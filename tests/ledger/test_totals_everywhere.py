@@ -181,7 +181,7 @@ def test_a_series_states_it(account, table, tmp_path, capsys):
         assert json.loads(told(capsys, "series", *call, "--json"))["total"]["adaptive"]["epsilon"] == 3
 
 
-def test_the_commands_print_it_as_json(account, table, tmp_path, capsys):
+def test_commands_print_totals_as_json(account, table, tmp_path, capsys):
     out = told(
         capsys, "items", tmp_path / "t.parquet", "--user", "who", "--items", "what", "--epsilon", 1, "--delta", 1e-8,
         "--ledger", account.path, "--dataset", "drinks", "-o", tmp_path / "words", "--json",

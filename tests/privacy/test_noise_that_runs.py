@@ -299,7 +299,7 @@ def test_a_usual_length_out_of_range_is_no_proof(usual):
 
 
 @pytest.mark.parametrize("rule", [(Fraction(4, 5), None), (Fraction(0), Fraction(1)), (Fraction(2), Fraction(1))])
-def test_half_a_rule_for_steps_is_no_proof(rule):
+def test_an_incomplete_rule_for_steps_is_refused(rule):
     """A certificate states both numbers of the rule or none, in range, and only for contexts."""
     claim = Claim(1.0, 0.0)
     with pytest.raises(InternalError, match="does not apply"):

@@ -81,7 +81,7 @@ def test_a_changed_plan_has_no_guarantee_and_does_not_run(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_a_plan_that_travels_is_the_same_plan(name):
+def test_a_copied_or_pickled_plan_is_unchanged(name):
     """A copied or pickled plan is unchanged, so it has the same guarantee and can run."""
     plan = PLANS[name]
     for same in (copy.copy(plan), copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):

@@ -80,7 +80,7 @@ def test_a_report_is_shown_inline_and_saved(results, kind, tmp_path):
     assert "<script" not in report._repr_html_()  # the page is escaped
     report.save(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text() == report.html
-    with pytest.raises(vp.errors.ReleaseError, match="is there already"):
+    with pytest.raises(vp.errors.ReleaseError, match="already exists"):
         report.save(tmp_path / "report.html")
     assert result._repr_html_().startswith("<div")
 

@@ -101,7 +101,7 @@ def test_only_whole_folders_are_signed(folder, key, tmp_path):
     with pytest.raises(ReleaseError, match="was not signed"):
         sign(tmp_path / "nowhere", key, tmp_path / "new.sig")
     (tmp_path / "old.sig").touch()
-    with pytest.raises(ReleaseError, match=r"old\.sig exists already\. Give --output"):
+    with pytest.raises(ReleaseError, match=r"old\.sig already exists\. Give --output"):
         sign(folder, key, tmp_path / "old.sig")
     (folder / "notes.txt").touch()
     with pytest.raises(ReleaseError, match="was added"):

@@ -61,7 +61,7 @@ def test_weighted_phrases_are_the_same_in_any_number_of_partitions(read_both, ta
 
 
 @pytest.mark.parametrize("cell", [{"ratio": 1.2}, {"pruning": "single"}])
-def test_published_and_single_side_phrases_are_the_same(read_both, talk, cell):
+def test_published_and_single_side_settings_release_the_same_phrases(read_both, talk, cell):
     """Candidates, budgets and unsupported phrases agree."""
     local, spread = read_both(talk)
     ngrams = vp.papers.DPNE(max_length=4, max_phrases_per_user=3, max_spurious_share=0.3, **cell)

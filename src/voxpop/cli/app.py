@@ -97,7 +97,7 @@ CHOICES = {
         "length_weights": given.FieldChoice(
             str | None,
             _length_weights,
-            "The worth of a released phrase, one number for each length, separated by commas. Lengths that are worth "
+            "The value of a released phrase, one number for each length, separated by commas. Lengths that are worth "
             "more get more of the budget. By default all lengths count the same. Choose the numbers without looking at "
             "the data.",
         ),

@@ -411,7 +411,7 @@ QUESTIONS = (
 def write_new(app: App, path: Path) -> None:
     """Prompt for the settings of a job, and write the job file."""
     if path.exists():
-        raise InputError(f"{path} exists already. Choose another name, or remove it first.")
+        raise InputError(f"{path} already exists. Choose another name, or remove the file first.")
     content: dict[str, Any] = {}
     for section, key, text, default in QUESTIONS:
         answer = _asked(text, default)

@@ -33,7 +33,7 @@ def init(
 ) -> None:
     """Create a data set with the budget of all its releases together, and the file if it does not exist.
 
-    The command fails if the data set exists already. It also fails if the file existed before and is missing. In this
+    The command fails if the data set already exists. It also fails if the file existed before and is missing. In this
     case, restore its newest copy.
 
     Example: `voxpop ledger init team.ledger --dataset posts --epsilon 8 --delta 1e-6`

@@ -89,8 +89,7 @@ def write_file(path: str | PathLike[str], make: Callable[[], bytes], *, overwrit
         raise ReleaseError(f"{path} is a folder. Give the name of a file.")
     if target.exists() and not overwrite:
         raise ReleaseError(
-            f"{path} is there already, and so nothing was replaced. Give another name, or pass overwrite=True "
-            "(--overwrite)."
+            f"{path} already exists, so nothing was replaced. Give another name, or pass overwrite=True (--overwrite)."
         )
     content = make()
     fresh = target.with_name(f".{target.name}.voxpop-{uuid.uuid4().hex}")

@@ -95,7 +95,7 @@ def sign(path: Path, key: Path, signature: Path) -> None:
         ReleaseError: If the folder does not verify, the signature exists, or signing failed.
     """
     if signature.exists():
-        raise ReleaseError(f"{signature} exists already. Give --output another name, or remove it first.")
+        raise ReleaseError(f"{signature} already exists. Give --output another name, or remove the file first.")
     if path.is_dir():
         verify(path)
     made = _ssh_keygen(["sign", "-f", str(key), "-n", NAMESPACE], signed_file(path), f"{path} was not signed")
@@ -205,7 +205,7 @@ def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[s
 
 
 def _of_another_entry(record: Mapping[str, Any], plan: Any) -> list[str]:
-    """Return what belongs to another entry of keys with counts than the plan says, of which the error follows."""
+    """Return the parts of keys with counts that do not belong to the entry that the plan chose."""
     if record["plan"]["mechanism"] != "keys" or "certificate" not in record:
         return []
     numbers, private = record["certificate"]["numbers"], not plan.mechanism.repeated

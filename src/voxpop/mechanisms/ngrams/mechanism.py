@@ -42,7 +42,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
             depend on the data.
         max_spurious_share: The maximum expected share of released phrases that no user wrote. Strictly between 0 and
             1/2.
-        length_weights: The worth of a released phrase, one number for each length. Lengths with a higher worth receive
+        length_weights: The value of a released phrase, one number for each length. Lengths with a higher value receive
             more of the budget. By default all lengths count the same. Choose the numbers without looking at the data.
         known: A public list of words, in any form that `Items(known=...)` accepts. These words need fewer users, so
             phrases get more of the budget. A listed word may have no user; `max_spurious_share` includes such words.
