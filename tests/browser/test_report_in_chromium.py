@@ -397,7 +397,7 @@ def test_charts_are_drawn(opened):
     assert page.locator(".chart[role=img][aria-label]").count() == 3
 
 
-def test_charts_without_the_rest(opened, reports, tmp_path):
+def test_a_page_of_charts_contains_nothing_else(opened, reports, tmp_path):
     """The page that `charts` returns shows only the charts and their tables."""
     model = vp.load(reports["sequences"].parent)
     model.charts().save(tmp_path / "charts.html")

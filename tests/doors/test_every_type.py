@@ -563,7 +563,7 @@ def test_a_profile_does_not_quote_a_failed_query():
 
 
 def test_decimals_beyond_plain_types_are_rejected():
-    """Below a scale of 0, pyarrow multiplies without a check, so this number was returned as another one."""
+    """Below a scale of 0, pyarrow multiplies without a check, so it returned a different number here."""
     stored = np.array([99_999_999_998_103_988_508_917_264 % 2**64, 99_999_999_998_103_988_508_917_264 >> 64], np.uint64)
     array = pa.Array.from_buffers(pa.decimal128(26, -22), 1, [None, pa.py_buffer(stored.tobytes())])
     with pytest.raises(ColumnError, match="more than 38 digits"):

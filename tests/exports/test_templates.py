@@ -132,7 +132,7 @@ def cells_of(text):
 def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):
     """Whether a spreadsheet splits at commas, semicolons or tabs, no cell begins like a formula; texts can be restored.
 
-    Two columns of text, since after the first one such a spreadsheet ignores the quotes of the second one.
+    There are two columns of text, because such a spreadsheet ignores the quotes of every column after the first.
     """
     from voxpop.exports.files import unguarded
 

@@ -235,7 +235,7 @@ def test_the_mark_of_a_spend_is_kept():
             Expense.from_dict({"novel": 1e-2, "mu": 0.3, **wrong})
 
 
-def test_loose_spends_count_by_their_pair():
+def test_loose_spends_cost_at_most_their_epsilon_and_delta():
     """A ranking has a spend that is looser than its epsilon and delta, but costs no more than they do."""
     union = vp.Items(max_items_per_user=10).plan(vp.Budget(2, 1e-7)).guarantee
     ranking = Guarantee(1, 1e-8, spend=picks_spend(1.0, 10, 1000, 0.117))

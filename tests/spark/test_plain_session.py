@@ -51,7 +51,7 @@ def test_with_dynamic_allocation_the_number_of_places_is_the_setting():
 
 
 @pytest.mark.parametrize("wrong", [0, 1.5, True, 2**21])
-def test_partitions_are_whole_numbers_of_a_frame_of_spark(spark, wrong):
+def test_partitions_of_a_spark_frame_must_be_a_whole_number(spark, wrong):
     """Partitions have no meaning for a local table."""
     table = pl.DataFrame({"who": [1], "what": ["tea"]})
     with pytest.raises(InputError, match="whole number"):

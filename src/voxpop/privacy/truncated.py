@@ -272,7 +272,7 @@ def noise_probabilities(noise: KeyNoise) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class KeyNumbers(Opening):
-    """Selection and noisy number of each key by one draw.
+    """The selection and the noisy number of each key, which one draw decides.
 
     Attributes:
         noise: The noise of one key.
