@@ -167,7 +167,7 @@ def test_a_ranking_of_half_the_noise(monkeypatch):
     assert examine(case, FEW).passed
     real = ranking.GumbelNoise
     monkeypatch.setattr(ranking, "GumbelNoise", lambda rate, *rest: real(2 * rate, *rest))
-    assert caught(case, *lists.chances(2 * lists.plan(BUDGET).rate), trials=FEW).off_plan
+    assert caught(case, *lists.chances(2 * lists.plan(BUDGET).proof.rate), trials=FEW).off_plan
 
 
 def test_a_ranking_that_counts_how_often(monkeypatch):
@@ -184,5 +184,5 @@ def test_a_ranking_that_counts_how_often(monkeypatch):
     case = lists.case(BUDGET)
     assert examine(case, FEW).passed
     monkeypatch.setattr(holders_module, "HolderShares", Occurrences)
-    rate = lists.plan(BUDGET).rate
+    rate = lists.plan(BUDGET).proof.rate
     assert caught(case, lists.chances(EXCESS * rate)[0], lists.chances(rate)[1], trials=FEW).off_plan
