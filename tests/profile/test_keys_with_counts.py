@@ -19,6 +19,7 @@ from voxpop.errors import BudgetError, ExhaustedError, InputError, InternalError
 from voxpop.mechanisms.profile.plan import assumed_users
 from voxpop.mechanisms.profile.releasing import consistent_counts, release_keys
 from voxpop.privacy.certificate import check
+from voxpop.privacy.parts import released_in_parts
 from voxpop.privacy.passes import Certificate, Claim, KeysProof
 from voxpop.reading.keys import KeyColumn
 from voxpop.reading.typed_keys import TypedKeys
@@ -314,6 +315,31 @@ def test_most_users_of_one_key_run_in_parts(tmp_path):
     found.save(tmp_path / "parts")
     assert vp.load(tmp_path / "parts") == found
     assert main(["verify", str(tmp_path / "parts")]) == 0
+
+
+def test_users_needed_are_those_of_the_entry_that_ran():
+    """A released plan has the numbers of its own entry, and users of more keys never release a key in parts."""
+    plan = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET)
+    found = [
+        [plan.ran(each, None, 3 * (each == 3) or None).users_needed(0.9, per_user=n) for n in (1, 2, 3)]
+        for each in range(4)
+    ]
+    assert [plan.users_needed(0.9, per_user=n) for n in (1, 2, 3)] == [found[0][0], found[1][1], found[2][2]]
+    assert found[1][0] == found[1][1] == 20
+    assert found[2] == [29, 29, 29]
+    assert found[3] == [12, 23, None]
+
+
+def test_the_probability_of_release_in_parts_is_that_of_the_noise():
+    """It agrees with 100,000 draws for users of one and of two keys, within 5 standard errors."""
+    parts = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET).parts
+    rng, rate = np.random.default_rng(1), float(parts.rate)
+    one, two = (np.subtract(*rng.geometric(-np.expm1(-each), (2, 100_000))) for each in (2 * rate, rate))
+    for held in (1, 2):
+        for users in (3, 9, 11, 20, 25):
+            drawn = (2 * one + two + users * 2 // held >= parts.threshold).mean()
+            assert released_in_parts(parts, users, held) == pytest.approx(drawn, abs=0.008)
+    assert released_in_parts(parts, 1000, 3) == 0.0
 
 
 def test_parts_without_a_released_key_end():

@@ -17,7 +17,7 @@ from voxpop.errors import ReleaseError
 from voxpop.privacy.composition import total_of
 from voxpop.release.registry import MECHANISMS
 from voxpop.release.saving import checksum
-from voxpop.release.verifying import verify
+from voxpop.release.verifying import plan_again, verify
 
 BUDGET = vp.Budget(4, 1e-7)
 WORDS = {
@@ -231,9 +231,24 @@ def of_two(part):
     return lambda record, other: record.update({part: other[part]})
 
 
+def with_limit_of_more(record, _):
+    """Give the plan a limit that only parts have, with the error and the bound that follow from it."""
+    plan = plan_again({**record["plan"], "limit_of_more": 4}, None)
+    record.update(plan=plan.to_dict(), error=plan.error)
+
+
+def with_passes_of_parts(record, _):
+    """State that users of one, of two and of more keys were measured, where the certificate says rounds."""
+    with_limit_of_more(record, _)
+    record["transcript"] = [{"pass": name} for name in ("classes", "few", "sizes", "more", "rest")]
+    record["transcript"][3]["limit"] = 4
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [
+        ("one key", with_limit_of_more),
+        ("six keys", with_passes_of_parts),
         ("one key", of_two("plan")),
         ("six keys", of_two("plan")),
         ("one key", of_two("transcript")),

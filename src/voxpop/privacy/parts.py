@@ -104,6 +104,16 @@ def parts_bound(parts: KeyParts, limit: int, probability: float) -> int:
     return int(np.searchsorted(np.cumsum(both), probability))
 
 
+def released_in_parts(parts: KeyParts, users: int, held: int) -> float:
+    """Return the probability that a key with this number of users is released, if each of them has so many keys."""
+    if held > FEW_KEYS or users < 1:
+        return 0.0
+    least = parts.threshold - users * FEW_KEYS // held
+    with precise.ALONE:
+        # 2 z1 + z2 is symmetric.
+        return float(_reached(parts.rate, least) if least > 0 else 1 - _reached(parts.rate, 1 - least))
+
+
 @dataclass(frozen=True, slots=True)
 class PartNumbers(Opening):
     """Selection and noisy number of each key from users of one and of two keys.

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from math import exp, fsum, hypot, inf, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
@@ -48,7 +49,7 @@ from voxpop.privacy.composition import compose
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.numerics import least_whole, walk_slack
 from voxpop.privacy.parameters import KeyNoise, KeyParts
-from voxpop.privacy.parts import parts_bound, parts_spread, planned_parts
+from voxpop.privacy.parts import FEW_KEYS, parts_bound, parts_spread, planned_parts, released_in_parts
 from voxpop.privacy.passes import AdaptiveProof, Cover, KeysProof, Later, Proof
 from voxpop.privacy.planned import Configured, DiscoveryPlan, certified, with_record
 from voxpop.privacy.truncated import MOST_REACH, least_noise, noise_bound, noise_spread, released_with
@@ -279,11 +280,18 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return KeysProof(edges, self.choosing, self.rest, len(self.mechanism.keys.sets), self.menu, rounds, self.parts)
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        """Return the number for the entry that a table with this number of keys per user gets."""
+        """Return the number for the entry that ran, or that a table with this number of keys per user gets."""
+        ran = self.chosen if self.choosing else None
+        if self.parts is not None and ran == len(self.menu):
+            if per_user > FEW_KEYS:
+                # Users of more keys find no keys.
+                return None
+            found = partial(released_in_parts, self.parts, held=per_user)
+            return least_whole(lambda users: found(users) >= probability, 0, 1, _MOST_KEY_USERS)
         few = [noise for noise in self.menu if noise.limit >= per_user]
-        if self.passes and not few:
+        noise = few[0] if few and ran is None else self.noise
+        if noise is None:
             return users_needed_by(self.passes[-1], self.budget, probability, per_user)
-        noise = few[0] if few else self.menu[-1]
         chances = np.array([released_with(noise, users) for users in range(2 * noise.reach + 2)])
         kept = min(1.0, noise.limit / per_user)
 
