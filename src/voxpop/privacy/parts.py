@@ -28,6 +28,8 @@ machines up to 2^61."""
 PART_WEIGHTS: Final = (0, 1 << PART_BITS, 1, 0)
 """The weight that a user adds to each key, by the number of the user's keys; the last entry is that of all users with
 more keys."""
+LEAST_THRESHOLD: Final = 3
+"""The formula for keys of only one user assumes that a key without noise of its user does not reach the threshold."""
 _MOST_WEIGHT: Final = 1 << 61
 
 
@@ -71,7 +73,7 @@ def planned_parts(whole: Fraction, sizing: Fraction, delta: float) -> KeyParts:
     high = 4
     while not keeps(high):
         high *= 2
-    low = max(3, high // 2)
+    low = max(LEAST_THRESHOLD, high // 2)
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if keeps(middle) else (middle + 1, high)

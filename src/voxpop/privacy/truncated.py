@@ -23,7 +23,7 @@ from voxpop.privacy.decisions import draws_of
 from voxpop.privacy.numerics import walk_slack
 from voxpop.privacy.opening import Opening
 from voxpop.privacy.parameters import KeyNoise, KeyParts
-from voxpop.privacy.parts import parts_delta
+from voxpop.privacy.parts import LEAST_THRESHOLD, parts_delta
 from voxpop.privacy.passes import Claim, KeysProof
 from voxpop.privacy.precise import context, number
 from voxpop.privacy.sampling import MORE_ROUNDS, laplace_noise
@@ -32,8 +32,6 @@ from voxpop.privacy.secret import TEXT, Source
 MOST_REACH: Final = 1 << 12
 """The largest j. A table of the noise has 2 j entries."""
 _DRAW_BITS: Final = 128
-_LEAST_THRESHOLD: Final = 3
-"""The formula for keys of only one user assumes that a key without noise of its user does not reach the threshold."""
 
 
 def _scale_inside(noise: KeyNoise) -> Any:
@@ -148,7 +146,7 @@ def _of_parts(proof: KeysProof, parts: KeyParts, claim: Claim) -> float:
 
     Proof: "every part has all of 2 r"
     """
-    if not (parts.rate > 0 and parts.threshold >= _LEAST_THRESHOLD and 0 < parts.sizing < 2 * parts.rate):
+    if not (parts.rate > 0 and parts.threshold >= LEAST_THRESHOLD and 0 < parts.sizing < 2 * parts.rate):
         raise InternalError("a certificate of keys has parts to which its proof does not apply")
     if proof.choosing + proof.rest + 2 * parts.rate > Fraction(claim.epsilon):
         raise InternalError("the parts of epsilon exceed it")

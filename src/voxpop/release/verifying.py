@@ -213,9 +213,8 @@ def _of_another_entry(record: Mapping[str, Any], plan: Any) -> list[str]:
     if private and (type(plan.chosen) is not int or numbers.get("chosen") != plan.chosen):
         wrong.append("the chosen entry")
     # Only parts have a limit of more keys, and only rounds choose their own limit.
-    rounds = len(plan.menu) + (plan.parts is not None)
-    in_parts = plan.parts is not None and plan.chosen == len(plan.menu)
-    if (plan.limit_of_more is not None) != in_parts or (len(plan.passes) > 1 and plan.chosen != rounds):
+    in_parts = plan.parts is not None and plan.chosen == plan.place_of_parts
+    if (plan.limit_of_more is not None) != in_parts or (len(plan.passes) > 1 and plan.chosen != plan.place_of_rounds):
         wrong.append("the limit of the chosen entry")
     ran = [{name: each[name] for name in ("pass", "limit") if name in each} for each in record.get("transcript", [])]
     if ran != _passes_of_keys(plan, numbers if plan.mechanism.repeated else numbers.get("rounds")):

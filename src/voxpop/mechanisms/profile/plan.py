@@ -49,7 +49,7 @@ from voxpop.privacy.composition import compose
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.numerics import least_whole, walk_slack
 from voxpop.privacy.parameters import KeyNoise, KeyParts
-from voxpop.privacy.parts import FEW_KEYS, parts_bound, parts_spread, planned_parts, released_in_parts
+from voxpop.privacy.parts import parts_bound, parts_spread, planned_parts, released_in_parts
 from voxpop.privacy.passes import AdaptiveProof, Cover, KeysProof, Later, Proof
 from voxpop.privacy.planned import Configured, DiscoveryPlan, certified, with_record
 from voxpop.privacy.truncated import MOST_REACH, least_noise, noise_bound, noise_spread, released_with
@@ -240,6 +240,16 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
     limit_of_more: int | None = None
 
     @property
+    def place_of_parts(self) -> int | None:
+        """The index of the entry of parts, if there is one."""
+        return None if self.parts is None else len(self.menu)
+
+    @property
+    def place_of_rounds(self) -> int:
+        """The index of the entry of rounds, which is the last."""
+        return len(self.menu) + (self.parts is not None)
+
+    @property
     def noise(self) -> KeyNoise | None:
         """The noise of the entry that ran, or of the entry with the most keys per user; None for rounds."""
         if self.chosen is None:
@@ -282,10 +292,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
         """Return the number for the entry that ran, or that a table with this number of keys per user gets."""
         ran = self.chosen if self.choosing else None
-        if self.parts is not None and ran == len(self.menu):
-            if per_user > FEW_KEYS:
-                # Users of more keys find no keys.
-                return None
+        if self.parts is not None and ran == self.place_of_parts:
             found = partial(released_in_parts, self.parts, held=per_user)
             return least_whole(lambda users: found(users) >= probability, 0, 1, _MOST_KEY_USERS)
         few = [noise for noise in self.menu if noise.limit >= per_user]
@@ -326,7 +333,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
             if lost <= SHARE_LOST * pairs:
                 return place
         few = users[0] >= SHARE_OF_ONE * pairs and users[0] + users[1] >= SHARE_OF_FEW * pairs
-        return len(self.menu) + (self.parts is not None and not few)
+        return self.place_of_parts if few and self.place_of_parts is not None else self.place_of_rounds
 
     def ran(self, chosen: int | None, round_limit: int | None = None, limit_of_more: int | None = None) -> "KeysPlan":
         """Return the plan with the record of an entry that ran, and of the limit of its rounds or of more keys."""

@@ -143,7 +143,7 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
     ran, limit, error = plan.passes, None, None
     if place < len(plan.menu):
         tokens, users = gate.numbers(corpus)
-    elif place == len(plan.menu) and plan.parts is not None:
+    elif plan.parts is not None and place == plan.place_of_parts:
         tokens, users = gate.few(corpus)
         limit = limit_of_more(plan.parts, gate.sizes(corpus, tokens, SIZE_EDGES), len(tokens))
         users = np.maximum(users + gate.more(limit), 1)
