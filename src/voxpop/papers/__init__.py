@@ -1,25 +1,9 @@
 """Published algorithms as in their papers, one plain class each, with the parameters and accounting of the paper."""
 
 from voxpop.papers.dpne import DPNE
-from voxpop.papers.dpsu import (
-    CountGaussian,
-    CountLaplace,
-    PolicyGaussian,
-    PolicyLaplace,
-    WeightedGaussian,
-    WeightedLaplace,
-)
+from voxpop.papers.dpsu import SetUnion
 from voxpop.papers.ngram_model import VariableLengthNGrams
+from voxpop.papers.partition_selection import PartitionSelection
 from voxpop.papers.triehh import TrieHH
 
-__all__ = [
-    "DPNE",
-    "CountGaussian",
-    "CountLaplace",
-    "PolicyGaussian",
-    "PolicyLaplace",
-    "TrieHH",
-    "VariableLengthNGrams",
-    "WeightedGaussian",
-    "WeightedLaplace",
-]
+__all__ = ["DPNE", "PartitionSelection", "SetUnion", "TrieHH", "VariableLengthNGrams"]

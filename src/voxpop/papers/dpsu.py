@@ -1,140 +1,121 @@
 """Differentially Private Set Union (Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin; ICML 2020).
 
-There is one class for each sound algorithm of the paper, with the paper's accounting. With Gaussian noise, delta/2 is
-for the noise and delta/2 for the threshold. With Laplace noise, epsilon is pure and delta is for the threshold. Two
-details differ from the paper, and both make the release more private: candidates are only taken from the bounded sets
-of users (docs/privacy/errata.md), and rounding costs a little noise (docs/privacy/set-union.md).
-
 The paper's "Policy Gaussian l1" (Algorithm 8) is missing, because it is not private as claimed
 (docs/privacy/algorithm-8.md).
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, final, get_args
 
-from voxpop.privacy import weightings
-from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
-from voxpop.privacy.planned import Mechanism
-from voxpop.privacy.weightings.rule import WeightingRule
+from voxpop.mechanisms.rounds.plan import RoundPlan, with_cutoff
+from voxpop.mechanisms.set_union.plan import UnionPlan
+from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_choice, check_whole
+from voxpop.privacy.calibrate import Accounting, calibrate
+from voxpop.privacy.planned import Mechanism, certified
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.rule import RuleSetting, WeightingRule
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus  # noqa: F401
     from voxpop.mechanisms.set_union.plan import OnePlan
     from voxpop.release.release import Release  # noqa: F401
 
-PAPER_ALPHA = 3.0
+PAPER_ALPHA: Final = 3.0
 """The alpha of Table 2. Section 6.2.3 finds that 3 releases the most items for Policy Laplace and Policy Gaussian
 l2."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Published(Mechanism["Corpus", "Release"]):
-    """An algorithm of the paper.
-
-    Attributes:
-        delta_0: The maximum number of items per user, the paper's Delta_0.
-    """
-
-    _rule: ClassVar[WeightingRule]
-
-    delta_0: int = 100
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        check_whole("delta_0", self.delta_0, LARGEST_LIMIT, "the limit of items per user; the paper tries 1 to 300")
-        self._weighting()
-
-    def _weighting(self) -> WeightingRule:
-        return self._rule
-
-    def plan(self, budget: Budget) -> "OnePlan":
-        """Compute noise and threshold for a budget; see `voxpop.Items.plan`."""
-        from voxpop.mechanisms.set_union.plan import plan_classic
-
-        check_budget(budget)
-        return plan_classic(self, self._weighting(), self.delta_0, budget, accounting="published")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the public configuration."""
-        shown = self._weighting().to_dict()
-        return {"mechanism": "items", "max_items_per_user": self.delta_0, **shown, "accounting": "published"}
+WeightingName = Literal["count", "count-laplace", "weighted", "weighted-laplace", "policy-laplace", "policy-gaussian"]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class CountLaplace(_Published):
-    """Count Laplace (Section 1.1, Table 2). Every item weighs 1/Delta_0, with Laplace noise of scale 1/epsilon.
+class SetUnion(Mechanism["Corpus", "Release"]):
+    """Release the items of high noisy weight in one round, with a weighting of the paper.
+
+    By default, the accounting is that of the paper. With Gaussian noise, delta/2 is for the noise and delta/2 for the
+    threshold. With Laplace noise, epsilon is pure and delta is for the threshold. Two details differ from the paper,
+    and both make the release more private. Candidates are only taken from the bounded sets of users
+    (docs/privacy/errata.md), and rounding costs a little noise (docs/privacy/set-union.md). `voxpop.Items` releases
+    more for the same budget.
+
+    Attributes:
+        max_items_per_user: The maximum number of items per user, the paper's Delta_0.
+        weighting: The division of the weight of a user, which is 1, among the items of the user. The norm is l1 for
+            Laplace noise and l2 for Gaussian noise. "count" and "count-laplace" give each item the same weight
+            (Section 1.1). "weighted" and "weighted-laplace" divide it evenly (Algorithms 10 and 9). "policy-gaussian"
+            is l2-descent (Algorithms 5 and 7), and "policy-laplace" is l1-descent (Algorithms 3 and 4).
+        alpha: The distance from the threshold to the cutoff above which weight stops increasing, in scales of the
+            noise. Only for the two policies.
+        accounting: "published", or "joint", which computes delta exactly for noise and novel items together and needs
+            less noise.
+
+    Raises:
+        InputError: A field is out of range.
 
     Example:
         >>> import math
         >>> import voxpop as vp
-        >>> plan = vp.papers.CountLaplace(delta_0=100).plan(vp.Budget(3, math.exp(-10)))
+        >>> plan = vp.papers.SetUnion(max_items_per_user=100).plan(vp.Budget(3, math.exp(-10)))
+        >>> round(plan.sigma, 4), round(plan.threshold, 3)
+        (1.3328, 6.824)
+        >>> plan = vp.papers.SetUnion(weighting="count-laplace").plan(vp.Budget(3, math.exp(-10)))
         >>> round(plan.scale, 4)
         0.3333
     """
 
-    _rule = weightings.Count("laplace")
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class CountGaussian(_Published):
-    """Count Gaussian (Section 1.1, Table 2). Every item weighs 1/sqrt(Delta_0), with Gaussian noise."""
-
-    _rule = weightings.Count("gaussian")
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class WeightedLaplace(_Published):
-    """Weighted Laplace (Algorithm 9, Theorem B.1, Table 2). Each item of a user with n items weighs 1/n."""
-
-    _rule = weightings.Weighted("laplace")
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class WeightedGaussian(_Published):
-    """Weighted Gaussian (Algorithm 10, Theorem B.2, Table 2). Each item of a user with n items weighs 1/sqrt(n)."""
-
-    _rule = weightings.Weighted("gaussian")
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class PolicyLaplace(_Published):
-    """Policy Laplace (Algorithms 3 and 4, Theorem 4.1, Table 2), l1-descent with Laplace noise of scale 1/epsilon.
-
-    Attributes:
-        delta_0: The maximum number of items per user, the paper's Delta_0.
-        alpha: The distance from the threshold to the cutoff above which weight stops increasing, in units of 1 /
-            epsilon.
-    """
-
+    max_items_per_user: int = 100
+    weighting: WeightingName = "policy-gaussian"
     alpha: float = PAPER_ALPHA
+    accounting: Accounting = "published"
 
-    def _weighting(self) -> WeightingRule:
-        return weightings.PolicyLaplace(self.alpha)
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_whole(
+            "max_items_per_user", self.max_items_per_user, LARGEST_LIMIT, "the items per user; the paper tries 1 to 300"
+        )
+        check_choice("weighting", self.weighting, get_args(WeightingName))
+        check_choice("accounting", self.accounting, get_args(Accounting))
+        _ = self.rule
+
+    @property
+    def rule(self) -> WeightingRule:
+        """The weighting, with its noise and alpha."""
+        rule = WEIGHTINGS[self.weighting]
+        return rule if rule.alpha is None else replace(rule, alpha=self.alpha)  # type: ignore[type-var]
+
+    def plan(self, budget: Budget) -> "OnePlan":
+        """Compute noise and threshold for a budget; this needs no data.
+
+        Raises:
+            BudgetError: No threshold can satisfy the budget.
+        """
+        check_budget(budget)
+        rule, limit = self.rule, self.max_items_per_user
+        # The grid is chosen first, because sensitivity depends on the grid, and noise on sensitivity.
+        setting = RuleSetting(limit, rule.norm, rule.bits(_rough_cutoff(rule, limit, budget)))
+        # (|T|, w) of items that only one user has, and S = 1 + 2 * 2^33 step_error (docs/privacy/set-union.md).
+        novelty, sensitivity = rule.novelty(setting), rule.sensitivity(setting)
+        found = calibrate(
+            budget,
+            novelty,
+            noise=rule.noise,
+            accounting=self.accounting,
+            sensitivity=sensitivity,
+            grid=2.0**-setting.bits,
+        )
+        shares = with_cutoff(rule, setting, found.threshold + (rule.alpha or 0.0) * found.scale)
+        return certified(UnionPlan(self, budget, (RoundPlan(shares, rule.noise, found.scale, found.threshold),)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
+        shown = {"mechanism": "items", "max_items_per_user": self.max_items_per_user, **self.rule.to_dict()}
+        return {**shown, "accounting": self.accounting}
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class PolicyGaussian(_Published):
-    """Policy Gaussian l2 (Algorithms 5 and 7, Theorem 5.1, Table 2), l2-descent with Gaussian noise.
-
-    Attributes:
-        delta_0: The maximum number of items per user, the paper's Delta_0.
-        alpha: The distance from the threshold to the cutoff above which weight stops increasing, in sigma.
-
-    Example:
-        >>> import math
-        >>> import voxpop as vp
-        >>> plan = vp.papers.PolicyGaussian(delta_0=100).plan(vp.Budget(3, math.exp(-10)))
-        >>> round(plan.sigma, 4), round(plan.threshold, 3)
-        (1.3328, 6.824)
-    """
-
-    alpha: float = PAPER_ALPHA
-
-    def _weighting(self) -> WeightingRule:
-        return weightings.PolicyGaussian(self.alpha)
+def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget) -> float:
+    """Return an approximation of the cutoff, computed on a coarse grid, for the choice of the fine grid."""
+    if not rule.sequential:
+        return 1.0
+    novelty = rule.novelty(RuleSetting(limit, rule.norm, bits=48))
+    coarse = calibrate(budget, novelty, noise=rule.noise, accounting="published")
+    # Plus 1, so that the grid has room for the changes of the fine calibration.
+    return coarse.threshold + (rule.alpha or 0.0) * coarse.scale + 1.0

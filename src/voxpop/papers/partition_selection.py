@@ -1,0 +1,55 @@
+"""Differentially Private Partition Selection (Desfontaines, Voss, Gipson, Mandayam; PoPETs 2022)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from voxpop.errors import BudgetError
+from voxpop.mechanisms.rounds.plan import RoundPlan
+from voxpop.mechanisms.set_union.plan import UnionPlan
+from voxpop.privacy.budget import Budget, check_budget
+from voxpop.privacy.numerics import numerical_slack
+from voxpop.privacy.planned import Mechanism, certified
+from voxpop.privacy.weightings.builtin import Count
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
+
+if TYPE_CHECKING:
+    from voxpop.engine.data import Corpus  # noqa: F401
+    from voxpop.mechanisms.set_union.plan import OnePlan
+    from voxpop.release.release import Release  # noqa: F401
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PartitionSelection(Mechanism["Corpus", "Release"]):
+    """Release the items of one item per user with the largest probabilities that the budget allows (Theorem 1).
+
+    If a user has several items, one of them is drawn. No other mechanism that decides about each item separately
+    releases an item with a higher probability (docs/privacy/optimal-selection.md). If users have several items,
+    `voxpop.Items` releases more.
+
+    Example:
+        >>> import voxpop as vp
+        >>> plan = vp.papers.PartitionSelection().plan(vp.Budget(epsilon=1, delta=1e-8))
+        >>> plan.users_needed(0.9, per_user=1)
+        20
+    """
+
+    def plan(self, budget: Budget) -> "OnePlan":
+        """Compute the probabilities of release for a budget; this needs no data.
+
+        Raises:
+            BudgetError: Delta is too small for decisions with 128 random bits.
+        """
+        check_budget(budget)
+        if budget.delta <= numerical_slack(budget.epsilon):
+            least = 2 * numerical_slack(budget.epsilon)
+            raise BudgetError(
+                f"`delta` must be at least {least:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}: below "
+                "that, deciding with 128 random bits costs more than all of it. Raise `delta` or lower `epsilon`."
+            )
+        shares = CalibratedRule(Count(), RuleSetting(limit=1, norm=1, bits=0))
+        return certified(UnionPlan(self, budget, (RoundPlan(shares, "optimal", scale=0.0, threshold=0.0),)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public configuration."""
+        return {"mechanism": "items", "max_items_per_user": 1, **Count().to_dict()}
