@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -29,7 +30,7 @@ from benchmarks.support.benchmark import SET_UNION, Benchmark
 from benchmarks.support.common import DATA
 from voxpop.mechanisms.rounds.plan import with_cutoff
 from voxpop.mechanisms.rounds.users_needed import FAILURE_PROBABILITY, MinUsersBound
-from voxpop.papers.dpsu import PAPER_ALPHA
+from voxpop.papers import dpsu
 from voxpop.privacy.composition import compose
 from voxpop.privacy.planned import certified
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
@@ -92,7 +93,7 @@ def classics(limits: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
     """Return the classic weightings with their names."""
     for limit in limits:
         for name, rule in WEIGHTINGS.items():
-            alpha = PAPER_ALPHA if rule.alpha is None else rule.alpha
+            alpha = dpsu.PAPER_ALPHA if rule.alpha is None else rule.alpha
             yield f"{name} at {limit}", vp.papers.SetUnion(limit, name, alpha, "joint")
         if limit == 1:
             yield "partition selection", vp.papers.PartitionSelection()
@@ -159,7 +160,12 @@ def tasks(budget: vp.Budget) -> Iterator[Task]:
     for users in (20, 50):
 
         def bounded(each: Any, users: int = users) -> Plan:
-            return each.plan(budget) if isinstance(each, vp.Items) else with_min_users(each.plan(budget), users)
+            if isinstance(each, vp.Items):
+                return each.plan(budget)
+            # The grid of weights gets room for the higher cutoff.
+            room, rough = 3.0 * users, dpsu._rough_cutoff
+            with patch.object(dpsu, "_rough_cutoff", lambda *given: rough(*given) + room):
+                return with_min_users(each.plan(budget), users)
 
         yield f"min_users {users}, {label}", vp.Items(min_users=users), bounded, LIMITS
 
