@@ -51,8 +51,6 @@ SHARED_NAMES = {
     "verify": "the command, and the function that it runs",
     "init": "`voxpop ledger init` and `voxpop series init`: the command line takes the name of the function",
     "show": "`voxpop show`, `voxpop ledger show` and `voxpop series show`: the same",
-    "PolicyGaussian": "the algorithm of the paper in `vp.papers`, and its weighting in `vp.weightings`",
-    "PolicyLaplace": "the same for Laplace noise",
     "words": "the public list `vp.known.words`, and the function that cuts a text into words",
 }
 """Top-level names that more than one file defines, with the reason. A private name may be in two files."""
@@ -224,7 +222,7 @@ NOISES = {"CellNoise", "ContextNoise", "GumbelNoise", "NightReading", "NoisyLeve
 SAMPLERS = {"gumbel_cells", "laplace_noise", "noisy_cells"}
 OPENINGS = {"chosen", "first_round", "measured", "noisy_levels", "row_shares", "weigh_deferred"}
 """Methods of engines that return weights or results of noise."""
-PLANNERS = {"voxpop.privacy.calibrate", "voxpop.ledger.allocating", "voxpop.privacy.trie.calibrate"}
+PLANNERS = {"voxpop.privacy.calibrate", "voxpop.privacy.trie.calibrate"}
 """Modules of `privacy` that propose numbers."""
 
 

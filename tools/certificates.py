@@ -38,9 +38,11 @@ def grid() -> Iterator[tuple[str, Callable[[], Any]]]:
             yield f"n-grams-known-{name}-{length}", lambda b=budget, n=length, k=listed: vp.NGrams(n, known=k).plan(b)
         for nights in NIGHTS:
             yield f"series-{name}-{nights}", lambda b=budget, n=nights: vp.Items().plan_series(b, n)
-        for weighting in (vp.weightings.PolicyGaussian(), vp.weightings.Weighted(), vp.weightings.Count("laplace")):
-            kind = type(weighting).__name__
-            yield f"{kind}-{name}", lambda b=budget, w=weighting: vp.Items(50, w).plan(b)
+        for weighting in ("policy-gaussian", "weighted", "count-laplace"):
+            yield (
+                f"{weighting}-{name}",
+                lambda b=budget, w=weighting: vp.papers.SetUnion(50, w, accounting="joint").plan(b),
+            )
         yield f"dpne-{name}", lambda b=budget: vp.papers.DPNE().plan(b)
         for most in (None, 1, 3, 20):
             keyed = vp.KeyCounts({"city": "string"}, [("city",)], most)

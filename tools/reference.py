@@ -18,7 +18,6 @@ import voxpop.testing
 
 MODULES: dict[str, types.ModuleType] = {
     "voxpop": voxpop,
-    "voxpop.weightings": voxpop.weightings,
     "voxpop.papers": voxpop.papers,
     "voxpop.exports": voxpop.exports,
     "voxpop.known": voxpop.known,

@@ -64,9 +64,9 @@ OWN_CODE: dict[str, Baseline] = {
 }
 """Baselines with one run each, as the deviation is that of the other rows, below half a percent from 10,000 words."""
 PLANNED: dict[str, Callable[[int], Any]] = {
-    "Weighted Gaussian (basic)": vp.papers.WeightedGaussian,
-    "Policy Laplace (l1-descent)": vp.papers.PolicyLaplace,
-    "Policy Gaussian l2 (l2-descent)": lambda limit: vp.papers.PolicyGaussian(limit, alpha=5.0),
+    "Weighted Gaussian (basic)": partial(vp.papers.SetUnion, weighting="weighted"),
+    "Policy Laplace (l1-descent)": partial(vp.papers.SetUnion, weighting="policy-laplace"),
+    "Policy Gaussian l2 (l2-descent)": lambda limit: vp.papers.SetUnion(limit, "policy-gaussian", alpha=5.0),
 }
 OURS, CHOSEN = "default", "default, no limit given"
 GREEDY = {"GW, own frequency (as published)": "own", "GW, shortest word first": "short"}

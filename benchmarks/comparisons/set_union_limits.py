@@ -27,9 +27,9 @@ NONE = 2_000
 LIMITS = (1, 2, 5, 10, 30, 100, 300, NONE)
 BUDGETS = {"3, e^-10": BUDGET, "1, 1e-5": vp.Budget(1, 1e-5), "0.5, 1e-7": vp.Budget(0.5, 1e-7)}
 OPTIONS: dict[str, Callable[[int], Any]] = {
-    "count": lambda limit: vp.Items(limit, weighting=vp.weightings.Count()),
-    "weighted": lambda limit: vp.Items(limit, weighting=vp.weightings.Weighted()),
-    "policy-gaussian": lambda limit: vp.Items(limit, weighting=vp.weightings.PolicyGaussian()),
+    "count": lambda limit: vp.papers.SetUnion(limit, "count", accounting="joint"),
+    "weighted": lambda limit: vp.papers.SetUnion(limit, "weighted", accounting="joint"),
+    "policy-gaussian": lambda limit: vp.papers.SetUnion(limit, "policy-gaussian", 5.0, "joint"),
     "default": vp.Items,
 }
 GW = "GW (2022), as published"

@@ -74,7 +74,7 @@ def measured(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[floa
             ordered = ids[np.argsort(-users, kind="stable")]
             ways[f"counts, limit {limit}"] = lambda k, ordered=ordered: ordered[:k]
         for limit in LIMITS:
-            rival = vp.papers.WeightedGaussian(limit).release(corpus, half)
+            rival = vp.papers.SetUnion(limit, "weighted").release(corpus, half)
             mine = np.array([number[word] for word in rival])
             ways[f"weighted Gaussian, ranking, limit {limit}"] = lambda k, rival=rival, mine=mine: mine[
                 rival.top(corpus, half, k=k).places
@@ -93,7 +93,9 @@ def hitting(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float
     """Return the share of users hit in each run, by set union and number of picks."""
     held, half = PrivatePairs.of(corpus), vp.Budget(budget.epsilon / 2, budget.delta / 2)
     unions: dict[str, Any] = {"hitting set": vp.Items()}
-    unions |= {f"weighted Gaussian, hitting set, limit {limit}": vp.papers.WeightedGaussian(limit) for limit in LIMITS}
+    unions |= {
+        f"weighted Gaussian, hitting set, limit {limit}": vp.papers.SetUnion(limit, "weighted") for limit in LIMITS
+    }
     found: dict[str, list[list[float]]] = {}
     for name, union in unions.items():
         found[name] = [[] for _ in HITS]
@@ -107,7 +109,7 @@ def hitting(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float
 
 def by_weight(corpus: LocalCorpus, budget: vp.Budget, limit: int) -> NDArray[np.int64]:
     """Return the items above the threshold of the weighting "count", by noisy weight; the noise is drawn in doubles."""
-    plan = vp.Items(max_items_per_user=limit, weighting=vp.weightings.Count()).plan(budget)
+    plan = vp.papers.SetUnion(limit, "count", accounting="joint").plan(budget)
     shares = plan.last.shares
     private = corpus.weigh(shares, limit, Secret.fresh())
     noise = np.random.default_rng().normal(0.0, plan.sigma, private.ids.size)

@@ -2,14 +2,14 @@
 
     python -m benchmarks.comparisons.weightings
 
-Cells are mean numbers of released items. Classic weightings are those of DPSU (`vp.papers.SetUnion`) with the exact
-accounting, and `vp.papers.PartitionSelection` at one item per user. The best of them, over weightings and (unless the
+Cells are mean numbers of released items. Classic weightings are those of DPSU (`vp.papers.SetUnion`) with the joint
+accounting, and `vp.papers.OptimalSelection` at one item per user. The best of them, over weightings and (unless the
 task gives a limit) over limits, is chosen afterwards: the three best of `TRIED` runs run again, and the best of these
 is in the table.
 
 - *one release*: of the whole budget.
 - *limit*: with a given `max_items_per_user`.
-- *min_users*: with a bound for items of few users. Classic weightings get the threshold of docs/privacy/at-least.md.
+- *min_users*: with a bound for items of few users.
 - *releases*: one of 12 or 52 equal releases, each with the largest epsilon that one account allows.
 - *keys*: tables with one to three keys per user; there also `vp.KeyCounts`, which releases counts as well.
 """
@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -28,17 +27,14 @@ import voxpop as vp
 from benchmarks.comparisons.keys import ACCOUNT, Pairs, chat, distinct, pages, sampled
 from benchmarks.support.benchmark import SET_UNION, Benchmark
 from benchmarks.support.common import DATA
-from voxpop.mechanisms.rounds.plan import with_cutoff
-from voxpop.mechanisms.rounds.users_needed import FAILURE_PROBABILITY, MinUsersBound
-from voxpop.papers import dpsu
+from voxpop.papers.dpsu import PAPER_ALPHA
 from voxpop.privacy.composition import compose
-from voxpop.privacy.planned import certified
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 BENCHMARK = Benchmark(
     __file__,
     ("weightings",),
-    (*SET_UNION, "mechanisms/profile", "mechanisms/counts", "papers/dpsu", "papers/partition_selection"),
+    (*SET_UNION, "mechanisms/profile", "mechanisms/counts", "papers/dpsu", "papers/optimal_selection"),
     minutes=15,
 )
 BUDGETS = (vp.Budget(3, 1e-6), vp.Budget(1, 1e-7))
@@ -52,7 +48,9 @@ Plan = Any
 
 def words(file: str, users: int | None = None) -> Pairs:
     """Return the distinct words of the first users of a file of texts."""
-    rows = pl.read_parquet(DATA / file).select("user", word=pl.col("text").str.to_lowercase().str.extract_all(r"[\w']+"))
+    rows = pl.read_parquet(DATA / file).select(
+        "user", word=pl.col("text").str.to_lowercase().str.extract_all(r"[\w']+")
+    )
     if users is not None:
         kept = rows["user"].unique(maintain_order=True).sample(users, seed=23)
         rows = rows.filter(pl.col("user").is_in(kept.implode()))
@@ -93,23 +91,10 @@ def classics(limits: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
     """Return the classic weightings with their names."""
     for limit in limits:
         for name, rule in WEIGHTINGS.items():
-            alpha = dpsu.PAPER_ALPHA if rule.alpha is None else rule.alpha
+            alpha = PAPER_ALPHA if rule.alpha is None else rule.alpha
             yield f"{name} at {limit}", vp.papers.SetUnion(limit, name, alpha, "joint")
         if limit == 1:
-            yield "partition selection", vp.papers.PartitionSelection()
-
-
-def with_min_users(plan: Plan, users: int) -> Plan:
-    """Return a plan of one round whose threshold too few users rarely reach (docs/privacy/at-least.md)."""
-    (only,) = plan.passes
-    if only.noise == "optimal":
-        # Items of too few users are never released.
-        return certified(replace(plan, passes=(replace(only, threshold=users - 1.0),)))
-    rule, setting, bound = only.shares.weighting_rule, only.shares.setting, MinUsersBound(users, FAILURE_PROBABILITY)
-    least = bound.threshold(only.shares.largest, only.noise, only.scale, 1)
-    threshold = max(only.threshold, (np.ceil(least * setting.unit) + 1) / setting.unit)
-    shares = with_cutoff(rule, replace(setting, cutoff=0), threshold + (rule.alpha or 0.0) * only.scale)
-    return certified(replace(plan, passes=(replace(only, shares=shares, threshold=float(threshold)),)))
+            yield "optimal selection", vp.papers.OptimalSelection()
 
 
 def repeated(mechanism: Any, releases: int) -> vp.Budget:
@@ -129,7 +114,9 @@ def released(plan: Plan, corpus: Any, runs: int) -> list[float]:
     return [float(len(plan.release(corpus))) for _ in range(runs)]
 
 
-def best_classic(cells: Any, place: list[str], planned: Callable[[Any], Plan], limits: tuple[int, ...], corpus: Any) -> Any:
+def best_classic(
+    cells: Any, place: list[str], planned: Callable[[Any], Plan], limits: tuple[int, ...], corpus: Any
+) -> Any:
     """Return the name and the mean number of items of the best classic weighting."""
     plans: dict[str, Plan] = {}
 
@@ -160,14 +147,9 @@ def tasks(budget: vp.Budget) -> Iterator[Task]:
     for users in (20, 50):
 
         def bounded(each: Any, users: int = users) -> Plan:
-            if isinstance(each, vp.Items):
-                return each.plan(budget)
-            # The grid of weights gets room for the higher cutoff.
-            room, rough = 3.0 * users, dpsu._rough_cutoff
-            with patch.object(dpsu, "_rough_cutoff", lambda *given: rough(*given) + room):
-                return with_min_users(each.plan(budget), users)
+            return replace(each, min_users=users).plan(budget)
 
-        yield f"min_users {users}, {label}", vp.Items(min_users=users), bounded, LIMITS
+        yield f"min_users {users}, {label}", vp.Items(), bounded, LIMITS
 
 
 def weekly() -> Iterator[Task]:

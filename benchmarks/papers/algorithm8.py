@@ -50,7 +50,7 @@ class _Algorithm8(WeightingRule):
 
 def released_not_private(corpus: LocalCorpus, budget: vp.Budget, limit: int, alpha: float = 5.0) -> int:
     """Return the number of items that Algorithm 8 releases with the paper's noise and threshold."""
-    plan = vp.papers.PolicyGaussian(limit, alpha).plan(budget)
+    plan = vp.papers.SetUnion(limit, "policy-gaussian", alpha).plan(budget)
     bits = 40
     cutoff = round((plan.threshold + alpha * plan.sigma) * 2**bits)
     shares = CalibratedRule(_Algorithm8(), replace(RuleSetting(limit, 2, bits), cutoff=cutoff))

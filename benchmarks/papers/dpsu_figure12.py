@@ -3,6 +3,8 @@
 python -m benchmarks.papers.dpsu_figure12
 """
 
+from functools import partial
+
 import voxpop as vp
 from benchmarks.papers.algorithm8 import released_not_private
 from benchmarks.support.benchmark import SET_UNION, Benchmark
@@ -12,8 +14,8 @@ BENCHMARK = Benchmark(__file__, ("dpsu_figure12",), SET_UNION, minutes=1)
 
 ALPHAS = (0, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 POLICIES = {
-    "Policy Laplace (l1-descent)": vp.papers.PolicyLaplace,
-    "Policy Gaussian l2 (l2-descent)": vp.papers.PolicyGaussian,
+    "Policy Laplace (l1-descent)": partial(vp.papers.SetUnion, weighting="policy-laplace"),
+    "Policy Gaussian l2 (l2-descent)": partial(vp.papers.SetUnion, weighting="policy-gaussian"),
 }
 
 

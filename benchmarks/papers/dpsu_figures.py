@@ -8,7 +8,7 @@ data.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,12 @@ COARSE = {"limit": (1, 10, 100), "epsilon": (1, 3, 5)}
 LIMIT = 100
 NOT_PRIVATE = "Policy Gaussian l1 (NOT PRIVATE)"
 ALGORITHMS: dict[str, Callable[[int], Any] | None] = {
-    "Count Laplace": vp.papers.CountLaplace,
-    "Count Gaussian": vp.papers.CountGaussian,
-    "Weighted Laplace": vp.papers.WeightedLaplace,
-    "Weighted Gaussian": vp.papers.WeightedGaussian,
-    "Policy Laplace": vp.papers.PolicyLaplace,
-    "Policy Gaussian l2": vp.papers.PolicyGaussian,
+    "Count Laplace": partial(vp.papers.SetUnion, weighting="count-laplace"),
+    "Count Gaussian": partial(vp.papers.SetUnion, weighting="count"),
+    "Weighted Laplace": partial(vp.papers.SetUnion, weighting="weighted-laplace"),
+    "Weighted Gaussian": partial(vp.papers.SetUnion, weighting="weighted"),
+    "Policy Laplace": partial(vp.papers.SetUnion, weighting="policy-laplace"),
+    "Policy Gaussian l2": partial(vp.papers.SetUnion, weighting="policy-gaussian"),
     NOT_PRIVATE: None,
     "default": vp.Items,
 }

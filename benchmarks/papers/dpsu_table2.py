@@ -4,6 +4,7 @@ python -m benchmarks.papers.dpsu_table2
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,16 +20,16 @@ BENCHMARK = Benchmark(__file__, ("dpsu_table2",), SET_UNION, minutes=5)
 LIMITS = (1, 10, 50, 100, 200)
 RUNS = 5
 CELLS: dict[str, Callable[[int], Any]] = {
-    "Count Laplace": vp.papers.CountLaplace,
-    "Count Gaussian": vp.papers.CountGaussian,
-    "Weighted Laplace": vp.papers.WeightedLaplace,
-    "Weighted Gaussian": vp.papers.WeightedGaussian,
-    "Policy Laplace (l1-descent)": vp.papers.PolicyLaplace,
-    "Policy Gaussian l2 (l2-descent)": vp.papers.PolicyGaussian,
+    "Count Laplace": partial(vp.papers.SetUnion, weighting="count-laplace"),
+    "Count Gaussian": partial(vp.papers.SetUnion, weighting="count"),
+    "Weighted Laplace": partial(vp.papers.SetUnion, weighting="weighted-laplace"),
+    "Weighted Gaussian": partial(vp.papers.SetUnion, weighting="weighted"),
+    "Policy Laplace (l1-descent)": partial(vp.papers.SetUnion, weighting="policy-laplace"),
+    "Policy Gaussian l2 (l2-descent)": partial(vp.papers.SetUnion, weighting="policy-gaussian"),
 }
 OURS: dict[str, Callable[[int], Any]] = {
-    "Weighted Gaussian, joint": lambda limit: vp.Items(limit, weighting=vp.weightings.Weighted()),
-    "Policy Gaussian l2, joint, alpha 5": lambda limit: vp.Items(limit, weighting=vp.weightings.PolicyGaussian()),
+    "Weighted Gaussian, joint": lambda limit: vp.papers.SetUnion(limit, "weighted", accounting="joint"),
+    "Policy Gaussian l2, joint, alpha 5": lambda limit: vp.papers.SetUnion(limit, "policy-gaussian", 5.0, "joint"),
     "default": vp.Items,
 }
 PROTOTYPE = {

@@ -14,9 +14,9 @@ BENCHMARK = Benchmark(__file__, ("dpsu_table3",), SET_UNION, minutes=1)
 
 KS = (5, 10, 15, 18, 20, 25)
 MECHANISMS = {
-    "Policy Laplace": vp.papers.PolicyLaplace(),
-    "Policy Gaussian l2": vp.papers.PolicyGaussian(),
-    "Policy Gaussian l2, joint accounting": vp.Items(weighting=vp.weightings.PolicyGaussian()),
+    "Policy Laplace": vp.papers.SetUnion(weighting="policy-laplace"),
+    "Policy Gaussian l2": vp.papers.SetUnion(weighting="policy-gaussian"),
+    "Policy Gaussian l2, joint accounting": vp.papers.SetUnion(100, "policy-gaussian", 5.0, "joint"),
 }
 
 

@@ -43,7 +43,7 @@ budget = vp.Budget(3, 4.54e-5)
 read = lambda rows, **more: vp.read(rows, user="user", items="item", **more)
 """
 ON = SESSION + OURS + "corpus = read(rows, options=vp.ReadOptions(partitions=int(partitions)))\n"
-WEIGHTED = "vp.Items(max_items_per_user=100, weighting=vp.weightings.Weighted()).release(corpus, budget, seed=1)\n"
+WEIGHTED = "vp.papers.SetUnion(100, 'weighted', accounting='joint').release(corpus, budget, seed=1)\n"
 ADAPTIVE = "vp.Items(max_items_per_user=100).release(corpus, budget, seed=1)\n"
 LOCAL = "import sys\n" + OURS + "corpus = read(sys.argv[1])\n" + ADAPTIVE
 POLARS = 'import sys\nimport polars as pl\npl.scan_parquet(sys.argv[1]).unique().group_by("item").len().collect()\n'

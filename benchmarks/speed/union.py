@@ -2,7 +2,7 @@
 
     python -m benchmarks.speed.union
 
-The release step begins with a corpus in memory. The whole job is a separate process, from the command line to a saved
+The release step begins with a corpus in memory. The whole job is a separate process, from its start to a saved
 release. Both mechanisms run in turn; processor seconds count all threads.
 """
 
@@ -18,15 +18,20 @@ from statistics import median
 import voxpop as vp
 from benchmarks.support.benchmark import SET_UNION, Benchmark
 from benchmarks.support.common import BUDGET, DATA, posts
-from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 BENCHMARK = Benchmark(__file__, ("speed_union",), (*SET_UNION, "reading", "release"), minutes=1.5)
 
 RUNS = {"release step": 9, "whole job": 5}
 CLASSIC, DEFAULT = "classic policy (l2-descent)", "default (adaptive rounds)"
-MECHANISMS = {CLASSIC: "policy-gaussian", DEFAULT: "adaptive"}
-"""The mechanisms, with their names on the command line."""
-COMMAND = "from voxpop.cli import console; console()"
+MECHANISMS = {CLASSIC: 'vp.papers.SetUnion(100, "policy-gaussian", 5.0, "joint")', DEFAULT: "vp.Items(100)"}
+"""The mechanisms, as a program makes them."""
+PROGRAM = """
+import sys
+import voxpop as vp
+
+data = vp.read(sys.argv[1], user="user", text="text")
+{}.release(data, vp.Budget({}, {})).save(sys.argv[2], overwrite=True)
+"""
 Times = tuple[float, float]
 """Wall-clock seconds and processor seconds."""
 
@@ -34,8 +39,8 @@ Times = tuple[float, float]
 def main() -> None:
     """Measure, print and write the results."""
     with tempfile.TemporaryDirectory() as folder:
-        steps = {name: release_step(weighting) for name, weighting in MECHANISMS.items()}
-        jobs = {name: whole_job(weighting, Path(folder)) for name, weighting in MECHANISMS.items()}
+        steps = {name: release_step(made) for name, made in MECHANISMS.items()}
+        jobs = {name: whole_job(made, Path(folder) / "words") for name, made in MECHANISMS.items()}
         measured = {
             "release step": in_turns(steps, RUNS["release step"]),
             "whole job": in_turns(jobs, RUNS["whole job"]),
@@ -49,7 +54,7 @@ def main() -> None:
     note = (
         f"Medians of {RUNS['release step']} releases and {RUNS['whole job']} whole jobs each, in turns, at epsilon 3, "
     )
-    note += "delta e^-10, limit 100. A whole job is `voxpop items reddit_posts.parquet --text text ...`, a process "
+    note += "delta e^-10, limit 100. A whole job is a process that reads reddit_posts.parquet, "
     note += "from its start to a saved release. The machine was busy with other work, so compare ratios."
     BENCHMARK.table("Set union: the default beside the classic policy", rows, "speed_union", note)
 
@@ -67,9 +72,9 @@ def in_turns(works: dict[str, Callable[[], Times]], runs: int) -> dict[str, Time
     }
 
 
-def release_step(weighting: str) -> Callable[[], Times]:
+def release_step(made: str) -> Callable[[], Times]:
     """Return a function that times one release from a corpus in memory."""
-    plan, corpus = vp.Items(100, weighting=WEIGHTINGS.get(weighting, weighting)).plan(BUDGET), posts()
+    plan, corpus = eval(made, {"vp": vp}).plan(BUDGET), posts()
 
     def timed() -> Times:
         wall, work = time.perf_counter(), time.process_time()
@@ -79,21 +84,10 @@ def release_step(weighting: str) -> Callable[[], Times]:
     return timed
 
 
-def whole_job(weighting: str, folder: Path) -> Callable[[], Times]:
-    """Return a function that times one process from the command line to a saved release."""
-    call = [
-        sys.executable,
-        "-c",
-        COMMAND,
-        "items",
-        str(DATA / "reddit_posts.parquet"),
-        "--user",
-        "user",
-        "--text",
-        "text",
-    ]
-    call += ["--epsilon", "3", "--delta", str(BUDGET.delta), "--max-items-per-user", "100", "--weighting", weighting]
-    call += ["--overwrite", "-o", str(folder / f"words-{weighting}")]
+def whole_job(made: str, folder: Path) -> Callable[[], Times]:
+    """Return a function that times one process from its start to a saved release."""
+    program = PROGRAM.format(made, BUDGET.epsilon, BUDGET.delta)
+    call = [sys.executable, "-c", program, str(DATA / "reddit_posts.parquet"), str(folder)]
 
     def timed() -> Times:
         wall, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)

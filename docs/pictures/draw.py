@@ -65,7 +65,7 @@ def number(text: str) -> float:
 
 def overview() -> plt.Figure:
     """Draw the input, the decision and the output of a release."""
-    plan = vp.Items(max_items_per_user=4, weighting=vp.weightings.Weighted()).plan(vp.Budget(epsilon=4, delta=1e-7))
+    plan = vp.papers.SetUnion(4, "weighted", accounting="joint").plan(vp.Budget(epsilon=4, delta=1e-7))
     share = 0.5  # one of four items: 1/sqrt(4) each
     chances = {word: float(ndtr((holders * share - plan.threshold) / plan.sigma)) for word, holders in HOLDERS.items()}
     figure = plt.figure(figsize=(10.5, 3.7))

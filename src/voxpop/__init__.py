@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from voxpop.engine.data import Corpus as Corpus
     from voxpop.engine.local.corpus import load_corpus as load_corpus
     from voxpop.engine.read import read as read
-    from voxpop.ledger.allocating import Target as Target
-    from voxpop.ledger.allocating import split_budget as split_budget
     from voxpop.ledger.ledger import Ledger as Ledger
     from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters as HeavyHitters
     from voxpop.mechanisms.ngrams.mechanism import NGrams as NGrams
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.sequences.mechanism import Sequences as Sequences
     from voxpop.mechanisms.sequences.model import SequenceModel as SequenceModel
     from voxpop.mechanisms.set_union.mechanism import Items as Items
-    from voxpop.privacy import weightings as weightings
     from voxpop.privacy.budget import Budget as Budget
     from voxpop.privacy.guarantee import Guarantee as Guarantee
     from voxpop.reading.databases import SQL as SQL
@@ -58,7 +55,6 @@ _HOMES = {
     "SQL": "voxpop.reading.databases",
     "ReadOptions": "voxpop.reading.wanted",
     "Tokenizer": "voxpop.reading.wanted",
-    "Target": "voxpop.ledger.allocating",
     "Budget": "voxpop.privacy.budget",
     "Corpus": "voxpop.engine.data",
     "Guarantee": "voxpop.privacy.guarantee",
@@ -76,7 +72,6 @@ _HOMES = {
     "Sequences": "voxpop.mechanisms.sequences.mechanism",
     "Items": "voxpop.mechanisms.set_union.mechanism",
     "Counts": "voxpop.release.counts",
-    "split_budget": "voxpop.ledger.allocating",
     "compare": "voxpop.release.questions",
     "evaluate": "voxpop.release.questions",
     "load": "voxpop.release.result",
@@ -88,7 +83,6 @@ _PACKAGES = {
     "exports": "voxpop.exports",
     "known": "voxpop.release.known",
     "papers": "voxpop.papers",
-    "weightings": "voxpop.privacy.weightings",
 }
 __all__ = sorted([*_HOMES, *_PACKAGES, "__version__", "errors"])
 

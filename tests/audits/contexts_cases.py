@@ -38,7 +38,7 @@ from voxpop.mechanisms.sequences.plan import SequencePlan
 from voxpop.mechanisms.sequences.releasing import part_of_lengths, part_of_variety
 from voxpop.privacy.budget import Budget
 from voxpop.testing.auditing import Case
-from voxpop.testing.sensitivity import copied_documents, numbered_words
+from voxpop.testing.collections import copied_documents, numbered_words
 
 NAME = "every symbol the same"
 SYMBOLS = 1_000

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.reading.limited.memory import FIXED_MEMORY, MemoryLimit
-from voxpop.testing.sensitivity import EngineOf, in_memory
+from voxpop.testing.collections import EngineOf, in_memory
 
 __all__ = ["EngineOf", "in_memory", "on_spark", "table_of", "watched_on_spark", "within_limit"]
 

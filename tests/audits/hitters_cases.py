@@ -16,7 +16,7 @@ from voxpop.mechanisms.heavy_hitters.mechanism import HeavyHitters
 from voxpop.mechanisms.heavy_hitters.plan import HittersPlan
 from voxpop.privacy.budget import Budget
 from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
-from voxpop.testing.sensitivity import copied_documents, released_numbers
+from voxpop.testing.collections import copied_documents, released_numbers
 
 BUDGET = Budget(1.0, 0.02)
 COPIES = 20_000

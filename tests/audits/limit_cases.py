@@ -19,7 +19,7 @@ from voxpop.privacy.gate.rounds import AdaptiveGate
 from voxpop.privacy.passes import AdaptiveProof, Certificate, Claim
 from voxpop.privacy.secret import Secret
 from voxpop.testing.auditing import Case
-from voxpop.testing.sensitivity import copied_items
+from voxpop.testing.collections import copied_items
 
 USERS = 40
 COPIES = 500

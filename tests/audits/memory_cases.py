@@ -13,7 +13,7 @@ from audits.union_cases import BUDGET, EXCESS, LIMIT, alone, classic_of, near
 from audits.walk_cases import walk_cases
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
 from voxpop.mechanisms.set_union.mechanism import Items
-from voxpop.privacy.weightings.builtin import PolicyGaussian
+from voxpop.papers.dpsu import SetUnion
 from voxpop.testing.auditing import Case
 from voxpop.testing.cases import ngrams
 
@@ -34,7 +34,7 @@ def engine_cases(engine: EngineOf, copies: int) -> Iterator[Case]:
         engine: The engine that reads and weighs collections.
         copies: The largest number of copies in one release of set union.
     """
-    plan = classic_of(Items(max_items_per_user=LIMIT, weighting=PolicyGaussian()).plan(BUDGET))
+    plan = classic_of(SetUnion(LIMIT, "policy-gaussian", accounting="joint").plan(BUDGET))
     yield near(plan, engine, copies)
     yield alone(plan, LIMIT, "alone", engine, copies)
     yield alone(plan, EXCESS * LIMIT, "over", engine, copies)

@@ -30,7 +30,7 @@ from voxpop.mechanisms.ngrams.plan import NGramsPlan
 from voxpop.papers.dpne import DPNE
 from voxpop.privacy.budget import Budget
 from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
-from voxpop.testing.sensitivity import corpus_of_tokens, released_numbers
+from voxpop.testing.collections import corpus_of_tokens, released_numbers
 
 BUDGET = Budget(1.0, 0.02)
 RATIO = 0.176

@@ -19,9 +19,11 @@ from voxpop.errors import InternalError
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, item_probability
 from voxpop.mechanisms.set_union.mechanism import Items
-from voxpop.mechanisms.set_union.plan import UnionPlan, plan_adaptive, plan_classic
+from voxpop.mechanisms.set_union.plan import UnionPlan, plan_adaptive
+from voxpop.papers.dpsu import SetUnion, plan_round
+from voxpop.papers.optimal_selection import OptimalSelection
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.weightings.builtin import WEIGHTINGS, Count
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
 from voxpop.testing.auditing import Case
 
 USERS: Final = 6
@@ -31,9 +33,9 @@ BETA: Final = 0.02
 def promising_plans(budget: Budget = BUDGET, beta: float = BETA) -> tuple[UnionPlan, ...]:
     """Return plans of every kind. Their promise fails often enough to be counted."""
     promise = MinUsersBound(USERS, beta)
-    optimal = Items(max_items_per_user=1, weighting=Count(), min_users=USERS)
+    optimal = OptimalSelection(USERS)
     classic = (
-        plan_classic(Items(LIMIT, each, USERS), each, LIMIT, budget, promise=promise) for each in WEIGHTINGS.values()
+        plan_round(SetUnion(LIMIT, name, accounting="joint", min_users=USERS), budget, promise) for name in WEIGHTINGS
     )
     return plan_adaptive(Items(LIMIT, min_users=USERS), budget, promise=promise), optimal.plan(budget), *classic
 

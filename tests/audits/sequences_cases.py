@@ -20,7 +20,7 @@ from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.papers.ngram_model import GramPlan, VariableLengthNGrams
 from voxpop.privacy.budget import Budget
 from voxpop.testing.auditing import Case
-from voxpop.testing.sensitivity import copied_documents, numbered_words
+from voxpop.testing.collections import copied_documents, numbered_words
 
 BUDGET = Budget(1.0)
 SYMBOLS = 5_000

@@ -23,7 +23,7 @@ from voxpop.mechanisms.set_union.mechanism import Items
 from voxpop.mechanisms.set_union.plan import UnionPlan
 from voxpop.privacy.budget import Budget
 from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
-from voxpop.testing.sensitivity import copied_items, released_numbers
+from voxpop.testing.collections import copied_items, released_numbers
 
 DATA_SETS: Final = ("words", "tags", "places")
 COPIES: Final = 20_000

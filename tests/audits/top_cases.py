@@ -28,7 +28,7 @@ from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan
 from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
 from voxpop.testing.cases import unchecked
-from voxpop.testing.sensitivity import copied_items, numbered_words
+from voxpop.testing.collections import copied_items, numbered_words
 
 PLACES: Final = (1, 3)
 GRAMS: Final = 100_000

@@ -23,13 +23,13 @@ from voxpop.errors import InternalError
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
 from voxpop.mechanisms.rounds.menu import Menu
 from voxpop.mechanisms.rounds.plan import RoundPlan
-from voxpop.mechanisms.set_union.mechanism import Items
 from voxpop.mechanisms.set_union.plan import UnionPlan
-from voxpop.papers.dpsu import PolicyGaussian, WeightedGaussian
+from voxpop.papers.dpsu import SetUnion
+from voxpop.papers.optimal_selection import OptimalSelection
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.weightings.builtin import WEIGHTINGS, Count
+from voxpop.privacy.weightings.builtin import WEIGHTINGS
 from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
-from voxpop.testing.sensitivity import copied_items, released_numbers
+from voxpop.testing.collections import copied_items, released_numbers
 
 BUDGET = Budget(1.0, 0.02)
 LIMIT = 4
@@ -42,11 +42,11 @@ large.
 MOST_HOLDERS = 60
 TELLING = 10**6
 """Number of trials assumed when the most informative case is selected."""
-UNIONS: tuple[Items | PolicyGaussian | WeightedGaussian, ...] = (
-    Items(max_items_per_user=1, weighting=Count()),
-    *(Items(max_items_per_user=LIMIT, weighting=each) for each in WEIGHTINGS.values()),
-    PolicyGaussian(LIMIT),
-    WeightedGaussian(LIMIT),
+UNIONS: tuple[OptimalSelection | SetUnion, ...] = (
+    OptimalSelection(),
+    *(SetUnion(LIMIT, name, accounting="joint") for name in WEIGHTINGS),
+    SetUnion(LIMIT, "policy-gaussian"),
+    SetUnion(LIMIT, "weighted"),
 )
 """Optimal selection, every weighting of the registry, and published accounting."""
 
@@ -179,5 +179,5 @@ def title(plan: UnionPlan) -> str:
     classic = classic_of(plan)
     if classic.last.noise == "optimal":
         return f"set union, optimal selection{promise}"
-    accounting = "" if isinstance(plan.mechanism, Items) else ", published"
+    accounting = ", published" if plan.mechanism.accounting == "published" else ""
     return f"set union, {classic.last.shares.weighting_rule.label}{accounting}{promise}"

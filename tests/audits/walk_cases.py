@@ -42,7 +42,7 @@ from voxpop.privacy.decisions import NoisyLevels
 from voxpop.privacy.individual import WHOLE
 from voxpop.privacy.secret import Secret
 from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
-from voxpop.testing.sensitivity import corpus_of_tokens
+from voxpop.testing.collections import corpus_of_tokens
 
 BUDGET = Budget(1.0, 0.02)
 LENGTHS = 3

@@ -251,7 +251,7 @@ def test_invalid_corpora_are_rejected(posts, corpus):
     budget = vp.Budget(1, 1e-8)
     quick = (
         vp.Items(1),
-        vp.Items(2, weighting=vp.weightings.PolicyGaussian()),
+        vp.papers.SetUnion(2, "policy-gaussian", 5.0, "joint"),
         vp.papers.DPNE(2, 2),
         vp.HeavyHitters(max_length=2),
     )

@@ -50,7 +50,6 @@ def test_every_command_has_help(voxpop, command):
             ["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--max-items-per-user", "many"],
             "--max-items-per-user",
         ),
-        (["plan", "items", "--epsilon", "4", "--delta", "1e-7", "--weighting", "x"], 'Choose from: "adaptive"'),
         (["plan", "items", "--epsilon", "4", "--delta", "1e-7", "extra"], "extra"),
         (["show"], "DIR"),
         (["show", "nowhere"], "nowhere does not exist"),

@@ -13,7 +13,6 @@ import pytest
 import voxpop as vp
 from voxpop.privacy.composition import total_of
 from voxpop.privacy.planned import with_record
-from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
@@ -61,17 +60,10 @@ def test_output_contains_no_private_data(voxpop, posts, tmp_path):
 
 def test_options_reach_the_mechanism(voxpop, posts):
     """The executed plan contains every option of the mechanism."""
-    flags = ["--max-items-per-user", 7, "--weighting", "weighted-laplace", "--min-users", 20]
+    flags = ["--max-items-per-user", 7, "--min-users", 20]
     plan = voxpop("items", *CALL, *flags, "-o", "words", "--json").json["plan"]
-    expected = {"max_items_per_user": 7, "weighting": "weighted", "noise": "laplace", "min_users": 20}
+    expected = {"max_items_per_user": 7, "min_users": 20}
     assert {name: plan[name] for name in expected} == expected
-
-
-@pytest.mark.parametrize("name", WEIGHTINGS)
-def test_every_weighting_of_the_registry_has_a_name(voxpop, name):
-    """The command line derives its choices from the registry."""
-    plan = voxpop("plan", "items", *BUDGET, "--weighting", name, "--json").json["plan"]
-    assert plan.items() >= WEIGHTINGS[name].to_dict().items()
 
 
 def test_seed_is_reproducible_and_marked(voxpop, posts, tmp_path):
@@ -118,7 +110,6 @@ def test_tokenizer_is_passed_on(voxpop, posts, tmp_path, tokenizer, word):
         (["nowhere.parquet", "--user", "author", "--text", "body", *BUDGET], ["nowhere.parquet"]),
         (["posts.parquet", "--user", "author", "--text", "body", "--epsilon", 4], ["--delta is missing", "1e-7"]),
         ([*CALL, "--tokenizer", "syllables"], ["syllables", "words"]),
-        ([*CALL, "--weighting", "heavy"], ["--weighting", "adaptive", *WEIGHTINGS]),
     ],
 )
 def test_wrong_calls_give_advice(voxpop, posts, tmp_path, arguments, expected):
@@ -213,10 +204,10 @@ def test_a_ledger_that_was_charged_is_named(voxpop, posts, tmp_path):
 
 
 def test_large_numbers_are_called_large(voxpop, posts):
-    """Epsilon 50 and delta 0.01 cause warnings."""
-    numbers = ["--epsilon", 50, "--delta", 0.01, "--weighting", "weighted"]
+    """Epsilon 40 and delta 0.01 cause warnings."""
+    numbers = ["--epsilon", 40, "--delta", 0.01]
     out = voxpop("items", *CALL[: CALL.index("--epsilon")], *numbers, "-o", "words").out
-    assert "Caution: Epsilon 50 " in out
+    assert "Caution: Epsilon 40 " in out
     assert "Caution: Delta 0.01 " in out
 
 

@@ -1,7 +1,6 @@
 """The options of all commands, such as help, defaults, lists of columns and repeated options."""
 
 from dataclasses import MISSING, fields
-from typing import get_args
 
 import polars as pl
 import pytest
@@ -9,8 +8,6 @@ import pytest
 import voxpop as vp
 from voxpop.cli.app import CHOICES, app
 from voxpop.cli.options import options_of
-from voxpop.privacy.weightings.builtin import WEIGHTINGS
-from voxpop.reading.choices import WeightingName
 from voxpop.release.registry import MECHANISMS, load_object
 
 BUDGET = ["--epsilon", 4, "--delta", "1e-6"]
@@ -82,11 +79,6 @@ def test_defaults_of_additions_equal_those_of_the_mechanism(each):
     for names in ((each.command,), ("plan", each.command)):
         (option,) = (argument for argument in arguments_of(names) if argument.name == name)
         assert str(option.field_info.default) == str(field.default)
-
-
-def test_names_of_weightings_equal_those_of_the_registry():
-    """The command line lists the names without importing the weightings."""
-    assert {*get_args(WeightingName)} == {"adaptive", *WEIGHTINGS}
 
 
 @pytest.fixture

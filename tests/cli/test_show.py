@@ -101,19 +101,16 @@ def test_show_nothing(voxpop, tmp_path):
 
 def test_plan_for_people(voxpop):
     """The text output equals `str(plan)`."""
-    expected = vp.Items(max_items_per_user=10, weighting=vp.weightings.Weighted("laplace"), min_users=20).plan(
-        vp.Budget(3, 1e-6)
-    )
-    arguments = ["--max-items-per-user", 10, "--weighting", "weighted-laplace", "--min-users", 20]
+    expected = vp.Items(max_items_per_user=10, min_users=20).plan(vp.Budget(3, 1e-6))
+    arguments = ["--max-items-per-user", 10, "--min-users", 20]
     assert voxpop("plan", "items", "--epsilon", 3, "--delta", "1e-6", *arguments) == (0, f"{expected}\n", "")
 
 
 def test_plan_for_machines(voxpop):
     """The JSON output contains the plan's values and the guarantee."""
-    expected = vp.Items(weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(3, 1e-6))
+    expected = vp.Items(max_items_per_user=100).plan(vp.Budget(3, 1e-6))
     budget = ("--epsilon", 3, "--delta", 1e-6)
-    classic = ("--weighting", "policy-gaussian")
-    content = voxpop("plan", "items", *budget, *classic, "--json").json
+    content = voxpop("plan", "items", *budget, "--max-items-per-user", 100, "--json").json
     assert content["plan"] == expected.to_dict()
     assert content["guarantee"] == expected.guarantee.to_dict()
 

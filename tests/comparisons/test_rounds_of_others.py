@@ -63,7 +63,7 @@ def test_noise_has_its_law():
 
 def test_one_round_has_the_numbers_of_our_own_under_published_accounting():
     """Two computations give the same sigma and threshold."""
-    ours = vp.papers.WeightedGaussian(delta_0=50).plan(BUDGET)
+    ours = vp.papers.SetUnion(50, "weighted").plan(BUDGET)
     (scale,) = scales_of(BUDGET, 50, (1.0,))
     assert (scale.scale, scale.threshold) == pytest.approx((ours.scale, ours.threshold), rel=1e-9)
 
@@ -103,7 +103,7 @@ def test_pipeline_dp_multiplies_its_noise_by_the_root_of_the_limit(case, thresho
 def test_pipeline_dp_itself_where_it_is_installed():
     """The selector has the threshold of the comparison; the noise needed for a limit of 1 is not multiplied."""
     selection = pytest.importorskip(
-        "pipeline_dp.partition_selection", reason="pipeline-dp is not installed: pip install pipeline-dp"
+        "pipeline_dp.optimal_selection", reason="pipeline-dp is not installed: pip install pipeline-dp"
     )
     for limit in (1, 10, 100):
         own, ours = (

@@ -55,7 +55,7 @@ from voxpop.testing.cases import bound_of_pair, ngrams
 
 pytestmark = pytest.mark.jit
 TRIALS = 100_000
-UNION = vp.Items(max_items_per_user=LIMIT, weighting=vp.weightings.PolicyGaussian())
+UNION = vp.papers.SetUnion(LIMIT, "policy-gaussian", 5.0, "joint")
 
 
 def any_of(count, weight, plan):
@@ -147,7 +147,7 @@ def test_seed_fixed(monkeypatch):
 
 def test_threshold_off_by_one_user():
     """The optimal selection counts one user more than there are."""
-    plan = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).plan(BUDGET)
+    plan = vp.papers.OptimalSelection().plan(BUDGET)
     case = alone(plan, 1, "alone")
     slack = BUDGET.delta
     with pytest.MonkeyPatch.context() as patch:
@@ -160,7 +160,7 @@ def test_threshold_off_by_one_user():
 def test_threshold_off_by_one_step_of_a_coarse_grid(monkeypatch):
     """Weights are multiples of an eighth, and the threshold is one such step too low."""
     monkeypatch.setattr(rules_module, "ADDITIVE_BITS", 3)
-    plan = vp.Items(max_items_per_user=LIMIT, weighting=vp.weightings.Weighted()).plan(BUDGET)
+    plan = vp.papers.SetUnion(LIMIT, "weighted", accounting="joint").plan(BUDGET)
     assert plan.threshold * 8 == round(plan.threshold * 8)
     case, trials = alone(plan, LIMIT, "alone"), 400_000
     assert examine(case, trials).passed

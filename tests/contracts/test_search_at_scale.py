@@ -2,9 +2,9 @@
 
 import pytest
 
+from searches.sensitivity import search_sensitivity
 from support.lengths import at_length
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
-from voxpop.testing import search_sensitivity
 
 CELLS = [(name, each.norm) for name, each in WEIGHTINGS.items()]
 

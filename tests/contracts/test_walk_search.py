@@ -19,7 +19,7 @@ from voxpop.privacy.gate import walks
 from voxpop.privacy.gate.walks import LaterPasses
 from voxpop.privacy.individual import BOUND_STEPS
 from voxpop.privacy.weightings.capped import CappedDescent
-from voxpop.testing.sensitivity import numbered_words
+from voxpop.testing.collections import numbered_words
 
 pytestmark = [pytest.mark.jit, pytest.mark.slow]
 TOLERANCE = 1e-9

@@ -112,8 +112,8 @@ def test_any_table_gives_the_same_corpus(rows):
     "mechanism",
     [
         vp.Items(max_items_per_user=20),
-        vp.Items(max_items_per_user=20, weighting=vp.weightings.Weighted()),
-        vp.Items(max_items_per_user=20, weighting=vp.weightings.PolicyLaplace()),
+        vp.papers.SetUnion(20, "weighted", accounting="joint"),
+        vp.papers.SetUnion(20, "policy-laplace", 14.0, "joint"),
         vp.NGrams(max_length=4, max_phrases_per_user=50),
         vp.papers.DPNE(max_length=4, max_phrases_per_user=50, pruning="single"),
     ],

@@ -226,7 +226,7 @@ def plans():
     mechanisms = [
         vp.Items(),
         vp.Items(max_items_per_user=1),
-        vp.Items(weighting=vp.weightings.Weighted()),
+        vp.papers.SetUnion(100, "weighted", accounting="joint"),
         vp.NGrams(3),
     ]
     return [mechanism.plan(vp.Budget(1, 1e-6)) for mechanism in mechanisms]

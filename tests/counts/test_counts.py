@@ -93,7 +93,7 @@ def test_together_is_less_than_the_sum():
     """A Gaussian release and its counts compose exactly, so at the sum of deltas, epsilon is well below the sum."""
     table = pl.DataFrame({"who": range(2000), "what": ["tea", "milk"] * 1000})
     corpus = read_engine(table, user="who", items="what")
-    words = vp.Items(max_items_per_user=5, weighting=vp.weightings.PolicyGaussian()).release(corpus, vp.Budget(2, 1e-8))
+    words = vp.papers.SetUnion(5, "policy-gaussian", 5.0, "joint").release(corpus, vp.Budget(2, 1e-8))
     tally = words.count(corpus, vp.Budget(2, 1e-8))
     assert tally.total.fixed.delta == 2e-8
     assert 2 < tally.total.fixed.epsilon < 3.3

@@ -114,7 +114,7 @@ def test_a_ranking_as_tables():
     """Rows are in order; keys keep their types, and places have another name beside a key column `place`."""
     rows = {"who": list(range(9000)), "place": [7] * 6000 + [5] * 3000}
     corpus = read_engine(pl.DataFrame(rows), user="who", items="place")
-    keys = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).release(corpus, BUDGET)
+    keys = vp.papers.OptimalSelection().release(corpus, BUDGET)
     ranking = keys.top(corpus, BUDGET, k=2)
     assert ranking.to_list() == [7, 5]
     assert list(ranking.each_gram()) == [("7",), ("5",)]

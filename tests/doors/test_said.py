@@ -10,10 +10,8 @@ from voxpop.errors import BudgetError
 
 PLANS = {
     "adaptive": lambda budget: vp.Items(max_items_per_user=2).plan(budget),
-    "count, Laplace": lambda budget: vp.Items(max_items_per_user=2, weighting=vp.weightings.Count("laplace")).plan(
-        budget
-    ),
-    "weighted": lambda budget: vp.Items(max_items_per_user=2, weighting=vp.weightings.Weighted()).plan(budget),
+    "count, Laplace": lambda budget: vp.papers.SetUnion(2, "count-laplace", accounting="joint").plan(budget),
+    "weighted": lambda budget: vp.papers.SetUnion(2, "weighted", accounting="joint").plan(budget),
     "n-grams": lambda budget: vp.NGrams(max_length=2, max_phrases_per_user=2).plan(budget),
     "n-grams as published": lambda budget: vp.papers.DPNE(max_length=2, max_phrases_per_user=2).plan(budget),
 }
@@ -32,7 +30,7 @@ def test_a_full_ledger_is_explained_in_words(tmp_path):
     """The message shows the budget that is closest to its limit, with the amounts spent, left and requested."""
     ledger = vp.Ledger(tmp_path / "ledger.json")
     account = ledger.open("posts", vp.Budget(3, 1e-6), create=True)
-    plan = vp.Items(max_items_per_user=2, weighting=vp.weightings.Count()).plan(vp.Budget(1.5, 1e-8))
+    plan = vp.papers.SetUnion(2, "count", accounting="joint").plan(vp.Budget(1.5, 1e-8))
     for number in range(20):
         if not account.fits(plan.guarantee):
             break
@@ -53,7 +51,7 @@ def test_the_audit_lists_all_that_it_takes(capsys):
 
 def test_the_plan_prints_never_if_no_number_of_users_suffices():
     """The printed plan contains "never" instead of None."""
-    plan = vp.Items(max_items_per_user=2, weighting=vp.weightings.PolicyGaussian(alpha=0)).plan(vp.Budget(1, 1e-8))
+    plan = vp.papers.SetUnion(2, "policy-gaussian", 0.0, "joint").plan(vp.Budget(1, 1e-8))
     assert plan.users_needed(0.999) is None
     assert "never" in str(plan)
     assert vp.Items(max_items_per_user=2).plan(vp.Budget(1, 1e-8)).users_needed(0.999) > 10

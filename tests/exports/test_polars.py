@@ -12,7 +12,7 @@ TABLE = pl.DataFrame({"who": range(4000), "shop": [7, 8] * 1999 + [7, 4711]})
 @pytest.mark.parametrize("table", [TABLE, TABLE.lazy()], ids=["frame", "lazy"])
 def test_the_namespace(table):
     """Both kinds of tables can be read, filtered and replaced."""
-    mechanism = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count())
+    mechanism = vp.papers.OptimalSelection()
     keys = mechanism.release(table.voxpop.read(user="who", items="shop"), vp.Budget(1, 1e-8))
     assert keys.to_list() == [7, 8]
     kept = table.voxpop.filter(keys)

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from naive import weighing as naive
+from searches.sensitivity import neighbour_distance
 from support.strategies import as_arrays, bounded_users
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
 from voxpop.privacy.weightings.rule import RuleSetting
-from voxpop.testing import neighbour_distance
 
 LIMIT = 6
 CUTOFFS = st.floats(1.0, 6.0)

@@ -70,7 +70,7 @@ def test_events_agree_with_our_own_composition(epsilon):
     """The events have hits on one side, and Voxpop's pairs on both, so its delta is larger by at most these hits."""
     budget = vp.Budget(2, 1e-6)
     guarantees = [
-        vp.Items(max_items_per_user=10, weighting=vp.weightings.PolicyGaussian()).plan(budget).guarantee,
+        vp.papers.SetUnion(10, "policy-gaussian", 5.0, "joint").plan(budget).guarantee,
         vp.papers.DPNE(max_length=3, max_phrases_per_user=10).plan(budget).guarantee,
         gaussian(0.0, 0.3),
     ]
@@ -96,8 +96,7 @@ def test_events_of_pure_releases_are_at_least_as_bad(own, at):
 def test_together_never_exceeds_sums(count):
     """Epsilon is at most the sum, delta is the sum, and one release composes to itself."""
     whole = compose(
-        [vp.Items(max_items_per_user=10, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(1, 1e-9)).guarantee]
-        * count
+        [vp.papers.SetUnion(10, "policy-gaussian", 5.0, "joint").plan(vp.Budget(1, 1e-9)).guarantee] * count
     )
     assert whole.delta == pytest.approx(count * 1e-9)
     assert whole.epsilon == 1 if count == 1 else whole.epsilon <= count

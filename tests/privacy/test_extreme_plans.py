@@ -6,7 +6,6 @@ user), by the formulas of docs/privacy, case by case, without the accounting of 
 
 import json
 import math
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -17,11 +16,9 @@ from hypothesis import strategies as st
 import voxpop as vp
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.sequences.releasing import part_of_lengths, part_of_variety
-from voxpop.mechanisms.set_union.plan import plan_classic
 from voxpop.privacy import precise
 from voxpop.privacy.path_budget import PathBudget
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
-from voxpop.privacy.weightings.rule import WeightingRule
 
 mp = precise.context
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -35,20 +32,6 @@ DELTAS = st.one_of(
 )
 LIMITS = st.one_of(st.sampled_from([1, 2, 10**7]), st.floats(0, math.log(10**7)).map(lambda log: int(math.exp(log))))
 ALPHAS = st.one_of(st.sampled_from([0.0, 3.0, 5.0, 1000.0]), st.floats(0, math.log(1000)).map(math.exp))
-
-
-@dataclass(frozen=True)
-class Published:
-    """The published accounting of any weighting."""
-
-    limit: int
-    weighting: WeightingRule
-
-    def plan(self, budget):
-        return plan_classic(self, self.weighting, self.limit, budget, accounting="published")
-
-    def to_dict(self):
-        return {"mechanism": "items", "max_items_per_user": self.limit, **self.weighting.to_dict()}
 
 
 def planned(mechanism, budget):
@@ -158,10 +141,7 @@ def check_selection(epsilon, delta, plan):
 )
 def test_plans_of_set_union_stay_within_their_guarantee(cell, epsilon, delta, limit, accounting, alpha, counts):
     """Every weighting and both accountings keep the promise."""
-    weighting = WEIGHTINGS[cell]
-    if weighting.alpha is not None:
-        weighting = replace(weighting, alpha=alpha)
-    union = vp.Items(limit, weighting) if accounting == "joint" else Published(limit, weighting)
+    union = vp.papers.SetUnion(limit, cell, alpha, accounting)
     plan = planned(union, vp.Budget(epsilon, delta))
     if plan is not None:
         assert 0 < plan.delta <= delta
@@ -286,9 +266,7 @@ def test_a_delta_below_the_limit_of_128_bits_is_rejected(epsilon, delta):
 def test_a_cutoff_that_does_not_fit_its_grid_is_refused():
     """With so many items per user, the grid is coarse; rounding adds noise, and the cutoff grows with the noise."""
     with pytest.raises(BudgetError, match="cutoff"):
-        vp.Items(max_items_per_user=10**6, weighting=vp.weightings.PolicyGaussian(alpha=1000.0)).plan(
-            vp.Budget(1e-3, 1.2265865115027022e-12)
-        )
+        vp.papers.SetUnion(10**6, "policy-gaussian", 1000.0, "joint").plan(vp.Budget(1e-3, 1.2265865115027022e-12))
 
 
 def test_a_length_with_almost_no_budget_is_rejected():

@@ -20,7 +20,7 @@ from voxpop.mechanisms.counts.releasing import listed_grams
 from voxpop.mechanisms.ngrams.releasing import Runner
 from voxpop.mechanisms.rounds import adaptive, menu
 from voxpop.privacy import cumulative
-from voxpop.privacy.certificate import admits, check, novel_of, square_of
+from voxpop.privacy.certificate import admits, bounding_of, check, novel_of, square_of
 from voxpop.privacy.gate.counts import CountsGate
 from voxpop.privacy.gate.nights import NightsGate
 from voxpop.privacy.gate.rounds import AdaptiveGate
@@ -178,7 +178,7 @@ def test_a_certificate_with_less_noise_is_refused():
 @pytest.mark.parametrize("change", [{"unknown": 1}, {"version": 2}, {"proof": "counts"}, {"claim": None}])
 def test_a_certificate_of_another_form_is_refused(change):
     """Unknown fields, other versions and other proofs are not accepted as certificates."""
-    numbers = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).plan(BUDGET).certificate.to_dict()
+    numbers = vp.papers.OptimalSelection().plan(BUDGET).certificate.to_dict()
     with pytest.raises(InternalError, match="schema"):
         Certificate.from_dict(numbers | change)
 
@@ -326,7 +326,7 @@ def test_a_release_of_a_faulty_installation_is_not_verified(monkeypatch, tmp_pat
         verify(Path(tmp_path / "words"))
 
 
-class Louder(vp.weightings.Weighted):
+class Louder(Weighted):
     """A weighting with a proof and changed weights."""
 
     def add(self, histogram, items, starts, setting):
@@ -337,15 +337,15 @@ class Louder(vp.weightings.Weighted):
 
 
 def test_a_weighting_derived_from_a_proved_one_is_refused():
-    """Its proof does not apply to other weights; custom classes derive from `Weighting`, which checks every share."""
-    with pytest.raises(vp.errors.InputError, match=r"vp\.weightings\.Weighting"):
-        vp.Items(max_items_per_user=10, weighting=Louder())
+    """Its proof does not apply to other weights."""
+    with pytest.raises(InternalError):
+        bounding_of(CalibratedRule(Louder(), RuleSetting(10, 2)))
 
 
 def test_the_gate_refuses_a_weighting_of_another_class():
     """The numbers are equal, but the added weights are not."""
     corpus = corpus_of([["tea"]] * 10)
-    plan = vp.Items(max_items_per_user=10, weighting=Weighted()).plan(BUDGET)
+    plan = vp.papers.SetUnion(10, "weighted", accounting="joint").plan(BUDGET)
     gate, _ = plan.begin(1)
     bounding = plan.certificate.proof.first.bounding
     setting = RuleSetting(bounding.limit, bounding.norm, bounding.bits, bounding.cutoff, bounding.bound)

@@ -110,11 +110,11 @@ def test_adaptive_rounds(talk, seen):
 
 def test_classic_passes(talk, seen):
     """One rule with the scale and the threshold of the certificate."""
-    rules = vp.weightings
-    for weighting in (rules.PolicyGaussian(), rules.PolicyLaplace(), rules.Weighted(), rules.Count("laplace")):
-        certificate = vp.Items(20, weighting).release(talk, BUDGET, seed=1).plan.certificate
+    for weighting in ("policy-gaussian", "policy-laplace", "weighted", "count-laplace"):
+        union = vp.papers.SetUnion(20, weighting, accounting="joint")
+        certificate = union.release(talk, BUDGET, seed=1).plan.certificate
         assert seen[-1].rule == rule_of(certificate.proof.first)
-    certificate = vp.Items(1, rules.Count(), min_users=7).release(talk, BUDGET, seed=1).plan.certificate
+    certificate = vp.papers.OptimalSelection(min_users=7).release(talk, BUDGET, seed=1).plan.certificate
     assert seen[-1].rule == SelectionRule(4.0, certificate.proof.delta, unit_weight=1, few=certificate.proof.few)
     assert certificate.proof.few == 6
 

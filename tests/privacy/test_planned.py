@@ -25,13 +25,13 @@ PROFILING = vp.ProfileMechanism({"what": "string"})
 KEYED = replace(corpus_of([[["0|tea", "0|milk"], ["0|tea"]]] * 400), token_source=PROFILING.keys.token_source)
 KEYS = vp.KeyCounts({"what": "string"}, [("what",)])
 OF_KEYS = replace(KEYED, token_source=KEYS.keys.token_source)
-WORDS = vp.Items(max_items_per_user=4, weighting=vp.weightings.Weighted()).release(CORPUS, BUDGET, seed=1)
+WORDS = vp.papers.SetUnion(4, "weighted", accounting="joint").release(CORPUS, BUDGET, seed=1)
 PLANS = {
     "items": vp.Items(max_items_per_user=4).plan(BUDGET),
     "items, data sets": vp.Items(max_items_per_user=4).plan_each(["one", "two"], BUDGET),
-    "items, weighted": vp.Items(max_items_per_user=4, weighting=vp.weightings.Weighted()).plan(BUDGET),
-    "items, as published": vp.papers.PolicyLaplace(delta_0=4).plan(BUDGET),
-    "items, one each": vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).plan(vp.Budget(8, 1e-3)),
+    "items, weighted": vp.papers.SetUnion(4, "weighted", accounting="joint").plan(BUDGET),
+    "items, as published": vp.papers.SetUnion(4, "policy-laplace").plan(BUDGET),
+    "items, one each": vp.papers.OptimalSelection().plan(vp.Budget(8, 1e-3)),
     "ngrams": vp.NGrams(max_length=2, max_phrases_per_user=4).plan(BUDGET),
     "DPNE": vp.papers.DPNE(max_length=2, max_phrases_per_user=4).plan(BUDGET),
     "hitters": vp.HeavyHitters(max_length=4).plan(BUDGET),

@@ -4,7 +4,6 @@ docs/design/0014-one-rule.md lists these rules, with the place of each and the t
 """
 
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 
 import polars as pl
@@ -14,19 +13,22 @@ from test_charged import mu_squared, walked
 import voxpop as vp
 from support.deltas import first_pair
 from support.look import read_engine
-from voxpop.mechanisms.set_union.plan import plan_classic
 from voxpop.privacy.numerics import numerical_slack, walk_slack
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 BUDGET = vp.Budget(2, 1e-6)
 UNIONS = [
-    *(vp.Items(max_items_per_user=20, weighting=each) for each in WEIGHTINGS.values() if each.noise == "gaussian"),
-    vp.papers.WeightedGaussian(delta_0=20),
+    *(
+        vp.papers.SetUnion(20, name, accounting="joint")
+        for name, each in WEIGHTINGS.items()
+        if each.noise == "gaussian"
+    ),
+    vp.papers.SetUnion(20, "weighted"),
 ]
 PLANNED = [
     *UNIONS,
-    *(vp.Items(max_items_per_user=20, weighting=each) for each in WEIGHTINGS.values() if each.noise == "laplace"),
+    *(vp.papers.SetUnion(20, name, accounting="joint") for name, each in WEIGHTINGS.items() if each.noise == "laplace"),
 ]
 
 
@@ -80,8 +82,7 @@ def test_the_spend_of_ngrams_covers_every_length_that_runs(ngrams):
 def test_a_single_length_is_a_set_union(weighting):
     """A single length has the noise, threshold, grid and cutoff of set union, except for the slack of its walk."""
     words = vp.papers.DPNE(1, max_phrases_per_user=50, weighting=weighting, alpha=3.0).plan(BUDGET).first
-    rule = replace(WEIGHTINGS[weighting], alpha=3.0) if WEIGHTINGS[weighting].alpha else WEIGHTINGS[weighting]
-    items = plan_classic(vp.Items(50, rule), rule, 50, BUDGET, accounting="published").last
+    items = vp.papers.SetUnion(50, weighting).plan(BUDGET).last
     assert type(words.shares.weighting_rule) is type(items.shares.weighting_rule)
     assert words.shares.setting.bits == items.shares.setting.bits
     # With later lengths, n-grams use the smallest noise, while the best pair for items has more.

@@ -31,8 +31,8 @@ def released(mechanism, strangers, **how):
 MECHANISMS = {
     "items": (vp.Items(), {"text": "what"}),
     "set union, limit": (vp.Items(max_items_per_user=20), {"text": "what"}),
-    "policy gaussian": (vp.Items(20, vp.weightings.PolicyGaussian()), {"text": "what"}),
-    "optimal selection": (vp.Items(1, vp.weightings.Count()), {"text": "what"}),
+    "policy gaussian": (vp.papers.SetUnion(20, "policy-gaussian", 5.0, "joint"), {"text": "what"}),
+    "optimal selection": (vp.papers.OptimalSelection(), {"text": "what"}),
     "n-grams": (vp.NGrams(max_length=3), {"text": "what"}),
     "DPNE": (vp.papers.DPNE(max_length=3), {"text": "what"}),
     "heavy hitters": (vp.HeavyHitters(max_length=4), {"text": "what"}),

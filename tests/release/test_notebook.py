@@ -26,7 +26,7 @@ def corpus(**columns):
 
 PLANS = {
     "adaptive": lambda: vp.Items().plan(BUDGET),
-    "classic": lambda: vp.Items(weighting=vp.weightings.Weighted()).plan(BUDGET),
+    "classic": lambda: vp.papers.SetUnion(100, "weighted", accounting="joint").plan(BUDGET),
     "ngrams": lambda: vp.NGrams(max_length=3).plan(BUDGET),
     "hitters": lambda: vp.HeavyHitters(max_length=6).plan(BUDGET),
     "sequences": lambda: vp.Sequences(alphabet=["a", "b"]).plan(vp.Budget(1)),

@@ -4,6 +4,7 @@ import json
 import re
 import zlib
 from base64 import b64encode
+from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -85,12 +86,12 @@ class Parsed(HTMLParser):
 
 
 UNIONS = [
-    vp.Items(max_items_per_user=100, weighting=vp.weightings.PolicyGaussian()),
-    vp.papers.WeightedGaussian(delta_0=30),
-    vp.Items(max_items_per_user=20, weighting=vp.weightings.Count()),
-    vp.Items(max_items_per_user=20, weighting=vp.weightings.Weighted("laplace")),
-    vp.Items(max_items_per_user=20, weighting=vp.weightings.PolicyLaplace(alpha=0.5)),
-    vp.Items(max_items_per_user=20, weighting=vp.weightings.Count("laplace")),
+    vp.papers.SetUnion(100, "policy-gaussian", 5.0, "joint"),
+    vp.papers.SetUnion(30, "weighted"),
+    vp.papers.SetUnion(20, "count", accounting="joint"),
+    vp.papers.SetUnion(20, "weighted-laplace", accounting="joint"),
+    vp.papers.SetUnion(20, "policy-laplace", 0.5, "joint"),
+    vp.papers.SetUnion(20, "count-laplace", accounting="joint"),
 ]
 
 
@@ -108,7 +109,7 @@ def test_chances_of_set_union_are_the_plans(union, size):
 
 def test_chances_of_optimal_selection_are_the_plans():
     """For one item per user, the optimal rule at the plan's delta gives the same number of users as the plan."""
-    plan = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).plan(BUDGET)
+    plan = vp.papers.OptimalSelection().plan(BUDGET)
     chance = optimal_chance(plan.budget.epsilon, plan.budget.delta)
     assert [users_for(chance, p) for p in (0.01, 0.5, 0.999)] == [plan.users_needed(p) for p in (0.01, 0.5, 0.999)]
 
@@ -550,20 +551,19 @@ def test_text_has_contrast(theme):
         assert (light + 0.05) / (dark + 0.05) >= 4.5, (ink, ground)
 
 
-@pytest.mark.parametrize("weighting", [vp.weightings.PolicyGaussian(), "adaptive", vp.weightings.Count()])
-def test_a_plan_states_the_bound_of_min_users(weighting):
+@pytest.mark.parametrize(
+    "union", [vp.papers.SetUnion(20, accounting="joint"), vp.Items(20), vp.papers.OptimalSelection()]
+)
+def test_a_plan_states_the_bound_of_min_users(union):
     """The report contains the guarantee of `min_users` with its bound, rounded up; without `min_users` it does not.
 
     With optimal selection, items of fewer users than that have probability 0.
     """
     budget = vp.Budget(2, 1e-7)
-    limit = 1 if weighting == vp.weightings.Count() else 20
-    plans = [
-        vp.Items(max_items_per_user=limit, weighting=weighting, min_users=each).plan(budget) for each in (None, 40)
-    ]
+    plans = [replace(union, min_users=each).plan(budget) for each in (None, 40)]
     without, promised = (story_of(plan.to_dict(), {1: 5}) for plan in plans)
     assert "fewer than" not in without.needed.note
     chance = in_words.at_most(plans[1].released_with_few())
     assert f"fewer than 40 users is released with probability at most {chance}." in promised.needed.note
-    if weighting == vp.weightings.Count():
+    if isinstance(union, vp.papers.OptimalSelection):
         assert min(count for count, share in promised.curves[0]["points"] if share > 0) >= 40

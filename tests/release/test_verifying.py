@@ -26,9 +26,9 @@ WORDS = {
     "list": vp.Items(known=["thank", "nobody"]),
     "phrases with a list": vp.NGrams(max_length=3, known=["thank", "nobody"]),
     "few users": vp.Items(min_users=20),
-    "classic": vp.Items(max_items_per_user=20, weighting=vp.weightings.PolicyGaussian(alpha=4)),
-    "laplace": vp.Items(max_items_per_user=3, weighting=vp.weightings.Weighted("laplace")),
-    "optimal": vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()),
+    "published": vp.papers.SetUnion(20, alpha=4.0),
+    "laplace": vp.papers.SetUnion(3, "weighted-laplace", accounting="joint", min_users=20),
+    "optimal": vp.papers.OptimalSelection(),
     "phrases": vp.NGrams(),
     "values": vp.NGrams(max_length=3, length_weights=[1, 2, 3], max_phrases_per_user=50, max_spurious_share=0.001),
     "hitters": vp.HeavyHitters(),
@@ -160,7 +160,7 @@ def test_an_added_folder_is_found(copy):
         verify(copy)
 
 
-@pytest.mark.parametrize("name", ["PolicyGaussian", "DPNE", "TrieHH"])
+@pytest.mark.parametrize("name", ["DPNE", "TrieHH"])
 def test_a_published_algorithm_is_not_called_wrong(tmp_path, name):
     """The error for a published algorithm reports that its numbers are not planned again, not that they are wrong."""
     table = {"who": list(range(3000)), "what": ["thank you"] * 3000}

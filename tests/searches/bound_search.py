@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from searches.crowds import Crowds, Generator, piled_crowds, wild_crowds
+from searches.sensitivity import rule_of
 from voxpop.kernels.arrays import Bools, Floats, Int64s
 from voxpop.kernels.weigh import ONE_BOUND
 from voxpop.privacy.individual import MOST_BOUND
 from voxpop.privacy.weightings.rule import RuleSetting, WeightingRule
-from voxpop.testing.sensitivity import rule_of
 
 PAIRS_AT_ONCE = 20_000
 

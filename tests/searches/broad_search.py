@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 from searches.crowds import Crowds, Generator, piled_crowds, wild_crowds
+from searches.sensitivity import rule_of
 from voxpop.kernels.arrays import Floats
-from voxpop.privacy.weightings.rule import Weighting, WeightingRule
-from voxpop.testing.sensitivity import rule_of
+from voxpop.privacy.weightings.rule import WeightingRule
 
 CELLS_AT_ONCE = 1 << 21
 """Largest number of entries of the table of users and items in one batch."""
@@ -52,7 +52,7 @@ class Searched:
 
 
 def search_broadly(
-    weighting: str | Weighting | WeightingRule,
+    weighting: str | WeightingRule,
     *,
     norm: int,
     pairs: int = 1_000_000,
@@ -67,7 +67,7 @@ def search_broadly(
     them.
 
     Args:
-        weighting: A name, an external object, or a rule of `voxpop.mechanisms.set_union`.
+        weighting: A name, or a rule.
         norm: The norm, 1 or 2.
         pairs: The approximate number of pairs.
         limit: The maximum number of items per user.

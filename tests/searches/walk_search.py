@@ -24,7 +24,7 @@ from voxpop.mechanisms.ngrams.mechanism import NGrams
 from voxpop.mechanisms.ngrams.plan import NGramsPlan
 from voxpop.mechanisms.rounds.menu import Menu
 from voxpop.privacy.budget import Budget
-from voxpop.testing.sensitivity import corpus_of_tokens
+from voxpop.testing.collections import corpus_of_tokens
 
 WALK = NGrams(max_length=4, max_phrases_per_user=12, max_spurious_share=0.1)
 """The default mechanism on a small scale."""

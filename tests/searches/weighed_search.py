@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from searches.sensitivity import rule_of
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.kernels.arrays import Int32s, Int64s, Uint64s
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
-from voxpop.testing.sensitivity import rule_of
 
 PAIRS_AT_ONCE = 20_000
 ITEMS, USERS = 6, 5

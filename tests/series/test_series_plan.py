@@ -89,7 +89,6 @@ def test_states_depend_on_scores_only():
         (vp.Items(), vp.Budget(60, 1e-6), 30, BudgetError),
         (vp.Items(), BUDGET, 0, InputError),
         (vp.Items(), BUDGET, 1001, InputError),
-        (vp.Items(weighting=vp.weightings.PolicyGaussian()), BUDGET, 3, InputError),
     ],
 )
 def test_wrong_plans(union, budget, nights, error):

@@ -87,7 +87,7 @@ def test_noise_cut_to_0_6_is_detected_in_every_pass_on_spark(spark, monkeypatch)
 @pytest.mark.slow
 def test_half_the_noise_is_caught_on_spark(spark, monkeypatch):
     """Executors receive decisions with half the charged noise, which is detected with probability above 0.999."""
-    plan = vp.Items(max_items_per_user=LIMIT, weighting=vp.weightings.PolicyGaussian()).plan(BUDGET)
+    plan = vp.papers.SetUnion(LIMIT, "policy-gaussian", 5.0, "joint").plan(BUDGET)
     others, trials = int(plan.threshold), 40_000
     event = Event(plan, 1, 1, on_spark(spark), 40_000)
     exact = tuple(float(ndtr((k - plan.threshold) / plan.scale)) for k in (others + 1, others))

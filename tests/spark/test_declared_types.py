@@ -49,7 +49,7 @@ def test_items_with_a_collation_keep_their_spelling(spark, partitions):
     plain = frame.selectExpr("who", "what", "array(what) AS list")
     other = frame.selectExpr("who", "collate(what, 'UTF8_LCASE') AS what", "array(collate(what, 'UTF8_LCASE')) AS list")
     assert other.select("what").distinct().count() == 1
-    union = vp.Items(max_items_per_user=1, weighting=vp.weightings.Weighted())
+    union = vp.papers.OptimalSelection()
     for how in ({"items": "what"}, {"tokens": "list"}):
         one, two = (
             union.release(

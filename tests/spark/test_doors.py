@@ -52,7 +52,7 @@ def test_keys_keep_their_types(spark, items, partitions):
     frame = spark.createDataFrame(
         KEYED.rows(), "tenant string, id long, shop long, day date, price decimal(9, 2), open boolean"
     )
-    union = vp.Items(max_items_per_user=3, weighting=vp.weightings.Weighted())
+    union = vp.papers.SetUnion(3, "weighted", accounting="joint")
     how = {"user": ["tenant", "id"], "items": items}
     corpora = read_engine(KEYED, **how), read_engine(frame, options=vp.ReadOptions(partitions=partitions), **how)
     one, other = (union.release(corpus, BUDGET, seed=3) for corpus in corpora)
@@ -68,7 +68,7 @@ def test_a_join_with_released_keys_keeps_the_same_rows(spark, items):
         KEYED.rows(), "tenant string, id long, shop long, day date, price decimal(9, 2), open boolean"
     )
     corpus = read_engine(KEYED, user=["tenant", "id"], items=items)
-    keys = vp.Items(max_items_per_user=3, weighting=vp.weightings.Weighted()).release(corpus, BUDGET, seed=3)
+    keys = vp.papers.SetUnion(3, "weighted", accounting="joint").release(corpus, BUDGET, seed=3)
     released = spark.createDataFrame(keys.to_pandas()[keys.keys.names])
     assert frame.join(released, keys.keys.names, "left_semi").count() == vp.exports.filter(keys, KEYED).height > 0
 

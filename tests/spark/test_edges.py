@@ -12,9 +12,12 @@ import pytest
 from framed import framed
 
 import voxpop as vp
+from searches.sensitivity import Written
 from support.look import read_engine
 from voxpop.engine.spark.frames import Holder
 from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.privacy.secret import Secret
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 ODD = ["\0", "a\0", "\u200b", "🦊🦊", "é", "e\u0301", " ", "\n", "'quoted'", "ab" * 8, "x" * 15, "x" * 16, "ß" * 700]
@@ -56,7 +59,7 @@ def test_a_table_in_which_no_user_has_items(read_both, partitions):
     """Nothing is released at any length."""
     table = pl.DataFrame({"who": [1, 2], "what": [None, None]}, schema={"who": pl.Int64, "what": pl.String})
     assert len(same(read_both, vp.papers.DPNE(max_length=3), table, partitions)) == 0
-    assert len(same(read_both, vp.Items(weighting=vp.weightings.Weighted()), table, partitions)) == 0
+    assert len(same(read_both, vp.papers.SetUnion(100, "weighted", accounting="joint"), table, partitions)) == 0
 
 
 @ROADS
@@ -73,9 +76,7 @@ def test_odd_characters_and_strings_of_a_megabyte(read_both, partitions):
     huge = "h" * 2**20
     lists = [[*ODD, None, huge if number < 40 else "short"] for number in range(300)]
     table = pl.DataFrame({"who": np.arange(300), "what": lists})
-    release = same(
-        read_both, vp.Items(max_items_per_user=20, weighting=vp.weightings.Weighted()), table, partitions, items="what"
-    )
+    release = same(read_both, vp.papers.SetUnion(20, "weighted", accounting="joint"), table, partitions, items="what")
     assert set(release) == {*ODD, huge, "short"}
     phrases = same(read_both, vp.papers.DPNE(max_length=2, max_phrases_per_user=20), table, partitions, tokens="what")
     assert ("\0", "a\0") in phrases
@@ -97,7 +98,7 @@ def test_a_row_without_a_user_is_refused(spark, partitions):
     """As for local tables, the error names the column and omits its content."""
     frame = framed(spark, pl.DataFrame({"who": [1, None], "what": ["tea", "private milk"]}))
     with pytest.raises(SourceError, match='column "who" is empty') as caught:
-        vp.Items(weighting=vp.weightings.Weighted()).release(
+        vp.papers.SetUnion(100, "weighted", accounting="joint").release(
             read_engine(frame, user="who", text="what", options=vp.ReadOptions(partitions=partitions)), BUDGET
         )
     assert "milk" not in str(caught.value)
@@ -132,19 +133,11 @@ def test_unsupported_operations_of_a_cluster_are_errors(spark):
         items.nothing  # noqa: B018
 
 
-class Heavy(vp.weightings.Weighting):
+class Heavy(Written):
     """A weighting with a megabyte of data."""
-
-    norm = 2
 
     def __init__(self):
         self.ballast = np.random.default_rng(1).bytes(2**20)
-
-    def least(self, limit):
-        return 1 / np.sqrt(limit)
-
-    def share(self, weights, cutoff):
-        return np.full(len(weights), 1 / np.sqrt(len(weights)))
 
 
 def test_a_weighting_too_large_to_travel_with_keys_is_refused(spark):
@@ -152,7 +145,7 @@ def test_a_weighting_too_large_to_travel_with_keys_is_refused(spark):
     table = framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]}))
     corpus = read_engine(table, user="who", text="what", options=vp.ReadOptions(partitions=2))
     with pytest.raises(InputError, match="half a megabyte"):
-        vp.Items(weighting=Heavy()).release(corpus, BUDGET)
+        corpus.weigh(CalibratedRule(Heavy(), RuleSetting(4, 2, 40, 2**41)), 4, Secret.from_seed(1), "x")
 
 
 def test_workers_use_files_that_never_change_and_as_many_threads_as_the_task_has_cores(spark):

@@ -46,7 +46,7 @@ class LittleMemory:
 def tell(table, **reading):
     try:
         read = vp.read(table, user="who", text="what", **reading)
-        print(len(vp.Items(max_items_per_user=2, weighting=vp.weightings.Weighted()).release(read, vp.Budget(4, 1e-6),
+        print(len(vp.papers.SetUnion(2, "weighted", accounting="joint").release(read, vp.Budget(4, 1e-6),
         seed=1)))
     except VoxpopError as error:
         print(type(error).__name__, error)
@@ -122,7 +122,7 @@ def test_another_version_is_reported(spark, monkeypatch):
         options=vp.ReadOptions(partitions=2),
     )
     with pytest.raises(InputError, match=r"driver has voxpop 0\.0\.1, an executor .*must .* same version: install"):
-        vp.Items(weighting=vp.weightings.Weighted()).release(corpus, vp.Budget(1, 1e-6))
+        vp.papers.SetUnion(100, "weighted", accounting="joint").release(corpus, vp.Budget(1, 1e-6))
 
 
 def test_tables_that_differ_from_reading_to_reading_are_refused(spark):

@@ -61,7 +61,7 @@ def test_the_number_of_partitions_changes_nothing_from_as_many_as_there_are_grou
     one, other = (ngrams.release(corpus, BUDGET, seed=3) for corpus in corpora)
     assert len(one) > 20
     assert one.grams.equals(other.grams)
-    words = vp.Items(max_items_per_user=4, weighting=vp.weightings.PolicyGaussian())
+    words = vp.papers.SetUnion(4, "policy-gaussian", 5.0, "joint")
     once, again = (words.release(corpus, BUDGET, seed=3) for corpus in corpora)
     assert once.grams.equals(again.grams)
 

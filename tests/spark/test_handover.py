@@ -103,7 +103,7 @@ def test_neither_rows_nor_files_nor_a_bound_have_a_part_in_the_release(spark, ta
         read_engine(framed(spark, rows), user="who", text="what"),
         read_engine(mixed, user="who", text="what", options=vp.ReadOptions(memory=LEAST_MEMORY)),
     ]
-    union = vp.Items(max_items_per_user=3, weighting=vp.weightings.PolicyGaussian())
+    union = vp.papers.SetUnion(3, "policy-gaussian", 5.0, "joint")
     sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "much"])
     words = [union.release(corpus, BUDGET, seed=seed).to_list() for corpus in corpora]
     trees = [sequences.release(corpus, vp.Budget(4), seed=seed).tree.counts.tolist() for corpus in corpora]
@@ -131,7 +131,7 @@ def test_a_folder_may_be_named_from_here(spark, talk, tmp_path, monkeypatch):
     (tmp_path / "my work").mkdir()
     monkeypatch.chdir(tmp_path)
     corpus = read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder="my work"))
-    assert len(vp.Items(max_items_per_user=3, weighting=vp.weightings.Weighted()).release(corpus, BUDGET, seed=1)) > 5
+    assert len(vp.papers.SetUnion(3, "weighted", accounting="joint").release(corpus, BUDGET, seed=1)) > 5
     assert list((tmp_path / "my work").iterdir()) == []
 
 
@@ -148,7 +148,7 @@ def test_times_far_from_today_and_columns_of_nulls(spark):
         "id AS who", "timestamp '2500-01-01 00:00:00Z' AS late", "timestamp_ntz '0900-03-01 01:00:00' AS early",
         "date '1500-01-01' AS day", "null AS nothing", "make_dt_interval(1) AS gap",
     )  # fmt: skip
-    union = vp.Items(max_items_per_user=2, weighting=vp.weightings.Weighted())
+    union = vp.papers.SetUnion(2, "weighted", accounting="joint")
     found = {}
     for items in ("late", "early", "day", "nothing"):
         one, other = (

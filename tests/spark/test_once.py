@@ -11,6 +11,7 @@ import pytest
 from framed import framed
 
 import voxpop as vp
+from searches.sensitivity import Written
 from voxpop.engine.spark import frames as holder
 from voxpop.engine.spark.histogram import SparkHistogram
 from voxpop.privacy.decisions import NoisyLevels, ReleaseDecisions, ThresholdRule
@@ -155,15 +156,10 @@ def test_recomputing_every_state_gives_the_same_release(read_both, talk, monkeyp
     assert kept.grams.equals(ngrams.release(local, BUDGET, seed=5).grams)
 
 
-class DiesAtFirst(vp.weightings.Weighting):
+class DiesAtFirst(Written):
     """A weighting with even shares that ends its worker process on the first attempt of every task."""
 
-    norm = 2
-
-    def least(self, limit):
-        return 1 / np.sqrt(limit)
-
-    def share(self, weights, cutoff):
+    def shares(self, weights, cutoff):
         from pyspark import TaskContext
 
         context = TaskContext.get()
@@ -175,7 +171,7 @@ class DiesAtFirst(vp.weightings.Weighting):
 class Even(DiesAtFirst):
     """The same weighting without the failure."""
 
-    def share(self, weights, cutoff):
+    def shares(self, weights, cutoff):
         return np.full(len(weights), 1 / np.sqrt(len(weights)))
 
 

@@ -120,7 +120,7 @@ def test_errors_of_executors_quote_no_data(spark, capfd, arguments, values, erro
         **arguments,
     )
     with pytest.raises(error, match=message) as caught:
-        vp.Items(weighting=vp.weightings.Weighted()).release(spread, BUDGET)
+        vp.papers.SetUnion(100, "weighted", accounting="joint").release(spread, BUDGET)
     assert isinstance(caught.value, VoxpopError)
     chain = [caught.value, caught.value.__cause__]
     assert CANARY not in "".join(str(each) for each in chain) + "".join(capfd.readouterr())

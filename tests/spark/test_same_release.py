@@ -68,11 +68,11 @@ def test_published_and_single_side_settings_release_the_same_phrases(read_both, 
     assert ngrams.release(local, BUDGET, seed=1).grams.equals(ngrams.release(spread, BUDGET, seed=1).grams)
 
 
-@pytest.mark.parametrize("weighting", [each for each in WEIGHTINGS.values() if not each.sequential])
+@pytest.mark.parametrize("weighting", [name for name, each in WEIGHTINGS.items() if not each.sequential])
 def test_set_union_is_the_same(read_both, talk, weighting):
     """The weightings ignore other users, so the partitions have no effect."""
     local, spread = read_both(talk)
-    union = vp.Items(max_items_per_user=3, weighting=weighting)
+    union = vp.papers.SetUnion(3, weighting, accounting="joint")
     one, other = (union.release(corpus, BUDGET, seed=2) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
     assert len(one) > 5
@@ -83,7 +83,7 @@ def test_one_item_each_is_selected_alike(read_both):
     rng = np.random.default_rng(1)
     table = pl.DataFrame({"who": np.arange(3000), "what": (60 * rng.random(3000) ** 3).astype(np.int64)})
     local, spread = read_both(table, items="what")
-    plan = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).plan(vp.Budget(1, 1e-6))
+    plan = vp.papers.OptimalSelection().plan(vp.Budget(1, 1e-6))
     one, other = (plan.release(corpus, seed=2) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
     assert len(one) > 10
@@ -94,14 +94,14 @@ def test_descent_in_one_partition_is_that_of_the_local_engine(read_both, talk):
     local, spread = read_both(talk, 1)
     ngrams = vp.NGrams(max_length=3, max_phrases_per_user=4)
     assert ngrams.release(local, BUDGET, seed=6).grams.equals(ngrams.release(spread, BUDGET, seed=6).grams)
-    union = vp.Items(max_items_per_user=4, weighting=vp.weightings.PolicyGaussian())
+    union = vp.papers.SetUnion(4, "policy-gaussian", 5.0, "joint")
     assert union.release(local, BUDGET, seed=6).grams.equals(union.release(spread, BUDGET, seed=6).grams)
 
 
 def test_descent_in_several_partitions_loses_little(read_both, talk):
     """Each partition wastes some weight on items that have enough elsewhere, so releases differ by a few items."""
     local, spread = read_both(talk, 6)
-    union = vp.Items(max_items_per_user=4, weighting=vp.weightings.PolicyGaussian())
+    union = vp.papers.SetUnion(4, "policy-gaussian", 5.0, "joint")
     one, other = (set(union.release(corpus, BUDGET, seed=6)) for corpus in (local, spread))
     assert len(one & other) >= 0.8 * len(one) > 5
 
@@ -149,7 +149,7 @@ def test_users_named_by_strings_draw_alike(read_both, talk):
     """User keys are hashes of the same bytes on both engines, also for names that differ by a trailing zero."""
     named = talk.with_columns(who=pl.format("Ünï {}", pl.col("who")))
     local, spread = read_both(named)
-    union = vp.Items(max_items_per_user=2, weighting=vp.weightings.Weighted())
+    union = vp.papers.SetUnion(2, "weighted", accounting="joint")
     one, other = (union.release(corpus, BUDGET, seed=4) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
     assert one.token_source == other.token_source == "words"

@@ -16,15 +16,14 @@ PURE = vp.Budget(4)
 WORDS = ["thank", "you", "very", "much", "see", "soon", "good", "night", "naïve", "wordofmorethanfifteenbytes"]
 
 UNIONS = {
-    **{name: vp.Items(max_items_per_user=3, weighting=each) for name, each in WEIGHTINGS.items()},
-    "policy-laplace": vp.Items(max_items_per_user=3, weighting=vp.weightings.PolicyLaplace()),
+    **{name: vp.papers.SetUnion(3, name, accounting="joint") for name in WEIGHTINGS},
     "adaptive": vp.Items(max_items_per_user=3),
     "adaptive, one of a pool": vp.Items(max_items_per_user=1),
     "adaptive, limit chosen": vp.Items(),
     "adaptive, with a list": vp.Items(max_items_per_user=3, known=[*WORDS[:6], "own7", "nobody"]),
     "adaptive, with a list, one of a pool": vp.Items(max_items_per_user=1, known=[*WORDS[2:], "own7", "nobody"]),
     "adaptive, limit chosen, with a list": vp.Items(known=[*WORDS, "nobody"]),
-    "one item each": vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()),
+    "one item each": vp.papers.OptimalSelection(),
 }
 PHRASES = {
     "default": vp.NGrams(max_length=4, max_phrases_per_user=4),

@@ -104,8 +104,8 @@ def test_it_releases_more_than_every_classic_mechanism(crowd, budget, plan):
     """With the same crowd and budget, adaptive rounds release more items, and only items with users."""
     adaptive = plan.release(crowd, seed=1)
     classic = [
-        vp.Items(20, weighting=vp.weightings.PolicyGaussian()),
-        vp.Items(20, weighting=vp.weightings.Weighted()),
+        vp.papers.SetUnion(20, "policy-gaussian", 5.0, "joint"),
+        vp.papers.SetUnion(20, "weighted", accounting="joint"),
     ]
     assert all(len(adaptive) > 1.05 * len(each.release(crowd, budget, seed=1)) for each in classic)
     held = set(crowd.vocabulary.to_pylist())
@@ -121,7 +121,7 @@ def test_no_common_key_is_lost():
     budget, keys = vp.Budget(2.0, 1e-6), 3000
     for union in (
         vp.Items(max_items_per_user=2),
-        vp.Items(max_items_per_user=2, weighting=vp.weightings.PolicyGaussian()),
+        vp.papers.SetUnion(2, "policy-gaussian", 5.0, "joint"),
     ):
         plan = union.plan(budget)
         users = 10 * plan.users_needed(0.5)

@@ -4,6 +4,7 @@ import pytest
 
 import voxpop as vp
 from naive import weighing as naive
+from voxpop.privacy.weightings.builtin import PolicyGaussian, PolicyLaplace
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 
@@ -55,9 +56,9 @@ def test_l2_descent_stays_within_one_on_the_same_users(cutoff):
 def test_l1_descent_with_gaussian_noise_is_refused_by_name():
     """No public object has both; the internal one rejects, and the error names the algorithm and the reason."""
     with pytest.raises(TypeError, match="noise"):
-        vp.weightings.PolicyLaplace(noise="gaussian")
+        PolicyLaplace(noise="gaussian")
     with pytest.raises(vp.errors.UnsoundError) as refusal:
-        CalibratedRule(vp.weightings.PolicyLaplace(), RuleSetting(limit=4, norm=2))
+        CalibratedRule(PolicyLaplace(), RuleSetting(limit=4, norm=2))
     message = str(refusal.value)
     assert "Algorithm 8" in message
     assert "not private" in message
@@ -67,4 +68,4 @@ def test_l1_descent_with_gaussian_noise_is_refused_by_name():
 def test_l2_descent_with_laplace_noise_is_refused_by_name():
     """The proof of l2-descent is for the l2 norm, as the error explains."""
     with pytest.raises(vp.errors.UnsoundError, match="l1"):
-        CalibratedRule(vp.weightings.PolicyGaussian(), RuleSetting(limit=4, norm=1))
+        CalibratedRule(PolicyGaussian(), RuleSetting(limit=4, norm=1))

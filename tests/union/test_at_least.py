@@ -14,7 +14,8 @@ from support.look import read_engine
 from voxpop.cli import main
 from voxpop.errors import InputError, InternalError
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound, check_promise
-from voxpop.mechanisms.set_union.plan import plan_adaptive, plan_classic
+from voxpop.mechanisms.set_union.plan import plan_adaptive
+from voxpop.papers.dpsu import plan_round
 from voxpop.privacy.cumulative import CumulativeScore, any_release, novel_release, whole_caps
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
@@ -24,19 +25,17 @@ GENEROUS = vp.Budget(4.0, 0.01)
 UNIONS = {
     "adaptive": vp.Items(max_items_per_user=3),
     "adaptive, one of a pool": vp.Items(max_items_per_user=1),
-    "optimal": vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()),
-    **{name: vp.Items(max_items_per_user=3, weighting=each) for name, each in WEIGHTINGS.items()},
+    "optimal": vp.papers.OptimalSelection(),
+    **{name: vp.papers.SetUnion(3, name, each.alpha or 0.0, "joint") for name, each in WEIGHTINGS.items()},
 }
 
 
 def planned(union, budget, users, beta):
     """Return a plan with a promise of another failure probability than the public constant."""
     union, promise = replace(union, min_users=users), MinUsersBound(users, beta)
-    if union.adaptive:
+    if isinstance(union, vp.Items):
         return plan_adaptive(union, budget, promise=promise)
-    if union.max_items_per_user == 1:
-        return union.plan(budget)
-    return plan_classic(union, union.weighting, union.max_items_per_user, budget, promise=promise)
+    return plan_round(union, budget, promise) if isinstance(union, vp.papers.SetUnion) else union.plan(budget)
 
 
 @pytest.fixture(scope="module")
@@ -128,8 +127,8 @@ def test_adaptive_rounds_keep_it_too(min_users, epsilon, delta):
 def test_optimal_selection_never_names_an_item_of_few():
     """Up to 19 users the probability is exactly 0; for 19 + n users it is the usual probability of n users."""
     budget = vp.Budget(1.0, 1e-5)
-    rule = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count(), min_users=20).plan(budget).last.rule(budget)
-    plain = vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).plan(budget).last.rule(budget)
+    rule = vp.papers.OptimalSelection(min_users=20).plan(budget).last.rule(budget)
+    plain = vp.papers.OptimalSelection().plan(budget).last.rule(budget)
     assert [rule.exact(users) for users in range(20)] == [0] * 20
     assert [rule.exact(19 + users) for users in range(40)] == [plain.exact(users) for users in range(40)]
     assert rule.probability(np.arange(60))[0][19:].tolist() == plain.probability(np.arange(41))[0].tolist()
@@ -167,9 +166,7 @@ def test_min_users_without_a_proof_is_rejected(wrong):
 
 def test_the_plan_shows_the_cost_of_min_users(capsys):
     """Users needed with and without the promise are in the text, in JSON and on the command line."""
-    plan = vp.Items(max_items_per_user=10, weighting=vp.weightings.PolicyGaussian(), min_users=40).plan(
-        vp.Budget(1, 1e-7)
-    )
+    plan = vp.Items(max_items_per_user=10, min_users=40).plan(vp.Budget(1, 1e-7))
     numbers = plan.to_dict()
     assert (numbers["min_users"], numbers["failure_probability"]) == (40, 1e-6)
     needed, before = (rows[0]["users"] for rows in (numbers["users_needed"], numbers["users_needed_without_promise"]))
@@ -181,8 +178,6 @@ def test_the_plan_shows_the_cost_of_min_users(capsys):
         "1",
         "--delta",
         "1e-7",
-        "--weighting",
-        "policy-gaussian",
         "--max-items-per-user",
         "10",
     ]

@@ -469,10 +469,8 @@ def test_values_other_than_lists_are_rejected(given):
         vp.Items(known=given)
 
 
-def test_a_list_needs_adaptive_rounds_and_one_release():
-    """Classic weightings rely on a smallest weight of novel items, and series have no rounds for lists."""
-    with pytest.raises(InputError, match="adaptive rounds"):
-        vp.Items(known=["tea"], weighting=vp.weightings.PolicyGaussian())
+def test_a_list_needs_one_release():
+    """Series have no rounds for lists."""
     with pytest.raises(InputError, match="series"):
         vp.Items(known=["tea"]).plan_series(vp.Budget(1, 1e-7), 3)
 

@@ -5,33 +5,32 @@ import pytest
 
 import voxpop as vp
 from voxpop.errors import InputError
-from voxpop.mechanisms.set_union.plan import plan_classic
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 PAPER = vp.Budget(epsilon=3, delta=np.exp(-10))
 
 
-@pytest.mark.parametrize("algorithm", [vp.papers.WeightedGaussian, vp.papers.PolicyGaussian])
-def test_published_accounting_has_the_papers_numbers(algorithm):
+@pytest.mark.parametrize("weighting", ["weighted", "policy-gaussian"])
+def test_published_accounting_has_the_papers_numbers(weighting):
     """At epsilon 3, delta e^-10 and limit 100 the paper's formulas give sigma 1.33279 and threshold 6.82366."""
-    plan = algorithm(delta_0=100).plan(PAPER)
+    plan = vp.papers.SetUnion(weighting=weighting).plan(PAPER)
     assert plan.sigma == pytest.approx(1.33279, rel=3e-5)
     assert plan.threshold == pytest.approx(6.82366, rel=3e-5)
 
 
 def test_joint_accounting_lowers_noise_and_threshold():
     """The exact bound of theory C.2 gives a sigma of about 1.2824 and a threshold of about 6.3974."""
-    plan = vp.Items(max_items_per_user=100, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
+    plan = vp.papers.SetUnion(100, "policy-gaussian", 5.0, "joint").plan(PAPER)
     assert plan.sigma < 1.2960
     assert plan.threshold < 6.41
     assert plan.threshold + plan.sigma < 6.39736 + 1.28240 + 2e-3
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS.values(), ids=repr)
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
 @pytest.mark.parametrize("accounting", ["joint", "published"])
 def test_no_plan_spends_more_than_its_budget(weighting, accounting):
     """The delta computed from the numbers that run is at most the budget's, and most of it is used."""
-    plan = plan_classic(vp.Items(20, weighting), weighting, 20, PAPER, accounting=accounting)
+    plan = vp.papers.SetUnion(20, weighting, accounting=accounting).plan(PAPER)
     assert plan.delta <= PAPER.delta
     assert plan.delta > (0.98 if accounting == "joint" else 0.4) * PAPER.delta
 
@@ -42,14 +41,14 @@ def test_no_plan_spends_more_than_its_budget(weighting, accounting):
 @pytest.mark.parametrize("delta", [1e-12, 1e-3])
 def test_extreme_parameters_plan_or_refuse(limit, epsilon, delta):
     """All numbers are finite and within the budget; none is NaN or infinite."""
-    plan = vp.Items(max_items_per_user=limit, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(epsilon, delta))
+    plan = vp.papers.SetUnion(limit, "policy-gaussian", 5.0, "joint").plan(vp.Budget(epsilon, delta))
     assert 0 < plan.delta <= delta
     assert np.isfinite([plan.sigma, plan.threshold]).all()
 
 
 def test_users_needed_follow_from_threshold_and_share():
     """A user of n items gives 1/sqrt(n) each, so ten items each need about sqrt(10) times the users."""
-    plan = vp.Items(max_items_per_user=100, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
+    plan = vp.papers.SetUnion(100, "policy-gaussian", 5.0, "joint").plan(PAPER)
     assert plan.users_needed(0.5, per_user=1) == int(np.ceil(plan.threshold))
     assert plan.users_needed(0.5, per_user=100) == int(np.ceil(plan.threshold * 10))
     assert plan.users_needed(0.9, per_user=10) > plan.users_needed(0.5, per_user=10)
@@ -58,28 +57,28 @@ def test_users_needed_follow_from_threshold_and_share():
 
 def test_no_number_of_users_suffices_below_the_threshold():
     """With alpha 0 weights stop at the threshold, so even a million users give a probability of at most 0.5."""
-    plan = vp.Items(weighting=vp.weightings.PolicyGaussian(alpha=0)).plan(PAPER)
+    plan = vp.papers.SetUnion(100, "policy-gaussian", 0.0, "joint").plan(PAPER)
     assert plan.users_needed(0.9) is None
     assert "never" in str(plan)
 
 
-def test_limit_one_plans_the_optimal_selection():
-    """One item per user needs no noise, so the optimal mechanism is selected, and it needs fewer users."""
-    optimal = vp.Items(max_items_per_user=1, weighting=vp.weightings.PolicyGaussian()).plan(PAPER)
-    published = vp.papers.PolicyGaussian(delta_0=1).plan(PAPER)
+def test_optimal_selection_needs_fewer_users_than_noise():
+    """One item per user needs no noise, so optimal selection needs fewer users."""
+    optimal = vp.papers.OptimalSelection().plan(PAPER)
+    published = vp.papers.SetUnion(1, "policy-gaussian").plan(PAPER)
     assert optimal.last.noise == "optimal"
     assert optimal.users_needed(0.5) < published.users_needed(0.5)
 
 
 def test_the_plan_reads_as_text():
     """The text contains the weighting, the guarantee, sigma and the users needed."""
-    text = str(vp.Items(max_items_per_user=100, weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(4, 1e-7)))
+    text = str(vp.papers.SetUnion(100, "policy-gaussian", 5.0, "joint").plan(vp.Budget(4, 1e-7)))
     for part in ("policy-gaussian", "(4, 1e-07)-DP", "sigma", "0.99", "items of each"):
         assert part in text
 
 
 @pytest.mark.parametrize(
-    "mechanism", [vp.Items(), vp.Items(weighting=vp.weightings.PolicyGaussian()), vp.NGrams(2), vp.HeavyHitters()]
+    "mechanism", [vp.Items(), vp.papers.SetUnion(100, "policy-gaussian", 5.0, "joint"), vp.NGrams(2), vp.HeavyHitters()]
 )
 @pytest.mark.parametrize("budget", ["4", 4, None, (4, 1e-7)])
 def test_values_that_are_not_budgets_are_explained(mechanism, budget):

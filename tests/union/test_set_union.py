@@ -8,15 +8,15 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from voxpop.privacy.weightings.builtin import WEIGHTINGS
+from voxpop.privacy.weightings.builtin import WEIGHTINGS, Count, Weighted
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
-PUBLISHED = [getattr(vp.papers, name) for name in vp.papers.__all__ if name.startswith(("Count", "Policy", "Weighted"))]
-
 
 @pytest.mark.parametrize(
-    "union", [*(vp.Items(10, each) for each in WEIGHTINGS.values()), *(each(10) for each in PUBLISHED)], ids=repr
+    "union",
+    [vp.papers.SetUnion(10, name, accounting=each) for name in WEIGHTINGS for each in ("joint", "published")],
+    ids=repr,
 )
 def test_every_sound_cell_releases_common_items_and_no_rare_ones(crowd, budget, union):
     """The most common items are released, and no items of one user, in the order of their bytes."""
@@ -42,14 +42,14 @@ def test_a_seed_marks_the_release_as_not_private(crowd, budget):
     assert vp.Items().release(crowd, budget).guarantee.private
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS.values(), ids=repr)
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_the_order_of_rows_does_not_matter(budget, weighting):
     """The same table shuffled gives the same release for the same seed."""
     rng = np.random.default_rng(3)
     users, items = rng.integers(0, 800, 9000), (300 * rng.random(9000) ** 2).astype(int)
     table = pl.DataFrame({"who": users, "what": items})
     shuffled = table.sample(fraction=1.0, shuffle=True, seed=1)
-    union = vp.Items(max_items_per_user=5, weighting=weighting)
+    union = vp.papers.SetUnion(5, weighting, accounting="joint")
     releases = [
         list(union.release(vp.read(each, user="who", items="what"), budget, seed=4)) for each in (table, shuffled)
     ]
@@ -84,7 +84,7 @@ def test_the_real_path_releases_with_the_planned_probability(held, budget):
     """An item of `held` users is released as often as planned; false alarm below 1e-9 (7 standard deviations)."""
     table = pl.DataFrame({"who": list(range(held)) * 2, "what": ["a"] * held + ["b"] * held})
     corpus = vp.read(table, user="who", items="what")
-    plan = vp.Items(max_items_per_user=2, weighting=vp.weightings.Weighted()).plan(budget)
+    plan = vp.papers.SetUnion(2, "weighted", accounting="joint").plan(budget)
     weight = held * math.floor(2**32 / math.sqrt(2)) / 2**32
     expected = 0.5 * math.erfc((plan.threshold - weight) / plan.sigma / math.sqrt(2))
     runs = 300
@@ -106,8 +106,6 @@ def test_the_plan_and_the_release_contain_no_private_number(crowd, budget):
         ({"max_items_per_user": 0}, "`max_items_per_user`"),
         ({"max_items_per_user": True}, "`max_items_per_user`"),
         ({"max_items_per_user": 2.5}, "`max_items_per_user`"),
-        ({"weighting": "l3"}, "PolicyGaussian"),
-        ({"weighting": 3}, "vp.weightings.Weighting"),
         ({"min_users": 0}, "`min_users`"),
     ],
 )
@@ -120,12 +118,15 @@ def test_errors_of_fields_out_of_range_state_the_requirement(fields, words):
 @pytest.mark.parametrize(
     ("weighting", "fields", "words"),
     [
-        (vp.weightings.Count, {"noise": "uniform"}, "gaussian"),
-        (vp.weightings.Weighted, {"noise": None}, "gaussian"),
-        (vp.weightings.PolicyGaussian, {"alpha": -1}, "`alpha`"),
-        (vp.weightings.PolicyLaplace, {"alpha": math.nan}, "`alpha`"),
-        (vp.papers.PolicyGaussian, {"delta_0": 0}, "`delta_0`"),
-        (vp.papers.PolicyLaplace, {"alpha": -1}, "`alpha`"),
+        (Count, {"noise": "uniform"}, "gaussian"),
+        (Weighted, {"noise": None}, "gaussian"),
+        (vp.papers.SetUnion, {"weighting": "l3"}, "policy-gaussian"),
+        (vp.papers.SetUnion, {"accounting": "exact"}, "published"),
+        (vp.papers.SetUnion, {"alpha": math.nan}, "`alpha`"),
+        (vp.papers.SetUnion, {"max_items_per_user": 0}, "`max_items_per_user`"),
+        (vp.papers.SetUnion, {"min_users": 0}, "`min_users`"),
+        (vp.papers.SetUnion, {"weighting": "policy-laplace", "alpha": -1}, "`alpha`"),
+        (vp.papers.OptimalSelection, {"min_users": 0}, "`min_users`"),
     ],
 )
 def test_fields_of_weightings_are_checked(weighting, fields, words):

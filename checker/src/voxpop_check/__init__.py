@@ -25,8 +25,7 @@ ledger is proved from the guarantees that it states; that a release kept its own
 
 1. The theorems of these pages. `proofs/` checks some of them by machine.
 2. The program ran with the numbers of the certificate. Its gate compares each step with them.
-3. Users are weighed, and rows attributed to users, as the pages state. A custom weighting has the error and the least
-   weight that its author states.
+3. Users are weighed, and rows attributed to users, as the pages state.
 4. There are at most 2^33 users, and AES-256 is a pseudorandom permutation.
 
 **Verdicts.** *proved*: the upper bound is at most the claimed delta. *not proved*: it is larger, which does not mean

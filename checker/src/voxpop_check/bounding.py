@@ -42,8 +42,7 @@ def bounded(b: SimpleNamespace, least_cap: arb | None = None) -> Bounded:
     """Return a weighting with its sensitivity. `least_cap` is the smallest cap (below 1) of an adaptive round."""
     p, limit, unit = b.norm, b.limit, arb(2) ** -b.bits
     require(p in (1, 2) and limit >= 1 and 0 <= b.bits <= 62 and b.bound in (1, 4), "a bounding is out of range")
-    require((b.error is None and b.least is None) or b.name == "custom", "only a custom weighting states its error")
-    require(b.name in EVEN | {"custom"} or p == (1 if b.name == "policy-laplace" else 2), "the norm is not the rule's")
+    require(b.name in EVEN or p == (1 if b.name == "policy-laplace" else 2), "the norm is not the rule's")
     # The cutoff must be at least 1, so that items of weight 0 receive the largest step.
     fits = b.cutoff == 0 if b.name in EVEN else 2**b.bits <= b.cutoff <= 2**62
     require(fits, "a cutoff is out of range")
@@ -53,10 +52,6 @@ def bounded(b: SimpleNamespace, least_cap: arb | None = None) -> Bounded:
         error, least = arb(0), floor
     elif b.name == "policy-laplace":
         error, least = limit * unit, floor
-    elif b.name == "custom":
-        require(b.error is not None and b.least is not None and b.error >= 0, "a custom weighting lacks its error")
-        error = b.error + arb(limit).root(p) * unit
-        least = b.least - error
     else:
         # "A step is within 8u (1 + 4 / a) + L^(1/2) 2^-bits of the exact one"; with individual bounds the first part
         # is that of the largest bound, 4.

@@ -16,8 +16,8 @@ def _all(kind: Any, names: str) -> dict[str, Any]:
     return dict.fromkeys(names.split(), kind)
 
 
-WEIGHTINGS = {"count", "weighted", "policy-laplace", "policy-gaussian", "custom", "capped"}
-BOUNDING = {"name": WEIGHTINGS, **_all(int, "norm limit bits cutoff bound"), **_all(arb, "error? least?")}
+WEIGHTINGS = {"count", "weighted", "policy-laplace", "policy-gaussian", "capped"}
+BOUNDING = {"name": WEIGHTINGS, **_all(int, "norm limit bits cutoff bound")}
 FIRST = {"bounding": BOUNDING, "noise": {"gaussian", "laplace"}, "scale": arb, "threshold": int}
 LATER_ROUND = {"bounding": BOUNDING, "cell": int, **_all(arb, "sigma mu part threshold drop? enough steps")}
 CAPS, LISTED = {"items": [int], "weights": [[int]], "chances": [arb]}, {"size": int, "fingerprint": str}

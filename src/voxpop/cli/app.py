@@ -30,7 +30,6 @@ from voxpop.cli.saved import (
 from voxpop.cli.series import app as series
 from voxpop.errors import InputError, on_one_line, shown
 from voxpop.privacy.budget import check_choice, printable
-from voxpop.reading.choices import WeightingName
 from voxpop.release.registry import MECHANISMS, load_object
 from voxpop.release.saving import MODEL, PROFILE, RELEASE
 
@@ -63,13 +62,6 @@ def alphabet_of(text: str | None) -> Any:
     return given.listed(text, "--alphabet")
 
 
-def _weighting(name: str) -> Any:
-    """Return the weighting for a name, and "adaptive" unchanged."""
-    from voxpop.privacy.weightings.builtin import WEIGHTINGS
-
-    return WEIGHTINGS.get(name, name)
-
-
 def _length_weights(text: str | None) -> list[float] | None:
     try:
         return None if text is None else [float(part) for part in given.listed(text, "--length-weights")]
@@ -79,12 +71,6 @@ def _length_weights(text: str | None) -> list[float] | None:
 
 CHOICES = {
     "items": {
-        "weighting": given.FieldChoice(
-            WeightingName,
-            _weighting,
-            'How users share their weight: in "adaptive" rounds, or by a classic weighting. With one item per user '
-            "every classic weighting runs optimal selection.",
-        ),
         "known": given.FieldChoice(
             str | None,
             lambda path: path,

@@ -3,7 +3,7 @@
 from voxpop.papers.dpne import DPNE
 from voxpop.papers.dpsu import SetUnion
 from voxpop.papers.ngram_model import VariableLengthNGrams
-from voxpop.papers.partition_selection import PartitionSelection
+from voxpop.papers.optimal_selection import OptimalSelection
 from voxpop.papers.triehh import TrieHH
 
-__all__ = ["DPNE", "PartitionSelection", "SetUnion", "TrieHH", "VariableLengthNGrams"]
+__all__ = ["DPNE", "OptimalSelection", "SetUnion", "TrieHH", "VariableLengthNGrams"]

@@ -5,15 +5,18 @@ The paper's "Policy Gaussian l1" (Algorithm 8) is missing, because it is not pri
 """
 
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final, Literal, final, get_args
 
 from voxpop.mechanisms.rounds.plan import RoundPlan, with_cutoff
+from voxpop.mechanisms.rounds.users_needed import MinUsersBound, check_promise, promise_of
+from voxpop.mechanisms.set_union.mechanism import check_min_users
 from voxpop.mechanisms.set_union.plan import UnionPlan
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_choice, check_whole
-from voxpop.privacy.calibrate import Accounting, calibrate
+from voxpop.privacy.calibrate import Accounting, Scale, calibrate
 from voxpop.privacy.planned import Mechanism, certified
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
-from voxpop.privacy.weightings.rule import RuleSetting, WeightingRule
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus  # noqa: F401
@@ -47,6 +50,8 @@ class SetUnion(Mechanism["Corpus", "Release"]):
             noise. Only for the two policies.
         accounting: "published", or "joint", which computes delta exactly for noise and novel items together and needs
             less noise.
+        min_users: The number of users below which an item is released with probability at most 1e-6, as in
+            `voxpop.Items`. The paper has no such bound.
 
     Raises:
         InputError: A field is out of range.
@@ -66,6 +71,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
     weighting: WeightingName = "policy-gaussian"
     alpha: float = PAPER_ALPHA
     accounting: Accounting = "published"
+    min_users: int | None = None
 
     def __post_init__(self) -> None:
         """Check every field."""
@@ -74,7 +80,13 @@ class SetUnion(Mechanism["Corpus", "Release"]):
         )
         check_choice("weighting", self.weighting, get_args(WeightingName))
         check_choice("accounting", self.accounting, get_args(Accounting))
+        check_min_users(self.min_users)
         _ = self.rule
+
+    @property
+    def promise(self) -> MinUsersBound | None:
+        """The promise about items of few users, or None if there is no promise."""
+        return promise_of(self.min_users)
 
     @property
     def rule(self) -> WeightingRule:
@@ -89,33 +101,52 @@ class SetUnion(Mechanism["Corpus", "Release"]):
             BudgetError: No threshold can satisfy the budget.
         """
         check_budget(budget)
-        rule, limit = self.rule, self.max_items_per_user
-        # The grid is chosen first, because sensitivity depends on the grid, and noise on sensitivity.
-        setting = RuleSetting(limit, rule.norm, rule.bits(_rough_cutoff(rule, limit, budget)))
-        # (|T|, w) of items that only one user has, and S = 1 + 2 * 2^33 step_error (docs/privacy/set-union.md).
-        novelty, sensitivity = rule.novelty(setting), rule.sensitivity(setting)
-        found = calibrate(
-            budget,
-            novelty,
-            noise=rule.noise,
-            accounting=self.accounting,
-            sensitivity=sensitivity,
-            grid=2.0**-setting.bits,
-        )
-        shares = with_cutoff(rule, setting, found.threshold + (rule.alpha or 0.0) * found.scale)
-        return certified(UnionPlan(self, budget, (RoundPlan(shares, rule.noise, found.scale, found.threshold),)))
+        return plan_round(self, budget, self.promise)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        shown = {"mechanism": "items", "max_items_per_user": self.max_items_per_user, **self.rule.to_dict()}
-        return {**shown, "accounting": self.accounting}
+        named = {"mechanism": "items", "paper": "set union", "max_items_per_user": self.max_items_per_user}
+        return {**named, **self.rule.to_dict(), "accounting": self.accounting}
 
 
-def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget) -> float:
+def plan_round(union: SetUnion, budget: Budget, promise: MinUsersBound | None) -> "OnePlan":
+    """Plan noise and threshold of the round, with a promise about items of few users if there is one."""
+    rule, limit = union.rule, union.max_items_per_user
+    # The grid is chosen first, because sensitivity depends on the grid, and noise on sensitivity.
+    setting = RuleSetting(limit, rule.norm, rule.bits(_rough_cutoff(rule, limit, budget, promise)))
+    # (|T|, w) of items that only one user has, and S = 1 + 2 * 2^33 step_error (docs/privacy/set-union.md).
+    novelty, sensitivity = rule.novelty(setting), rule.sensitivity(setting)
+    found = calibrate(
+        budget,
+        novelty,
+        noise=rule.noise,
+        accounting=union.accounting,
+        sensitivity=sensitivity,
+        grid=2.0**-setting.bits,
+    )
+    threshold = _threshold(rule, found, setting, promise)
+    shares = with_cutoff(rule, setting, threshold + (rule.alpha or 0.0) * found.scale)
+    only = RoundPlan(shares, rule.noise, found.scale, threshold)
+    # Both are computed from the round that will run, not from the targets of the calibration.
+    if promise is not None:
+        check_promise(promise, promise.reached(only))
+    return certified(UnionPlan(union, budget, (only,), promise))
+
+
+def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise: MinUsersBound | None) -> float:
+    """Return the threshold that novel items require, or the bound for items of few users."""
+    if promise is None:
+        return scale.threshold
+    # One unit more than rounding up requires, because the promise is checked again from the numbers that run.
+    least = promise.threshold(CalibratedRule(rule, setting).largest, rule.noise, scale.scale, 1)
+    return max(scale.threshold, (ceil(least * setting.unit) + 1) / setting.unit)
+
+
+def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: MinUsersBound | None) -> float:
     """Return an approximation of the cutoff, computed on a coarse grid, for the choice of the fine grid."""
     if not rule.sequential:
         return 1.0
-    novelty = rule.novelty(RuleSetting(limit, rule.norm, bits=48))
-    coarse = calibrate(budget, novelty, noise=rule.noise, accounting="published")
+    coarse = RuleSetting(limit, rule.norm, bits=48)
+    scale = calibrate(budget, rule.novelty(coarse), noise=rule.noise, accounting="published")
     # Plus 1, so that the grid has room for the changes of the fine calibration.
-    return coarse.threshold + (rule.alpha or 0.0) * coarse.scale + 1.0
+    return _threshold(rule, scale, coarse, promise) + (rule.alpha or 0.0) * scale.scale + 1.0

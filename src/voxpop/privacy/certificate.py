@@ -9,13 +9,12 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, singledispatch
 from math import hypot, isqrt, nextafter, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from voxpop.errors import InternalError
-from voxpop.kernels.arrays import Floats
 from voxpop.kernels.proved import proved
 from voxpop.privacy import precise
 from voxpop.privacy.cumulative import Caps, CumulativeScore, any_release, novel_release, proved_tails
@@ -51,15 +50,12 @@ from voxpop.privacy.truncated import keys_delta
 from voxpop.privacy.upcrossing import ever_reached
 from voxpop.privacy.weightings.builtin import WEIGHTINGS, PolicyGaussian, is_proved
 from voxpop.privacy.weightings.capped import CappedDescent, on_lattice
-from voxpop.privacy.weightings.rule import CalibratedRule, CustomRule, RuleSetting, Weighting
-
-if TYPE_CHECKING:
-    from voxpop.privacy.weightings.rule import WeightingRule
+from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 NEGLIGIBLE = 1e-4
 """If a crude bound on novel items is at most this share of delta, it is used instead of the exact recursion."""
 _MOST_UNITS = 2**62
-CAPPED, CUSTOM = "capped", "custom"
+CAPPED = "capped"
 
 
 def check(certificate: Certificate) -> float:
@@ -89,32 +85,11 @@ def _delta(proof: Any, claim: Claim) -> float:
 # Weightings and their sensitivities.
 
 
-class _AsStated(Weighting):
-    """A custom weighting, represented only by the numbers that its author states."""
-
-    def __init__(self, norm: int, error: float, least: float) -> None:
-        self.norm, self.error, self._least = norm, error, least
-
-    def least(self, limit: int) -> float:
-        """Return the stated minimum weight."""
-        return self._least
-
-    def share(self, weights: Floats, cutoff: float) -> Floats:
-        """Raise an error, because a certificate weighs nothing."""
-        raise InternalError("shares of a certificate were requested")
-
-
 def calibrated_rule(bounding: Bounding) -> CalibratedRule:
     """Return the weighting of a pass with its setting, which determine its sensitivity and its novel items."""
-    rule: WeightingRule
-    if bounding.name == CUSTOM:
-        _ensure(bounding.error is not None and bounding.least is not None and bounding.error >= 0.0)
-        rule = CustomRule(_AsStated(bounding.norm, bounding.error or 0.0, bounding.least or 0.0))
-    else:
-        named = [each for each in WEIGHTINGS.values() if (each.name, each.norm) == (bounding.name, bounding.norm)]
-        _ensure(len(named) == 1 and bounding.error is bounding.least is None)
-        rule = named[0]
-    return CalibratedRule(rule, _setting(bounding, sequential=rule.sequential))
+    named = [each for each in WEIGHTINGS.values() if (each.name, each.norm) == (bounding.name, bounding.norm)]
+    _ensure(len(named) == 1)
+    return CalibratedRule(named[0], _setting(bounding, sequential=named[0].sequential))
 
 
 @proved("set-union.md#items-that-only-the-extra-user-holds")
@@ -136,9 +111,7 @@ def bounding_of(shares: CalibratedRule) -> Bounding:
     rule, setting = shares.weighting_rule, shares.setting
     numbers = setting.norm, setting.limit, setting.bits, setting.cutoff, setting.bound
     # A name proves nothing about a derived class, because its weights may differ.
-    _ensure(type(rule) is CustomRule or is_proved(rule))
-    if isinstance(rule, CustomRule):
-        return Bounding(CUSTOM, *numbers, rule.weighting.error, float(rule.weighting.least(setting.limit)))
+    _ensure(is_proved(rule))
     return Bounding(rule.name, *numbers)
 
 

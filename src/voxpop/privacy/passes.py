@@ -38,15 +38,12 @@ class Bounding(Stated):
     """The weighting that bounds each user, with all numbers that determine its sensitivity.
 
     Attributes:
-        name: "policy-gaussian", "policy-laplace", "weighted", "count" or "custom"; in adaptive rounds "capped".
+        name: "policy-gaussian", "policy-laplace", "weighted" or "count"; in adaptive rounds "capped".
         norm: The norm in which a user has weight 1, which is 1 for Laplace noise and 2 for Gaussian noise.
         limit: The maximum number of items per user.
         bits: The binary digits of weights, which are whole multiples of 2^-bits (the units below).
         cutoff: The weight, in units, above which items get no more weight; 0 for weightings without a cutoff.
         bound: The largest change of the histogram by one user, 1, or 4 if users have individual sensitivities.
-        error: The rounding error of the shares of a custom weighting, as declared by its author.
-        least: The smallest weight that a custom weighting gives to an item that no earlier user has, as declared by its
-            author.
     """
 
     name: str
@@ -55,8 +52,6 @@ class Bounding(Stated):
     bits: int
     cutoff: int
     bound: int = 1
-    error: float | None = None
-    least: float | None = None
 
 
 @final

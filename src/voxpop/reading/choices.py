@@ -30,7 +30,3 @@ Subwords = Literal["bpe", "wordpiece", "unigram"]
 SUBWORDS = get_args(Subwords)
 Form = Literal["where", "select"]
 """The form of an SQL query."""
-WeightingName = Literal[
-    "adaptive", "count", "count-laplace", "weighted", "weighted-laplace", "policy-laplace", "policy-gaussian"
-]
-"""The weightings of the command line; a test compares them with `voxpop.privacy.weightings.builtin.WEIGHTINGS`."""

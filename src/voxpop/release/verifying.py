@@ -17,8 +17,7 @@ from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Certificate
 from voxpop.privacy.planned import with_record
 from voxpop.release.counts import page_of_all
-from voxpop.release.registry import configuration, mechanism_called
-from voxpop.release.registry import load_object as imported
+from voxpop.release.registry import configuration, load_object, mechanism_called
 from voxpop.release.release import Release
 from voxpop.release.report.page import unpacked
 from voxpop.release.result import charged_of, load
@@ -33,6 +32,11 @@ _LARGE = 2**32
 """Integers of at least this size are rounded numbers in fine units."""
 _CHOSEN = frozenset({"max_items_per_user", "max_phrases_per_user", "counted_in_full"})
 """Settings that a release chooses privately if they are not given."""
+_PAPERS = {
+    "set union": "voxpop.papers.dpsu:SetUnion",
+    "optimal selection": "voxpop.papers.optimal_selection:OptimalSelection",
+}
+"""The published algorithms that can be planned again."""
 _RAN = frozenset({"ran", "second_chance", "trust"})
 """Numbers that follow from released phrases, and the assumptions of a federation. The guarantee depends on neither."""
 
@@ -150,8 +154,8 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
     numbers, stated = record["plan"], Guarantee.from_dict(record["guarantee"])
     unknown = ReleaseError(
         f"{where}: this version of voxpop cannot plan {numbers.get('mechanism')!r} with such numbers again; of "
-        f"`vp.papers`, none can. The files are as they were saved. Use voxpop {record.get('voxpop_version')}, or check "
-        "the plan by hand."
+        "`vp.papers`, it can plan SetUnion and OptimalSelection. The files are as they were saved. Use voxpop "
+        f"{record.get('voxpop_version')}, or check the plan by hand."
     )
     if mechanism_called(str(numbers.get("mechanism"))) is None:
         raise unknown
@@ -248,18 +252,22 @@ def _in_doubles(value: Any) -> Any:
     return float(value) if isinstance(value, int) and value >= _LARGE else value
 
 
+def _kind(numbers: Mapping[str, Any]) -> Any:
+    """Return the configuration class that has such numbers."""
+    paper = _PAPERS.get(str(numbers.get("paper")))
+    return load_object(paper) if paper else configuration(str(numbers["mechanism"]))
+
+
 def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the settings of the mechanism that may have given these numbers."""
-    kind = configuration(str(numbers["mechanism"]))
+    kind = _kind(numbers)
     found = {each.name: numbers[each.name] for each in fields(kind) if each.name in numbers}
     if numbers["mechanism"] != "keys" and _is_chosen(numbers):
         found |= dict.fromkeys(_CHOSEN & {each.name for each in fields(kind)})
     if "nights" in numbers:
         return [{"max_items_per_user": numbers["max_items_per_user"]}]
-    if "weighting" in found and found["weighting"] != "adaptive":
-        rules = imported("voxpop.privacy.weightings.builtin:WEIGHTINGS").values()
-        rule = next(each for each in rules if (each.name, each.noise) == (numbers["weighting"], numbers["noise"]))
-        found["weighting"] = replace(rule, alpha=numbers["alpha"]) if "alpha" in numbers else rule
+    if found.get("weighting") in ("count", "weighted") and numbers["noise"] == "laplace":
+        found["weighting"] += "-laplace"
     if "alphabet_size" in numbers:
         # The numbers do not depend on the symbols.
         symbols = [str(symbol) for symbol in range(numbers["alphabet_size"] or 0)]
@@ -295,7 +303,7 @@ def _with_level(plan: Any, numbers: Mapping[str, Any]) -> Any:
 
 def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping[str, Any]) -> Any:
     """Return the plan of settings, with the choices that the release made."""
-    mechanism = configuration(str(numbers["mechanism"]))(**settings)
+    mechanism = _kind(numbers)(**settings)
     budget = Budget(numbers["epsilon"], numbers["delta"])
     if "data_sets" in numbers:
         plan = mechanism.plan_each(tuple(numbers["data_sets"]), budget)

@@ -43,7 +43,7 @@ from voxpop.privacy.trie.ballot import discovery_rate
 from voxpop.privacy.truncated import released_with
 from voxpop.release.release import Release
 from voxpop.release.result import StoredPlan
-from voxpop.testing import sensitivity
+from voxpop.testing import collections
 from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
 
 with warnings.catch_warnings(action="ignore"):  # no data are released with this delta
@@ -149,7 +149,7 @@ def _chances(rounds: Any) -> list[float]:
 
 
 def _one_item(users: int, copies: int) -> LocalCorpus:
-    return sensitivity.copied_items([(0,)] * users, 1, copies)
+    return collections.copied_items([(0,)] * users, 1, copies)
 
 
 def items(budget: Budget = BUDGET) -> Case:
@@ -191,7 +191,7 @@ def _values_of_items(found: Any) -> np.ndarray:
 
 def first_numbers(release: Release, length: int = 1) -> np.ndarray:
     """Return the number of the first token of each released gram of a length."""
-    return sensitivity.released_numbers(release, length)[:, 0]
+    return collections.released_numbers(release, length)[:, 0]
 
 
 def heavy_hitters(budget: Budget = BUDGET) -> Case:
@@ -205,7 +205,7 @@ def heavy_hitters(budget: Budget = BUDGET) -> Case:
 
     def copied(users: int, copies: int) -> LocalCorpus:
         symbols = np.arange(2 * copies).reshape(copies, 2)
-        return sensitivity.copied_documents([(0, 1)] * users, symbols, symbols.size)
+        return collections.copied_documents([(0, 1)] * users, symbols, symbols.size)
 
     return near("heavy hitters", plan, chance, copied, lambda found: first_numbers(found, 2) // 2)
 
@@ -218,7 +218,7 @@ def sequences(budget: Budget = PURE) -> Case:
     because all copies share it.
     """
     length, symbols, others = 3, 1_000, 8
-    words = sensitivity.numbered_words(symbols).to_pylist()
+    words = collections.numbered_words(symbols).to_pylist()
     plan = Sequences(length, 1, alphabet=words).plan(budget)
 
     def high(model: Any) -> np.ndarray:
@@ -227,7 +227,7 @@ def sequences(budget: Budget = PURE) -> Case:
     # All other sequences have the same length, so that the tree counts all steps.
     users = [(0,) * length] * others
     corpora = (
-        sensitivity.copied_documents(held, np.arange(symbols)[:, None], symbols, "sequence")
+        collections.copied_documents(held, np.arange(symbols)[:, None], symbols, "sequence")
         for held in ([*users, (0,) * length], users)
     )
     # This part is certain, because the noisy number of sequences is far above the number that would change it.
@@ -257,7 +257,7 @@ def top(budget: Budget = BUDGET) -> Case:
 
     def public_list(count: int) -> Release:
         return Release.from_items(
-            sensitivity.numbered_words(count), StoredPlan({"mechanism": "a public list"}), Guarantee(0.0, 0.0)
+            collections.numbered_words(count), StoredPlan({"mechanism": "a public list"}), Guarantee(0.0, 0.0)
         )
 
     def with_width(width: int) -> tuple[Chances, int]:
@@ -275,7 +275,7 @@ def top(budget: Budget = BUDGET) -> Case:
         place[ranking.places] = np.arange(copies * width)
         return np.flatnonzero(np.argmin(place.reshape(-1, width), axis=1) == 0)
 
-    corpora = (sensitivity.copied_items(users, width, copies) for users in ([(0,)], []))
+    corpora = (collections.copied_items(users, width, copies) for users in ([(0,)], []))
     return case_of(("ranking", f"near: 1 of {width} held"), every, corpora, copies, first, exact)
 
 
@@ -298,7 +298,7 @@ MOST_HOLDERS = 5
 COMMON, RARE, USERS_OF_WORDS = 70, 30, 300
 
 
-def ngrams(budget: Budget = BUDGET, engine: sensitivity.EngineOf = sensitivity.in_memory) -> Case:
+def ngrams(budget: Budget = BUDGET, engine: collections.EngineOf = collections.in_memory) -> Case:
     """Return the case of n-grams with the number of users that maximizes the effect of one more user of each pair.
 
     Args:
@@ -332,7 +332,7 @@ def pairs_of_words(needed: int, others: int) -> LocalCorpus:
     ended = [np.pad(each, ((0, 0), (0, 1)), constant_values=-1) for each in documents]
     sizes = np.concatenate([np.full(len(each), each.shape[1]) for each in ended])
     tokens = np.concatenate([each.ravel() for each in ended]).astype(np.int32)
-    return sensitivity.corpus_of_tokens(tokens, sizes, COMMON + RARE, "tokens")
+    return collections.corpus_of_tokens(tokens, sizes, COMMON + RARE, "tokens")
 
 
 def bound_of_pair(plan: NGramsPlan) -> float:
@@ -353,7 +353,7 @@ def _last(release: Any) -> LengthRun:
 
 def released_pairs(foreseen: LengthRun, release: Release) -> np.ndarray:
     """Return the numbers of the released pairs of common words; empty if the vote ran with unforeseen numbers."""
-    ran, pairs = _last(release), sensitivity.released_numbers(release, 2)
+    ran, pairs = _last(release), collections.released_numbers(release, 2)
     fixed = replace(foreseen, spurious=ran.spurious, bands=ran.bands)
     chosen = pairs[(pairs < COMMON).all(axis=1) & (fixed == ran)]
     return np.asarray(chosen @ np.array([COMMON, 1]))

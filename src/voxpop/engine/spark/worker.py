@@ -68,8 +68,7 @@ def safely(name: str) -> Iterator[None]:
 
 TOO_LARGE = (
     "a part of the table does not fit into the memory of its task. Read into more parts (partitions= of voxpop.read), "
-    "or give tasks more memory (spark.executor.memoryOverhead, spark.executor.pyspark.memory). Order-dependent "
-    'weightings need half of all users in one task; weighting="weighted" does not.'
+    "or give tasks more memory (spark.executor.memoryOverhead, spark.executor.pyspark.memory)."
 )
 _SEEN: set[str] = set()
 """Names of tasks that this worker has run."""

@@ -4,8 +4,7 @@ from typing import Final
 
 SHARE_OF_COUNTS: Final = 0.22
 """The share of all mu^2 that counts spend, if they are released. Discovery spends everything except this share and the
-next one. These are shares, not targets as in `vp.split_budget`, because the error of counts depends on a limit that the
-release chooses."""
+next one. No share is chosen from an error, because the error of counts depends on a limit that the release chooses."""
 COVER: Final = 0.03
 """The share of all mu^2 that cover spends."""
 SINGLES: Final = 0.3

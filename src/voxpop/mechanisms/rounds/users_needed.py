@@ -285,6 +285,11 @@ class MinUsersBound:
         return float(-np.expm1(log_below(only.noise, distance))[0]) * _UP
 
 
+def promise_of(users: int | None) -> MinUsersBound | None:
+    """Return the promise for a minimum number of users, or None if there is no such number."""
+    return None if users is None else MinUsersBound(users, FAILURE_PROBABILITY)
+
+
 def check_promise(users_bound: MinUsersBound, chance: float) -> None:
     """Reject a plan under which too few users reach a threshold more often than promised.
 

@@ -2,9 +2,6 @@
 
 from typing import Final
 
-USUAL_LIMIT: Final = 100
-"""The default limit of classic weightings. Adaptive rounds choose their limit privately
-(`mechanisms/rounds/menu.py`)."""
 MOST_MIN_USERS: Final = 10**7
 """The maximum value of `min_users`."""
 MOST_NIGHTS: Final = 1000

@@ -1,11 +1,11 @@
-"""Set union, which releases the items that many users share (DPSU, ICML 2020)."""
+"""Set union, which releases the items that many users share."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, cast, final
+from typing import TYPE_CHECKING, Any, Final, cast, final
 
 from voxpop.errors import InputError
-from voxpop.mechanisms.set_union.constants import MOST_MIN_USERS, MOST_NIGHTS, USUAL_LIMIT
+from voxpop.mechanisms.set_union.constants import MOST_MIN_USERS, MOST_NIGHTS
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_choice, check_whole
 from voxpop.privacy.planned import Mechanism
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.series.series import Series
     from voxpop.mechanisms.set_union.plan import EachPlan, OnePlan
     from voxpop.privacy.planned import Account
-    from voxpop.privacy.weightings.rule import Weighting, WeightingRule
     from voxpop.release.known import Known, KnownItems
     from voxpop.release.release import Release
 
@@ -35,18 +34,15 @@ class Items(Mechanism["Corpus", "Release"]):
     adds noise to the weight of each item and releases the items above a threshold, without their weights. The release
     is (epsilon, delta)-differentially private for adding or removing one user with all the user's data.
 
-    The default weighting runs adaptive rounds. Each round releases items with a high cumulative score and drops items
-    with a low one, so that users spend their weight on the remaining items (docs/privacy/adaptive.md). Adaptive rounds
-    release the most items at every limit and budget that we measured. The classic weightings are in `vp.weightings`;
-    their proofs are in docs/privacy/set-union.md.
+    The mechanism runs in adaptive rounds. Each round releases items with a high cumulative score and drops items with a
+    low one, so that users spend their weight on the remaining items (docs/privacy/adaptive.md). If every user has one
+    item, `vp.profile(table, user=..., joint=[...])` releases more items, with counts. The weightings of one round that
+    others published are in `vp.papers`.
 
     Attributes:
         max_items_per_user: The maximum number of items per user in a round (the paper's Delta_0). By default,
-            adaptive rounds choose it privately from the users' numbers of items, and classic
-            weightings use 100. A limit that you pass must not depend on the data.
-        weighting: How users share their weight, which is either "adaptive" or a classic weighting, an object such as
-            `vp.weightings.PolicyGaussian()`. With `max_items_per_user=1` every classic weighting runs optimal selection
-            (docs/privacy/optimal-selection.md).
+            the release chooses it privately from the users' numbers of items. A limit that you pass must not depend on
+            the data.
         min_users: The number of users below which an item is released with probability at most 1e-6, for all possible
             data. By default the release makes no such promise. The plan returns the number of users that an item
             needs.
@@ -71,7 +67,6 @@ class Items(Mechanism["Corpus", "Release"]):
     """
 
     max_items_per_user: int | None = None
-    weighting: "Literal['adaptive'] | WeightingRule | Weighting" = ADAPTIVE
     min_users: int | None = None
     known: "Known | None" = None
 
@@ -84,26 +79,11 @@ class Items(Mechanism["Corpus", "Release"]):
                 LARGEST_LIMIT,
                 "the most items one user may contribute; 100 is a common start",
             )
-        if self.min_users is not None:
-            check_whole("min_users", self.min_users, MOST_MIN_USERS, "the least number of users of an item; try 50")
-        if not self.adaptive:
-            _rule_of(self.weighting)
+        check_min_users(self.min_users)
         if self.known is not None:
             from voxpop.release.known import KnownItems
 
-            if not self.adaptive:
-                raise InputError("`known` needs adaptive rounds. Remove `weighting` or the list.")
             object.__setattr__(self, "known", KnownItems.of(self.known))
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether adaptive rounds run instead of a classic weighting."""
-        return isinstance(self.weighting, str) and self.weighting == ADAPTIVE
-
-    @property
-    def limit_used(self) -> int:
-        """The maximum number of items per user under a classic weighting, which is 100 by default."""
-        return USUAL_LIMIT if self.max_items_per_user is None else self.max_items_per_user
 
     @property
     def known_items(self) -> "KnownItems | None":
@@ -113,9 +93,9 @@ class Items(Mechanism["Corpus", "Release"]):
     @property
     def promise(self) -> "MinUsersBound | None":
         """The promise about items of few users, or None if there is no promise."""
-        from voxpop.mechanisms.rounds.users_needed import FAILURE_PROBABILITY, MinUsersBound
+        from voxpop.mechanisms.rounds.users_needed import promise_of
 
-        return None if self.min_users is None else MinUsersBound(self.min_users, FAILURE_PROBABILITY)
+        return promise_of(self.min_users)
 
     def plan(self, budget: Budget) -> "OnePlan":
         """Compute noise and threshold for a budget; this needs no data.
@@ -129,18 +109,10 @@ class Items(Mechanism["Corpus", "Release"]):
         Raises:
             BudgetError: if no threshold can meet the budget.
         """
-        from voxpop.mechanisms.set_union.plan import plan_adaptive, plan_classic, plan_optimal
-        from voxpop.privacy.weightings.rule import CustomRule
+        from voxpop.mechanisms.set_union.plan import plan_adaptive
 
         check_budget(budget)
-        if self.adaptive:
-            return plan_adaptive(self, budget)
-        rule = _rule_of(self.weighting)
-        # With one item per user, weights are numbers of users, and the best rule for them is known
-        # (docs/privacy/optimal-selection.md).
-        if self.limit_used == 1 and not isinstance(rule, CustomRule):
-            return plan_optimal(self, budget)
-        return plan_classic(self, rule, self.limit_used, budget, promise=self.promise)
+        return plan_adaptive(self, budget)
 
     def plan_each(self, data_sets: Sequence[str], budget: Budget) -> "EachPlan":
         """Compute noise and thresholds for several data sets that share a budget; see `release_each`.
@@ -153,17 +125,12 @@ class Items(Mechanism["Corpus", "Release"]):
             The plan. Its numbers are those of one data set, and its guarantee covers all data sets.
 
         Raises:
-            InputError: if names are missing or equal, or a classic weighting was chosen.
+            InputError: if names are missing or equal.
             BudgetError: if no threshold can meet the budget.
         """
         from voxpop.mechanisms.set_union.plan import plan_adaptive
 
         check_budget(budget)
-        if not self.adaptive:
-            raise InputError(
-                "several data sets share a budget only under adaptive rounds. Remove `weighting`, or release from "
-                "each with a budget of its own."
-            )
         return plan_adaptive(self, budget, _checked_names(data_sets))
 
     def release_each(
@@ -190,7 +157,7 @@ class Items(Mechanism["Corpus", "Release"]):
             A release for each name. The guarantee of each release is that of all releases together.
 
         Raises:
-            InputError: if there is no data set, or a classic weighting was chosen.
+            InputError: if there is no data set.
         """
         return self.plan_each(tuple(data_sets), budget).release(data_sets, ledger=ledger, seed=seed)
 
@@ -198,15 +165,15 @@ class Items(Mechanism["Corpus", "Release"]):
         """Compute the numbers of a series, without data; see `series`.
 
         Raises:
-            InputError: if a classic weighting or `min_users` was chosen, or the number of nights is out of range.
+            InputError: if `min_users` or `known` was chosen, or the number of nights is out of range.
         """
         from voxpop.mechanisms.series.plan import plan_series
 
         check_budget(budget)
         check_whole("nights", nights, MOST_NIGHTS, "the number of nights that share the budget")
         check_choice("spending", spending, ("growing", "equal"))
-        if not self.adaptive or self.min_users is not None:
-            raise InputError("a series has its own weighting and no `min_users`. Remove both.")
+        if self.min_users is not None:
+            raise InputError("a series has no `min_users`. Remove it, or release once with `release`.")
         if self.known is not None:
             raise InputError("a series has no `known` items. Remove them, or release once with `release`.")
         return plan_series(budget, nights, self.max_items_per_user, spending)
@@ -256,25 +223,14 @@ class Items(Mechanism["Corpus", "Release"]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        if self.adaptive:
-            known = {} if self.known_items is None else {"known": self.known_items.to_dict()}
-            return {"mechanism": "items", "weighting": ADAPTIVE, "noise": "gaussian", **known}
-        return {"mechanism": "items", "max_items_per_user": self.limit_used, **_rule_of(self.weighting).to_dict()}
+        known = {} if self.known_items is None else {"known": self.known_items.to_dict()}
+        return {"mechanism": "items", "weighting": ADAPTIVE, "noise": "gaussian", **known}
 
 
-def _rule_of(weighting: object) -> "WeightingRule":
-    from voxpop.privacy.weightings.builtin import is_proved
-    from voxpop.privacy.weightings.rule import CustomRule, Weighting, WeightingRule
-
-    if isinstance(weighting, WeightingRule) and (type(weighting) is CustomRule or is_proved(weighting)):
-        return weighting
-    if isinstance(weighting, Weighting):
-        # The author is responsible for the proof; every call runs the possible checks.
-        return CustomRule(weighting)
-    raise InputError(
-        '`weighting` must be "adaptive", an object such as vp.weightings.PolicyGaussian(), or an object of a class '
-        f"derived from vp.weightings.Weighting, got {weighting!r}."
-    )
+def check_min_users(users: int | None) -> None:
+    """Check the minimum number of users of an item, if there is one."""
+    if users is not None:
+        check_whole("min_users", users, MOST_MIN_USERS, "the least number of users of an item; try 50")
 
 
 def _checked_names(data_sets: Sequence[str]) -> tuple[str, ...]:

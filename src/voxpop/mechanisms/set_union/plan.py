@@ -5,11 +5,9 @@ Nothing here reads data.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.engine.contract import check_engine
-from voxpop.errors import BudgetError
 from voxpop.mechanisms.rounds import users_needed as needed
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
 from voxpop.mechanisms.rounds.listed import known_users_needed, listed_numbers
@@ -23,17 +21,14 @@ from voxpop.mechanisms.rounds.menu import (
     rows_of,
     users_needed_by,
 )
-from voxpop.mechanisms.rounds.plan import LISTED_NOVELTY, NOVELTY, RoundPlan, with_cutoff
+from voxpop.mechanisms.rounds.plan import LISTED_NOVELTY, NOVELTY, RoundPlan
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
-from voxpop.privacy.calibrate import Accounting, Scale, calibrate
 from voxpop.privacy.certificate import slack_delta
-from voxpop.privacy.numerics import numerical_slack, optimal_delta
+from voxpop.privacy.numerics import optimal_delta
 from voxpop.privacy.parameters import KnownList
 from voxpop.privacy.passes import Proof, SelectionProof, ThresholdProof
 from voxpop.privacy.planned import ITEMS_EACH, Configured, Data, DiscoveryPlan, ResultType, certified
-from voxpop.privacy.weightings.builtin import Count
-from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting, WeightingRule
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
@@ -63,8 +58,8 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
     """The result of `Items.plan` and `plan_each`, with every number that will run, before any data is read.
 
     Attributes:
-        passes: One `RoundPlan` for a classic weighting, or `AdaptiveRounds`, or the `Menu` for the private choice of a
-            limit. In the plan of a release, the selected rounds follow the `Menu`.
+        passes: `AdaptiveRounds`, or the `Menu` for the private choice of a limit, or one `RoundPlan` for a published
+            algorithm. In the plan of a release, the selected rounds follow the `Menu`.
         promise: The promise about items of few users, or None if there is no promise.
         data_sets: The names of several data sets, each with such passes.
 
@@ -73,9 +68,9 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         >>> plan = vp.Items(max_items_per_user=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
         >>> len(plan.last.rounds), plan.delta <= 4.5e-5, plan.miss_probability() < 1e-6
         (20, True, True)
-        >>> plan = vp.Items(weighting=vp.weightings.PolicyGaussian()).plan(vp.Budget(epsilon=3, delta=4.5e-5))
+        >>> plan = vp.papers.SetUnion().plan(vp.Budget(epsilon=3, delta=4.5e-5))
         >>> round(plan.sigma, 2), plan.users_needed(0.5, per_user=1)
-        (1.28, 7)
+        (1.33, 7)
     """
 
     _recorded: ClassVar = frozenset({"passes"})
@@ -184,7 +179,8 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
 
     @property
     def _most_per_user(self) -> int | None:
-        return getattr(self.mechanism, "max_items_per_user", None)  # published algorithms have `delta_0`
+        limit: int | None = self.mechanism.max_items_per_user
+        return limit
 
     def known_users_needed(self, probability: float, *, per_user: int | None = None) -> int | None:
         """Return the number of users who must have a listed item for its release with this probability.
@@ -222,76 +218,6 @@ if TYPE_CHECKING:
 def listed_of(union: UnionConfiguration) -> KnownList | None:
     """Return the numbers of the public list of a configuration, or None if there is no list."""
     return None if union.known_items is None else union.known_items.listed
-
-
-def plan_optimal(union: UnionConfiguration, budget: Budget) -> "OnePlan":
-    """Plan optimal selection for one item per user, so that weights are numbers of users."""
-    if budget.delta <= numerical_slack(budget.epsilon):
-        least = 2 * numerical_slack(budget.epsilon)
-        raise BudgetError(
-            f"`delta` must be at least {least:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}: below that, "
-            "deciding with 128 random bits costs more than all of it. Raise `delta` or lower `epsilon`."
-        )
-    shares = CalibratedRule(Count(), RuleSetting(limit=1, norm=1, bits=0))
-    few = 0 if union.promise is None else union.promise.few
-    only = RoundPlan(shares, "optimal", scale=0.0, threshold=float(few))
-    return certified(UnionPlan(union, budget, (only,), union.promise))
-
-
-def plan_classic(
-    mechanism: object,
-    rule: WeightingRule,
-    limit: int,
-    budget: Budget,
-    *,
-    accounting: Accounting = "joint",
-    promise: MinUsersBound | None = None,
-) -> "OnePlan":
-    """Plan noise and threshold of one round.
-
-    Args:
-        mechanism: the configuration that the plan contains.
-        rule: the weighting, with its noise and alpha.
-        limit: maximum number of items per user.
-        budget: the budget of the release.
-        accounting: "joint" computes delta exactly for noise and novel items together; "published" is the paper's
-            delta/2 + delta/2.
-        promise: promise about items of few users, if there is one.
-    """
-    # The grid is chosen first, because sensitivity depends on the grid, and noise on sensitivity.
-    bits = rule.bits(_rough_cutoff(rule, limit, budget, promise))
-    setting = RuleSetting(limit, rule.norm, bits)
-    # (|T|, w) of items that only one user has, and S = 1 + 2 * 2^33 step_error (docs/privacy/set-union.md).
-    novelty, sensitivity = rule.novelty(setting), rule.sensitivity(setting)
-    scale = calibrate(
-        budget, novelty, noise=rule.noise, accounting=accounting, sensitivity=sensitivity, grid=2.0**-bits
-    )
-    threshold = _threshold(rule, scale, setting, promise)
-    shares = with_cutoff(rule, setting, threshold + (rule.alpha or 0.0) * scale.scale)
-    only = RoundPlan(shares, rule.noise, scale.scale, threshold)
-    # Both are computed from the round that will run, not from the targets of the calibration.
-    if promise is not None:
-        needed.check_promise(promise, promise.reached(only))
-    return certified(UnionPlan(mechanism, budget, (only,), promise))
-
-
-def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise: MinUsersBound | None) -> float:
-    """Return the threshold that novel items require, or the bound for items of few users."""
-    if promise is None:
-        return scale.threshold
-    # One unit more than rounding up requires, because the promise is checked again from the numbers that run.
-    least = promise.threshold(CalibratedRule(rule, setting).largest, rule.noise, scale.scale, 1)
-    return max(scale.threshold, (ceil(least * setting.unit) + 1) / setting.unit)
-
-
-def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: MinUsersBound | None) -> float:
-    """Return an approximation of the cutoff, computed on a coarse grid, for the choice of the fine grid."""
-    if not rule.sequential:
-        return 1.0
-    coarse = RuleSetting(limit, rule.norm, bits=48)
-    scale = calibrate(budget, rule.novelty(coarse), noise=rule.noise, accounting="published")
-    # Plus 1, so that the grid has room for the changes of the fine calibration.
-    return _threshold(rule, scale, coarse, promise) + (rule.alpha or 0.0) * scale.scale + 1.0
 
 
 def plan_adaptive(

@@ -1,6 +1,6 @@
 """The weightings of DPSU (Gopi et al., ICML 2020), and their registry.
 
-The command line, reports, audits, sensitivity searches and tests derive their lists from `WEIGHTINGS`.
+Certificates, reports, sensitivity searches and tests derive their lists from `WEIGHTINGS`.
 """
 
 from abc import abstractmethod
@@ -229,7 +229,7 @@ WEIGHTINGS: Final[dict[str, WeightingRule]] = {
     each.label: each
     for each in (Count(), Count("laplace"), Weighted(), Weighted("laplace"), PolicyLaplace(), PolicyGaussian())
 }
-"""All pairs of a weighting and a noise with a proof, by their names in the command line."""
+"""All pairs of a weighting and a noise with a proof, by name."""
 
 
 def is_proved(rule: object) -> bool:

@@ -1,30 +1,19 @@
-"""The interface of weightings, with soundness, the smallest and largest weights from one user, and the kernel.
-
-A custom weighting defines the division of a user's weight, and declares the properties that its author has proved.
-"""
+"""The interface of weightings, with soundness, the smallest and largest weights from one user, and the kernel."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from itertools import pairwise
 from math import ceil, inf, log2, sqrt
-from numbers import Real
-from typing import Any, ClassVar, Final, final
+from typing import Any, ClassVar, Final
 
-import numpy as np
-
-from voxpop.errors import BudgetError, InputError, InternalError, UnsoundError
-from voxpop.kernels.arrays import Floats, Int32s, Int64s
+from voxpop.errors import BudgetError, InternalError, UnsoundError
+from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.proved import proved
-from voxpop.privacy.budget import check_choice
 from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems
 
 USERS_BOUND: Final = 2**33
 """A public bound on the number of users, which exceeds the number of people."""
 
 ADDITIVE_BITS: Final = 32
-EQUAL: Final = 2.0**-48
-"""The maximum difference of shares that count as equal, because functions of NumPy may round equal arguments
-differently. The relative change of delta is below 1e-11, which `joint.ROUNDING` covers."""
 WEIGHT_ROUNDING: Final = 8 * 2.0**-53
 """The relative float64 error of one user's l2 step, derived in `kernels/weigh.py` and docs/privacy/set-union.md."""
 
@@ -150,7 +139,7 @@ class CalibratedRule:
             (noise,) = (noise for noise, norm in NORMS.items() if norm == self.setting.norm)
             raise UnsoundError(
                 f"{self.weighting_rule.name} weighting with {noise} noise is refused: {self.weighting_rule.unsound}. "
-                "Use an object of vp.weightings: each has only noise for which there is a proof."
+                "Use the noise of `voxpop.privacy.weightings.builtin.WEIGHTINGS`, for which there are proofs."
             )
 
     @property
@@ -201,145 +190,3 @@ def even_share(held: int, norm: int) -> float:
     """Return the weight of each of `held` items with equal weights and a norm of 1."""
     # The solution x of held x^p = 1, for p the norm.
     return 1.0 / held if norm == 1 else 1.0 / sqrt(held)
-
-
-class Weighting(ABC):
-    """A division of a user's unit of weight among their items. Derive a class from it for a custom weighting.
-
-    You must prove that for every fixed order of users, adding or removing one user moves the final histogram by at most
-    1 in the given norm. `voxpop.testing.search_sensitivity` searches for a counterexample, but an unsuccessful search
-    is not a proof. Voxpop checks on every call that shares are finite, not negative, within 1 in the norm, and that
-    items without weight get equal shares of at least `least(limit)`.
-
-    Attributes:
-        norm: 1 for Laplace noise, or 2 for Gaussian noise.
-        error: The largest distance, in the norm, of `share` from the proved function because of floating point, from 0
-            to below 1.
-
-    Example:
-        >>> import numpy as np
-        >>> import voxpop as vp
-        >>> class Half(vp.weightings.Weighting):
-        ...     "Every user gives half of what it may."
-        ...     norm = 2
-        ...     def least(self, limit):
-        ...         return 0.5 / np.sqrt(limit)
-        ...     def share(self, weights, cutoff):
-        ...         return np.full(len(weights), 0.5 / np.sqrt(len(weights)))
-        >>> plan = vp.Items(max_items_per_user=10, weighting=Half()).plan(vp.Budget(3, 1e-6))
-        >>> plan.threshold > 1
-        True
-    """
-
-    norm: int = 2
-    error: float = 2.0**-45
-
-    @abstractmethod
-    def least(self, limit: int) -> float:
-        """Return the smallest weight (above 0) that a user of at most `limit` items gives to an item without weight."""
-
-    @abstractmethod
-    def share(self, weights: Floats, cutoff: float) -> Floats:
-        """Return the weight that a user adds to each of their items.
-
-        Args:
-            weights: The current weights of the items of the user, as float64. They must not be changed.
-            cutoff: The weight `threshold + alpha * scale`, above which more weight is wasted.
-
-        Returns:
-            The added weights as float64 of the same length, not negative, at most 1 in the norm.
-        """
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class CustomRule(WeightingRule):
-    """A custom `Weighting`, which runs for one user at a time on the integer grid."""
-
-    weighting: Weighting
-    sequential = True
-
-    def __post_init__(self) -> None:
-        """Check the norm and the error, which affects the sensitivity."""
-        check_choice("norm", self.weighting.norm, (1, 2))
-        error = self.weighting.error
-        if isinstance(error, bool) or not isinstance(error, Real) or not 0.0 <= error < 1.0:
-            raise InputError(
-                f"`error` of {self.name} must be a number from 0 to below 1, the distance from the proved function; "
-                f"got {error!r}."
-            )
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The class name of the weighting."""
-        return type(self.weighting).__name__
-
-    @property
-    def sound_norms(self) -> tuple[int, ...]:  # type: ignore[override]
-        """The norm of the author's proof."""
-        return (self.weighting.norm,)
-
-    @property
-    def noise(self) -> Noise:  # type: ignore[override]
-        """The noise of the norm."""
-        return "laplace" if self.weighting.norm == 1 else "gaussian"
-
-    @property
-    def alpha(self) -> float:  # type: ignore[override]
-        """The usual alpha of the noise."""
-        return USUAL_ALPHA[self.noise]
-
-    def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on novel items from the author's smallest weight.
-
-        Every call checks that novel items, which have no weight, get equal shares.
-        """
-        least = self.weighting.least(setting.limit)
-        # The smallest weight cannot exceed the even share of `limit` items, because the norm would exceed 1.
-        if not 0.0 < least <= even_share(setting.limit, setting.norm) * (1 + WEIGHT_ROUNDING):
-            raise InputError(
-                f"`least({setting.limit})` of {self.name} must lie above 0 and at most an even share, got {least}."
-            )
-        return UniqueItems(setting.limit, "symmetric", least - self.step_error(setting), setting.norm)
-
-    def share(self, held: int, setting: RuleSetting) -> float:
-        """Return the shares of equally rare items."""
-        # All equally rare items have weight 0.
-        return float(self.weighting.share(np.zeros(held), setting.cutoff / setting.unit)[0])
-
-    def step_error(self, setting: RuleSetting) -> float:
-        """Return the sum of the author's error and the error of rounding down to the grid."""
-        # Rounding down loses less than one unit per item, which is the number of items in l1 and its root in l2.
-        grid = setting.limit if setting.norm == 1 else sqrt(setting.limit)
-        return self.weighting.error + grid / setting.unit
-
-    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
-        """Run the weighting for one user at a time, and check every result."""
-        cutoff = setting.cutoff / setting.unit
-        least = self.weighting.least(setting.limit) - self.step_error(setting)
-        for begin, end in pairwise(starts):
-            if begin == end:
-                continue
-            mine = items[begin:end]
-            weights = histogram[mine] / setting.unit
-            shares = np.asarray(self.weighting.share(weights.copy(), cutoff), np.float64)
-            self._check(shares, weights, least, setting.norm)
-            # Weight above the cutoff is wasted, and would overflow if an item has many users. The limit never increases
-            # the distance of two histograms.
-            raised = histogram[mine] + np.floor(shares * setting.unit).astype(np.int64)
-            histogram[mine] = np.minimum(raised, setting.cutoff)
-
-    def _check(self, shares: Floats, weights: Floats, least: float, norm: int) -> None:
-        """Raise an error if shares violate the requirements. The message contains no shares."""
-        broken = None
-        if shares.shape != weights.shape:
-            broken = "one share per item"
-        elif not np.isfinite(shares).all() or (shares < 0).any():
-            broken = "finite shares that are not negative"
-        # This check is for each user. The author must prove the sensitivity of the whole histogram.
-        elif np.linalg.norm(shares, norm) > 1.0 + self.weighting.error:
-            broken = f"shares of at most 1 in the l{norm} norm"
-        elif (novel := shares[weights == 0.0]).size and (novel.min() < least or np.ptp(novel) > EQUAL):
-            broken = "equal shares of at least `least(limit)` for items without weight"
-        if broken:
-            raise InputError(f"`share` of {self.name} must return {broken}; it did not. Nothing was released.")

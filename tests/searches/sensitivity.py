@@ -1,24 +1,44 @@
-"""A search for two neighbouring collections with histograms that are too far apart, on the compiled kernels.
+"""A search for two neighbouring collections with histograms that are too far apart, on the compiled kernels."""
 
-It also builds collections that contain many copies of a tiny one, each with separate items and users.
-"""
-
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
-from typing import Any
+from itertools import count, pairwise
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.kernels.arrays import Int32s, Int64s
+from voxpop.kernels.arrays import Floats, Int32s, Int64s
+from voxpop.privacy.gaussian import Noise, UniqueItems
 from voxpop.privacy.weightings.builtin import WEIGHTINGS
-from voxpop.privacy.weightings.rule import CustomRule, RuleSetting, Weighting, WeightingRule
-from voxpop.release.release import Release
+from voxpop.privacy.weightings.rule import RuleSetting, WeightingRule
 
 _Users = list[Int32s]
+
+
+class Written(WeightingRule):
+    """A weighting in plain Python, such as a deliberately unsound one, with a function `share` for one user."""
+
+    __slots__ = ()
+    name = "written"
+    noise: Noise = "gaussian"
+    sound_norms = (1, 2)
+    sequential = True
+
+    def shares(self, weights: Floats, cutoff: float) -> Floats:
+        """Return the weight that a user adds to each of their items, given the current weights of the items."""
+        raise NotImplementedError
+
+    def novelty(self, setting: RuleSetting) -> UniqueItems:
+        """Return no bound, because searches need none."""
+        raise NotImplementedError
+
+    def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
+        """Run the weighting for one user at a time, rounded down to the grid and clipped at the cutoff."""
+        cutoff = setting.cutoff / setting.unit
+        for begin, end in pairwise(starts):
+            mine = items[begin:end]
+            shares = np.asarray(self.shares(histogram[mine] / setting.unit, cutoff), np.float64)
+            raised = histogram[mine] + np.floor(shares * setting.unit).astype(np.int64)
+            histogram[mine] = np.minimum(raised, setting.cutoff)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +59,7 @@ class Violation:
 
 
 def search_sensitivity(
-    weighting: str | Weighting | WeightingRule,
+    weighting: str | WeightingRule,
     *,
     norm: int | None = None,
     pairs: int = 20_000,
@@ -54,7 +74,7 @@ def search_sensitivity(
     them, then users with new items.
 
     Args:
-        weighting: A name, an object of your own, or a rule of `voxpop.mechanisms.set_union`.
+        weighting: A name, or a rule.
         norm: The norm, 1 or 2; by default the weighting's own norm.
         pairs: The number of pairs to try.
         limit: The maximum number of items per user.
@@ -62,14 +82,6 @@ def search_sensitivity(
 
     Returns:
         The worst pair found.
-
-    Raises:
-        InputError: If a weighting of your own violates its own promises during the search.
-
-    Example:
-        >>> worst = search_sensitivity("policy-gaussian", pairs=200)
-        >>> worst.distance <= 1 + 1e-9
-        True
     """
     weighting_rule = rule_of(weighting)
     norm = norm or weighting_rule.norm
@@ -139,71 +151,6 @@ def _with_fresh(rng: np.random.Generator, item: int, fresh: Iterator[int], limit
     return np.array([item, *(next(fresh) for _ in range(size - 1))], np.int32)
 
 
-def rule_of(weighting: str | Weighting | WeightingRule) -> WeightingRule:
-    """Return the rule for a name or for an object of one's own."""
-    if isinstance(weighting, Weighting):
-        return CustomRule(weighting)
+def rule_of(weighting: str | WeightingRule) -> WeightingRule:
+    """Return the rule for a name."""
     return WEIGHTINGS[weighting] if isinstance(weighting, str) else weighting
-
-
-_ROUNDED_DIGITS = 9
-Holds = Sequence[int]
-EngineOf = Callable[[LocalCorpus], Any]
-"""A function that returns an engine for a collection, which reads and weighs it (`voxpop.engine.contract.Engine`)."""
-
-
-def in_memory(corpus: LocalCorpus) -> LocalCorpus:
-    """Return the collection unchanged."""
-    return corpus
-
-
-def copied_items(users: Sequence[Holds], width: int, copies: int) -> LocalCorpus:
-    """Return copies of users with items.
-
-    Args:
-        users: The items of each user of one copy, from 0 to width - 1.
-        width: The number of items of a copy.
-        copies: The number of copies.
-    """
-    return copied_documents(users, np.arange(copies * width).reshape(copies, width), copies * width, "items")
-
-
-def copied_documents(documents: Sequence[Holds], rows: Int64s, words: int, kind: str = "tokens") -> LocalCorpus:
-    """Return copies of users with one document each.
-
-    Args:
-        documents: The places in a row for each document. Each user has one document.
-        rows: int64 (copies, places), the word at each place of each copy.
-        words: The size of the vocabulary.
-        kind: The kind of the corpus. Items have no end mark.
-    """
-    end = [] if kind == "items" else [-1]
-    pattern = np.array([place for document in documents for place in [*document, *end]], np.int64)
-    tokens = np.where(pattern < 0, -1, rows[:, np.maximum(pattern, 0)]).ravel().astype(np.int32)
-    sizes = np.array([len(document) + len(end) for document in documents] * len(rows), np.int64)
-    return corpus_of_tokens(tokens, sizes, words, kind)
-
-
-def corpus_of_tokens(tokens: Int32s, sizes: Int64s, words: int, kind: str) -> LocalCorpus:
-    """Return a corpus with numbers of equal width as words, so that ids are the numbers themselves.
-
-    Args:
-        tokens: int32, the tokens of all users, concatenated.
-        sizes: The number of positions of each user.
-        words: The size of the vocabulary.
-        kind: The kind of the corpus.
-    """
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return LocalCorpus(tokens, starts, np.arange(starts.size - 1, dtype=np.uint64), numbered_words(words), kind)
-
-
-def numbered_words(count: int) -> pa.LargeStringArray:
-    """Return the numbers from 0 on as words of equal width, so that the order of bytes is the numeric order."""
-    return pc.utf8_lpad(pa.array(np.arange(count)).cast(pa.large_string()), width=_ROUNDED_DIGITS, padding="0")
-
-
-def released_numbers(release: Release, length: int = 1) -> Int64s:
-    """Return the released grams of one length as numbers, one row per gram."""
-    chosen = release.grams.filter(pc.equal(release.grams["length"], length))
-    flat = pc.list_flatten(chosen["gram"]).cast(pa.int64())
-    return np.asarray(flat.to_numpy(), np.int64).reshape(-1, length)

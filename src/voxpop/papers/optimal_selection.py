@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.rounds.plan import RoundPlan
+from voxpop.mechanisms.rounds.users_needed import MinUsersBound, promise_of
+from voxpop.mechanisms.set_union.mechanism import check_min_users
 from voxpop.mechanisms.set_union.plan import UnionPlan
 from voxpop.privacy.budget import Budget, check_budget
 from voxpop.privacy.numerics import numerical_slack
@@ -20,19 +22,38 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True)
-class PartitionSelection(Mechanism["Corpus", "Release"]):
+class OptimalSelection(Mechanism["Corpus", "Release"]):
     """Release the items of one item per user with the largest probabilities that the budget allows (Theorem 1).
 
     If a user has several items, one of them is drawn. No other mechanism that decides about each item separately
     releases an item with a higher probability (docs/privacy/optimal-selection.md). If users have several items,
     `voxpop.Items` releases more.
 
+    Attributes:
+        min_users: The number of users below which an item is never released. By default there is no such number.
+
     Example:
         >>> import voxpop as vp
-        >>> plan = vp.papers.PartitionSelection().plan(vp.Budget(epsilon=1, delta=1e-8))
+        >>> plan = vp.papers.OptimalSelection().plan(vp.Budget(epsilon=1, delta=1e-8))
         >>> plan.users_needed(0.9, per_user=1)
         20
     """
+
+    min_users: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the number of users."""
+        check_min_users(self.min_users)
+
+    @property
+    def max_items_per_user(self) -> int:
+        """The maximum number of items per user, 1."""
+        return 1
+
+    @property
+    def promise(self) -> MinUsersBound | None:
+        """The promise about items of few users, or None if there is no promise."""
+        return promise_of(self.min_users)
 
     def plan(self, budget: Budget) -> "OnePlan":
         """Compute the probabilities of release for a budget; this needs no data.
@@ -48,8 +69,10 @@ class PartitionSelection(Mechanism["Corpus", "Release"]):
                 "that, deciding with 128 random bits costs more than all of it. Raise `delta` or lower `epsilon`."
             )
         shares = CalibratedRule(Count(), RuleSetting(limit=1, norm=1, bits=0))
-        return certified(UnionPlan(self, budget, (RoundPlan(shares, "optimal", scale=0.0, threshold=0.0),)))
+        few = 0 if self.promise is None else self.promise.few
+        only = RoundPlan(shares, "optimal", scale=0.0, threshold=float(few))
+        return certified(UnionPlan(self, budget, (only,), self.promise))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        return {"mechanism": "items", "max_items_per_user": 1, **Count().to_dict()}
+        return {"mechanism": "items", "paper": "optimal selection", "max_items_per_user": 1, **Count().to_dict()}
