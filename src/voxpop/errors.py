@@ -9,8 +9,7 @@ VoxpopError
 │   │   └── ColumnError               a column is missing or has the wrong type
 │   ├── MemoryLimitError              the work needs more memory than it was allowed
 │   ├── ReleaseError                  a folder cannot be saved to, or is not a release
-│   ├── LedgerError                   a ledger cannot be read, written or trusted
-│   └── UnsoundError                  a mechanism that has no proof, refused by name with the reason
+│   └── LedgerError                   a ledger cannot be read, written or trusted
 └── InternalError (also RuntimeError) our own bug
 ```
 
@@ -82,10 +81,6 @@ class ReleaseError(InputError):
 
 class LedgerError(InputError):
     """A ledger cannot be read, written or trusted."""
-
-
-class UnsoundError(InputError):
-    """A mechanism has no proof. The message contains its name and the reason."""
 
 
 def required(module: str, use: str, package: str) -> Any:

@@ -180,4 +180,4 @@ def title(plan: UnionPlan) -> str:
     if classic.last.noise == "optimal":
         return f"set union, optimal selection{promise}"
     accounting = ", published" if plan.mechanism.accounting == "published" else ""
-    return f"set union, {classic.last.shares.weighting_rule.label}{accounting}{promise}"
+    return f"set union, {plan.mechanism.weighting}{accounting}{promise}"

@@ -140,10 +140,6 @@ class PolicyLaplace(_Descent):
     name = "policy-laplace"
     noise: Noise = field(default="laplace", init=False, repr=False)
     sound_norms = (1,)
-    unsound = (
-        "it is not private at the epsilon that its paper claims (DPSU, Algorithm 8): two users already move the "
-        "histogram by 1.046 instead of 1, more users by over 7; docs/privacy/algorithm-8.md works it out"
-    )
     alpha: float = USUAL_ALPHA["laplace"]
 
     @proved("set-union.md#items-that-only-the-extra-user-holds")
@@ -183,10 +179,6 @@ class PolicyGaussian(_Descent):
     name = "policy-gaussian"
     noise: Noise = field(default="gaussian", init=False, repr=False)
     sound_norms = (2,)
-    unsound = (
-        "nothing bounds how far one user moves its histogram in l1, the distance that Laplace noise hides; its "
-        "proof is about l2"
-    )
     alpha: float = USUAL_ALPHA["gaussian"]
 
     @proved("set-union.md#items-that-only-the-extra-user-holds")
@@ -226,8 +218,12 @@ class PolicyGaussian(_Descent):
 
 
 WEIGHTINGS: Final[dict[str, WeightingRule]] = {
-    each.label: each
-    for each in (Count(), Count("laplace"), Weighted(), Weighted("laplace"), PolicyLaplace(), PolicyGaussian())
+    "count": Count(),
+    "count-laplace": Count("laplace"),
+    "weighted": Weighted(),
+    "weighted-laplace": Weighted("laplace"),
+    "policy-laplace": PolicyLaplace(),
+    "policy-gaussian": PolicyGaussian(),
 }
 """All pairs of a weighting and a noise with a proof, by name."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil, inf, log2, sqrt
 from typing import Any, ClassVar, Final
 
-from voxpop.errors import BudgetError, InternalError, UnsoundError
+from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.proved import proved
 from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems
@@ -68,18 +68,11 @@ class WeightingRule(ABC):
     """Whether a user's shares depend on the weights from earlier users."""
     sound_norms: ClassVar[tuple[int, ...]]
     """The norms of noise with a proof (1 for Laplace, 2 for Gaussian). Every class must define them."""
-    unsound: ClassVar[str] = "nobody has proved it"
-    """The reason why there is no proof for other norms."""
 
     @property
     def norm(self) -> int:
         """The norm that bounds the weight of a user by 1."""
         return NORMS[self.noise]
-
-    @property
-    def label(self) -> str:
-        """The name in the registry, which contains the noise if the weighting also has a proof for Gaussian noise."""
-        return f"{self.name}-laplace" if self.norm == 1 and len(self.sound_norms) > 1 else self.name
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
@@ -136,11 +129,7 @@ class CalibratedRule:
     def __post_init__(self) -> None:
         """Raise an error if the weighting has no proof for the norm."""
         if self.setting.norm not in self.weighting_rule.sound_norms:
-            (noise,) = (noise for noise, norm in NORMS.items() if norm == self.setting.norm)
-            raise UnsoundError(
-                f"{self.weighting_rule.name} weighting with {noise} noise is refused: {self.weighting_rule.unsound}. "
-                "Use the noise of `voxpop.privacy.weightings.builtin.WEIGHTINGS`, for which there are proofs."
-            )
+            raise InternalError(f"{self.weighting_rule.name} weighting has no proof in the norm {self.setting.norm}")
 
     @property
     def sequential(self) -> bool:
