@@ -30,7 +30,6 @@ sys.exit(max([main(arguments) for arguments in json.loads(sys.argv[1])]))
 """
 RELEASING = {
     "items": ["items", "--text", "text", "--epsilon", 4, "--delta", 1e-6],
-    "classic": ["items", "--text", "text", "--epsilon", 4, "--delta", 1e-6, "--weighting", "weighted-laplace"],
     "ngrams": ["ngrams", "--text", "text", "--epsilon", 4, "--delta", 1e-6, "--max-length", 3],
     "sequences": ["sequences", "--text", "text", "--epsilon", 4, "--alphabet", ",".join(SHARED), "--synthesize", 9],
     "heavy-hitters": ["heavy-hitters", "--text", "text", "--epsilon", 8, "--delta", 1e-4, "--max-length", 4],
