@@ -28,7 +28,7 @@ from voxpop.privacy.composition import total_of
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.weightings.builtin import share_of
 from voxpop.release.release import report_of
-from voxpop.release.report.numbers import optimal_chance, threshold_chance, users_for, voting_chance
+from voxpop.release.report.numbers import curve, optimal_chance, threshold_chance, users_for, voting_chance
 from voxpop.release.report.page import json_for_html, story_of
 from voxpop.release.result import StoredPlan
 from voxpop.release.table import SCHEMA
@@ -137,7 +137,8 @@ def test_a_cutoff_too_low_is_never_enough():
     """If the weight cannot reach the threshold, the report contains no number of users."""
     numbers = {"pass": "threshold", "noise": "gaussian", "scale": 1.0, "threshold": 9.0, "cutoff": 5.0}
     assert users_for(threshold_chance(numbers, 1.0), 0.5) is None
-    assert about_union.curve_of({"weighting": "weighted", "max_items_per_user": 3}, numbers, 1) == []
+    facts = about_union.facts_of({"weighting": "weighted", "max_items_per_user": 3, "passes": [numbers]})
+    assert curve(facts.chance(1)) == []
 
 
 def test_the_report_names_the_independent_check_and_the_kinds_of_proof():

@@ -8,9 +8,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from voxpop.mechanisms.ngrams import constants as tuned
-from voxpop.mechanisms.rounds.listed import known_grids, known_lines
+from voxpop.mechanisms.rounds.listed import known_grids
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu, choice_in
-from voxpop.privacy.budget import table
 from voxpop.privacy.guarantee import at_most
 from voxpop.privacy.planned import USUAL_ITEMS
 from voxpop.privacy.weightings.builtin import share_of
@@ -78,7 +77,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         f"phrase’s parts are released, if each user has {each} phrases of that length, none of which has more users.",
         cards=cards if single else [],
         costs=_costs(plan),
-        grids=[*known_grids(plan, "word"), _ran_grid(plan, sizes)],
+        grids=[*known_grids(plan), _ran(plan)],
     )
 
 
@@ -176,39 +175,30 @@ def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"length": part["length"], "part": part["part"], "share": part["square"] / total} for part in parts]
 
 
-_RAN = ["tokens", "candidates", "sigma", "threshold", "sigma of the forecast", "of the screening vote", "spurious"]
-
-
-def _ran(plan: Mapping[str, Any]) -> list[list[str]]:
-    """Return the numbers of each length that ran, in the columns of `_RAN`."""
+def _ran(plan: Mapping[str, Any]) -> Grid:
+    """Return the table of what ran at each length."""
+    shares: dict[Any, float] = {}
+    for cost in _costs(plan):
+        shares[cost["length"]] = shares.get(cost["length"], 0.0) + cost["share"]
     spurious, rows = _spurious_by_length(plan), []
     for run in plan["ran"]:
         looks = plain(run["measurement_sigma"]), plain(run.get("screening_sigma"))
         numbers = [plain(run[name]) for name in ("length", "candidates", "sigma", "threshold")]
-        rows.append([*numbers, *looks, "–" if run["spurious"] is None else plain(spurious[run["length"]], 3)])
-    return rows
-
-
-def _ran_grid(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Grid:
-    shares: dict[Any, float] = {}
-    for cost in _costs(plan):
-        shares[cost["length"]] = shares.get(cost["length"], 0.0) + cost["share"]
-    rows = [
-        [*row, f"{sizes.get(run['length'], 0):,}", percent(shares[run["length"]])]
-        for row, run in zip(_ran(plan), plan["ran"], strict=True)
-    ]
+        found = "–" if run["spurious"] is None else plain(spurious[run["length"]], 3)
+        rows.append([*numbers, *looks, found, percent(shares[run["length"]])])
+    names = ["candidates", "sigma", "threshold", "sigma of the forecast", "of the screening vote", "spurious"]
     text = (
-        "Noise and threshold are in units of weight: each user has one unit to share out at each length. Candidates "
-        "are phrases whose parts were released; they and all later numbers follow from what was released before. Where "
-        "likely phrases had lower thresholds than unlikely ones, the mean over what was released is shown. Spurious: "
-        "an estimate of how many nobody holds, with the second-chance pass; no share is promised at one length."
+        "Noise and threshold are in units of weight: each user has one unit to share out at each length.\n"
+        "Candidates are phrases whose parts were released. If likely phrases had lower thresholds than others, the "
+        "table shows the mean.\n"
+        "Spurious: an estimate of how many released phrases nobody wrote. No share is promised at one length.\n"
     )
-    if not _is_published(plan):
-        text += " Each user pays from its own budget, and only at lengths at which it has a candidate. Sigma is "
-        text += "that of the usual charge of the length, and shares of the budget are charges."
-    if plan.get("second_chance"):
-        text += f" At the end, {_second_chance(plan['second_chance'])}; each user paid what it had left."
-    return Grid("What ran, length by length", [*_RAN, "released", "of the budget"], rows, text)
+    if second := plan.get("second_chance"):
+        text += (
+            f"Of {second['candidates']:,} deferred candidates the second-chance pass released "
+            f"{sum(second['released']):,}, with sigma {second['sigma']:.5g}.\n"
+        )
+    return Grid("What ran, length by length", ["tokens", *names, "of the budget"], rows, text + _about_passes(plan))
 
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
@@ -221,23 +211,10 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         f"{plan['weighting']} weighting, gaussian noise" + (f", {plan['pruning']}-side pruning" if paper else ""),
         *filter(None, ["; ".join(filter(None, [guarantee, _choices(plan, paper=paper)]))]),
         *_words_text(plan),
-        *known_lines(plan, "word"),
         *_risk(plan),
-        "",
-        *table(_planned(plan["lengths"])),
-        "",
-        "threshold: the lower number is for few candidates, the higher one for many",
-        "users for 50 % and 90 %: the users that a phrase needs for this probability of release, if its parts are",
-        f"released, each user has {USUAL_ITEMS} phrases of that length, and 10 candidates compete for each place",
+        *(line for each in [*known_grids(plan), _planned(plan)] for line in ("", *each.lines())),
+        *(["", *_ran(plan).lines()] if plan["ran"] else []),
     ]
-    if rounds := _rounds(plan):
-        lines.append(f"length 1 runs in {len(rounds)} adaptive rounds; its numbers are those of the last round")
-    if plan["max_length"] > 1:
-        lines += _about_passes(plan["max_spurious_share"], paper=paper)
-    if plan["ran"]:
-        lines += ["", "What ran", *table([_RAN, *_ran(plan)])]
-    if plan.get("second_chance"):
-        lines.append(_second_chance(plan["second_chance"]))
     return "\n".join(lines)
 
 
@@ -286,32 +263,40 @@ def _choices(plan: Mapping[str, Any], *, paper: bool) -> str:
     return f"a phrase is worth {', '.join(f'{value:g}' for value in values)} by length" if values else ""
 
 
-def _about_passes(eta: float, *, paper: bool) -> list[str]:
-    spurious = "spurious: the largest expected share of phrases that nobody wrote, of all released so far or of those"
-    if paper:
-        return [spurious, "one token shorter"]
-    return [
-        spurious,
-        f"one token shorter; over all lengths at most {100 * eta:.3g} % of all; the share at one length may be greater",
-        "after the votes, thresholds of likely phrases may be lower, and then fewer users are enough",
-        "each user pays from its own budget, only at lengths at which it has a candidate; sigma is that of the usual",
-        "charge; a second-chance pass spends what each user has left",
-    ]
+def _about_passes(plan: Mapping[str, Any]) -> str:
+    """Return the sentences about the passes of longer lengths, each on a line."""
+    if plan["max_length"] == 1 or _is_published(plan):
+        return ""
+    return (
+        "Each user pays from its own budget, only at lengths at which it has a candidate. Sigma and shares of the "
+        "budget are for the usual charge.\n"
+        "After the votes, thresholds of likely phrases may be lower. A second-chance pass spends what each user has "
+        "left."
+    )
 
 
-def _planned(lengths: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    rows = [["length", "sigma", "measured with", "threshold", "users for 50 %", "for 90 %", "spurious"]]
-    for each in lengths:
+def _planned(plan: Mapping[str, Any]) -> Grid:
+    """Return the table of the planned numbers."""
+    rows = []
+    for each in plan["lengths"]:
         low, high, rule = each["lowest_threshold"], each["highest_threshold"], each["spurious"]
         span = f"{low:.5g}" if low == high else f"{low:.4g} to {high:.4g}"
         allowed = "–" if rule is None else f"{100 * rule['share']:.3g} % of {rule['of']}"
         numbers = [plain(each[name]) for name in ("length", "sigma", "measurement_sigma")]
         rows.append([*numbers, span, whole(each["users_50"]), whole(each["users_90"]), allowed])
-    return rows
-
-
-def _second_chance(second: Mapping[str, Any]) -> str:
-    return (
-        f"of {second['candidates']:,} deferred candidates the second-chance pass released "
-        f"{sum(second['released']):,}, with sigma {second['sigma']:.5g}"
+    text = (
+        "Threshold: the lower number is for few candidates, the higher one for many.\n"
+        "Users for 50 % and 90 %: the users that a phrase needs for this probability of release, if its parts are "
+        f"released, each user has {USUAL_ITEMS} phrases of that length, and 10 candidates compete for each place.\n"
     )
+    if rounds := _rounds(plan):
+        text += f"Length 1 runs in {len(rounds)} adaptive rounds; its numbers are those of the last round.\n"
+    if plan["max_length"] > 1:
+        text += "Spurious: the largest expected share of phrases that nobody wrote, of all released so far or of those "
+        text += "one token shorter"
+        if not _is_published(plan):
+            text += f"; over all lengths at most {100 * plan['max_spurious_share']:.3g} % of all. "
+            text += "The share at one length may be greater"
+        text += ".\n"
+    head = ["length", "sigma", "measured with", "threshold", "users for 50 %", "for 90 %", "spurious"]
+    return Grid("Plan of each length", head, rows, text if plan["ran"] else text + _about_passes(plan))

@@ -6,7 +6,6 @@ from typing import Any
 from voxpop.errors import on_one_line
 from voxpop.mechanisms.profile.constants import COVER, SHARE_OF_REST
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu
-from voxpop.privacy.budget import table
 from voxpop.privacy.planned import ITEMS_EACH
 from voxpop.release.report.numbers import plain, whole
 from voxpop.release.report.page import Grid, Story
@@ -34,8 +33,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         f"left out: {', '.join(f'{name} ({why})' for name, why in plan['left_out'].items()) or 'none'}",
         f"joint: {joint}",
         "",
-        f"Users that a value needs to be released with probability {PROBABILITY:g}",
-        *table([["values of each", "users"], *_needed(plan)]),
+        *_needed(plan).lines(),
     ]
     return "\n".join(lines)
 
@@ -52,8 +50,7 @@ def _about_keys(plan: Mapping[str, Any], guarantee: str) -> str:
             else "other rows are not measured",
             *_cost_lines(plan),
             "",
-            f"Users who must have a key for it to be released with probability {PROBABILITY:g}",
-            *table([["keys of each", "users"], *_needed(plan)]),
+            *_needed(plan).lines(),
         ]
     )
 
@@ -103,54 +100,37 @@ def _entry_lines(plan: Mapping[str, Any]) -> list[str]:
     return [f"one of these, chosen privately by the numbers of keys of the users, with noise of {noise}:", *lines]
 
 
-def _needed(plan: Mapping[str, Any]) -> list[list[str]]:
+def _noun(plan: Mapping[str, Any]) -> tuple[str, str]:
+    return ("key", "keys") if plan["mechanism"] == "keys" else ("value", "values")
+
+
+def _needed(plan: Mapping[str, Any]) -> Grid:
+    one, several = _noun(plan)
     rows = [row for row in plan["users_needed"] if row["probability"] == PROBABILITY]
-    return [[f"{row['items']:,}", whole(row["users"])] for row in rows]
+    return Grid(
+        f"Users that a {one} needs to be released with probability {PROBABILITY:g}",
+        [f"{several} of each", "users"],
+        [[f"{row['items']:,}", whole(row["users"])] for row in rows],
+        f"Each row is for users who each have this number of {several}, none of which has more users.",
+    )
 
 
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """Return the story of a profile from its plan's numbers; the columns are added by the profile itself."""
-    rows = _needed(plan)
-    if plan["mechanism"] == "keys":
-        return _story_of_keys(plan, rows)
+    keyed, needed = plan["mechanism"] == "keys", _needed(plan)
+    sigma, row = (plan["error_of_rest"], 0) if keyed else (plan["sigma_of_cover"], 1)
     return Story(
         words="profile.html",
-        noun=("value", "values"),
+        noun=_noun(plan),
         title="released",
-        kicker="Profile of a table",
-        proof="docs/privacy/profile.md",
+        kicker="Keys with counts" if keyed else "Profile of a table",
+        proof=f"docs/privacy/{'keys' if keyed else 'profile'}.md",
         values={
-            "counts": plan["counts"],
-            "spurious": plain(plan["spurious"]) if plan["joint"] else "",
-            "sigma": plain(plan["sigma_of_cover"]),
+            "counts": keyed or plan["counts"],
+            "spurious": "" if keyed or not plan["joint"] else plain(plan["spurious"]),
+            "sigma": plain(sigma),
         },
-        needed=Grid(
-            "Users that a value needs",
-            ["values of each user", "users"],
-            rows,
-            "For a release with probability 0.9. Each row is for users who each hold this number of values, none of "
-            "them with more users.",
-        ),
-        about=(rows[1][1], f"for 90 %, if each has {ITEMS_EACH[1]} values"),
-        completes=False,
-    )
-
-
-def _story_of_keys(plan: Mapping[str, Any], rows: list[list[str]]) -> Story:
-    return Story(
-        words="profile.html",
-        noun=("key", "keys"),
-        title="released",
-        kicker="Keys with counts",
-        proof="docs/privacy/keys.md",
-        values={"counts": True, "spurious": "", "sigma": plain(plan["error_of_rest"])},
-        needed=Grid(
-            "Users that a key needs",
-            ["keys of each user", "users"],
-            rows,
-            "For a release with probability 0.9. Each row is for users who each have this number of keys, none of them "
-            "shared by more users.",
-        ),
-        about=(rows[0][1], "for 90 %, if each user has one key"),
+        needed=needed,
+        about=(needed.rows[row][1], f"for 90 %, if each user has {'one key' if keyed else f'{ITEMS_EACH[1]} values'}"),
         completes=False,
     )

@@ -7,7 +7,7 @@ from voxpop.errors import InputError
 from voxpop.mechanisms.rounds import users_needed as needed
 from voxpop.mechanisms.rounds.known import released_alone
 from voxpop.mechanisms.rounds.menu import Menu, UnionStep, deciding
-from voxpop.privacy.budget import check_probability, check_whole, table
+from voxpop.privacy.budget import check_probability, check_whole
 from voxpop.privacy.guarantee import at_most
 from voxpop.privacy.planned import USUAL_ITEMS
 from voxpop.release.report.numbers import whole
@@ -15,6 +15,9 @@ from voxpop.release.report.page import Grid
 
 if TYPE_CHECKING:
     from voxpop.release.known import KnownItems
+
+_SHOWN = 23
+"""Number of characters of a fingerprint in texts, with its prefix."""
 
 
 def known_users_needed(
@@ -74,95 +77,58 @@ def listed_numbers(
     return {"known": {**known.to_dict(), **numbers, **ran}}
 
 
-def users_rows(plan: Mapping[str, Any]) -> tuple[list[float], list[list[str]]]:
+def users_grid(plan: Mapping[str, Any], noun: str, note: str) -> Grid:
+    """Return the table of users needed; with a public list, each probability has a column for known items.
+
+    Args:
+        plan: The public numbers of the plan.
+        noun: The name of an item, with its article.
+        note: The note below the table.
+    """
+    head, rows = _users_rows(plan)
+    if "users_needed" in plan.get("known", {}):
+        pairs = zip(rows, _users_rows(plan["known"])[1], strict=True)
+        rows = [
+            [row[0], *(cell for pair in zip(row[1:], other[1:], strict=True) for cell in pair)] for row, other in pairs
+        ]
+        head = [name for each in head for name in (each, f"{each} known")]
+    of_each = f"{noun.split()[-1]}s of each"
+    return Grid(f"Users that {noun} needs, by probability of release", [of_each, *head], rows, note)
+
+
+def _users_rows(plan: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Return the probabilities, and the users that an item needs for each number of items per user."""
     users = {(row["items"], row["probability"]): row["users"] for row in plan["users_needed"]}
     sizes, probabilities = (sorted(set(each)) for each in zip(*users, strict=True))
-    return probabilities, [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes]
+    rows = [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes]
+    return [f"{probability:g}" for probability in probabilities], rows
 
 
-def both_rows(plan: Mapping[str, Any], mark: str = "", scale: float = 1.0) -> tuple[list[str], list[list[str]]]:
-    """Return the head and the rows of users needed; with a public list, each probability has a column for known items.
+def known_note(plan: Mapping[str, Any], noun: str, assuming: str) -> str:
+    """Return the sentences about items of a public list, each on a line; empty if there is no list.
 
     Args:
         plan: The public numbers of the plan.
-        mark: The text after a probability.
-        scale: The factor of probabilities.
-    """
-    head, rows = _users_table(plan, mark, scale)
-    known = plan.get("known")
-    if known is None or "users_needed" not in known:
-        return head, rows
-    pairs = zip(rows, users_rows(known)[1], strict=True)
-    joint = [
-        [row[0], *(cell for pair in zip(row[1:], other[1:], strict=True) for cell in pair)] for row, other in pairs
-    ]
-    return [name for each in head for name in (each, f"{each} known")], joint
-
-
-def known_lines(plan: Mapping[str, Any], noun: str = "item") -> list[str]:
-    """Return the lines of a plan about items of a public list.
-
-    Args:
-        plan: The public numbers of the plan. If its users needed are by length of phrase, known words have a table.
         noun: The name of an item.
+        assuming: The numbers of users that assume how much of the list is released, with their verb.
     """
-    known = plan.get("known")
-    if known is None or "users_needed" not in known:
-        return []
-    size, share = known["size"], known["share_without_users"]
-    if "users_needed" in plan:
-        needed = [f"Columns of known {noun}s are for the list of {size:,} {noun}s, if a tenth of the list is released"]
-    else:
-        names, rows = _users_table(known, "", 1)
-        needed = [
-            f"Users that a known {noun} of the list of {size:,} {noun}s needs, if a tenth of the list is released",
-            *table([[f"{noun}s of each", *names], *rows]),
-        ]
-    return [
-        *needed,
-        f"At most {100 * share:g} % of the released {noun}s, in expectation, are known {noun}s that no user has",
-        *_alone(known, noun),
-    ]
-
-
-def _users_table(plan: Mapping[str, Any], mark: str, scale: float) -> tuple[list[str], list[list[str]]]:
-    probabilities, rows = users_rows(plan)
-    return [f"{scale * probability:g}{mark}" for probability in probabilities], rows
-
-
-def _alone(known: Mapping[str, Any], noun: str) -> list[str]:
+    known = plan.get("known", {})
+    if "users_needed" not in known:
+        return ""
+    one = f"A known {noun} of one user"
+    alone = f"{one} is released with probability at most {at_most(known['alone_at_a_tenth'])} if a tenth of the list is"
+    alone += f" released, and never more than {at_most(known['alone_at_most'])}."
     if "alone" in known:
-        return [f"A known {noun} of one user was released with probability at most {known['alone']:.2g}"]
-    usual, most = known["alone_at_a_tenth"], known["alone_at_most"]
-    return [
-        f"A known {noun} of one user is released with probability at most {usual:.2g} if a tenth of the list is",
-        f"released, and never more than {most:.2g}; all other numbers here are about unknown {noun}s",
-    ]
-
-
-def known_grids(plan: Mapping[str, Any], noun: str = "item") -> list[Grid]:
-    """Return the tables of a report about items of a public list, if there is one.
-
-    Args:
-        plan: The public numbers of the plan.
-        noun: The name of an item.
-    """
-    known = plan.get("known")
-    if known is None or "users_needed" not in known:
-        return []
-    alone = at_most(known.get("alone", known["alone_at_most"]))
-    name, share = known["fingerprint"][:23], 100 * known["share_without_users"]
-    apart = "users_needed" not in plan
-    about = "This table assumes" if apart else f"The columns of known {noun}s assume"
-    note = (
-        f"{known['size']:,} {noun}s were known from a public list ({name}...). {about} that a tenth of the list is "
-        f"released. Other statements about {noun}s of one user exclude known {noun}s."
+        alone = f"{one} was released with probability at most {at_most(known['alone'])}."
+    return (
+        f"\n{known['size']:,} {noun}s are known from a public list ({known['fingerprint'][:_SHOWN]}...). "
+        f"{assuming} that a tenth of the list is released.\n"
+        f"At most {100 * known['share_without_users']:g} % of the released {noun}s, in expectation, are known {noun}s "
+        f"that no user has.\n{alone}\nAll other numbers about {noun}s of one user are about unknown {noun}s."
     )
-    bounds = [[f"known {noun}s without users among the released {noun}s, expected share at most", f"{share:g} %"]]
-    bounds.append([f"probability that a known {noun} of one user is released, at most", alone])
-    grid = Grid(f"Known {noun}s", ["about", "bound"], bounds, note)
-    if not apart:
-        return [grid]
-    head, rows = _users_table(known, " %", 100)
-    return [grid, Grid(f"Users that a known {noun} needs", [f"{noun}s of each user", *head], rows, "")]
+
+
+def known_grids(plan: Mapping[str, Any]) -> list[Grid]:
+    """Return the table of the users that a known word needs, if there is a public list."""
+    note = known_note(plan, "word", "The table assumes")
+    return [users_grid(plan["known"], "a known word", note.strip())] if note else []

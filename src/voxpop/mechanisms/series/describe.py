@@ -7,40 +7,32 @@ from typing import Any
 import numpy as np
 
 from voxpop.mechanisms.series.plan import NEVER, spreads_of
-from voxpop.privacy.budget import table
 from voxpop.privacy.individual import WHOLE
 from voxpop.release.report.page import Grid, Story
 
 
-def _night_rows(plan: Mapping[str, Any]) -> list[list[str]]:
-    """Return the numbers of some nights as the cells of a table, including the header."""
+def _nights(plan: Mapping[str, Any]) -> Grid:
+    """Return the table of some nights."""
     nights, spreads = plan["nights"], spreads_of(*(plan[name] for name in ("factors", "sigmas", "cell", "bits")))
     spread = np.sqrt(np.cumsum(np.square(spreads)))
-    rows = [["night", "share", "sigma", "threshold", "rests below"]]
+    rows = []
     for night in sorted({1, *(ceil(nights * part / 4) for part in range(1, 5))}):
         at = night - 1
         rest = "-" if plan["rests"][at] == NEVER else f"{plan['rests'][at] / spread[at]:.3g}"
         level = plan["thresholds"][at] / spread[at]
         rows.append([str(night), f"{plan['costs'][at] / WHOLE:.3g}", f"{plan['sigmas'][at]:.4g}", f"{level:.4g}", rest])
-    return rows
+    note = "One guarantee covers all nights. Thresholds are in standard deviations of the score."
+    return Grid("Nights", ["night", "share", "sigma", "threshold", "rests below"], rows, note)
 
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
-    return "\n".join(
-        [
-            f"Items over {plan['nights']:,} nights under one budget, at most {plan['pool']:,} items per user in all",
-            "; ".join(filter(None, [guarantee, "thresholds in standard deviations of the score"])),
-            "",
-            *table(_night_rows(plan)),
-        ]
-    )
+    head = f"Items over {plan['nights']:,} nights under one budget, at most {plan['pool']:,} items per user in all"
+    return "\n".join([head, *filter(None, [guarantee]), "", *_nights(plan).lines()])
 
 
 def story(plan: Mapping[str, Any]) -> Story:
     """Return the content of the report of a series."""
-    head, *rows = _night_rows(plan)
-    note = "One guarantee covers all nights. Thresholds in standard deviations of the noise in the score."
     return Story(
         words="union.html",
         noun=("item", "items"),
@@ -48,5 +40,5 @@ def story(plan: Mapping[str, Any]) -> Story:
         kicker=f"Items over {plan['nights']:,} nights",
         proof="docs/privacy/series.md",
         values={"limit": plan["pool"], "chosen": False, "optimal": False, "rounds": plan["nights"], "listed": False},
-        grids=[Grid("Nights", head, rows, note)],
+        grids=[_nights(plan)],
     )

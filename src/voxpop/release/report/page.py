@@ -15,6 +15,7 @@ from hashlib import sha256
 from importlib import metadata
 from importlib.resources import files
 from math import floor
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, final
 
 import jinja2
@@ -23,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voxpop.kernels.arrays import Int64s
+from voxpop.privacy.budget import table
 from voxpop.privacy.composition import total_of
 from voxpop.privacy.guarantee import (
     LARGE_DELTA,
@@ -90,6 +92,8 @@ def _numbered(grams: Any) -> tuple[list[str], Int64s]:
     return words, numbers[numbers_of(coded.indices)]
 
 
+_WIDTH = 116
+"""Number of characters of a line in the text of a plan."""
 MOST_SHOWN = 500_000
 SURE_BEFORE = ((1e-6, "1 in 1,000,000"), (1e-4, "1 in 10,000"), (1e-2, "1 in 100"), (0.5, "1 in 2"))
 SCRIPTS = (
@@ -298,19 +302,24 @@ def _cell(value: Any) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table of the page.
+    """A table of plans and reports.
 
     Attributes:
         title: The title above the table.
         head: The column names.
         rows: The cells of each row as text.
-        note: The note below the table.
+        note: The note below the table. In plans, each of its lines is a separate line.
     """
 
     title: str
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
+
+    def lines(self) -> list[str]:
+        """Return the table as lines of a plan's text."""
+        note = [part for line in self.note.splitlines() for part in wrap(line, _WIDTH)]
+        return [self.title, *table([self.head, *self.rows]), *note]
 
 
 @final
