@@ -5,7 +5,7 @@ A list is public, so it must not be made from the private data. The guide to lis
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
@@ -30,6 +30,7 @@ from voxpop.release.counts import Counts, Top
 from voxpop.release.profile import Profile
 from voxpop.release.release import Release
 from voxpop.release.result import load
+from voxpop.release.table import with_items
 
 __all__ = ["KnownItems", "countries", "languages", "months", "words"]
 
@@ -150,6 +151,28 @@ class KnownItems:
             if self.size <= _MOST_KEPT:
                 self._tokens[reading] = items
         return list(_in_parts(items))
+
+
+def with_known(release: Release, known: KnownItems) -> Release:
+    """Return a release with the items of a public list in addition, for counts of both.
+
+    Args:
+        release: The release, which keeps its plan and guarantee.
+        known: The list.
+
+    Raises:
+        InputError: If the items of the list are unknown, or have other columns or types than those of the release.
+    """
+    keys = Keys() if release.keys is None else release.keys
+    items = joined(pa.chunked_array(known.parts("text", release.token_source, keys), pa.large_string()))
+    try:
+        grams = with_items(release.grams, items, release.keys)
+    except ValueError:
+        raise InputError(
+            "`known` has values that the columns of the release cannot contain. Give a table with columns of the same "
+            "types, in their order."
+        ) from None
+    return replace(release, grams=grams, known=None)
 
 
 def _in_parts(items: pa.LargeStringArray) -> Iterable[pa.LargeStringArray]:
