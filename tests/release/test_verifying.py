@@ -57,6 +57,8 @@ def folders(tmp_path_factory):
     words.top(posts, BUDGET, k=3).save(home / "default")
     vp.Items().release(posts, BUDGET, seed=1).save(home / "seeded")
     vp.profile(table, user="who", text=["what"], budget=BUDGET).save(home / "profile")
+    lists = {"what": ["thank", "nobody"]}
+    vp.profile(table, user="who", text=["what"], known=lists, budget=BUDGET).save(home / "profile with a list")
     vp.profile(table, user="who", joint=[["what"]], budget=BUDGET).save(home / "keys")
     for name, held in KEYS.items():
         users, keys = zip(*((user, f"k{(user + i) % 9}") for user in range(3000) for i in range(held)), strict=True)
@@ -68,7 +70,7 @@ def folders(tmp_path_factory):
     return home
 
 
-ALL = [*WORDS, *SEQUENCES, *KEYS, "profile", "keys", "seeded", "one", "two"]
+ALL = [*WORDS, *SEQUENCES, *KEYS, "profile", "profile with a list", "keys", "seeded", "one", "two"]
 
 
 @pytest.mark.parametrize("name", ALL)

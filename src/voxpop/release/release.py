@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from voxpop.privacy.planned import Account
     from voxpop.release.counts import Counts, Top
     from voxpop.release.explaining import Explanation
-    from voxpop.release.known import Known
     from voxpop.release.report.page import Grid
     from voxpop.release.table import Completion
 
@@ -273,7 +272,7 @@ class Release(Result):
         budget: Budget,
         *,
         counted_in_full: int | None = None,
-        known: "Known | None" = None,
+        known: Any = None,
         ledger: "Account | None" = None,
         seed: int | None = None,
     ) -> "Counts":
@@ -289,8 +288,8 @@ class Release(Result):
                 length. The noise grows with the square root of the sum over lengths. A user who has more, n grams,
                 counts as sqrt(counted_in_full / n) for each. By default it is chosen privately, to minimize the mean
                 error (docs/privacy/counts.md).
-            known: public items that are counted whether they were released or not, as in `voxpop.Items`. The list must
-                not be made from the data (docs/guides/dashboard.md).
+            known: public items that are counted whether they were released or not, of any type that `voxpop.Items`
+                takes. The list must not be made from the data (docs/guides/dashboard.md).
             ledger: the account to charge; see `voxpop.Ledger`.
             seed: makes the counts reproducible and NOT private, and marks them accordingly. Omit it for real data.
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from voxpop.errors import on_one_line
 from voxpop.mechanisms.profile.constants import COVER, SHARE_OF_REST
+from voxpop.mechanisms.rounds.listed import known_grids, known_lines
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu
 from voxpop.privacy.budget import table
 from voxpop.privacy.planned import ITEMS_EACH
@@ -35,7 +36,8 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         f"joint: {joint}",
         "",
         f"Users that a value needs to be released with probability {PROBABILITY:g}",
-        *table([["values of each", "users"], *_needed(plan)]),
+        *table([["values of each", "users", *_known_head(plan)], *_needed(plan)]),
+        *known_lines(plan, "value"),
     ]
     return "\n".join(lines)
 
@@ -104,8 +106,14 @@ def _entry_lines(plan: Mapping[str, Any]) -> list[str]:
 
 
 def _needed(plan: Mapping[str, Any]) -> list[list[str]]:
-    rows = [row for row in plan["users_needed"] if row["probability"] == PROBABILITY]
-    return [[f"{row['items']:,}", whole(row["users"])] for row in rows]
+    """Return the users that a value needs by number of values, with another column for values of public lists."""
+    lists = [plan, *([plan["known"]] if "users_needed" in plan.get("known", {}) else [])]
+    each = [[row for row in numbers["users_needed"] if row["probability"] == PROBABILITY] for numbers in lists]
+    return [[f"{rows[0]['items']:,}", *(whole(row["users"]) for row in rows)] for rows in zip(*each, strict=True)]
+
+
+def _known_head(plan: Mapping[str, Any]) -> list[str]:
+    return ["users, known"] if "users_needed" in plan.get("known", {}) else []
 
 
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
@@ -123,15 +131,17 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
             "counts": plan["counts"],
             "spurious": plain(plan["spurious"]) if plan["joint"] else "",
             "sigma": plain(plan["sigma_of_cover"]),
+            "listed": "known" in plan,
         },
         needed=Grid(
             "Users that a value needs",
-            ["values of each user", "users"],
+            ["values of each user", "users", *_known_head(plan)],
             rows,
             "For a release with probability 0.9. Each row is for users who each hold this number of values, none of "
             "them with more users.",
         ),
         about=(rows[1][1], f"for 90 %, if each has {ITEMS_EACH[1]} values"),
+        grids=known_grids(plan, "value"),
         completes=False,
     )
 
@@ -143,7 +153,7 @@ def _story_of_keys(plan: Mapping[str, Any], rows: list[list[str]]) -> Story:
         title="released",
         kicker="Keys with counts",
         proof="docs/privacy/keys.md",
-        values={"counts": True, "spurious": "", "sigma": plain(plan["error_of_rest"])},
+        values={"counts": True, "spurious": "", "sigma": plain(plan["error_of_rest"]), "listed": False},
         needed=Grid(
             "Users that a key needs",
             ["keys of each user", "users"],

@@ -10,11 +10,13 @@ from functools import lru_cache
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Final, final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.files.progress import track
-from voxpop.kernels.arrays import Int64s
+from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms, begun, plan_rounds
 from voxpop.mechanisms.rounds.known import with_list
 from voxpop.mechanisms.rounds.plan import ROUNDS, RoundPlan, pool_for, schedule_for
@@ -29,6 +31,7 @@ from voxpop.privacy.certificate import admits
 from voxpop.privacy.numerics import paired_pool
 from voxpop.privacy.parameters import KnownList
 from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Slack
+from voxpop.reading.arrow import numbers_of
 
 if TYPE_CHECKING:
     from voxpop.engine.contract import Engine
@@ -182,6 +185,15 @@ def released_in_rounds(
     for _ in track(gate.rounds(listed), "releasing", lambda _: 1, None, "rounds", exact=True):
         pass
     return gate.released(), step
+
+
+def on_list(items: pa.LargeStringArray, listed: "PublicParts") -> Bools:
+    """Return whether each released item is on the list."""
+    found = np.zeros(len(items), np.bool_)
+    # Lists are longer than releases, so the released items are laid out.
+    for part in listed.parts:
+        found[numbers_of(pc.index_in(part, value_set=items).drop_null())] = True
+    return found
 
 
 def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:

@@ -208,7 +208,11 @@ class Items(Mechanism["Corpus", "Release"]):
         if not self.adaptive or self.min_users is not None:
             raise InputError("a series has its own weighting and no `min_users`. Remove both.")
         if self.known is not None:
-            raise InputError("a series has no `known` items. Remove them, or release once with `release`.")
+            raise InputError(
+                "a series takes no `known` list, because it publishes before the number of released items is known, "
+                "which decides about listed items (docs/privacy/known.md). Remove the list, or release once with "
+                "`release`."
+            )
         return plan_series(budget, nights, self.max_items_per_user, spending)
 
     def series(
