@@ -1,5 +1,6 @@
 """Profiles with public lists of values for each of some columns."""
 
+import json
 from dataclasses import replace
 
 import polars as pl
@@ -58,6 +59,20 @@ def test_listed_values_need_fewer_users(profiles):
     assert all(known["users"] < unknown["users"] for unknown, known in pairs)
     assert known_lines(plan, "value")[0].startswith("Columns of known values are for the list of 157 values")
     assert "users, known" in str(with_lists.plan)
+
+
+def test_explanations_and_reports_mark_listed_values(profiles):
+    """A listed value has its own users needed and probability, and pages with and without counts have marks."""
+    profile, city = profiles[1], profiles[1].columns["city"]
+    listed, other = city.explain(city.to_list()[0]), city.explain("nowhere")
+    assert "on the public list" in " ".join(listed.reasons)
+    assert all(
+        known["users_95"] < unknown["users_95"] for known, unknown in zip(listed.needed, other.needed, strict=True)
+    )
+    for each in (profile, city):
+        facts = each.report().html.split('id="facts">')[1].split("</script>")[0]
+        assert json.loads(facts)["grams"]["known"] is True
+    assert "probability that a known value of one user is released" in profile.report().html
 
 
 def parts_of(monkeypatch, rows, change=lambda parts, gate: parts):

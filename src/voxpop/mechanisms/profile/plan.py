@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import product
-from math import exp, fsum, hypot, inf, nextafter, sqrt
+from math import exp, hypot, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 import numpy as np
@@ -33,10 +33,11 @@ from voxpop.mechanisms.profile.constants import (
     SPURIOUS,
 )
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
-from voxpop.mechanisms.rounds.listed import listed_numbers
+from voxpop.mechanisms.rounds.listed import known_users_needed, listed_numbers
 from voxpop.mechanisms.rounds.menu import (
     Menu,
     adaptive_proof,
+    later_square,
     planned_menu,
     planned_rounds,
     planned_slack,
@@ -128,6 +129,10 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
         return users_needed_by(self.passes[-1], self.budget, probability, per_user)
 
+    def known_users_needed(self, probability: float, *, per_user: int | None = None) -> int | None:
+        """Return the number of users who must have a listed value, as the plan of `Items` does for listed items."""
+        return known_users_needed(self.passes[-1], self.mechanism.known_columns, None, probability, per_user)
+
     def _prepared(self, data: "Corpus") -> "Stages":
         from voxpop.mechanisms.profile.releasing import stages
 
@@ -153,16 +158,6 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
             "users_needed": users_needed_rows(self.users_needed),
             **listed_numbers(last, self.mechanism.known_columns, None, self.transcript),
         }
-
-
-def later_square(joining: float, counting: float, cover_sigma: float, columns: int) -> float:
-    """Return the mu^2 of joint values, counts and cover, rounded up.
-
-    Each user changes the two sums of each column by at most 1 in l2, and therefore all sums by at most the square root
-    of the number of columns (docs/privacy/profile.md, "Cover").
-    """
-    cover = max(1, columns) / cover_sigma**2 if cover_sigma else 0.0
-    return nextafter(fsum([joining, counting, cover]) * (1 + 2.0**-40), inf)
 
 
 def plan_profile(profiling: ProfileConfiguration, budget: Budget) -> ProfilePlan:

@@ -7,7 +7,7 @@ rounds of this limit run. The guarantee follows from caps that every limit satis
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import sqrt
+from math import fsum, inf, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
@@ -262,6 +262,16 @@ def adaptive_proof(
     if isinstance(stated, Choice):
         return AdaptiveProof(data_sets, stated, None, later, slack, listed)
     return AdaptiveProof(data_sets, None, stated, later, slack, listed)
+
+
+def later_square(joining: float, counting: float, cover_sigma: float, columns: int) -> float:
+    """Return the mu^2 of joint values, counts and cover, rounded up.
+
+    Each user changes the two sums of each column by at most 1 in l2, and therefore all sums by at most the square root
+    of the number of columns (docs/privacy/profile.md, "Cover").
+    """
+    cover = max(1, columns) / cover_sigma**2 if cover_sigma else 0.0
+    return nextafter(fsum([joining, counting, cover]) * (1 + 2.0**-40), inf)
 
 
 @lru_cache(maxsize=64)
