@@ -57,8 +57,6 @@ def folders(tmp_path_factory):
     words.top(posts, BUDGET, k=3).save(home / "default")
     vp.Items().release(posts, BUDGET, seed=1).save(home / "seeded")
     vp.profile(table, user="who", text=["what"], budget=BUDGET).save(home / "profile")
-    lists = {"what": ["thank", "nobody"]}
-    vp.profile(table, user="who", text=["what"], known=lists, budget=BUDGET).save(home / "profile with a list")
     vp.profile(table, user="who", joint=[["what"]], budget=BUDGET).save(home / "keys")
     for name, held in KEYS.items():
         users, keys = zip(*((user, f"k{(user + i) % 9}") for user in range(3000) for i in range(held)), strict=True)
@@ -67,6 +65,8 @@ def folders(tmp_path_factory):
         )
     for name, release in vp.Items().release_each({"one": posts, "two": posts}, BUDGET).items():
         release.save(home / name)
+    lists = {"what": ["thank", "nobody"]}
+    vp.profile(table, user="who", text=["what"], known=lists, budget=BUDGET).save(home / "profile with a list")
     return home
 
 
