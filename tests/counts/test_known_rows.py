@@ -203,3 +203,14 @@ def test_the_command_counts_a_list(table, tmp_path, capsys):
     assert main(["count", keys, *where, *spend, *known]) == 0
     assert "Counted 3 grams" in capsys.readouterr().out
     assert main(["verify", keys]) == 0
+
+
+def test_items_without_users_do_not_change_the_limit(release_of):
+    """The choice of the limit is for released words, so a long list of other items does not make them less accurate."""
+    words = [f"w{number:02}" for number in range(40)]
+    corpus, release = corpus_of([[words]] * 3000), release_of((word,) for word in words)
+    limits = [
+        release.count(corpus, BUDGET, known=known).plan.limits for known in (None, [f"x{n}" for n in range(5000)])
+    ]
+    assert limits[0] == (40,)
+    assert limits[1][0] >= 40

@@ -123,7 +123,9 @@ def release_counts(plan: "CountsPlan", data: DataAndGrams, seed: int | None) -> 
     gate.open(engine, lists)
     ran = None
     if plan.proof.classes_sigma:
-        ran = chosen_limit(plan, words, gate.classes(edges).tolist())
+        # Listed words without users would hide the loss of released words in the mean.
+        released = sum(sizes_of(plan.grams)[:1]) or words
+        ran = chosen_limit(plan, released, gate.classes(edges).tolist())
         gate.choose(ran)
     users = gate.counted()
     done = with_record(plan, gate, ran=ran)
