@@ -29,6 +29,8 @@ def grid() -> Iterator[tuple[str, Callable[[], Any]]]:
                 f"known-{name}-{limit}",
                 lambda b=budget, n=limit, k=listed: vp.Items(max_items_per_user=n, known=k).plan(b),
             )
+        profiled = vp.ProfileMechanism({"city": "string", "year": "int64"}, known={"city": listed})
+        yield f"profile-known-{name}", lambda b=budget, p=profiled: p.plan(b)
         yield f"data-sets-{name}", lambda b=budget: vp.Items(max_items_per_user=20).plan_each(("one", "two"), b)
         for length in LENGTHS:
             yield (

@@ -72,13 +72,12 @@ def test_defaults_equal_those_of_the_mechanism(each):
 
 @pytest.mark.parametrize("each", [each for each in MECHANISMS if each.command in ("count", "top")])
 def test_defaults_of_additions_equal_those_of_the_mechanism(each):
-    """Counts and rankings have one option each."""
-    configuration = load_object(each.config)
-    (field,) = fields(configuration)
-    name = f"--{field.name.replace('_', '-')}"
-    for names in ((each.command,), ("plan", each.command)):
-        (option,) = (argument for argument in arguments_of(names) if argument.name == name)
-        assert str(option.field_info.default) == str(field.default)
+    """Each field of counts and rankings is an option."""
+    for field in fields(load_object(each.config)):
+        name = f"--{field.name.replace('_', '-')}"
+        for names in ((each.command,), ("plan", each.command)):
+            (option,) = (argument for argument in arguments_of(names) if argument.name == name)
+            assert str(option.field_info.default) == str(field.default)
 
 
 @pytest.fixture

@@ -65,10 +65,12 @@ def folders(tmp_path_factory):
         )
     for name, release in vp.Items().release_each({"one": posts, "two": posts}, BUDGET).items():
         release.save(home / name)
+    lists = {"what": ["thank", "nobody"]}
+    vp.profile(table, user="who", text=["what"], known=lists, budget=BUDGET).save(home / "profile with a list")
     return home
 
 
-ALL = [*WORDS, *SEQUENCES, *KEYS, "profile", "keys", "seeded", "one", "two"]
+ALL = [*WORDS, *SEQUENCES, *KEYS, "profile", "profile with a list", "keys", "seeded", "one", "two"]
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -57,10 +57,12 @@ def test_sequences_are_the_same(read_both, name, spread):
 
 @SPREAD
 @pytest.mark.parametrize("limit", [1, 50, None])
-def test_counts_are_the_same(read_both, limit, spread):
+@pytest.mark.parametrize("known", [None, ["nobody has this", "a", "z"]])
+def test_counts_are_the_same(read_both, limit, known, spread):
     """Counts also run on a cluster, where noise is added before any counts leave the executors."""
     local, other = read_both(crowd(), places(spread))
-    one, two = (LISTED.count(each, BUDGET, counted_in_full=limit, seed=3) for each in (other, naive_of(local)))
+    given = {"counted_in_full": limit, "known": known, "seed": 3}
+    one, two = (LISTED.count(each, BUDGET, **given) for each in (other, naive_of(local)))
     assert one.users.tolist() == two.users.tolist()
 
 

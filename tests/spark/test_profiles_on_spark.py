@@ -15,8 +15,12 @@ ROWS = {
 }
 
 
+LISTS = {"city": ["Delft", "Lund", "nowhere"], "year": [2020, 1900], "note": ["thank", "zebra"]}
+
+
+@pytest.mark.parametrize("known", [None, LISTS], ids=["no lists", "lists"])
 @pytest.mark.parametrize("partitions", [3, None], ids=["spread", "handed over"])
-def test_a_profile_is_the_same(spark, partitions):
+def test_a_profile_is_the_same(spark, partitions, known):
     """Joint values, words, counts and cover agree; the types of the DataFrame determine the columns."""
     local = pl.DataFrame(ROWS)
     frame = spark.createDataFrame(local.rows(), schema=local.columns)
@@ -26,7 +30,7 @@ def test_a_profile_is_the_same(spark, partitions):
     assert list(profiling.left_out) == ["price"]
     ways = (frame, {"partitions": partitions}), (local, {}), (local, {"memory": "3GiB"})
     found = [
-        vp.profile(source, **chosen, budget=BUDGET, options=vp.ReadOptions(**how, progress=False), seed=3)
+        vp.profile(source, **chosen, known=known, budget=BUDGET, options=vp.ReadOptions(**how, progress=False), seed=3)
         for source, how in ways
     ]
     assert found[0] == found[1] == found[2]

@@ -657,6 +657,25 @@ def test_the_report_marks_known_items_and_excludes_them_from_its_promise():
     assert "public list" not in plain
 
 
+def test_reports_with_counts_and_rankings_mark_known_items(marked, tmp_path):
+    """Numbers of the page are twice the counts plus the marks, and the table of a ranking has a column of marks."""
+    corpus = corpus_of([["b", "new", "z"]] * 400)
+    marked.save(tmp_path / "words")
+    tally = marked.count(corpus, BUDGET, seed=2)
+    tally.save(tmp_path / "words")
+    ranking = marked.top(corpus, BUDGET, k=3, seed=2)
+    ranking.save(tmp_path / "words")
+    page = (tmp_path / "words" / "report.html").read_bytes()
+    facts = json.loads(page.decode().split('id="facts">')[1].split("</script>")[0])["grams"]
+    assert (facts["counts"], facts["known"]) == (True, True)
+    grams = unpacked(page).decode().split('id="grams">')[1].split("</script>")[0]
+    expected = (2 * tally.users + marked.known).tolist()
+    assert [own for _, _, own in json.loads(grams)["depths"]] == [expected]
+    head, rows = ranking._grid().head, ranking._grid().rows
+    assert head == ["place", "gram", "known before"]
+    assert {row[1]: row[2] for row in rows} == {"b": "on the list", "new": "", "z": "on the list"}
+
+
 def test_an_explanation_states_the_probability_of_a_known_item(marked):
     """Known items have the users of known items, and the sentence about items of one user; others do not."""
     known, unknown, missing = (marked.explain(each) for each in ("b", "new", "zebra"))

@@ -151,6 +151,7 @@ class ProfileArguments:
         joint: Columns to release jointly as well, separated by commas, or "pairs" for all pairs. Repeat the option.
             Without --columns and --text, only these keys and their counts are released.
         counts: Release noisy counts and cover. Without them more values are released.
+        known: Public list of the values of a column, as COLUMN=FILE; see `voxpop items --known`. Repeat the option.
         max_keys_per_user: Public bound on the number of keys per user, such as 1 for one plan per account. Only for
             keys without --columns and --text.
         other_rows: Measure the rows of keys that are not released. Only for keys without --columns and --text.
@@ -160,6 +161,7 @@ class ProfileArguments:
     columns: list[str] | None = None
     joint: list[str] | None = None
     counts: Annotated[bool, Parameter(negative="--no-counts")] = True
+    known: list[str] | None = None
     max_keys_per_user: int | None = None
     other_rows: Annotated[bool, Parameter(negative="--no-other-rows")] = True
     repeated: bool = False
@@ -184,6 +186,7 @@ class ProfileArguments:
             else [name for each in self.columns for name in listed(each, "--columns")],
             "joint": "pairs" if self.joint == ["pairs"] else joint,
             "counts": self.counts,
+            "known": _pairs(self.known or [], "--known must be COLUMN=FILE, such as --known country=countries.txt."),
             "max_keys_per_user": self.max_keys_per_user,
             "other_rows": self.other_rows,
             "repeated": self.repeated,
@@ -467,8 +470,13 @@ def _pause(session_gap: str | None) -> str | float | None:
 
 
 def _types(given: list[str]) -> dict[str, str] | None:
+    return _pairs(given, "--types must be COLUMN=TYPE, such as --types price=decimal(12,2).")
+
+
+def _pairs(given: list[str], problem: str) -> dict[str, str] | None:
+    """Return the values by name of options of the form NAME=VALUE; None if there are none."""
     pairs = [each.partition("=") for each in given]
-    for name, equals, kind in pairs:
-        if not (name and equals and kind):
-            raise InputError("--types must be COLUMN=TYPE, such as --types price=decimal(12,2). Repeat it for more.")
-    return {name: kind for name, _, kind in pairs} or None
+    for name, equals, value in pairs:
+        if not (name and equals and value):
+            raise InputError(f"{problem} Repeat it for more.")
+    return {name: value for name, _, value in pairs} or None

@@ -31,6 +31,13 @@ Save = Annotated[bool, Parameter(negative="--no-save", help="Save the result in 
 _FullCount = Annotated[
     int | None, Parameter(help="Words for which a user counts in full. Chosen privately by default.")
 ]
+_KnownRows = Annotated[
+    str | None,
+    Parameter(
+        help="Public items that are counted even if they were not released: a file of a list, or the folder of a "
+        "release. It must not be made from the data."
+    ),
+]
 Places = Annotated[int, Parameter(help="Number of grams.")]
 _OutputFile = Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")]
 
@@ -319,6 +326,7 @@ def count(
     /,
     *,
     counted_in_full: _FullCount = None,
+    known: _KnownRows = None,
     first: given.First = 20,
     save: Save = True,
     overwrite: given.Overwrite = False,
@@ -331,7 +339,8 @@ def count(
 
     Example: `voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8`
     """
-    plan, kept = _planned_addition(CountsMechanism(counted_in_full), folder, call.spend), folder if save else None
+    addition = CountsMechanism(counted_in_full, known)
+    plan, kept = _planned_addition(addition, folder, call.spend), folder if save else None
     tally = _add(COUNTS, folder, kept, plan, source, call, overwrite=overwrite)
     title = f"Counted {releasing.plural(len(tally), 'gram')}, standard error {tally.error:.3g} users."
     content = {"counted": len(tally), **_counted(tally, first)}
@@ -366,11 +375,13 @@ def show_count_plan(
     /,
     *,
     counted_in_full: _FullCount = None,
+    known: _KnownRows = None,
     spend: given.SpendOptions = given.SpendArguments(),
     json: given.Json = False,
 ) -> Any:
     """Show the guarantee and the noise of `voxpop count`. Only the saved release is read."""
-    return releasing.print_plan(_planned_addition(CountsMechanism(counted_in_full), folder, spend)(), as_json=json)
+    addition = CountsMechanism(counted_in_full, known)
+    return releasing.print_plan(_planned_addition(addition, folder, spend)(), as_json=json)
 
 
 def show_top_plan(

@@ -93,7 +93,7 @@ def as_csv(result: "Release | Profile | Addition", _: Any = None) -> bytes:
 def _release_of(result: "Release | Addition") -> tuple["Release", Iterable[int]]:
     """Return the release of a result, and the rows of the release in the order of the result's table."""
     if isinstance(result, Addition):
-        return result.grams, result._numbered[1].tolist()
+        return result.rows, result._numbered[1].tolist()
     return result, range(len(result))
 
 
@@ -153,7 +153,7 @@ def as_frequencies(tally: "Counts", _: Any = None) -> bytes:
     Raises:
         InputError: If a token contains a line break or another control character, or two grams give the same line.
     """
-    as_text(tally.grams)  # checks the tokens
+    as_text(tally.rows)  # checks the tokens
     return "".join(f"{' '.join(gram)}\t{max(1, users)}\n" for gram, users in tally.each_gram()).encode()
 
 

@@ -207,7 +207,7 @@ def to_subword_tokenizer(
     """
     check_choice("model", model, SUBWORDS)
     check_whole("size", size, _LARGEST, "the largest number of subwords", _LEAST)
-    if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in tally.grams.each_gram()):
+    if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in tally.rows.each_gram()):
         raise InputError("`unknown` must be a string, such as [UNK], and no released word itself.")
     tokenizers = required("tokenizers", "this export", "tokenizers")
     result: Tokenizer

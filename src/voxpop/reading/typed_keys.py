@@ -143,6 +143,15 @@ class TypedKeys:
         coded = pa.DictionaryArray.from_arrays(array_of(codes), pa.concat_arrays(texts))
         return pa.LargeListArray.from_arrays(int64_array(ends), coded)
 
+    def listed(self, column: str, items: pa.LargeStringArray) -> pa.LargeStringArray:
+        """Return the tokens of values of one column.
+
+        Args:
+            column: The column.
+            items: Its values as `voxpop.reading.keys` spells them, or words of a text.
+        """
+        return _numbered(self.names[column], items)
+
     def split(self, tokens: pa.LargeStringArray) -> tuple[Int32s, pa.LargeStringArray]:
         """Return the number of the set of each token, and its item.
 

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxpop.errors import InputError, InternalError, ReleaseError, required
 from voxpop.files.folder import folder_to_read, read_whole
-from voxpop.kernels.arrays import Int64s
+from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.privacy.budget import SAMPLE_SIZE, all_printable, card, check_whole, printable
 from voxpop.privacy.composition import Charged, total_of
 from voxpop.privacy.guarantee import Guarantee, cautions
-from voxpop.reading.arrow import int64_array, numbers_of
+from voxpop.reading.arrow import int64_array, joined, numbers_of
 from voxpop.release.release import Release, report_of
 from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
 from voxpop.release.saving import (
@@ -33,7 +34,15 @@ from voxpop.release.saving import (
     identity,
     record_of,
 )
-from voxpop.release.table import Completer, read_parquet, with_result, write_parquet
+from voxpop.release.table import (
+    Completer,
+    free_name,
+    read_parquet,
+    single_items,
+    with_items,
+    with_result,
+    write_parquet,
+)
 
 if TYPE_CHECKING:
     from voxpop.release.report.page import Grid
@@ -42,6 +51,8 @@ if TYPE_CHECKING:
 
 INTERVAL: Final = 1.96
 """The number of standard errors on either side of an estimate that contain the truth with probability 0.95."""
+_UNRELEASED: Final = "unreleased"
+"""The column of saved counts with the items of a public list that were not released; empty for other rows."""
 MOST_DRAWN: Final = 30
 """The default number of bars of a chart."""
 
@@ -60,14 +71,20 @@ class Addition(Result):
         """The name of the column of results, the rows of the release in the order of the table, and their numbers."""
         raise NotImplementedError
 
+    @property
+    def rows(self) -> Release:
+        """The grams that have a result; those of the release, and for counts also the items of a public list."""
+        return self.grams
+
     def to_arrow(self) -> pa.Table:
         """Return the rows of the release with a column of results (int64).
 
         Counts have the column `users`, in descending order. A ranking has the column `place`, which starts at 1. If the
-        release has a key column with this name, the column of results is called `noisy_users` or `noisy_place`.
+        release has a key column with this name, the column of results is called `noisy_users` or `noisy_place`. Counts
+        with a public list also have the column `released` (bool), whether the release contains the item.
         """
         name, places, numbers = self._numbered
-        return with_result(self.grams.to_arrow().take(int64_array(places)), name, numbers)
+        return with_result(self.rows.to_arrow().take(int64_array(places)), name, numbers)
 
     @property
     def _together(self) -> tuple[Charged, ...]:
@@ -99,7 +116,7 @@ def page_of_all(files: Mapping[str, bytes], folder: str | PathLike[str]) -> byte
 def _page_of(release: Release, additions: Sequence[Addition], checksums: Mapping[str, str]) -> bytes:
     total = total_of([each._stated for each in (release, *additions)])
     together = replace(release, guarantee=total.adaptive)
-    counts = next((np.maximum(each.users, 0) for each in additions if isinstance(each, Counts)), None)
+    counts = next((np.maximum(each.users[each.released], 0) for each in additions if isinstance(each, Counts)), None)
     ranked = any(isinstance(each, Top) for each in additions)
     return report_of(together, checksums, [each._grid() for each in additions], counts, ranked=ranked, total=total)
 
@@ -138,11 +155,12 @@ class Counts(Addition):
 
     Attributes:
         grams: The release with the counted grams.
-        users: The noisy number of users of each gram, as int64 in the order of the release.
+        users: The noisy number of users of each gram, as int64 in the order of `rows`.
         error: The standard deviation of the noise on each number.
         plan: The public numbers of the plan.
         guarantee: The guarantee of the counts without the release.
         metadata: The operator's statements about the counts.
+        counted: The release with the items of the public list in addition; None without a list.
     """
 
     _saved_as = COUNTS
@@ -153,10 +171,35 @@ class Counts(Addition):
     plan: Plan
     guarantee: Guarantee
     metadata: Metadata = NO_METADATA
+    counted: Release | None = None
 
     def __post_init__(self) -> None:
-        if len(self.users) != len(self.grams):
+        if len(self.users) != len(self.rows):
             raise InternalError("a tally needs one number for each gram")
+
+    @property
+    def rows(self) -> Release:
+        """The grams with a count; those of the release, and all items of the public list."""
+        return self.grams if self.counted is None else self.counted
+
+    @cached_property
+    def released(self) -> Bools:
+        """Whether each row was released (bool array). With a public list, rows of unreleased items follow from it."""
+        found = np.ones(len(self), np.bool_)
+        if self.counted is not None:
+            mine, theirs = (
+                single_items(each.grams.filter(pc.equal(each.grams["length"], 1)))
+                for each in (self.counted, self.grams)
+            )
+            found[: len(mine)] = np.asarray(pc.is_in(mine, value_set=theirs))
+        return found
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows with the column `users`; see `Addition.to_arrow`."""
+        table = super().to_arrow()
+        if self.counted is None:
+            return table
+        return table.append_column(free_name("released", table.column_names), pa.array(self.released[self._order]))
 
     @property
     def _numbered(self) -> tuple[str, Int64s, Int64s]:
@@ -193,15 +236,15 @@ class Counts(Addition):
 
     @cached_property
     def _completer(self) -> "Completer":
-        return Completer(self.grams.each_gram(), self.grams.token_source, self._by_gram)
+        return Completer(self.rows.each_gram(), self.grams.token_source, self._by_gram)
 
     @cached_property
     def _by_gram(self) -> dict[tuple[str, ...], int]:
-        return dict(zip(self.grams.each_gram(), self.users.tolist(), strict=True))
+        return dict(zip(self.rows.each_gram(), self.users.tolist(), strict=True))
 
     def each_gram(self) -> Iterator[tuple[tuple[str, ...], int]]:
         """Yield each gram as a tuple of tokens with its noisy number of users, in descending order of counts."""
-        grams = list(self.grams.each_gram())
+        grams = list(self.rows.each_gram())
         return ((grams[place], int(self.users[place])) for place in self._order)
 
     def plot(self, path: str | PathLike[str], most: int = MOST_DRAWN) -> None:
@@ -212,21 +255,29 @@ class Counts(Addition):
         draw_bars(sorted(rows, key=lambda row: -row[1])[:most], len(named), path)
 
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
-        _save(COUNTS, self, pa.table({"users": int64_array(self.users)}), folder, overwrite)
+        columns: dict[str, Any] = {"users": int64_array(self.users)}
+        if self.counted is not None:
+            # The folder contains released items already.
+            columns[_UNRELEASED] = pc.if_else(pa.array(self.released), "", _first_tokens(self.counted))
+            columns["released"] = pa.array(self.released)
+        _save(COUNTS, self, pa.table(columns), folder, overwrite)
 
     def _grid(self) -> "Grid":
         from voxpop.release.report.page import Grid
 
         note = "The list shows a negative count as 0. The guarantee of the counts alone is "
         note += f"{self.guarantee}; the one above covers the release too."
+        if self.counted is not None:
+            note += f" All of {self.plan.to_dict()['known']['size']:,} items of a public list were counted. The list "
+            note += "shows only those that were released; counts.parquet has the others."
         return Grid("Noisy counts", ["grams", "standard error"], [[f"{len(self):,}", f"{self.error:.3g} users"]], note)
 
     def __len__(self) -> int:
-        return len(self.grams)
+        return len(self.rows)
 
     def __iter__(self) -> Iterator[tuple[Any, int]]:
         """Yield each item or gram with its noisy number of users, in descending order, with ties as in the release."""
-        grams = self.grams.to_list()
+        grams = self.rows.to_list()
         return ((grams[place], int(self.users[place])) for place in self._order)
 
     def __getitem__(self, gram: Any) -> int:
@@ -307,8 +358,13 @@ class Top(Addition):
 
         texts = all_printable(islice(self.each_gram(), 100))
         rows = [[f"{place:,}", text] for place, text in enumerate(texts, start=1)]
+        head = ["place", "gram"]
+        if self.grams.known is not None:
+            head.append("known before")
+            marks = self.grams.known[self.places[: len(rows)]].tolist()
+            rows = [[*row, "on the list" if mark else ""] for row, mark in zip(rows, marks, strict=True)]
         note = f"The guarantee of the ranking alone is {self.guarantee}; the one above covers the release too."
-        return Grid("Held by most users, in noisy order", ["place", "gram"], rows, note)
+        return Grid("Held by most users, in noisy order", head, rows, note)
 
     def __len__(self) -> int:
         return int(self.places.size)
@@ -332,19 +388,33 @@ class Top(Addition):
 
 def counts_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Counts:
     """Return the counts of a record and its tables."""
-    return Counts(release, _numbers(tables[COUNTS.tables[0]]), float(record["plan"]["error"]), **restored(record))
+    table, counted = read_parquet(tables[COUNTS.tables[0]]), None
+    if _UNRELEASED in table.column_names:
+        items = joined(table[_UNRELEASED]).filter(pc.invert(joined(table["released"])))
+        if len(items) > record["plan"]["known"]["size"]:
+            raise ValueError("more items than the list")
+        counted = replace(release, grams=with_items(release.grams, items, release.keys), known=None)
+        table = table.select(["users"])
+    tally = Counts(release, _numbers(table), float(record["plan"]["error"]), counted=counted, **restored(record))
+    if (counted is None) != ("known" not in record["plan"]):
+        raise ValueError("items of a list without a list, or a list without its items")
+    return tally
 
 
 def top_of_record(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Top:
     """Return the ranking of a record and its tables."""
-    places = _numbers(tables[RANKINGS.tables[0]])
+    places = _numbers(read_parquet(tables[RANKINGS.tables[0]]))
     if np.unique(places).size < places.size or not ((places >= 0) & (places < len(release))).all():
         raise ValueError("not rows of the release")
     return Top(release, places, **restored(record))
 
 
-def _numbers(content: bytes) -> Int64s:
-    (column,) = read_parquet(content).columns
+def _first_tokens(release: Release) -> pa.Array:
+    return pc.list_element(joined(release.grams["gram"]), 0)
+
+
+def _numbers(table: pa.Table) -> Int64s:
+    (column,) = table.columns
     return numbers_of(column.combine_chunks()).astype(np.int64)
 
 

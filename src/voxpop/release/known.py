@@ -3,9 +3,10 @@
 A list is public, so it must not be made from the private data. The guide to lists is docs/guides/known.md.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
@@ -25,11 +26,13 @@ from voxpop.reading.keys import Keys, spelled_rows
 from voxpop.reading.one_text import REGEX, TOKENIZER_NAMES
 from voxpop.reading.segmenting import check_icu
 from voxpop.reading.tokenizers import list_tokeniser
+from voxpop.reading.typed_keys import TypedKeys
 from voxpop.reading.words import WordInterner
 from voxpop.release.counts import Counts, Top
 from voxpop.release.profile import Profile
 from voxpop.release.release import Release
 from voxpop.release.result import load
+from voxpop.release.table import with_items
 
 __all__ = ["KnownItems", "countries", "languages", "months", "words"]
 
@@ -150,6 +153,115 @@ class KnownItems:
             if self.size <= _MOST_KEPT:
                 self._tokens[reading] = items
         return list(_in_parts(items))
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class KnownColumns:
+    """The public lists of columns of a profile, which are one list of typed keys.
+
+    Attributes:
+        size: The number of items of all lists.
+        fingerprint: The SHA-256 digest of the names of the columns and of the fingerprints of their lists.
+        sizes: The number of items by column.
+        lists: The lists by column; empty for those of a saved plan.
+
+    Example:
+        >>> from voxpop.reading.keys import KeyColumn
+        >>> keys = TypedKeys((KeyColumn("city", "string"),))
+        >>> KnownColumns.of({"city": ["Delft", "Lund"]}, keys).size
+        2
+    """
+
+    size: int
+    fingerprint: str
+    sizes: Mapping[str, int]
+    lists: Mapping[str, KnownItems] = field(compare=False)
+
+    @staticmethod
+    def of(given: Any, keys: TypedKeys) -> "KnownColumns":
+        """Return the lists of any value that `known` of a profile may have.
+
+        Raises:
+            InputError: There is no list for each name, a name is no column, or values do not fit their column.
+        """
+        if isinstance(given, KnownColumns):
+            return given
+        if not isinstance(given, Mapping) or not given:
+            raise InputError('`known` must give a list for each of some columns, such as known={"city": ["Delft"]}.')
+        if isinstance(given.get("fingerprint"), str):
+            return KnownColumns(int(given["size"]), given["fingerprint"], dict(given["columns"]), {})
+        types = {each.name: each for each in keys.columns}
+        for name in given:
+            if name not in types:
+                raise InputError(
+                    f'`known` names "{name}", which is no column of the profile. Choose from '
+                    f"{', '.join(list(types)[:20])}."
+                )
+        lists = {name: KnownItems.of(each) for name, each in sorted(given.items())}
+        for name, each in lists.items():
+            column = Keys(() if name in keys.texts else (types[name],))
+            each.check(column)
+            try:
+                column.values(each.items)
+            except ValueError:
+                raise InputError(
+                    f'the list of "{name}" has values of another type than the column. Give values of this type.'
+                ) from None
+        digest = sha256(json.dumps([[name, each.fingerprint] for name, each in lists.items()]).encode())
+        sizes = {name: each.size for name, each in lists.items()}
+        return KnownColumns(sum(sizes.values()), f"sha256:{digest.hexdigest()}", sizes, lists)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return size, fingerprint and the sizes of the lists, ready for JSON."""
+        return {"size": self.size, "fingerprint": self.fingerprint, "columns": dict(self.sizes)}
+
+    @property
+    def listed(self) -> KnownList:
+        """The numbers of the lists in a certificate."""
+        return KnownList(self.size, self.fingerprint)
+
+    def check(self) -> None:
+        """Raise an error if the items of the lists are unknown, because the plan was loaded from a file."""
+        if not self.lists:
+            raise InputError(
+                "the items of `known` are unknown, because the plan was loaded from a file. Give the lists again."
+            )
+
+    def parts(self, keys: TypedKeys, reading: str) -> list[pa.LargeStringArray]:
+        """Return the distinct typed keys of the lists, in parts.
+
+        Args:
+            keys: The columns of the profile.
+            reading: The tokenizer of texts.
+        """
+        found = list[pa.LargeStringArray]()
+        for name, each in self.lists.items():
+            kind = "text" if name in keys.texts else "items"
+            found += [keys.listed(name, part) for part in each.parts(kind, reading, Keys())]
+        return found
+
+
+def with_known(release: Release, known: KnownItems) -> Release:
+    """Return a release with the items of a public list in addition, for counts of both.
+
+    Args:
+        release: The release, which keeps its plan and guarantee.
+        known: The list.
+
+    Raises:
+        InputError: If the items of the list are unknown, or have other columns or types than those of the release.
+    """
+    keys = Keys() if release.keys is None else release.keys
+    items = joined(pa.chunked_array(known.parts("text", release.token_source, keys), pa.large_string()))
+    try:
+        grams = with_items(release.grams, items, release.keys)
+    except ValueError:
+        raise InputError(
+            "`known` has values that the columns of the release cannot contain. Give a table with columns of the same "
+            "types, in their order."
+        ) from None
+    return replace(release, grams=grams, known=None)
 
 
 def _in_parts(items: pa.LargeStringArray) -> Iterable[pa.LargeStringArray]:

@@ -25,9 +25,11 @@ from voxpop.release.saving import PROFILE, record_of
 from voxpop.release.table import free_name, key_texts, read_parquet, table_of_lists, write_parquet
 
 if TYPE_CHECKING:
-    from voxpop.kernels.arrays import Int64s
+    from voxpop.kernels.arrays import Bools, Int64s
     from voxpop.release.report.page import Grid
 
+KNOWN_MARKS: Final = "known"
+"""The column of a table with the marks of listed values."""
 _SURE: Final = 4.0
 """The number of standard errors below which a number of users is too small for a share."""
 MOST_NAMED: Final = 5
@@ -99,7 +101,8 @@ class Profile(Result):
     Attributes:
         keys: The columns and combinations.
         table: A pyarrow table with the columns `set` (int32, the number of the column or combination), `item`
-            (large_string, as a release spells it) and, with counts, `users` (int64).
+            (large_string, as a release spells it), with public lists `known` (bool, whether the value was on the list
+            of its column), and with counts `users` (int64).
         cover: The cover of each column; empty without counts.
         plan: The numbers that ran.
         guarantee: The guarantee of the whole profile.
@@ -224,9 +227,17 @@ class Profile(Result):
     def _release(self, number: int) -> Release:
         items, _ = self._rows(number)
         keys = self.keys.keys_of(number)
-        return Release.from_items(
-            items, self.plan, self.guarantee, self.token_source if not keys.columns else "items", keys
-        )
+        known = self._marks(number) if KNOWN_MARKS in self.table.column_names else None
+        source = self.token_source if not keys.columns else "items"
+        return Release.from_items(items, self.plan, self.guarantee, source, keys, known)
+
+    def _marks(self, number: int) -> "Bools":
+        """Return whether each value of a set was on the list of its column, in order of bytes."""
+        mine = self.table.filter(pc.equal(self.table["set"], number))
+        if KNOWN_MARKS not in mine.column_names:
+            return np.zeros(len(mine), np.bool_)
+        order = pc.array_sort_indices(joined(mine["item"]).cast(pa.large_binary()))
+        return np.asarray(joined(mine[KNOWN_MARKS]).take(order)).astype(np.bool_)
 
     def _rows(self, number: int) -> tuple[pa.LargeStringArray, "Int64s"]:
         """Return the items of a set in order of bytes, and their noisy numbers of users, or zeros."""
@@ -258,13 +269,16 @@ class Profile(Result):
     def _page(self, checksums: Mapping[str, str]) -> bytes:
         from voxpop.release.report.page import page_of, story_of
 
-        rows = [((" × ".join(names), *texts), users) for names, texts, users in self.each_text()]
+        marks = np.concatenate([np.empty(0, np.bool_), *map(self._marks, range(len(self.keys.sets)))]).tolist()
+        pairs = zip(self.each_text(), marks, strict=True)
+        rows = [((" × ".join(names), *texts), users, mark) for (names, texts, users), mark in pairs]
         rows.sort(key=lambda row: (len(row[0]), [token.encode() for token in row[0]]))
-        grams = [gram for gram, _ in rows]
+        grams = [gram for gram, _, _ in rows]
         sizes = dict(sorted(Counter(map(len, grams)).items()))
-        counts = None if self.error is None else np.array([max(0, users) for _, users in rows], np.int64)
+        counts = None if self.error is None else np.array([max(0, users) for _, users, _ in rows], np.int64)
+        known = np.array([mark for _, _, mark in rows], np.int64) if KNOWN_MARKS in self.table.column_names else None
         story = replace(story_of(self.plan.to_dict(), sizes), summary=self._grid())
-        return page_of(story, self, sizes, table_of_lists(grams), "items", counts, checksums)
+        return page_of(story, self, sizes, table_of_lists(grams), "items", counts, checksums, known=known)
 
     def _grid(self) -> "Grid":
         """Return a row for each column and combination."""

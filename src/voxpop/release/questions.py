@@ -354,7 +354,7 @@ def evaluate_release(release: Release, corpus: "Corpus", users: Sequence[int]) -
 
 def evaluate_counts(tally: Counts, corpus: "Corpus", _: Sequence[int]) -> Evaluation:
     """Return the errors of counts, as in `evaluate`."""
-    errors = np.abs(tally.users - _true_users(tally.grams, corpus))
+    errors = np.abs(tally.users - _true_users(tally.rows, corpus))
     if not errors.size:
         return Evaluation({"counts": 0})
     return Evaluation(

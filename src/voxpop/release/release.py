@@ -17,7 +17,7 @@ from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.privacy.budget import SAMPLE_SIZE, Budget, all_printable, card, words_first
 from voxpop.privacy.guarantee import Guarantee, cautions
-from voxpop.reading.arrow import joined, numbers_of
+from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
 from voxpop.release.registry import configuration, load_object
 from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
@@ -29,6 +29,7 @@ from voxpop.release.table import (
     names_of_persons,
     plain_table,
     public_words,
+    single_items,
     table_of_items,
     to_parquet,
     without_words,
@@ -261,7 +262,7 @@ class Release(Result):
         grams = without_words(self.grams, self.keys, self.token_source, blocked, public_words(keep), mentions=mentions)
         known = self.known
         if known is not None:
-            left = pc.is_in(_single_items(self.grams), value_set=_single_items(grams))
+            left = pc.is_in(single_items(self.grams), value_set=single_items(grams))
             known = known[np.asarray(left)]
         return replace(self, grams=grams, id=None, known=known)
 
@@ -271,13 +272,14 @@ class Release(Result):
         budget: Budget,
         *,
         counted_in_full: int | None = None,
+        known: Any = None,
         ledger: "Account | None" = None,
         seed: int | None = None,
     ) -> "Counts":
         """Count the users of each released gram, with noise and a separate budget.
 
         The counts concern the same users as the release, so their budget is added to that of the release. `tally.total`
-        is the sum.
+        is the sum. With a public list, each item of the list has a noisy count too, even if no user has it.
 
         Args:
             data: the data set, read as for the release.
@@ -286,6 +288,8 @@ class Release(Result):
                 length. The noise grows with the square root of the sum over lengths. A user who has more, n grams,
                 counts as sqrt(counted_in_full / n) for each. By default it is chosen privately, to minimize the mean
                 error (docs/privacy/counts.md).
+            known: public items that are counted whether they were released or not, of any type that `voxpop.Items`
+                takes. The list must not be made from the data (docs/guides/dashboard.md).
             ledger: the account to charge; see `voxpop.Ledger`.
             seed: makes the counts reproducible and NOT private, and marks them accordingly. Omit it for real data.
 
@@ -294,7 +298,7 @@ class Release(Result):
         """
         # The registry imports the mechanism, because this package must not import it.
         tally: Counts = (
-            configuration("counts")(counted_in_full).plan(budget, self).release(data, ledger=ledger, seed=seed)
+            configuration("counts")(counted_in_full, known).plan(budget, self).release(data, ledger=ledger, seed=seed)
         )
         return tally
 
@@ -382,7 +386,7 @@ class Release(Result):
         """Return whether a released item was on the public list; None if it was not released, or without marks."""
         if self.known is None or gram not in self._members:
             return None
-        items = _single_items(self.grams)
+        items = single_items(self.grams)
         return bool(self.known[pc.index(items, pa.scalar(gram[0], items.type)).as_py()])
 
     @cached_property
@@ -445,7 +449,3 @@ def release_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Releas
             raise ValueError("the marks of known items do not fit")
         known = marks[: grams.num_rows].astype(np.bool_)
     return Release(grams, token_source=str(token_source), keys=keys, id=str(name), known=known, **restored(record))
-
-
-def _single_items(grams: pa.Table) -> pa.Array:
-    return joined(grams["gram"]).flatten()

@@ -75,6 +75,30 @@ def check_canonical(table: pa.Table) -> None:
         raise InternalError("The grams of a release must be distinct and in canonical order")
 
 
+def with_items(table: pa.Table, items: Any, keys: Keys | None) -> pa.Table:
+    """Return a table of grams that also contains single items, in canonical order.
+
+    Args:
+        table: The table of grams.
+        items: pyarrow array of strings, distinct items in any order, some of which the table may contain.
+        keys: The columns of the items; None for grams.
+
+    Raises:
+        ValueError: If an item has another type than the columns. pyarrow's own errors have this type, too.
+    """
+    single = single_items(table.filter(pc.equal(table["length"], 1)))
+    every = pc.unique(pa.concat_arrays([single.cast(pa.large_string()), joined(items).cast(pa.large_string())]))
+    every = every.take(pc.array_sort_indices(every.cast(pa.large_binary())))
+    plain_table(table_of_items(every), keys)  # checks the values
+    longer = table.filter(pc.greater(table["length"], 1))
+    return pa.concat_tables([table_of_items(every), longer]).combine_chunks()
+
+
+def single_items(grams: pa.Table) -> pa.Array:
+    """Return the tokens of grams that are all single items."""
+    return joined(grams["gram"]).flatten()
+
+
 def plain_table(table: pa.Table, keys: Keys | None) -> pa.Table:
     """Return the public columns, which are the key columns, `word` for words, or `gram` and `length` for grams."""
     if keys is None:

@@ -18,8 +18,9 @@ def _about_counts(plan: Mapping[str, Any]) -> list[str]:
     limit, error = f"{limits}{', chosen privately' if menu else ''}", f"{plan['error']:.4g}"
     if menu and not menu["chosen"]:
         limit, error = f"to be chosen privately, at most {limits}", f"at most {error}"
+    what = "each released gram" + (f" and each of {plan['known']['size']:,} known items" if "known" in plan else "")
     return [
-        "Counts of the users of each released gram, Gaussian noise",
+        f"Counts of the users of {what}, Gaussian noise",
         f"grams of each length for which a user counts in full: {limit}",
         f"standard error of a count: {error} users",
     ]

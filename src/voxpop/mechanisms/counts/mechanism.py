@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 from voxpop.mechanisms.counts.constants import COUNT_LIMITS, MOST_PLACES
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.counts.plan import CountsPlan, TopPlan
+    from voxpop.release.known import Known, KnownItems
     from voxpop.release.release import Release
 
 
@@ -26,9 +27,11 @@ class CountsMechanism:
         counted_in_full: The maximum number of released words per user at full weight. It halves with each further
             length, and the noise grows with the square root of the sum over all lengths. By default, the limit with the
             smallest mean error is chosen privately.
+        known: Public items that are counted whether they were released or not, as in `Items`. None counts released
+            grams only.
 
     Raises:
-        InputError: If the limit is out of range.
+        InputError: If the limit is out of range, or `known` is no list.
 
     Example:
         >>> import polars as pl
@@ -42,9 +45,10 @@ class CountsMechanism:
     """
 
     counted_in_full: int | None = None
+    known: "Known | None" = None
 
     def __post_init__(self) -> None:
-        """Check the limit."""
+        """Check the limit and the list."""
         if self.counted_in_full is not None:
             check_whole(
                 "counted_in_full",
@@ -52,6 +56,15 @@ class CountsMechanism:
                 LARGEST_LIMIT,
                 "the number of words for which a user counts in full",
             )
+        if self.known is not None:
+            from voxpop.release.known import KnownItems
+
+            object.__setattr__(self, "known", KnownItems.of(self.known))
+
+    @property
+    def known_items(self) -> "KnownItems | None":
+        """The public list; None without one."""
+        return cast("KnownItems | None", self.known)
 
     def plan(self, budget: Budget, release: "Release") -> "CountsPlan":
         """Compute the noise for a budget and the grams of a release, without private data.
@@ -75,7 +88,11 @@ class CountsMechanism:
         from voxpop.mechanisms.counts.plan import plan_counts
         from voxpop.mechanisms.counts.releasing import sizes_of
 
-        return plan_counts(self, self.menu(sizes_of(release)), budget, release, square)
+        sizes = sizes_of(release)
+        if self.known_items is not None:
+            # Listed items may be released, too, so this is an upper bound, which needs only the size of the list.
+            sizes = [sum(sizes[:1]) + self.known_items.size, *sizes[1:]]
+        return plan_counts(self, self.menu(sizes), budget, release, square)
 
     def menu(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         """Return the limits of each length, at most the number of grams.
@@ -83,7 +100,7 @@ class CountsMechanism:
         The result has several entries if the limit is chosen privately.
 
         Args:
-            sizes: The number of grams of each length.
+            sizes: The number of grams of each length, or an upper bound.
         """
         chosen = COUNT_LIMITS if self.counted_in_full is None else (self.counted_in_full,)
         # limit / 2^k, rounded up, for grams of k + 1 tokens. All limits above the number of grams have the same effect.
@@ -92,7 +109,8 @@ class CountsMechanism:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        return {"mechanism": "counts", "counted_in_full": self.counted_in_full}
+        known = {} if self.known_items is None else {"known": self.known_items.to_dict()}
+        return {"mechanism": "counts", "counted_in_full": self.counted_in_full, **known}
 
 
 @final

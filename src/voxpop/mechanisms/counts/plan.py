@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import hypot, nextafter, sqrt
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.errors import InternalError
 from voxpop.mechanisms.counts.constants import SHARE_OF_LIMIT, USUAL
@@ -17,13 +17,23 @@ from voxpop.privacy.planned import Configured, Planned, certified
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
+    from voxpop.mechanisms.counts.releasing import DataAndGrams
     from voxpop.release.counts import Counts, Top
+    from voxpop.release.known import KnownItems
     from voxpop.release.release import Release
+
+
+class CountsConfiguration(Configured, Protocol):
+    """The fields of `CountsMechanism` that plans read."""
+
+    @property
+    def known_items(self) -> "KnownItems | None":
+        """The public list; None without one."""
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class CountsPlan(Planned[Configured, "Corpus", "Counts"]):
+class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
     """The plan of `CountsMechanism`, with every number of the run before any private data is read.
 
     If the limit is chosen privately, the numbers before the release are those of the largest limit, because it has the
@@ -71,7 +81,13 @@ class CountsPlan(Planned[Configured, "Corpus", "Counts"]):
     def _proof(self) -> CountsProof:
         return self.proof
 
-    def _run(self, data: "Corpus", seed: int | None) -> "Counts":
+    def _prepared(self, data: "Corpus") -> "DataAndGrams":
+        """Return the data and the grams to count. Raises an error if the list does not fit the release."""
+        from voxpop.mechanisms.counts.releasing import to_count
+
+        return to_count(self, data)
+
+    def _run(self, data: "DataAndGrams", seed: int | None) -> "Counts":
         from voxpop.mechanisms.counts.releasing import release_counts
 
         return release_counts(self, data, seed)
@@ -98,7 +114,7 @@ class CountsPlan(Planned[Configured, "Corpus", "Counts"]):
 
 
 def plan_counts(
-    counts: Configured,
+    counts: CountsConfiguration,
     menu: tuple[tuple[int, ...], ...],
     budget: Budget,
     release: "Release",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import pi, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +11,12 @@ import pyarrow as pa
 from voxpop.engine.contract import Engine, check_engine, check_ordered
 from voxpop.engine.data import Corpus
 from voxpop.kernels.arrays import Bools, Int64s
+from voxpop.kernels.proved import proved
 from voxpop.mechanisms.counts.constants import CERTAIN_SIGMAS, CLASS_EDGES, TYPICAL_SIZES
 from voxpop.privacy.planned import with_record
 from voxpop.reading.arrow import string_array
 from voxpop.release.counts import Counts, Top
+from voxpop.release.known import with_known
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.counts.plan import CountsPlan, TopPlan
@@ -84,22 +86,51 @@ def sizes_of(release: "Release") -> list[int]:
     return [int(size) for size in np.bincount(release.grams["length"].to_numpy())[1:]]
 
 
-def release_counts(plan: "CountsPlan", data: Corpus, seed: int | None) -> Counts:
+class DataAndGrams(NamedTuple):
+    """The private data, and the public grams to count.
+
+    Attributes:
+        data: The data.
+        grams: The released grams, and the items of the public list.
+    """
+
+    data: Corpus
+    grams: "Release"
+
+
+@proved("counts.md#the-mechanism")
+def to_count(plan: "CountsPlan", data: Corpus) -> DataAndGrams:
+    """Return the data and the grams to count, which depend on the release and the public list only.
+
+    Proof: "S is the set of released grams and of the items of the public list, if there is one."
+
+    Raises:
+        InputError: If the list is one of a saved plan, or has other columns or types than the release.
+    """
+    known = plan.mechanism.known_items
+    return DataAndGrams(data, plan.grams if known is None else with_known(plan.grams, known))
+
+
+def release_counts(plan: "CountsPlan", data: DataAndGrams, seed: int | None) -> Counts:
     """Count the users of every released gram with noise, rounded to whole users; see `Release.count`."""
+    counted = data.grams
     gate, guarantee = plan.begin(seed)
-    engine, lengths = _engine_of(data, plan.grams)
-    lists = list(listed_grams(plan.grams, lengths))
+    engine, lengths = _engine_of(data.data, counted)
+    lists = list(listed_grams(counted, lengths))
     words = max(1, len(lists[0].ranks)) if lists else 1
     # No user has more released words than exist, so higher classes are empty.
     edges = tuple(edge for edge in CLASS_EDGES if edge <= words)
     gate.open(engine, lists)
     ran = None
     if plan.proof.classes_sigma:
-        ran = chosen_limit(plan, words, gate.classes(edges).tolist())
+        # Listed words without users would hide the loss of released words in the mean.
+        released = sum(sizes_of(plan.grams)[:1]) or words
+        ran = chosen_limit(plan, released, gate.classes(edges).tolist())
         gate.choose(ran)
     users = gate.counted()
     done = with_record(plan, gate, ran=ran)
-    return Counts(plan.grams, users, done.error, done, guarantee)
+    rows = None if counted is plan.grams else counted
+    return Counts(plan.grams, users, done.error, done, guarantee, counted=rows)
 
 
 def chosen_limit(plan: "CountsPlan", words: int, counts: list[int]) -> int:

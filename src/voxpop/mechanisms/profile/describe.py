@@ -5,6 +5,7 @@ from typing import Any
 
 from voxpop.errors import on_one_line
 from voxpop.mechanisms.profile.constants import COVER, SHARE_OF_REST
+from voxpop.mechanisms.rounds.listed import known_note
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu
 from voxpop.privacy.planned import ITEMS_EACH
 from voxpop.release.report.numbers import plain, whole
@@ -105,13 +106,17 @@ def _noun(plan: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _needed(plan: Mapping[str, Any]) -> Grid:
+    """Return the users that a value needs by number of values, with another column for values of public lists."""
     one, several = _noun(plan)
-    rows = [row for row in plan["users_needed"] if row["probability"] == PROBABILITY]
+    listed = "users_needed" in plan.get("known", {})
+    lists = [plan, plan["known"]] if listed else [plan]
+    each = [[row for row in numbers["users_needed"] if row["probability"] == PROBABILITY] for numbers in lists]
+    note = f"Each row is for users who each have this number of {several}, none of which has more users."
     return Grid(
         f"Users that a {one} needs to be released with probability {PROBABILITY:g}",
-        [f"{several} of each", "users"],
-        [[f"{row['items']:,}", whole(row["users"])] for row in rows],
-        f"Each row is for users who each have this number of {several}, none of which has more users.",
+        [f"{several} of each", "users", *(["users, known"] if listed else [])],
+        [[f"{rows[0]['items']:,}", *(whole(row["users"]) for row in rows)] for rows in zip(*each, strict=True)],
+        note + known_note(plan, one, "The column of known values assumes"),
     )
 
 
@@ -129,6 +134,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
             "counts": keyed or plan["counts"],
             "spurious": "" if keyed or not plan["joint"] else plain(plan["spurious"]),
             "sigma": plain(sigma),
+            "listed": "known" in plan,
         },
         needed=needed,
         about=(needed.rows[row][1], f"for 90 %, if each user has {'one key' if keyed else f'{ITEMS_EACH[1]} values'}"),

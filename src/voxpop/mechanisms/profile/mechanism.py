@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, Literal, final
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, final
 
 from voxpop.errors import InputError
 from voxpop.files.progress import tell
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from voxpop.privacy.planned import Account
     from voxpop.reading.choices import TextTokenizer
     from voxpop.reading.text_files import CSV
+    from voxpop.release.known import Known, KnownColumns
     from voxpop.release.profile import Profile
 
 Joint = Literal["pairs"] | Sequence[Sequence[str]] | None
@@ -78,9 +79,10 @@ class ProfileMechanism(TypedMechanism):
             number of released joint values without users is at most 0.1.
         counts: whether noisy counts of users and the cover of each column are released.
         left_out: names of excluded columns of the table, and the reasons, for the record.
+        known: a public list of values or words for each of some columns, as in `voxpop.Items`; None without lists.
 
     Raises:
-        InputError: if a combination is empty, or a type has no exact values.
+        InputError: if a combination is empty, a type has no exact values, or a list does not fit its column.
 
     Example:
         >>> import polars as pl
@@ -96,10 +98,20 @@ class ProfileMechanism(TypedMechanism):
     joint: Sequence[Sequence[str]] = ()
     counts: bool = True
     left_out: Mapping[str, str] = field(default_factory=dict)
+    known: "Mapping[str, Known] | None" = None
 
     def __post_init__(self) -> None:
-        """Check the sets."""
-        _ = self.keys
+        """Check the sets and the lists."""
+        keys = self.keys
+        if self.known is not None:
+            from voxpop.release.known import KnownColumns
+
+            object.__setattr__(self, "known", KnownColumns.of(self.known, keys))
+
+    @property
+    def known_columns(self) -> "KnownColumns | None":
+        """The public lists; None without lists."""
+        return cast("KnownColumns | None", self.known)
 
     @cached_property
     def keys(self) -> TypedKeys:
@@ -116,6 +128,7 @@ class ProfileMechanism(TypedMechanism):
         columns: Sequence[str] | None = None,
         joint: Joint = None,
         counts: bool = True,
+        known: "Mapping[str, Known] | None" = None,
         types: Mapping[str, Any] | None = None,
         csv: "CSV | None" = None,
     ) -> "ProfileMechanism":
@@ -130,6 +143,7 @@ class ProfileMechanism(TypedMechanism):
             columns: the columns of the profile.
             joint: the combinations.
             counts: whether counts and cover are released.
+            known: public lists by column.
             types: types that the source does not declare.
             csv: the format of CSV files.
         """
@@ -156,7 +170,7 @@ class ProfileMechanism(TypedMechanism):
             )
         keyed = [name for name in chosen if name not in texts]
         together = tuple(combinations(keyed, 2)) if joint == "pairs" else _sets_of(joint)
-        return cls(chosen, tuple(texts), together, counts, left_out)
+        return cls(chosen, tuple(texts), together, counts, left_out, known)
 
     def plan(self, budget: Budget) -> "ProfilePlan":
         """Compute the noise for a budget; this needs no data.
@@ -181,6 +195,7 @@ class ProfileMechanism(TypedMechanism):
             "joint": [list(names) for names in self.joint],
             "counts": self.counts,
             "left_out": dict(self.left_out),
+            **({} if self.known_columns is None else {"known": self.known_columns.to_dict()}),
         }
 
 
@@ -366,6 +381,7 @@ def profile(
     columns: Sequence[str] | None = None,
     joint: Joint = None,
     counts: bool = True,
+    known: "Mapping[str, Known] | None" = None,
     max_keys_per_user: int | None = None,
     other_rows: bool = True,
     repeated: bool = False,
@@ -394,6 +410,8 @@ def profile(
             The default does not depend on the values.
         joint: "pairs" for all pairs of columns that are not texts, or a list such as [("country", "city")].
         counts: whether noisy counts and cover are released. Without them, more values are released.
+        known: a public list of values or words for each of some columns, such as {"country": vp.known.countries()}.
+            Listed values need fewer users; see `voxpop.Items`. Not for a release of keys.
         max_keys_per_user: a public bound on the number of keys per user, such as 1 for one plan per account. Only for
             a release of keys.
         other_rows: whether the rows of keys that are not released are measured, too. Only for a release of keys.
@@ -428,6 +446,7 @@ def profile(
         columns=columns,
         joint=joint,
         counts=counts,
+        known=known,
         max_keys_per_user=max_keys_per_user,
         other_rows=other_rows,
         repeated=repeated,
@@ -448,6 +467,7 @@ def profiling_of(
     text: Sequence[str] = (),
     columns: Sequence[str] | None = None,
     counts: bool = True,
+    known: "Mapping[str, Known] | None" = None,
     max_keys_per_user: int | None = None,
     other_rows: bool = True,
     repeated: bool = False,
@@ -456,6 +476,11 @@ def profiling_of(
     """Return the configuration that `profile` runs, which is for keys only or for columns."""
     alone = bool(joint) and not isinstance(joint, str) and columns is None and not text and counts
     if alone:
+        if known is not None:
+            raise InputError(
+                "keys with counts have no `known` keys. Release the keys with vp.Items(known=...) and count them, or "
+                "name `columns` with lists (docs/guides/dashboard.md)."
+            )
         sets: Any = joint
         return KeyCounts.of(
             source, joint=sets, max_keys_per_user=max_keys_per_user, other_rows=other_rows, repeated=repeated, **how
@@ -465,4 +490,4 @@ def profiling_of(
             "`max_keys_per_user`, `other_rows` and `repeated` apply only to keys. Give joint=[...] without columns, "
             "texts and counts=False, or remove them."
         )
-    return ProfileMechanism.of(source, text=text, columns=columns, joint=joint, counts=counts, **how)
+    return ProfileMechanism.of(source, text=text, columns=columns, joint=joint, counts=counts, known=known, **how)

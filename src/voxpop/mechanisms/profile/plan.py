@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import product
-from math import exp, fsum, hypot, inf, nextafter, sqrt
+from math import exp, hypot, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 import numpy as np
@@ -33,15 +33,18 @@ from voxpop.mechanisms.profile.constants import (
     SPURIOUS,
 )
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
+from voxpop.mechanisms.rounds.listed import known_users_needed, listed_numbers
 from voxpop.mechanisms.rounds.menu import (
     Menu,
     adaptive_proof,
+    later_square,
     planned_menu,
     planned_rounds,
     planned_slack,
     rows_of,
     users_needed_by,
 )
+from voxpop.mechanisms.rounds.plan import LISTED_NOVELTY, NOVELTY
 from voxpop.mechanisms.rounds.users_needed import users_needed_rows
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.certificate import slack_delta
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     from voxpop.kernels.arrays import Int64s
     from voxpop.mechanisms.profile.releasing import Stages
     from voxpop.reading.typed_keys import TypedKeys
+    from voxpop.release.known import KnownColumns
     from voxpop.release.profile import Profile
 
 LATER = 3
@@ -76,6 +80,10 @@ class ProfileConfiguration(Configured, Protocol):
     @property
     def counts(self) -> bool:
         """Whether counts and cover are released."""
+
+    @property
+    def known_columns(self) -> "KnownColumns | None":
+        """The public lists; None without lists."""
 
 
 @final
@@ -112,14 +120,18 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
         return later_square(self.joining, self.counting, self.cover_sigma, len(self.mechanism.keys.columns))
 
     def _proof(self) -> Proof:
-        columns = max(1, len(self.mechanism.keys.columns))
+        columns, known = max(1, len(self.mechanism.keys.columns)), self.mechanism.known_columns
         cover = Cover(columns, self.cover_sigma) if self.cover_sigma else None
         passes = planned_slack(None).passes + LATER
         later = Later(self.later, "parts", passes, self.joining, self.counting, cover)
-        return adaptive_proof(self.passes[0], None, later)
+        return adaptive_proof(self.passes[0], None, later, listed=known and known.listed)
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
         return users_needed_by(self.passes[-1], self.budget, probability, per_user)
+
+    def known_users_needed(self, probability: float, *, per_user: int | None = None) -> int | None:
+        """Return the number of users who must have a listed value, as the plan of `Items` does for listed items."""
+        return known_users_needed(self.passes[-1], self.mechanism.known_columns, None, probability, per_user)
 
     def _prepared(self, data: "Corpus") -> "Stages":
         from voxpop.mechanisms.profile.releasing import stages
@@ -144,28 +156,22 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
             "sigma_of_cover": self.cover_sigma,
             "passes": rows_of(*self.passes),
             "users_needed": users_needed_rows(self.users_needed),
+            **listed_numbers(last, self.mechanism.known_columns, None, self.transcript),
         }
-
-
-def later_square(joining: float, counting: float, cover_sigma: float, columns: int) -> float:
-    """Return the mu^2 of joint values, counts and cover, rounded up.
-
-    Each user changes the two sums of each column by at most 1 in l2, and therefore all sums by at most the square root
-    of the number of columns (docs/privacy/profile.md, "Cover").
-    """
-    cover = max(1, columns) / cover_sigma**2 if cover_sigma else 0.0
-    return nextafter(fsum([joining, counting, cover]) * (1 + 2.0**-40), inf)
 
 
 def plan_profile(profiling: ProfileConfiguration, budget: Budget) -> ProfilePlan:
     """Compute the numbers of a profile; see `ProfileMechanism.plan`."""
     # Rounds over single and over joint values.
-    slack = 2 * slack_delta(planned_slack(None), budget.epsilon) + walk_slack(budget.epsilon, LATER)
+    listed = profiling.known_columns and profiling.known_columns.listed
+    slack = slack_delta(planned_slack(None, listed), budget.epsilon) + slack_delta(planned_slack(None), budget.epsilon)
+    slack += walk_slack(budget.epsilon, LATER)
     check_slack("a profile needs", budget, slack)
     exact = Budget(budget.epsilon, nextafter(budget.delta - slack, 0.0))
     columns, measured = max(1, len(profiling.keys.columns)), SHARE_OF_COUNTS + COVER if profiling.counts else 0.0
     share = (1.0 - measured) * (SINGLES if profiling.keys.joint else 1.0)
-    menu = planned_menu(Terms(exact.epsilon, exact.delta, share))
+    novelty = NOVELTY if listed is None else LISTED_NOVELTY
+    menu = planned_menu(Terms(exact.epsilon, exact.delta, share, novelty, listed=listed))
     joining = counting = cover_sigma = 0.0
     if share < 1.0:
         # The mu^2 that remains after the rounds and their histogram, rounded down.

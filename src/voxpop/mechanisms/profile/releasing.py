@@ -27,12 +27,13 @@ from voxpop.mechanisms.profile.constants import (
     UNEVEN,
 )
 from voxpop.mechanisms.rounds.known import plan_known
-from voxpop.mechanisms.rounds.menu import Menu, released_in_rounds
+from voxpop.mechanisms.rounds.menu import Menu, on_list, released_in_rounds
+from voxpop.privacy.gate.rounds import PublicParts
 from voxpop.privacy.parameters import KeyParts
 from voxpop.privacy.planned import with_record
 from voxpop.reading.arrow import array_of, int64_array, numbers_of, text_buffers
 from voxpop.reading.keys import joined_texts, split_texts
-from voxpop.release.profile import ColumnCover, Profile
+from voxpop.release.profile import KNOWN_MARKS, ColumnCover, Profile
 from voxpop.release.registry import configuration
 from voxpop.release.release import Release
 
@@ -56,6 +57,8 @@ class Stages(NamedTuple):
 def stages(plan: "ProfilePlan", data: Corpus) -> Stages:
     """Return the private data. Raises an error if they do not fit the plan, or both stages do not fit into memory."""
     corpus, keys = keyed_engine(plan, data), plan.mechanism.keys
+    if plan.mechanism.known_columns is not None:
+        plan.mechanism.known_columns.check()
     return Stages(corpus, corpus.only(keys, None))
 
 
@@ -75,10 +78,14 @@ def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Prof
     (corpus, single), keys = data, plan.mechanism.keys
     reading = corpus.token_source.removeprefix(keys.token_source)
     gate, guarantee = plan.begin(seed)
-    found, rounds = released_in_rounds(plan.passes[0], gate, single)
+    lists = plan.mechanism.known_columns
+    listed = None if lists is None else PublicParts(lists.parts(keys, reading), text_buffers)
+    found, rounds = released_in_rounds(plan.passes[0], gate, single, listed)
     tokens = with_joint(plan, corpus, found, rounds.limit, gate)
     sets, items = keys.split(tokens)
     columns = {"set": array_of(sets), "item": items}
+    if listed is not None:
+        columns[KNOWN_MARKS] = pa.array(on_list(tokens, listed))
     error, cover = None, dict[str, ColumnCover]()
     if plan.counting:
         # Counts are imported through the registry, because no mechanism imports another.

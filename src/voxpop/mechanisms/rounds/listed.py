@@ -14,14 +14,18 @@ from voxpop.release.report.numbers import whole
 from voxpop.release.report.page import Grid
 
 if TYPE_CHECKING:
-    from voxpop.release.known import KnownItems
+    from voxpop.release.known import KnownColumns, KnownItems
 
 _SHOWN = 23
 """Number of characters of a fingerprint in texts, with its prefix."""
 
 
 def known_users_needed(
-    step: UnionStep, known: "KnownItems | None", limit: int | None, probability: float, per_user: int | None
+    step: UnionStep,
+    known: "KnownItems | KnownColumns | None",
+    limit: int | None,
+    probability: float,
+    per_user: int | None,
 ) -> int | None:
     """Return the number of users who must have a listed item for its release with this probability.
 
@@ -49,7 +53,10 @@ def known_users_needed(
 
 
 def listed_numbers(
-    step: UnionStep, known: "KnownItems | None", limit: int | None, transcript: Sequence[Mapping[str, Any]]
+    step: UnionStep,
+    known: "KnownItems | KnownColumns | None",
+    limit: int | None,
+    transcript: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Return the numbers about listed items, ready for JSON; empty if there is no list.
 

@@ -7,14 +7,16 @@ rounds of this limit run. The guarantee follows from caps that every limit satis
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import sqrt
+from math import fsum, inf, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, Final, final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.files.progress import track
-from voxpop.kernels.arrays import Int64s
+from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms, begun, plan_rounds
 from voxpop.mechanisms.rounds.known import with_list
 from voxpop.mechanisms.rounds.plan import ROUNDS, RoundPlan, pool_for, schedule_for
@@ -29,6 +31,7 @@ from voxpop.privacy.certificate import admits
 from voxpop.privacy.numerics import paired_pool
 from voxpop.privacy.parameters import KnownList
 from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Slack
+from voxpop.reading.arrow import numbers_of
 
 if TYPE_CHECKING:
     from voxpop.engine.contract import Engine
@@ -184,6 +187,15 @@ def released_in_rounds(
     return gate.released(), step
 
 
+def on_list(items: pa.LargeStringArray, listed: "PublicParts") -> Bools:
+    """Return whether each released item is on the list."""
+    found = np.zeros(len(items), np.bool_)
+    # Lists are longer than releases, so the released items are laid out.
+    for part in listed.parts:
+        found[numbers_of(pc.index_in(part, value_set=items).drop_null())] = True
+    return found
+
+
 def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
     """Plan the rounds of a limit; without a limit, compute the noise of the histogram and the caps of the menu.
 
@@ -250,6 +262,16 @@ def adaptive_proof(
     if isinstance(stated, Choice):
         return AdaptiveProof(data_sets, stated, None, later, slack, listed)
     return AdaptiveProof(data_sets, None, stated, later, slack, listed)
+
+
+def later_square(joining: float, counting: float, cover_sigma: float, columns: int) -> float:
+    """Return the mu^2 of joint values, counts and cover, rounded up.
+
+    Each user changes the two sums of each column by at most 1 in l2, and therefore all sums by at most the square root
+    of the number of columns (docs/privacy/profile.md, "Cover").
+    """
+    cover = max(1, columns) / cover_sigma**2 if cover_sigma else 0.0
+    return nextafter(fsum([joining, counting, cover]) * (1 + 2.0**-40), inf)
 
 
 @lru_cache(maxsize=64)

@@ -175,7 +175,11 @@ class Items(Mechanism["Corpus", "Release"]):
         if self.min_users is not None:
             raise InputError("a series has no `min_users`. Remove it, or release once with `release`.")
         if self.known is not None:
-            raise InputError("a series has no `known` items. Remove them, or release once with `release`.")
+            raise InputError(
+                "a series takes no `known` list, because it publishes before the number of released items is known, "
+                "which decides about listed items (docs/privacy/known.md). Remove the list, or release once with "
+                "`release`."
+            )
         return plan_series(budget, nights, self.max_items_per_user, spending)
 
     def series(

@@ -3,21 +3,16 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
-from voxpop.kernels.arrays import Bools
-from voxpop.mechanisms.rounds.menu import released_in_rounds
+from voxpop.mechanisms.rounds.menu import on_list, released_in_rounds
 from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.privacy.gate.rounds import PublicParts
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
-from voxpop.reading.arrow import numbers_of, text_buffers
+from voxpop.reading.arrow import text_buffers
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
@@ -43,17 +38,8 @@ def _released(plan: "UnionPlan[Any, Any]", corpus: Engine, gate: Any, guarantee:
     else:
         words = gate.released(corpus, first.shares)
     done = with_record(plan, gate, passes=passes)
-    marks = None if listed is None else _on_list(words, listed)
+    marks = None if listed is None else on_list(words, listed)
     return Release.from_items(words, done, guarantee, corpus.token_source, corpus.keys, marks)
-
-
-def _on_list(words: pa.LargeStringArray, listed: PublicParts) -> Bools:
-    """Return whether each released item is on the list."""
-    found = np.zeros(len(words), np.bool_)
-    # Lists are longer than releases, so the released items are laid out.
-    for part in listed.parts:
-        found[numbers_of(pc.index_in(part, value_set=words).drop_null())] = True
-    return found
 
 
 def release_each(plan: "UnionPlan[Any, Any]", corpora: Mapping[str, Corpus], seed: int | None) -> dict[str, Release]:

@@ -53,7 +53,8 @@ def payload_of(grams: pa.Table, counts: Int64s | None = None) -> str:
 
     Args:
         grams: The table of a release.
-        counts: The number of each gram, at least 0, or the mark of a known item. By default all numbers are 0.
+        counts: The number of each gram, at least 0, or the mark of a known item; if both exist, twice the number plus
+            the mark. By default all numbers are 0.
     """
     words, flat = _numbered(grams["gram"])
     lengths = numbers_of(joined(grams["length"])).astype(np.int64)
@@ -151,11 +152,9 @@ def page_of(
         checksums: The checksums of the other files in the folder.
         total: The total of several results. By default, the page shows the total of this result if it was charged to a
             ledger.
-        known: 1 for each gram that was on a public list and 0 for the others; None without a list. Pages with counts
-            have no marks.
+        known: 1 for each gram that was on a public list and 0 for the others; None without a list.
     """
-    known = known if counts is None else None
-    numbers = counts if known is None else known
+    numbers = known if counts is None else counts if known is None else 2 * counts + known
     if total is None and result.metadata.ledger is not None:
         total = total_of([result._stated])
     guarantee, plan = result.guarantee, result.plan.to_dict()

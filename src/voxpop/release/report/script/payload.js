@@ -30,8 +30,10 @@ function treeOf({ words, depths }) {
         tree.parent[node] = depth ? parent : -1;
         tree.length[node] = depth + 1;
         tree.released[node] = numbers[node - here] >= 0;
-        if (tree.counts) tree.counts[node] = Math.max(0, numbers[node - here]);
-        if (tree.known) tree.known[node] = numbers[node - here] > 0;
+        // With counts and marks of known items, a number is twice the count plus the mark.
+        const number = Math.max(0, numbers[node - here]);
+        if (tree.counts) tree.counts[node] = tree.known ? Math.floor(number / 2) : number;
+        if (tree.known) tree.known[node] = number % 2;
       }
       tree.last[parent] = node;
     }

@@ -1,0 +1,216 @@
+"""Counts with a public list: every listed item has a row, with noise, whether it was released or not."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import voxpop as vp
+from naive.counts import holders
+from support.corpora import corpus_of
+from support.exact import exact_counts
+from voxpop.cli import main
+from voxpop.mechanisms.counts.mechanism import CountsMechanism
+from voxpop.mechanisms.counts.releasing import to_count
+from voxpop.privacy.weightings.holders import UNIT
+from voxpop.release.known import KnownItems
+from voxpop.release.verifying import verify
+
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
+BUDGET = vp.Budget(1, 1e-8)
+KEYS = pl.DataFrame({"country": ["NL", "SE", "XX"], "year": [2024, 2025, 1999]})
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Return rows with two frequent keys and one key of a single user."""
+    rows = [(who, ["NL", "SE"][who % 2], 2024 + who % 2) for who in range(4000)] + [(9999, "MT", 2024)]
+    return pl.DataFrame(rows, schema=["who", "country", "year"], orient="row")
+
+
+@pytest.fixture(scope="module")
+def corpus(table):
+    """Return the corpus of the keys."""
+    return vp.read(table, user="who", items=["country", "year"])
+
+
+def random_neighbours(rng):
+    """Draw a release, a list, a limit and a collection with its neighbour.
+
+    The extra user alone has some of the listed items, and nobody has others.
+    """
+    words = "abcdef"[: rng.integers(2, 7)]
+    others = [[[words[i] for i in rng.integers(0, len(words), rng.integers(1, 20))]] for _ in range(rng.integers(1, 4))]
+    extra = [[*(words[i] for i in rng.integers(0, len(words), 12)), "only", "unlisted"]]
+    released = sorted({(words[i],) for i in rng.integers(0, len(words), 3)})
+    listed = KnownItems.of(["only", "nobody", *(words[i] for i in rng.integers(0, len(words), rng.integers(0, 6)))])
+    return released, listed, int(rng.integers(1, 5)), others, extra
+
+
+def farthest(release_of, rng, prepared=to_count):
+    """Return the distance of the counts of neighbours, relative to the sensitivity; infinite if their rows differ."""
+    grams, listed, limit, others, extra = random_neighbours(rng)
+    plan = CountsMechanism(limit, listed).plan(BUDGET, release_of(grams))
+    pairs = [prepared(plan, corpus_of(each)) for each in ([*others, extra], others)]
+    if pairs[0].grams != pairs[1].grams:
+        return np.inf
+    found = [exact_counts(each.data, each.grams, plan.limits) for each in pairs]
+    return np.linalg.norm(found[0] - found[1]) / UNIT / plan.sensitivity
+
+
+def search(release_of, prepared=to_count):
+    rng = np.random.default_rng(5)
+    return max(farthest(release_of, rng, prepared) for _ in range(150))
+
+
+@pytest.mark.jit
+def test_neighbours_have_the_same_rows_and_stay_within_the_sensitivity(release_of):
+    """The worst of 150 pairs uses up nearly all of the sensitivity."""
+    assert 0.98 < search(release_of) <= 1.0
+
+
+def test_the_search_finds_a_list_from_the_data(release_of):
+    """The mutant counts only those listed items that a user has."""
+
+    def mutant(plan, data):
+        found = to_count(plan, data)
+        seen = exact_counts(data, found.grams, plan.limits) > 0
+        return found._replace(
+            grams=release_of(gram for gram, used in zip(found.grams.each_gram(), seen, strict=True) if used)
+        )
+
+    assert search(release_of, mutant) == np.inf
+
+
+def test_weights_equal_those_of_sets(release_of):
+    """Rows with and without users have the weights of the reference implementation."""
+    rng = np.random.default_rng(8)
+    for _ in range(40):
+        grams, listed, limit, others, extra = random_neighbours(rng)
+        users = [*others, extra]
+        counted = to_count(CountsMechanism(limit, listed).plan(BUDGET, release_of(grams)), corpus_of(users)).grams
+        rows = list(counted.each_gram())
+        assert set(rows) == {*grams, *((item,) for item in listed.items.to_pylist())}
+        found = exact_counts(corpus_of(users), counted, [limit]) / UNIT
+        expected = holders(users, rows, [limit])
+        assert np.allclose(found, [expected[gram] for gram in rows], rtol=0, atol=len(users) * 2 / UNIT)
+
+
+def test_every_listed_key_has_a_row(corpus):
+    """Keys without users have noise around 0, and the unlisted key of one user has no row."""
+    release = vp.Items(known=KEYS).release(corpus, BUDGET)
+    tally = release.count(corpus, BUDGET, known=KEYS, counted_in_full=1)
+    counts = {(row["country"], row["year"]): row for row in tally.to_arrow().to_pylist()}
+    assert set(counts) == {("NL", 2024), ("SE", 2025), ("XX", 1999)}
+    assert [counts[key]["released"] for key in sorted(counts)] == [True, True, False]
+    assert abs(counts["NL", 2024]["users"] - 2000) < 8 * tally.error
+    assert abs(tally["XX", 1999]) < 8 * tally.error
+    assert dict(tally)["XX", 1999] == tally["XX", 1999]
+    with pytest.raises(KeyError):
+        _ = tally["MT", 2024]
+
+
+def test_items_without_users_get_noise(release_of):
+    """Over 300 of 400 counts differ from 0, and their mean is near 0. False alarm below 1e-10."""
+    listed = [f"x{number}" for number in range(400)]
+    tally = release_of([("a",)]).count(corpus_of([[["a"]]]), BUDGET, known=listed, counted_in_full=4)
+    zeros = tally.users[~tally.released]
+    assert zeros.size == 400
+    assert np.count_nonzero(zeros) > 300
+    assert abs(zeros.mean()) < 7 * tally.error / 20
+
+
+def test_phrases_keep_their_counts(release_of):
+    """A list adds words to a release of phrases."""
+    corpus = corpus_of([[["a", "b"]]] * 3000 + [[["b"]]] * 1000)
+    tally = release_of([("b",), ("a", "b")]).count(corpus, BUDGET, known=["z", "a"])
+    assert set(dict(tally.each_gram())) == {("a",), ("b",), ("z",), ("a", "b")}
+    assert dict(zip(tally.rows.each_gram(), tally.released.tolist(), strict=True)) == {
+        ("a",): False,
+        ("b",): True,
+        ("z",): False,
+        ("a", "b"): True,
+    }
+
+
+def test_saved_counts_with_a_list(corpus, tmp_path):
+    """The folder has all rows, verifies, and its report lists released items only."""
+    release = vp.Items(known=KEYS).release(corpus, BUDGET)
+    tally = release.count(corpus, BUDGET, known=KEYS)
+    release.save(tmp_path / "keys")
+    tally.save(tmp_path / "keys")
+    again = vp.load(tmp_path / "keys", vp.Counts)
+    assert again.to_arrow().equals(tally.to_arrow())
+    assert again.plan.to_dict()["known"] == KnownItems.of(KEYS).to_dict()
+    assert [each["mechanism"] for each in verify(tmp_path / "keys")["results"]] == ["items", "counts"]
+    assert vp.load(tmp_path / "keys") == release
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_verification_detects_another_size_of_the_list(corpus, tmp_path, size):
+    """The limits of the plan follow from the size of the list."""
+    release = vp.Items(known=KEYS).release(corpus, BUDGET)
+    release.save(tmp_path / "keys")
+    release.count(corpus, BUDGET, known=KEYS).save(tmp_path / "keys")
+    path = Path(tmp_path / "keys" / "counts.json")
+    record = json.loads(path.read_text())
+    record["plan"]["known"]["size"] = size
+    path.write_text(json.dumps(record))
+    files = sorted(each for each in path.parent.iterdir() if each.name != "SHA256SUMS")
+    lines = [f"{hashlib.sha256(each.read_bytes()).hexdigest()}  {each.name}\n" for each in files]
+    (path.parent / "SHA256SUMS").write_text("".join(lines))
+    with pytest.raises(vp.errors.ReleaseError):
+        verify(tmp_path / "keys")
+
+
+def test_errors_precede_the_charge(corpus, tmp_path):
+    """Lists of other columns or types, and those of saved plans, are refused before anything is charged."""
+    release = vp.Items().release(corpus, BUDGET)
+    account = vp.Ledger(tmp_path / "all.ledger").open("keys", vp.Budget(9, 1e-5), create=True)
+    wrong = pl.DataFrame({"country": ["NL"], "year": ["last"]})
+    for known, message in (
+        (["NL"], "items of 1 columns"),
+        (wrong, "cannot contain"),
+        (KnownItems.of(KnownItems.of(KEYS).to_dict()), "loaded from a file"),
+    ):
+        with pytest.raises(vp.errors.InputError, match=message):
+            release.count(corpus, BUDGET, known=known, ledger=account)
+    assert not account.entries
+
+
+def test_texts_pass_through_the_tokenizer(release_of):
+    """Entries in upper case are words, and entries of several words are ignored."""
+    said = pl.DataFrame({"who": range(3000), "what": ["Tea please"] * 3000})
+    corpus = vp.read(said, user="who", text="what")
+    tally = vp.Items().release(corpus, BUDGET).count(corpus, BUDGET, known=["TEA", "Coffee", "a pot"])
+    assert sorted(gram for gram, _ in tally) == ["coffee", "please", "tea"]
+
+
+def test_the_command_counts_a_list(table, tmp_path, capsys):
+    """`voxpop count --known` counts all items of a file, and the plan states the size of the list."""
+    table.write_parquet(tmp_path / "rows.parquet")
+    KEYS.write_csv(tmp_path / "known.csv")
+    where = [str(tmp_path / "rows.parquet"), "--user", "who", "--items", "country", "--items", "year"]
+    spend, known = ["--epsilon", "1", "--delta", "1e-8"], ["--known", str(tmp_path / "known.csv")]
+    keys = str(tmp_path / "keys")
+    assert main(["items", *where, *spend, "-o", keys]) == 0
+    assert main(["plan", "count", keys, *spend, *known]) == 0
+    assert "each of 3 known items" in capsys.readouterr().out
+    assert main(["count", keys, *where, *spend, *known]) == 0
+    assert "Counted 3 grams" in capsys.readouterr().out
+    assert main(["verify", keys]) == 0
+
+
+def test_items_without_users_do_not_change_the_limit(release_of):
+    """The choice of the limit is for released words, so a long list of other items does not make them less accurate."""
+    words = [f"w{number:02}" for number in range(40)]
+    corpus, release = corpus_of([[words]] * 3000), release_of((word,) for word in words)
+    limits = [
+        release.count(corpus, BUDGET, known=known).plan.limits for known in (None, [f"x{n}" for n in range(5000)])
+    ]
+    assert limits[0] == (40,)
+    assert limits[1][0] >= 40

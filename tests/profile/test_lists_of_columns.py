@@ -1,0 +1,184 @@
+"""Profiles with public lists of values for each of some columns."""
+
+import json
+from dataclasses import replace
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import voxpop as vp
+from naive.engine import NaiveEngine
+from support.look import corpus_documents
+from voxpop.cli import main
+from voxpop.engine.contract import check_engine
+from voxpop.errors import InputError
+from voxpop.mechanisms.profile.mechanism import profiling_of
+from voxpop.mechanisms.rounds.listed import known_lines
+from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts
+from voxpop.reading.arrow import text_buffers
+from voxpop.release.known import KnownColumns
+
+pytestmark = pytest.mark.usefixtures("fixed_secrets")
+
+BUDGET = vp.Budget(1, 1e-8)
+QUIET = vp.ReadOptions(progress=False)
+LISTS = {
+    "city": [f"city {number}" for number in range(150)] + ["a|b\\", "only"],
+    "year": [2020, 1999],
+    "note": ["Thank", "zebra", "two words"],
+}
+CHOSEN = {"user": "who", "columns": ["city", "year"], "text": ["note"]}
+
+
+def table(users=3000):
+    """Return rows with 90 cities, of about 33 users each."""
+    rows = [(user, f"city {user % 90}", 2020 + user % 3, "Thank you") for user in range(users)]
+    return pl.DataFrame(rows, schema=["who", "city", "year", "note"], orient="row")
+
+
+EXTRA = pl.DataFrame({"who": [10**6] * 2, "city": ["only", "unlisted"], "year": [1999, 2020], "note": ["zebra", "new"]})
+
+
+@pytest.fixture(scope="module")
+def profiles():
+    """Return profiles without and with lists."""
+    return [vp.profile(table(), **CHOSEN, known=each, budget=BUDGET, options=QUIET, seed=4) for each in (None, LISTS)]
+
+
+def test_listed_values_need_fewer_users(profiles):
+    """More cities are released with a list; the plan has their users needed, and the marks are those of the lists."""
+    without, with_lists = profiles
+    assert 2 * len(without.columns["city"]) < len(with_lists.columns["city"])
+    assert without.columns["city"].known is None
+    for name, each in with_lists.columns.items():
+        listed = {str(value).lower() for value in LISTS[name]}
+        assert each.known.tolist() == [str(value).lower() in listed for value in each]
+    plan = with_lists.plan.to_dict()
+    pairs = zip(plan["users_needed"], plan["known"]["users_needed"], strict=True)
+    assert all(known["users"] < unknown["users"] for unknown, known in pairs)
+    assert known_lines(plan, "value")[0].startswith("Columns of known values are for the list of 157 values")
+    assert "users, known" in str(with_lists.plan)
+
+
+def test_explanations_and_reports_mark_listed_values(profiles):
+    """A listed value has its own users needed and probability, and pages with and without counts have marks."""
+    profile, city = profiles[1], profiles[1].columns["city"]
+    listed, other = city.explain(city.to_list()[0]), city.explain("nowhere")
+    assert "on the public list" in " ".join(listed.reasons)
+    assert all(
+        known["users_95"] < unknown["users_95"] for known, unknown in zip(listed.needed, other.needed, strict=True)
+    )
+    for each in (profile, city):
+        facts = each.report().html.split('id="facts">')[1].split("</script>")[0]
+        assert json.loads(facts)["grams"]["known"] is True
+    assert "probability that a known value of one user is released" in profile.report().html
+
+
+def parts_of(monkeypatch, rows, change=lambda parts, gate: parts):
+    """Return the items of the list that the gate receives, and those that get noise, in a release of rows."""
+    seen, original = [], AdaptiveGate.rounds
+
+    def watched(self, listed=None):
+        changed = PublicParts(change(listed.parts, self), text_buffers)
+        seen.append(sorted(item for part in changed.parts for item in part.to_pylist()))
+        return original(self, changed)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AdaptiveGate, "rounds", watched)
+        profiling = vp.ProfileMechanism.of(rows, **CHOSEN, known=LISTS)
+        profiling.plan(BUDGET).release(profiling.read(rows, user="who", options=QUIET), seed=2)
+    return seen[0]
+
+
+def held_only(parts, gate):
+    """Return the deliberately broken list, which has only those values that users have."""
+    held = set(gate._pools._vocabulary.to_pylist())
+    return [part.filter(pa.array([each in held for each in part.to_pylist()], pa.bool_())) for part in parts]
+
+
+def test_neighbours_use_the_same_list(monkeypatch):
+    """Values of the extra user only and of nobody are in the list of both; the list of the broken variant differs."""
+    rows = table(600), pl.concat([table(600), EXTRA])
+    one, two = (parts_of(monkeypatch, each) for each in rows)
+    expected = [f"0|city {number}" for number in range(150)] + ["0|a\\|b\\\\", "0|only"]
+    assert one == two == sorted([*expected, "1|1999", "1|2020", "2|thank", "2|zebra"])
+    one, two = (parts_of(monkeypatch, each, held_only) for each in rows)
+    assert one != two
+
+
+def test_every_engine_releases_the_same():
+    """Memory, limited memory and the reference engine agree, with joint values."""
+    rows = table(900)
+    profiling = vp.ProfileMechanism.of(rows, **CHOSEN, joint=[("city", "year")], known=LISTS)
+    plan = profiling.plan(vp.Budget(3, 1e-6))
+    corpus = check_engine(profiling.read(rows, user="who", options=QUIET))
+    limited = profiling.read(rows, user="who", options=vp.ReadOptions(memory="3GiB"))
+    users = {int(key): held for key, held in zip(corpus.user_key, corpus_documents(corpus), strict=True)}
+    naive = NaiveEngine(users, token_source=corpus.token_source)
+    found = [plan.release(each, seed=5) for each in (corpus, naive, limited)]
+    assert found[0] == found[1] == found[2]
+    assert found[0].columns["city"].known.any()
+
+
+def test_saved_profiles_keep_their_marks(profiles, tmp_path):
+    """A loaded profile equals the saved one, and its plan runs only with the lists given again."""
+    profiles[1].save(tmp_path / "profile")
+    again = vp.load(tmp_path / "profile", vp.Profile)
+    assert again == profiles[1]
+    assert again.columns["note"].known.tolist() == profiles[1].columns["note"].known.tolist()
+    assert main(["verify", str(tmp_path / "profile")]) == 0
+    saved = again.plan.to_dict()["known"]
+    profiling = vp.ProfileMechanism.of(table(), **CHOSEN, known=saved)
+    assert profiling.plan(BUDGET) == vp.ProfileMechanism.of(table(), **CHOSEN, known=LISTS).plan(BUDGET)
+    with pytest.raises(InputError, match="Give the lists again"):
+        profiling.plan(BUDGET).release(profiling.read(table(), user="who", options=QUIET))
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ({"town": ["Delft"]}, "no column of the profile. Choose from city, year, note"),
+        ({"year": ["last"]}, "another type than the column"),
+        ({"city": [2020]}, None),
+        (["Delft"], "a list for each of some columns"),
+        ({}, "a list for each of some columns"),
+        ({"city": pl.DataFrame({"a": ["x"], "b": ["y"]})}, "items of 2 columns"),
+        ({"city": []}, "at least one item"),
+    ],
+)
+def test_lists_that_do_not_fit_are_refused(known, message):
+    """Values must have the type of their column; numbers are spelled as the strings of a column of strings."""
+    if message is None:
+        assert vp.ProfileMechanism.of(table(10), **CHOSEN, known=known).known_columns.size == 1
+        return
+    with pytest.raises(InputError, match=message):
+        vp.ProfileMechanism.of(table(10), **CHOSEN, known=known)
+
+
+def test_keys_with_counts_take_no_list():
+    """The message names the release that takes a list."""
+    with pytest.raises(InputError, match=r"vp\.Items"):
+        profiling_of(table(10), user="who", joint=[("city",)], known={"city": ["Delft"]})
+
+
+def test_fingerprints_depend_on_columns_and_lists():
+    """The same list of another column, and another list of the same column, have other fingerprints."""
+    keys = vp.ProfileMechanism.of(table(10), user="who", columns=["city", "note"]).keys
+    given = {"city": ["a"]}, {"note": ["a"]}, {"city": ["b"]}, {"city": ["a"], "note": ["a"]}
+    assert len({KnownColumns.of(each, keys).fingerprint for each in given}) == 4
+    assert replace(KnownColumns.of(given[0], keys)).listed.size == 1
+
+
+def test_the_command_takes_lists_by_column(tmp_path, capsys):
+    """`voxpop profile --known` may be repeated; other forms are refused."""
+    table().write_parquet(tmp_path / "rows.parquet")
+    (tmp_path / "cities.txt").write_text("\n".join(LISTS["city"]))
+    where = [str(tmp_path / "rows.parquet"), "--user", "who", "--columns", "city,year"]
+    spend = ["--epsilon", "1", "--delta", "1e-8", "-o", str(tmp_path / "profile")]
+    known = ["--known", f"city={tmp_path / 'cities.txt'}"]
+    assert main(["profile", *where, *spend, "--known", "cities.txt"]) == 2
+    assert "--known must be COLUMN=FILE" in capsys.readouterr().err
+    assert main(["profile", *where, *spend, *known]) == 0
+    assert "the list of 152 values" in capsys.readouterr().err
+    assert vp.load(tmp_path / "profile").columns["city"].known.any()
