@@ -12,6 +12,7 @@ The paper's "Policy Gaussian l1" (Algorithm 8) is missing, because it is not pri
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
+from voxpop.mechanisms.set_union.plan import plan_classic
 from voxpop.privacy import weightings
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
 from voxpop.privacy.planned import Mechanism
@@ -49,8 +50,6 @@ class _Published(Mechanism["Corpus", "Release"]):
 
     def plan(self, budget: Budget) -> "OnePlan":
         """Compute noise and threshold for a budget; see `voxpop.Items.plan`."""
-        from voxpop.mechanisms.set_union.plan import plan_classic
-
         check_budget(budget)
         return plan_classic(self, self._weighting(), self.delta_0, budget, accounting="published")
 

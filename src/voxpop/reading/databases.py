@@ -23,6 +23,7 @@ import pyarrow as pa
 from voxpop.errors import ColumnError, InputError, SourceError, VoxpopError, required
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, withheld
 from voxpop.reading.keys import is_uuid
+from voxpop.reading.tables import stream_batches
 from voxpop.reading.types import UNDECLARED, array_of_objects, spelling_of
 from voxpop.reading.wanted import Request
 
@@ -134,8 +135,6 @@ def is_duckdb(source: Any) -> bool:
 
 def cursor_batches(cursor: Any, request: Request) -> Batches:
     """Yield the rows of a cursor, as Arrow batches if the driver supports Arrow, otherwise as Python objects."""
-    from voxpop.reading.tables import stream_batches
-
     if cursor.description is None:
         raise InputError("the cursor has no result: execute a query first, or give vp.SQL(query, connection).")
     reader = _arrow_reader(cursor, request.rows, small=request.small)

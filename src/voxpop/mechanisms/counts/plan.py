@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from voxpop.errors import InternalError
 from voxpop.mechanisms.counts.constants import SHARE_OF_LIMIT, USUAL
+from voxpop.mechanisms.counts.releasing import release_counts, release_top
 from voxpop.privacy import precise
 from voxpop.privacy.budget import Budget, budget_numbers, check_probability, check_slack
 from voxpop.privacy.certificate import counts_square, root_above
@@ -72,8 +73,6 @@ class CountsPlan(Planned[Configured, "Corpus", "Counts"]):
         return self.proof
 
     def _run(self, data: "Corpus", seed: int | None) -> "Counts":
-        from voxpop.mechanisms.counts.releasing import release_counts
-
         return release_counts(self, data, seed)
 
     def to_dict(self) -> dict[str, Any]:
@@ -184,8 +183,6 @@ class TopPlan(Planned[Configured, "Corpus", "Top"]):
         return behind(proof.picks, proof.candidates, proof.rate, probability) if proof.picks else 0.0
 
     def _run(self, data: "Corpus", seed: int | None) -> "Top":
-        from voxpop.mechanisms.counts.releasing import release_top
-
         return release_top(self, data, seed)
 
     def to_dict(self) -> dict[str, Any]:
