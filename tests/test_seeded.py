@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 import voxpop as vp
-from voxpop.engine.local import read
+from voxpop.reading import wanted
 from voxpop.reading.limited import memory
 from voxpop.reading.limited.memory import MemoryLimit
 
@@ -174,8 +174,8 @@ def test_seeded_releases_are_the_same_within_a_limit(name, tmp_path, monkeypatch
     monkeypatch.setattr(
         MemoryLimit, "of", staticmethod(lambda *_: MemoryLimit(room + memory.FIXED_MEMORY, room, tmp_path))
     )
-    monkeypatch.setattr(read, "ROWS_AT_ONCE", 512)
-    monkeypatch.setattr(read, "_ITEMS_READ_AT_ONCE", 512)
+    monkeypatch.setattr(wanted, "_ROWS_AT_ONCE", 512)
+    monkeypatch.setattr(wanted, "_ITEMS_AT_ONCE", 512)
     assert RELEASES[name](tmp_path) == json.loads(STORED.read_text())[name]
     assert files
 

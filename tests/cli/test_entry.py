@@ -68,7 +68,7 @@ def raise_in_show(monkeypatch, error):
     def fail(*_):
         raise error
 
-    monkeypatch.setattr("voxpop.release.result.load", fail)
+    monkeypatch.setattr("voxpop.load", fail)
 
 
 @pytest.mark.parametrize("error", [InternalError("broken"), KeyError("broken"), OSError("broken")])

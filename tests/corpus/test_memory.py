@@ -17,12 +17,12 @@ from tools import memory as tenfold
 import voxpop as vp
 from support.corpora import by_key
 from support.look import load_engine, read_engine
-from voxpop.engine.local import read
 from voxpop.engine.local import weigh as bound
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import InputError, MemoryLimitError
 from voxpop.kernels.words import hash_strings
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
+from voxpop.reading import wanted
 from voxpop.reading.limited import memory
 from voxpop.reading.limited import sorter as mapped_positions
 from voxpop.reading.limited.memory import MemoryLimit, bytes_of
@@ -45,8 +45,8 @@ def within(monkeypatch: pytest.MonkeyPatch) -> Reader:
     def reader(source: object, room: int, **columns: object) -> LocalCorpus:
         with monkeypatch.context() as patch:
             patch.setattr(MemoryLimit, "of", staticmethod(lambda *_: tiny(room)))
-            patch.setattr(read, "ROWS_AT_ONCE", 64)
-            patch.setattr(read, "_ITEMS_READ_AT_ONCE", 64)
+            patch.setattr(wanted, "_ROWS_AT_ONCE", 64)
+            patch.setattr(wanted, "_ITEMS_AT_ONCE", 64)
             return read_engine(source, options=vp.ReadOptions(memory="any"), **columns)
 
     return reader
@@ -103,7 +103,7 @@ def test_any_table_gives_the_same_corpus(rows):
     frame = pl.DataFrame({"who": [f"u{who}" for who, _ in rows], "text": [text for _, text in rows]})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MemoryLimit, "of", staticmethod(lambda *_: tiny(256)))
-        patch.setattr(read, "ROWS_AT_ONCE", 7)
+        patch.setattr(wanted, "_ROWS_AT_ONCE", 7)
         spilled = read_engine(frame, user="who", text="text", options=vp.ReadOptions(memory="any"))
     assert same(read_engine(frame, user="who", text="text"), spilled)
 

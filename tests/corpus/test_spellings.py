@@ -12,6 +12,7 @@ from support.look import load_engine, read_engine
 from support.three_paths import tiny
 from voxpop.engine.local import read
 from voxpop.engine.local.exact import summary_of
+from voxpop.reading import wanted
 from voxpop.reading.limited.memory import MemoryLimit
 
 IDS = st.text("aB \u00a0ß", max_size=3).filter(str.strip)
@@ -33,7 +34,7 @@ def test_alike_ids_are_counted(ids, spills):
         options = vp.ReadOptions(memory="any" if spills else None)
         if spills:
             patch.setattr(MemoryLimit, "of", staticmethod(lambda *_: tiny(1 << 14)))
-            patch.setattr(read, "_ITEMS_READ_AT_ONCE", 64)
+            patch.setattr(wanted, "_ITEMS_AT_ONCE", 64)
         corpus = read_engine(table, user="who", items="what", options=options)
     assert corpus.alike == len(set(ids)) - len(set(map(plain, ids)))
 

@@ -17,7 +17,6 @@ from voxpop.errors import InputError
 from voxpop.reading import columns as module
 from voxpop.reading.columns import FEW_ROWS, PORTION, portions
 from voxpop.reading.sources import open_source
-from voxpop.reading.types import Column
 from voxpop.reading.wanted import Request
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,7 +89,8 @@ def test_every_input_needs_little_memory(door, tmp_path):
     source = made[door]()
     held = pa.total_allocated_bytes()
     found, most, peak = [], 0, 0
-    for _, batch in open_source(source, Request([Column("who", pa.int64()), Column("body")], 1 << 15, small=True)):
+    limited = vp.ReadOptions(memory="1GiB")
+    for _, batch in open_source(source, Request.of(user="who", text="body", types={"who": "int64"}, options=limited)):
         found += batch.column(0).to_pylist()
         most = max(most, batch.nbytes)
         peak = max(peak, pa.total_allocated_bytes() - held)

@@ -31,8 +31,7 @@ from support.sources import (
     outcome,
     seen_by_others,
 )
-from voxpop.engine.local import read as local
-from voxpop.reading import columns, files, tables, text_files
+from voxpop.reading import columns, files, tables, text_files, wanted
 from voxpop.reading.keys import family
 from voxpop.reading.sources import SOURCES
 
@@ -67,7 +66,7 @@ def divided(rows, block, at_once):
     """Divide sources into batches and blocks of these sizes, and decode JSON by blocks or line by line."""
     with pytest.MonkeyPatch.context() as patch:
         for module, names in (
-            (local, ("ROWS_AT_ONCE", "_ITEMS_READ_AT_ONCE")),
+            (wanted, ("_ROWS_AT_ONCE", "_ITEMS_AT_ONCE")),
             (tables, ("FEW_ROWS",)),
             (columns, ("PORTION",)),
             (files, ("BLOCK", "SMALL_BLOCK")),

@@ -13,7 +13,7 @@ import voxpop as vp
 from support.look import read_engine
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.reading import remote
-from voxpop.reading.wanted import Request, Wanted
+from voxpop.reading.wanted import Request
 
 HIDDEN = ("_temporary/0/task/t.csv", ".ipynb_checkpoints/t.csv", "._t.csv", "_old.csv", "~$t.csv", "__MACOSX/t.csv")
 TEMPORARY = ("t.csv.part", "t.csv~", "t.csv.tmp", "t.csv.crdownload", ".t.csv.crc", "#t.csv#", "t.csv._COPYING_")
@@ -92,7 +92,7 @@ def test_hidden_files_at_an_address(tmp_path, capsys):
     for name, user in (("a.parquet", 1), ("_old.parquet", 2), ("_temporary/b.parquet", 3), ("_year=1/c.parquet", 4)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         pl.DataFrame({"who": [user], "what": ["tea"]}).write_parquet(tmp_path / name)
-    request = Request(Wanted.of(user="who", items="what").selection, 100)
+    request = Request.of(user="who", items="what")
     frames = remote._streamed(lambda: remote._parquet(f"{tmp_path}/"), request, f"{tmp_path}/", request.names)
     assert sorted(pl.concat(frames)["who"]) == [1, 4]
     assert "fewer than 100 files with hidden or temporary names" in capsys.readouterr().err

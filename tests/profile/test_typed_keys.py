@@ -19,7 +19,7 @@ from voxpop.errors import ColumnError, InputError
 from voxpop.reading import typed_keys
 from voxpop.reading.keys import KeyColumn
 from voxpop.reading.typed_keys import TypedKeys
-from voxpop.reading.wanted import Wanted
+from voxpop.reading.wanted import Request
 
 UNIT = 1 << 24
 COLUMNS, TEXTS, JOINT = ("a", "b", "n", "t"), ("t",), (("a", "b"), ("b", "n", "a"))
@@ -39,7 +39,7 @@ ROWS = st.lists(
 def corpus_of(rows):
     """Return the corpus of rows."""
     types = {"u": pl.Int64, "a": pl.String, "b": pl.String, "n": pl.Int64, "t": pl.String}
-    return read_here(pl.DataFrame(rows, schema=types), Wanted(["u"], "tokens", list(COLUMNS), typed=KEYS))
+    return read_here(pl.DataFrame(rows, schema=types), Request(["u"], "tokens", list(COLUMNS), typed=KEYS))
 
 
 def decoded(keys, tokens):

@@ -194,13 +194,13 @@ def _read(own: NodeSettings, context: Context, load: Load | None) -> LocalCorpus
 
 def _table(given: Mapping[str, str]) -> LocalCorpus:
     from voxpop.engine.local.read import read_here
-    from voxpop.reading.wanted import Wanted
+    from voxpop.reading.wanted import Request, Tokenizer
 
     if "source" not in given or "user" not in given:
         raise InputError("the node config must name `source`, a file, and `user`, its column of users.")
     cut: Any = given.get("tokenizer", "words")  # `read` raises an error for unknown names
     columns: dict[str, Any] = {name: given[name] for name in COLUMNS if name in given}
-    return read_here(given["source"], Wanted.of(user=given["user"], tokenizer=cut, **columns))
+    return read_here(given["source"], Request.of(user=given["user"], tokenizer=Tokenizer(cut), **columns))
 
 
 def _asked(run: Kept, told: Mapping[str, Any], settings: Settings) -> tuple[Trie, HittersPlan, LocalCorpus]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
+import voxpop as vp
 from voxpop.cli import options as given
 from voxpop.cli import releasing
 from voxpop.cli.blocking import block
@@ -124,9 +125,7 @@ EXAMPLES = {
 
 
 def _version() -> str:
-    import voxpop
-
-    return f"voxpop {voxpop.__version__}"
+    return f"voxpop {vp.__version__}"
 
 
 def _whole_numbers(app: App, commands: Any, arguments: Any) -> None:
@@ -242,9 +241,8 @@ def sampled(model: "SequenceModel", number: int, seed: int | None) -> dict[str, 
 def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json: bool, synthetic: int) -> None:
     """Print a summary of a saved model, with its guarantee including the release that found the alphabet."""
     from voxpop.privacy.composition import total_of
-    from voxpop.release.result import Result
 
-    stated = [each._stated for each in (alphabet, model) if isinstance(each, Result)]
+    stated = [each._stated for each in (alphabet, model) if isinstance(each, vp.Result)]
     both = total_of(stated) if len(stated) > 1 else None
     if as_json:
         releasing.print_json(

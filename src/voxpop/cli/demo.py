@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+import voxpop as vp
 from voxpop.cli.options import Json, Overwrite
 from voxpop.cli.releasing import count_text, guarantee_text, indented, place, print_json, say, stage, summary
 from voxpop.errors import SourceError
@@ -48,8 +49,6 @@ def demo(
 
     The text consists of docstrings and comments. Each module counts as one user.
     """
-    import voxpop as vp
-
     folder = RELEASE.check_target(output, overwrite=overwrite)
     plan = vp.NGrams(max_length=LONGEST, max_phrases_per_user=LIMIT).plan(vp.Budget(EPSILON, DELTA))
     if not json:

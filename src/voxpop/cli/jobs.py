@@ -19,6 +19,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
+import voxpop as vp
 from voxpop.cli import options as given
 from voxpop.cli import releasing
 from voxpop.cli.saved import Identity, Signature, Signers, signed_by
@@ -363,10 +364,8 @@ def _planned_job(job: Job) -> tuple[Any, str]:
 
 def _result_of(entry: Any, output: Path) -> Any:
     """Return the result in a folder, or None if it is not the one of this entry of the ledger."""
-    from voxpop.release.result import load
-
     try:
-        found = load(output)
+        found = vp.load(output)
     except VoxpopError:
         return None
     return found if found.metadata.ledger == entry.admission else None

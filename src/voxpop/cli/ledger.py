@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
+import voxpop as vp
 from voxpop.cli.options import Json, SpendArguments, SpendOptions
 from voxpop.cli.releasing import print_json, say
 from voxpop.errors import InputError, on_one_line
@@ -38,12 +39,10 @@ def init(
 
     Example: `voxpop ledger init team.ledger --dataset posts --epsilon 8 --delta 1e-6`
     """
-    from voxpop.ledger.ledger import Ledger
-
     if dataset is None:
         raise InputError("--dataset is missing: name the data set, such as --dataset posts.")
     budget = spend.budget
-    account = Ledger(file).open(dataset, budget, create=True)
+    account = vp.Ledger(file).open(dataset, budget, create=True)
     if json:
         print_json({"dataset": account.name, "budget": {"epsilon": budget.epsilon, "delta": budget.delta}})
     else:
@@ -67,11 +66,9 @@ def show(
 
     Example: `voxpop ledger show team.ledger --for items --delta 1e-8`
     """
-    from voxpop.ledger.ledger import Ledger
-
     if mechanism is not None and mechanism != "sequences" and not delta:
         raise InputError(f"--delta is missing: --for {mechanism} requires it. Add one, such as --delta 1e-8.")
-    ledger = Ledger(file)
+    ledger = vp.Ledger(file)
     accounts = [ledger.account(name) for name in (ledger.names if dataset is None else [dataset])]
     described = [_described(each, mechanism, delta or 0.0) for each in accounts]
     if json:
@@ -100,9 +97,7 @@ def reserve(
 
     Example: `voxpop ledger reserve team.ledger --dataset posts --for items --times 52 --epsilon 0.5 --delta 1e-8`
     """
-    from voxpop.ledger.ledger import Ledger
-
-    ledger = Ledger(file)
+    ledger = vp.Ledger(file)
     if dataset is None and len(ledger.names) != 1:
         raise InputError("--dataset is missing: name the data set, such as --dataset posts.")
     account = ledger.account(dataset or ledger.names[0])

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
+import voxpop as vp
 from voxpop.cli.sources import check_path, is_event_log, missing_column
 from voxpop.errors import InputError
 from voxpop.privacy.budget import Budget
@@ -89,7 +90,6 @@ class TableArguments:
         address = self.database or os.environ.get(DATABASE_VARIABLE)
         if not address:
             raise InputError(f"--sql must have an address: add --database ADDRESS, or set {DATABASE_VARIABLE}.")
-        import voxpop as vp
 
         return vp.SQL(self.sql, address)
 
@@ -125,8 +125,6 @@ class TableArguments:
         Raises:
             InputError: An option cannot be parsed.
         """
-        import voxpop as vp
-
         how: Any = vp.Tokenizer(tokenizer_of(self.tokenizer), sentences=self.sentences, html=self.html)
         given: dict[str, Any] = {
             "order": self.order,

@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import voxpop as vp
 from voxpop.cli.options import Call, ChargeArguments, ResultArguments, RunArguments, TableArguments
 from voxpop.errors import BudgetError, InputError, shown
 from voxpop.files.progress import note, noted, rounded, tell
@@ -182,8 +183,6 @@ def reader(source: list[str] | None, table: TableArguments, run: RunArguments) -
     reading = table.reading
 
     def read() -> Any:
-        import voxpop as vp
-
         found = opened_source(table.source(source), run)
         with stage("Reading"):
             return vp.read(found, **columns, **reading, options=read_options(run))
@@ -193,8 +192,6 @@ def reader(source: list[str] | None, table: TableArguments, run: RunArguments) -
 
 def read_options(run: RunArguments) -> Any:
     """Return the options for reading."""
-    import voxpop as vp
-
     return vp.ReadOptions(
         memory=run.memory,
         work_folder=run.work_folder,
@@ -246,9 +243,8 @@ def account_of(charge: ChargeArguments, *, reported: bool) -> "LedgerAccount | N
         raise InputError(
             "--seed makes a release that is not private, which a ledger cannot record. Remove --seed or --ledger."
         )
-    from voxpop.ledger.ledger import Ledger
 
-    return Ledger(charge.ledger).account(charge.dataset)
+    return vp.Ledger(charge.ledger).account(charge.dataset)
 
 
 SAMPLE = 20

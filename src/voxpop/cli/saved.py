@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+import voxpop as vp
 from voxpop.cli import options as given
 from voxpop.cli import releasing
 from voxpop.errors import InputError, ReleaseError, on_one_line
@@ -50,9 +51,7 @@ def show(folder: given.ResultFolder, /, *, first: given.First = 20, json: given.
 
     Example: `voxpop show words`
     """
-    from voxpop.release.result import load
-
-    saved = load(folder)
+    saved = vp.load(folder)
     title, rows, lines = first_of(saved, first)
     added = _additions(folder)
     tally, ranking = added.get(COUNTS), added.get(RANKINGS)
@@ -83,10 +82,7 @@ def _additions(folder: Path) -> dict[ResultKind, Any]:
 
 def first_of(result: "Result", first: int) -> tuple[str, list[Any], list[str]]:
     """Return a title, the first rows for JSON and the first rows as lines of text."""
-    from voxpop.release.profile import Profile
-    from voxpop.release.release import Release
-
-    if isinstance(result, Profile):
+    if isinstance(result, vp.Profile):
         shown = list(islice(result.each_text(), first))
         lines = [
             f"{'' if result.error is None else f'{users:>12,}'}  {_columns(names)}: {printable(texts)}"
@@ -96,7 +92,7 @@ def first_of(result: "Result", first: int) -> tuple[str, list[Any], list[str]]:
         columns, values = releasing.plural(len(result.keys.columns), "column"), releasing.plural(len(result), "value")
         title = f"A profile of {columns}: {values}."
         return f"{title}{' Noisy numbers of users.' if result.error else ''}", first_rows, lines
-    if isinstance(result, Release):
+    if isinstance(result, vp.Release):
         grams = words_first(result.each_gram())[:first]
         return releasing.count_text(result), [list(gram) for gram in grams], all_printable(grams)
     rows = result.to_polars().head(first).select("gram", "ends", "count").to_dicts()
@@ -227,7 +223,6 @@ def verify(
 
     Example: `voxpop verify words --signature words.sig --signers signers --identity ann@example.org`
     """
-    from voxpop.release.result import load
     from voxpop.release.verifying import verify as verified
 
     found = verified(folder)
@@ -238,7 +233,7 @@ def verify(
         )
     if signed_by(folder, signature, signers, identity):
         found["signed_by"] = identity
-    total = load(folder).total
+    total = vp.load(folder).total
     found["independent"] = _checked(folder)
     if json:
         releasing.print_json({**found, "total": total.to_dict()})
@@ -304,7 +299,6 @@ def export(
     Example: `voxpop export words -o words.txt`
     """
     from voxpop.exports.files import export_for, write
-    from voxpop.release.result import load
 
     chosen = export_for(output, format)
     if of is not None:
@@ -312,7 +306,7 @@ def export(
     else:
         kind = COUNTS if chosen.counted or (chosen.table and COUNTS.is_in(folder)) else RELEASE
     general = of is None and (chosen.general or PROFILE.is_in(folder))
-    result: Any = load(folder) if general else kind.load(folder)
+    result: Any = vp.load(folder) if general else kind.load(folder)
     cut = given.tokenizer_of(tokenizer)
     write(result, output, chosen.name, tokenizer=cut, dialect=dialect, size=size, overwrite=overwrite)
     column = {COUNTS: " with their noisy numbers of users", RANKINGS: " with their places"}
@@ -418,8 +412,6 @@ def ask(
 
     Example: `voxpop ask model funnel --symbols home,basket,paid --within 3`
     """
-    import voxpop as vp
-
     model = vp.load(folder, vp.SequenceModel)
     named = given.listed(symbols, "--symbols")
     if named and question not in ("next", "funnel"):

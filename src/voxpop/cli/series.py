@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
+import voxpop as vp
 from voxpop.cli import options as given
 from voxpop.cli.releasing import (
     account_of,
@@ -52,9 +53,7 @@ def plan(
 
     Example: `voxpop series plan --nights 365 --epsilon 3 --delta 1e-6`
     """
-    from voxpop.mechanisms.set_union.mechanism import Items
-
-    return print_plan(Items(max_items_per_user).plan_series(spend.budget, nights, spending=spending), as_json=json)
+    return print_plan(vp.Items(max_items_per_user).plan_series(spend.budget, nights, spending=spending), as_json=json)
 
 
 @app.command
@@ -74,12 +73,10 @@ def init(
 
     Example: `voxpop series init state --nights 365 --epsilon 3 --delta 1e-6 --ledger team.ledger --dataset posts`
     """
-    from voxpop.mechanisms.set_union.mechanism import Items
-
     if charge.run_id is not None:
         raise InputError("--run-id does not apply: a series is named by its folder. Remove it.")
     account, key = account_of(charge, reported=False), _key(key_file)
-    series = Items(max_items_per_user).series(
+    series = vp.Items(max_items_per_user).series(
         folder, spend.budget, nights=nights, spending=spending, ledger=account, seed=charge.seed, key=key
     )
     print_plan(series.plan, as_json=json)

@@ -54,11 +54,10 @@ def missing_column(message: str, source: Any) -> InputError:
 def columns_of(source: Any) -> str:
     """Return a sentence that lists the columns of a source, or an empty string if they cannot be listed."""
     from voxpop.reading.sources import open_source
-    from voxpop.reading.types import Column
     from voxpop.reading.wanted import Request
 
     try:
-        next(iter(open_source(source, Request([Column("")], 1))), None)
+        next(iter(open_source(source, Request([""], "tokens", []))), None)
     except ColumnError as error:
         where, found, names = str(error).partition(' has no column "". Choose one of ')
         return f"{where} has the columns {names}" if found else ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 
+from voxpop.engine.local.exact import summary_of
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.kernels.pairs import belongs, table_of
@@ -90,8 +91,6 @@ class Corpus:
               ids of users                            whole numbers
               ids that differ in case or spaces only  fewer than 100
         """
-        from voxpop.engine.local.exact import summary_of
-
         check_whole("frequent", frequent, LARGEST_LIST, "the number of tokens to list", least=0)
         return summary_of(self._engine.gathered(), exact=exact, frequent=frequent)
 

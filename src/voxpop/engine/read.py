@@ -23,7 +23,7 @@ from voxpop.reading.sources import FILES, is_spark, local_files, source_of
 from voxpop.reading.tables import THE_TABLE
 from voxpop.reading.text_files import CSV
 from voxpop.reading.types import UNDECLARED, Column, check_declared, declared_types
-from voxpop.reading.wanted import ReadOptions, Tokenizer, Wanted
+from voxpop.reading.wanted import ReadOptions, Request, Tokenizer
 
 
 def read(
@@ -91,12 +91,12 @@ def read(
         Corpus(kind='text', private)
     """
     cut = tokenizer if isinstance(tokenizer, Tokenizer) else Tokenizer(tokenizer)
-    how = _checked("options", options, ReadOptions)
+    how = checked("options", options, ReadOptions)
     if text is tokens is items is sequence is order is None:
         user, sequence, order = event_columns(source, user, csv, types or {}, progress=how.progress)
     if user is None:
         raise InputError("user= is missing: name the column that identifies the user.")
-    wanted = Wanted.of(
+    request = Request.of(
         user=user,
         text=text,
         tokens=tokens,
@@ -105,12 +105,11 @@ def read(
         order=order,
         session_gap=session_gap,
         types=types,
-        tokenizer=cut.name,
-        sentences=cut.sentences,
-        html=cut.html,
-        drops=how.missing_users == "drop",
+        tokenizer=cut,
+        options=how,
+        csv=checked("csv", csv, CSV),
     )
-    return read_wanted(source, wanted, how, csv)
+    return read_wanted(source, request)
 
 
 def event_columns(
@@ -128,7 +127,7 @@ def event_columns(
     Raises:
         InputError: If the source has no schema, or its columns do not have these names.
     """
-    schema = schema_before_reading(source, _checked("csv", csv, CSV), types)
+    schema = schema_before_reading(source, checked("csv", csv, CSV), types)
     if schema is None:
         raise InputError(
             "give user= and exactly one of text=, tokens=, items= and sequence=. Columns of an event log are found "
@@ -147,28 +146,28 @@ def event_columns(
     return user, found["sequence"], found["order"]
 
 
-def read_wanted(source: Any, wanted: Wanted, options: ReadOptions | None, csv: CSV | None) -> Corpus:
+def read_wanted(source: Any, request: Request) -> Corpus:
     """Read the given columns of a source with the engine that it requires; see `read`."""
-    how, dialect = _checked("options", options, ReadOptions), _checked("csv", csv, CSV)
     if not is_spark(source):
-        if how.partitions is not None:
+        if request.options.partitions is not None:
             raise InputError("`partitions` is an option for Spark DataFrames. Remove it for this source.")
-        return Corpus(read_here(source, wanted, how, dialect))
-    if dialect.given:
+        return Corpus(read_here(source, request))
+    if request.csv.given:
         raise InputError("csv= describes CSV files, and this source is a table. Remove it.")
-    if wanted.types:
+    if request.types:
         raise InputError("a Spark DataFrame declares its types: cast its columns there, and remove types=.")
-    return Corpus(enclosed(lambda: _of_spark(source, wanted, how)))
+    return Corpus(enclosed(lambda: _of_spark(source, request)))
 
 
-def _of_spark(source: Any, wanted: Wanted, options: ReadOptions) -> Any:
+def _of_spark(source: Any, request: Request) -> Any:
     from voxpop.engine.spark.reading import read_spark
 
     with withheld():
-        return read_spark(source, wanted, options)
+        return read_spark(source, request)
 
 
-def _checked(name: str, given: Any, kind: Any) -> Any:
+def checked(name: str, given: Any, kind: Any) -> Any:
+    """Return an argument of this class, or its defaults if none is given."""
     if given is not None and not isinstance(given, kind):
         raise InputError(f"`{name}` must be a vp.{kind.__name__}, got {type(given).__name__}.")
     return kind() if given is None else given

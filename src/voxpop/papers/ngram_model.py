@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
 import numpy as np
 
 from voxpop.engine.contract import check_engine, check_ordered
+from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
 from voxpop.kernels.threads import require_polars
@@ -139,8 +140,6 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
         return Limits(Fraction(self.budget.epsilon), len(mechanism.symbols), mechanism.l_max, mechanism.n_max)
 
     def _run(self, data: "Corpus", seed: int | None) -> "GramModel":
-        from voxpop.engine.local.corpus import LocalCorpus
-
         engine = check_engine(data)
         check_ordered(engine)
         gate, guarantee = self.begin(seed)

@@ -96,9 +96,7 @@ class _Withheld(Exception):  # noqa: N818
 
 
 Batches = Iterator[tuple[str, pa.RecordBatch]]
-"""The description of the source of rows, and the rows."""
-Rows = Iterator[tuple[str, pa.Array, pa.Array]]
-"""The source of rows, their users and their content."""
+"""The description of the source of rows, and the rows. Once users are checked, they are the first of two columns."""
 CountedBatches = Iterator[tuple[str, int, pa.RecordBatch]]
 """The source of rows, the number of earlier rows, and the rows."""
 

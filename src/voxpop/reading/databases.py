@@ -23,6 +23,7 @@ import pyarrow as pa
 from voxpop.errors import ColumnError, InputError, SourceError, VoxpopError, required
 from voxpop.reading.columns import FEW_ROWS, Batches, check_columns, guarded, withheld
 from voxpop.reading.keys import is_uuid
+from voxpop.reading.tables import stream_batches
 from voxpop.reading.types import UNDECLARED, array_of_objects, spelling_of
 from voxpop.reading.wanted import Request
 
@@ -103,7 +104,7 @@ def sql_batches(source: SQL, request: Request) -> Batches:
 def columns_of_query(source: SQL) -> dict[str, pa.DataType]:
     """Return the declared types of the columns of a query. The database computes no row."""
     with _cursor(source, f"select * from (\n{source.query.strip().rstrip(';')}\n) as columns_only limit 0") as cursor:
-        reader = _arrow_reader(cursor, Request([], 1))
+        reader = _arrow_reader(cursor, 1)
         if reader is None:
             return dict.fromkeys([each[0] for each in cursor.description], UNDECLARED)
         return {field.name: UNDECLARED if _is_numeric(field.type) else field.type for field in reader.schema}
@@ -134,11 +135,9 @@ def is_duckdb(source: Any) -> bool:
 
 def cursor_batches(cursor: Any, request: Request) -> Batches:
     """Yield the rows of a cursor, as Arrow batches if the driver supports Arrow, otherwise as Python objects."""
-    from voxpop.reading.tables import stream_batches
-
     if cursor.description is None:
         raise InputError("the cursor has no result: execute a query first, or give vp.SQL(query, connection).")
-    reader = _arrow_reader(cursor, request)
+    reader = _arrow_reader(cursor, request.rows, small=request.small)
     if reader is not None:
         yield from stream_batches(_with_plain_types(reader, request), request)
         return
@@ -147,7 +146,7 @@ def cursor_batches(cursor: Any, request: Request) -> Batches:
     places, first = [names.index(name) for name in request.names], 0
     rows = FEW_ROWS if request.small else request.rows
     for found in guarded(iter(lambda: list(cursor.fetchmany(rows)), [])):
-        pairs = zip(places, request.columns, strict=True)
+        pairs = zip(places, request.selection, strict=True)
         arrays = [array_of_objects([row[place] for row in found], column, RESULT, first) for place, column in pairs]
         yield RESULT, pa.RecordBatch.from_arrays(arrays, request.names)
         first += len(found)
@@ -194,10 +193,10 @@ def _is_numeric(kind: pa.DataType) -> bool:
     return getattr(kind, "extension_name", "") == "arrow.opaque" and kind.type_name == "numeric"
 
 
-def _arrow_reader(cursor: Any, request: Request) -> Any:
+def _arrow_reader(cursor: Any, rows: int, *, small: bool = False) -> Any:
     """Return a cursor's own Arrow batches, or None if it supports only rows."""
     duck = is_duckdb(cursor)
-    if duck and request.small and hasattr(cursor, "execute"):
+    if duck and small and hasattr(cursor, "execute"):
         raise InputError(
             "a DuckDB connection copies all rows, which no memory limit can bound: give vp.SQL(query, connection)."
         )
@@ -208,7 +207,7 @@ def _arrow_reader(cursor: Any, request: Request) -> Any:
         )
     with withheld(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        rows = FEWEST_OF_DUCKDB if request.small else request.rows
+        rows = FEWEST_OF_DUCKDB if small else rows
         for name in ("to_arrow_reader", "fetch_record_batch", "fetch_arrow_reader"):
             if hasattr(cursor, name):
                 return getattr(cursor, name)(rows) if duck else getattr(cursor, name)()

@@ -153,7 +153,7 @@ def is_csv_file(path: Path) -> bool:
 def _csv_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
     first = 0
     for table in _csv(path, request, "\t" if suffix_of(path) == ".tsv" else ",", _block(request)):
-        arrays = [typed(joined(table[each.name]), each, path.name, first) for each in request.columns]
+        arrays = [typed(joined(table[each.name]), each, path.name, first) for each in request.selection]
         yield pa.RecordBatch.from_arrays(arrays, request.names)
         first += table.num_rows
 
@@ -161,17 +161,17 @@ def _csv_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
 def _json_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
     """Yield the rows of JSON lines, or of one array of objects, which begins with a bracket."""
     if beginning(path).lstrip()[:1] != b"[":
-        yield from json_lines(_blocks(path, _block(request)), request.columns, path.name)
+        yield from json_lines(_blocks(path, _block(request)), request.selection, path.name)
     elif request.small:
         raise InputError(
             f"{path.name} is one JSON array, which no memory limit can bound: write one object per line as .jsonl."
         )
     else:
-        yield from json_array(b"".join(_blocks(path, BLOCK)), request.columns, path.name, request.rows)
+        yield from json_array(b"".join(_blocks(path, BLOCK)), request.selection, path.name, request.rows)
 
 
 def _xes_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
-    yield from xes_batches(_blocks(path, _block(request)), request.columns, path.name, request.rows)
+    yield from xes_batches(_blocks(path, _block(request)), request.selection, path.name, request.rows)
 
 
 def _text_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
@@ -183,7 +183,7 @@ def _text_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
         quieten(error)
         raise SourceError("a text file cannot be read. Save it as UTF-8, and check its permissions.") from None
     row = {"file": re.sub(r"\.txt(\.\w+)?$", "", path.name, flags=re.IGNORECASE), "text": text}
-    arrays = [array_of_objects([row[each.name]], each, "a text file", 0) for each in request.columns]
+    arrays = [array_of_objects([row[each.name]], each, "a text file", 0) for each in request.selection]
     yield pa.RecordBatch.from_arrays(arrays, request.names)
 
 
@@ -210,7 +210,7 @@ def parquet_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
 
     with _explained(path, "is not a complete Parquet file"):
         schema = pq.read_schema(path)
-        texts = [each.name for each in schema if each.name == request.dictionary and is_string(each.type)]
+        texts = [each.name for each in schema if each.name == request.repeated and is_string(each.type)]
         buffering = {"pre_buffer": False, "buffer_size": 1 << 18} if request.small else {}
         file = pq.ParquetFile(path, read_dictionary=texts, **buffering)
     with file:

@@ -17,7 +17,7 @@ from voxpop.reading.arrow import array_of, flattened, lists_of, numbers_of, stri
 from voxpop.reading.columns import Batches
 from voxpop.reading.keys import KeyColumn, Keys, family, is_list, is_string, spelled_rows, value_type
 from voxpop.reading.shape import Shape
-from voxpop.reading.wanted import Wanted
+from voxpop.reading.wanted import Request
 
 BETWEEN = ", "
 
@@ -34,14 +34,14 @@ class KeyedRows:
         content: The new name of the column of content.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
-        users, contents, order = wanted.users, wanted.columns, wanted.order
+    def __init__(self, request: Request) -> None:
+        users, contents, order = request.users, request.columns, request.order
         self._order = [] if order is None else [order]
         self._users, self._contents = users, contents
         self.user, self.content = BETWEEN.join(users), BETWEEN.join(contents)
-        self._are_items, self._shape = wanted.kind == "items", Shape(wanted)
+        self._are_items, self._shape = request.kind == "items", Shape(request)
         self.left_out = self.dropped = self.doubtful = 0
-        self._drops, self._typed, self._tokenizer = wanted.drops, wanted.typed, wanted.tokenizer
+        self._drops, self._typed, self._tokenizer = request.drops, request.typed, request.tokenizer.name
 
     def rows(self, batches: Batches) -> Batches:
         """Yield batches of two columns, users and content, and the order as a third column if there is one."""

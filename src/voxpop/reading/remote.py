@@ -71,7 +71,7 @@ def remote_batches(address: str, request: Request) -> Batches:
         yield from _csv(frames, plain[-4:], request)
     else:
         yield from (
-            (THE_FILE, batch) for batch in json_lines(map(_json_lines, _some(frames)), request.columns, THE_FILE)
+            (THE_FILE, batch) for batch in json_lines(map(_json_lines, _some(frames)), request.selection, THE_FILE)
         )
 
 
@@ -151,7 +151,7 @@ def _visible(frames: "Iterator[pl.DataFrame]", address: str, request: Request) -
         yield frame
     if skipped:
         count = rounded(len(skipped), exact=EXACT.get())
-        tell(f"{count} files with hidden or temporary names behind the address were skipped.", request.progress)
+        tell(f"{count} files with hidden or temporary names behind the address were skipped.", request.options.progress)
 
 
 def _root_of(address: str) -> tuple[str, bool]:

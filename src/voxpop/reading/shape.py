@@ -14,7 +14,7 @@ from voxpop.errors import ColumnError, SourceError
 from voxpop.reading.arrow import decoded, flattened, lists_of
 from voxpop.reading.columns import quieten
 from voxpop.reading.keys import family, is_list, is_string, kind_of_values, plain_type, type_named
-from voxpop.reading.wanted import Wanted
+from voxpop.reading.wanted import Request
 
 
 @final
@@ -28,11 +28,11 @@ class Shape:
         families: The families of the values of each column, by name.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
-        self._declared = {name: type_named(kind) for name, kind in wanted.types.items()}
-        self._users = wanted.users
-        self.kinds = {name: plain_type(kind) for name, kind in self._declared.items() if name not in wanted.users}
-        self.families = {name: str(family(kind)) for name, kind in self._declared.items() if name in wanted.users}
+    def __init__(self, request: Request) -> None:
+        self._declared = {name: type_named(kind) for name, kind in request.types.items()}
+        self._users = request.users
+        self.kinds = {name: plain_type(kind) for name, kind in self._declared.items() if name not in request.users}
+        self.families = {name: str(family(kind)) for name, kind in self._declared.items() if name in request.users}
 
     def fit(self, where: str, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch of plain values of these types.

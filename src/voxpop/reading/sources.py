@@ -107,7 +107,7 @@ def _paths(source: Any, request: Request) -> Batches:
         skipped += hidden
         places += [(file, _state(file), root_of(path)) for file in found]
     if skipped:
-        tell(f"{rounded(skipped, exact=EXACT.get())} files {SKIPPED_NAMES}", request.progress)
+        tell(f"{rounded(skipped, exact=EXACT.get())} files {SKIPPED_NAMES}", request.options.progress)
     for place in places:
         if isinstance(place, str):
             opened = place in STANDARD_INPUT
@@ -132,11 +132,10 @@ def _with_folders(file: Path, root: Path, request: Request) -> Iterator[pa.Recor
 
         scheme = dataset.HivePartitioning(pa.schema([(name, pa.string()) for name in request.names]))
         parts = dataset.get_partition_keys(scheme.parse(f"{folders}/{file.name}"))
-    inside = [each for each in request.columns if each.name not in parts]
-    if not inside:
+    if parts.keys() >= {*request.names}:
         raise InputError("all columns are names of folders. Read at least one column of the files.")
-    for batch in file_batches(file, replace(request, columns=inside)):
-        for place, each in enumerate(request.columns):
+    for batch in file_batches(file, replace(request, absent=frozenset(parts))):
+        for place, each in enumerate(request.selection):
             if each.name in parts:
                 value = pa.array([parts[each.name]], pa.large_string())
                 texts = value.take(pa.array(bytes(batch.num_rows), pa.uint8()))

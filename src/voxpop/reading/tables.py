@@ -55,7 +55,7 @@ def check_schema(request: Request, schema: pa.Schema, where: str) -> pa.RecordBa
     ]
     check_columns(request.names, [*schema.names, *nested], where)
     kinds = [_type_of(schema, name) for name in request.names]
-    check_declared(request.columns, kinds)
+    check_declared(request.selection, kinds)
     return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in kinds], request.names)
 
 
@@ -214,7 +214,7 @@ def dataset_batches(source: Any, request: Request) -> Batches:
 def columns_batches(source: Mapping[Any, Any], request: Request) -> Batches:
     """Yield the rows of a dictionary of columns."""
     check_columns(request.names, [str(name) for name in source], "the dictionary", declared=False)
-    arrays = [array_of_column(source[column.name], column) for column in request.columns]
+    arrays = [array_of_column(source[column.name], column) for column in request.selection]
     if len({len(each) for each in arrays}) > 1:
         raise InputError("the columns of the dictionary have different lengths. Give one value for each row in each.")
     yield from arrow_batches(pa.table(dict(zip(request.names, arrays, strict=True))), request)
@@ -309,5 +309,5 @@ def _rows(source: Iterator[Any], request: Request) -> Batches:
         rows = [row for row in map(_named, found) if row is not None]
         if len(rows) < len(found):
             raise InputError("some rows have column names and some have none; give all of them as dictionaries.")
-        yield THE_TABLE, batch_of_rows(rows, request.columns, THE_TABLE, first)
+        yield THE_TABLE, batch_of_rows(rows, request.selection, THE_TABLE, first)
         first += len(found)

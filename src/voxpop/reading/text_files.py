@@ -24,6 +24,7 @@ from voxpop.errors import InputError, SourceError
 from voxpop.files.progress import row_called
 from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.kernels.threads import require_polars
+from voxpop.kernels.words import END, MODE, OPENED, PLAIN, QUOTED, RETURNED, ROW, START, follow_quotes
 from voxpop.reading.arrow import flattened, int64_array, lists_of
 from voxpop.reading.columns import quieten
 from voxpop.reading.keys import is_string
@@ -215,8 +216,6 @@ def whole_rows(blocks: Iterator[bytes], header: Header, where: str) -> Iterator[
             both
             cases, the rest would be read as one cell, and lost. Also if the blocks raise a UnicodeError.
     """
-    from voxpop.kernels.words import END, MODE, OPENED, QUOTED, RETURNED, ROW
-
     state, delimiter = np.zeros(4, np.int64), np.uint8(ord(header.delimiter))
     held: list[bytes] = []
     before, closed, slash = 0, True, b""
@@ -269,8 +268,6 @@ def _without_escapes(data: bytes) -> bytes:
 
 def _follow(data: bytes, delimiter: np.uint8, state: Int64s, *, quoted: bool = True) -> bool:
     """Follow the quotes of a block, and return whether all cells end at their closing quotes."""
-    from voxpop.kernels.words import END, MODE, PLAIN, ROW, START, follow_quotes
-
     plain = not quoted or (state[MODE] in (START, PLAIN) and b'"' not in data and b"\r" not in data)
     if plain and data:
         # Files usually have no quotes, so it is sufficient to count their rows.

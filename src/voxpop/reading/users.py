@@ -15,7 +15,7 @@ from voxpop.errors import ColumnError, InputError
 from voxpop.kernels.arrays import Int32s, Uint64s
 from voxpop.kernels.words import hash_strings
 from voxpop.reading.arrow import check_width, int64_array, int_codes, numbers_of, text_buffers
-from voxpop.reading.columns import Rows
+from voxpop.reading.columns import Batches
 from voxpop.reading.keys import spelled_rows
 
 Users = tuple[Int32s, Uint64s, pa.Array]
@@ -159,7 +159,7 @@ class Stretch:
         finished: Whether the source ended with this stretch.
     """
 
-    def __init__(self, rows: Rows, most: int | None) -> None:
+    def __init__(self, rows: Batches, most: int | None) -> None:
         self._rows, self._most = rows, most
         self._held = 0
         self.users: list[pa.DictionaryArray] = []
@@ -171,7 +171,8 @@ class Stretch:
 
     def __iter__(self) -> Iterator[tuple[str, pa.Array]]:
         owners = 0
-        for where, users, contents in self._rows:
+        for where, batch in self._rows:
+            users, contents = batch.columns
             self.users.append(users)
             owners += users.nbytes
             yield where, contents
@@ -180,7 +181,7 @@ class Stretch:
         self.finished = True
 
 
-def stretches(rows: Rows, most: int | None) -> Iterator[Stretch]:
+def stretches(rows: Batches, most: int | None) -> Iterator[Stretch]:
     """Yield stretches until the rows end. Each stretch must be consumed before the next one is requested."""
     while True:
         stretch = Stretch(rows, most)

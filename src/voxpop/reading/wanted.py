@@ -14,6 +14,9 @@ from voxpop.reading.tokenizers import list_tokeniser, tokeniser_name
 from voxpop.reading.typed_keys import TypedKeys
 from voxpop.reading.types import Column, declared_types
 
+_ROWS_AT_ONCE = 1 << 15
+_ITEMS_AT_ONCE = 1 << 20
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -76,42 +79,42 @@ class ReadOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """The columns to read and their use, from the arguments of `voxpop.read` that every engine supports.
+class Request:
+    """The columns to read, their use, and how to read them, for every source and engine.
 
     Attributes:
         users: The columns that together identify the user of a row.
         kind: "text", "tokens", "items" or "sequence".
         columns: The column of this kind; there may be several columns of items.
         tokenizer: The tokenizer of texts.
-        sentences: Whether texts are split into sentences first.
-        html: Whether texts are HTML.
         order: The column of event times; None for rows that are not events.
         session_gap: The longest pause within a sequence of events; None for no limit.
         types: The types that the caller declares, by column, as Arrow prints them.
-        drops: Whether rows without a user are skipped.
         typed: The sets of typed keys that rows are converted to; None for other contents.
+        options: The options of the call.
+        csv: The dialect of CSV files.
+        absent: The columns that a file does not contain, because names of folders contain their values.
 
     Raises:
         InputError: If these arguments do not fit together.
 
     Example:
-        >>> wanted = Wanted.of(user="author", items=["make", "model"])
-        >>> wanted.kind, wanted.names, wanted.token_source
+        >>> request = Request.of(user="author", items=["make", "model"])
+        >>> request.kind, request.names, request.token_source
         ('items', ['author', 'make', 'model'], 'items')
     """
 
     users: list[str]
     kind: str
     columns: list[str]
-    tokenizer: TextTokenizer = "words"
-    sentences: bool = False
-    html: bool = False
+    tokenizer: Tokenizer = field(default_factory=Tokenizer)
     order: str | None = None
     session_gap: Any = None
     types: Mapping[str, str] = field(default_factory=dict)
-    drops: bool = False
     typed: TypedKeys | None = None
+    options: ReadOptions = field(default_factory=ReadOptions)
+    csv: CSV = field(default_factory=CSV)
+    absent: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         check_events(self.kind, self.order, self.session_gap)
@@ -119,11 +122,10 @@ class Wanted:
             raise InputError(f'"{self.order}" is named for the order and for something else; name another column.')
         if both := set(self.users) & set(self.columns):
             raise InputError(f'"{min(both)}" is named both for users and for their items; name two columns.')
-        list_tokeniser(self.tokenizer)
-        if self.sentences and self.kind != "text":
-            raise InputError(f"sentences=True applies only to text=, not to {self.kind}=. Remove it.")
-        if self.html and self.kind != "text":
-            raise InputError(f"html=True applies only to text=, not to {self.kind}=. Remove it.")
+        list_tokeniser(self.tokenizer.name)
+        for option in ("sentences", "html"):
+            if getattr(self.tokenizer, option) and self.kind != "text":
+                raise InputError(f"{option}=True applies only to text=, not to {self.kind}=. Remove it.")
 
     @classmethod
     def of(
@@ -135,8 +137,8 @@ class Wanted:
         items: Any = None,
         sequence: Any = None,
         types: Any = None,
-        **cut: Any,
-    ) -> "Wanted":
+        **more: Any,
+    ) -> "Request":
         """Return the columns that a call of `voxpop.read` names.
 
         Args:
@@ -146,7 +148,7 @@ class Wanted:
             items: One column or several.
             sequence: One column.
             types: The declared types by column.
-            cut: The fields of this class that define the tokens.
+            more: Further fields of this class.
 
         Raises:
             InputError: If the number of columns of contents is not one, or the arguments do not fit together.
@@ -158,14 +160,15 @@ class Wanted:
             raise InputError(f"give exactly one of text=, tokens=, items= and sequence=, got {named}.")
         [(kind, names)] = given
         contents = _column_names(kind, names) if kind == "items" else [str(names)]
-        users, order = _column_names("user", user), cut.get("order")
+        users, order = _column_names("user", user), more.get("order")
         names = [*users, *contents, *([order] if isinstance(order, str) else [])]
-        return cls(users, kind, contents, **cut, types=declared_types(types, names))
+        return cls(users, kind, contents, **more, types=declared_types(types, names))
 
     @property
     def names(self) -> list[str]:
         """The names of all columns to read (users, contents, and times if there are any)."""
-        return [*self.users, *self.columns, *([] if self.order is None else [self.order])]
+        every = [*self.users, *self.columns, *([] if self.order is None else [self.order])]
+        return [name for name in every if name not in self.absent]
 
     @property
     def selection(self) -> list[Column]:
@@ -188,37 +191,26 @@ class Wanted:
         return self.columns[0] if self.kind == "items" and len(self.columns) == 1 else None
 
     @property
+    def rows(self) -> int:
+        """The approximate maximum number of rows in a batch."""
+        return _ITEMS_AT_ONCE if self.kind == "items" else _ROWS_AT_ONCE
+
+    @property
+    def small(self) -> bool:
+        """Whether batches must have few bytes, and the reader must keep little of the source in memory."""
+        return self.options.memory is not None
+
+    @property
+    def drops(self) -> bool:
+        """Whether rows without a user are skipped."""
+        return self.options.missing_users == "drop"
+
+    @property
     def token_source(self) -> str:
         """The description of the tokenizer, as in `Corpus`."""
         if self.typed:
-            return f"{self.typed.token_source}{tokeniser_name(self.tokenizer)}"
-        return tokeniser_name(self.tokenizer) if self.kind == "text" else self.kind
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The request to a source.
-
-    Attributes:
-        columns: The columns to read.
-        rows: The approximate maximum number of rows in a batch.
-        small: Whether batches must have few bytes, and the reader must keep little of the source in memory.
-        dictionary: A column that remains dictionary-encoded if the file stores it so.
-        csv: The dialect of CSV files.
-        progress: Whether messages are shown; see `ReadOptions`.
-    """
-
-    columns: list[Column]
-    rows: int
-    small: bool = False
-    dictionary: str | None = None
-    csv: CSV = field(default_factory=CSV)
-    progress: bool | None = None
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        return [each.name for each in self.columns]
+            return f"{self.typed.token_source}{tokeniser_name(self.tokenizer.name)}"
+        return tokeniser_name(self.tokenizer.name) if self.kind == "text" else self.kind
 
 
 def _column_names(what: str, given: Any) -> list[str]:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from voxpop.engine.contract import Engine, Shares, elsewhere
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.length_walk import MemoryLengthWalk
+from voxpop.engine.local.nights import NightlyPools, require_memory
 from voxpop.engine.local.pools import BYTES_OF_ITEM, Pools
 from voxpop.engine.local.tree_walk import MemoryTreeWalk
 from voxpop.engine.local.weigh import (
@@ -194,8 +195,6 @@ class LocalCorpus:
 
     def nights(self, state: Any, secret: Source, *, first: bool) -> "NightlyPools":
         """Return the private state of a series, in memory; see `Engine.nights`."""
-        from voxpop.engine.local.nights import NightlyPools, require_memory
-
         if not isinstance(state, NightlyPools):
             raise elsewhere("on Spark")
         require_memory(self, state)

@@ -17,17 +17,16 @@ from voxpop.files.progress import exactly, rounded, row_called, tell, track
 from voxpop.kernels.group import gather_documents, gather_slices, group_items, mark_used, rename, sizes_by_user
 from voxpop.kernels.threads import in_order, one_ahead, one_behind
 from voxpop.reading.arrow import array_of, flattened, int64_array, numbers_of
-from voxpop.reading.columns import Batches, Rows, checked_users, enclosed, guarded
+from voxpop.reading.columns import Batches, checked_users, enclosed, guarded
 from voxpop.reading.events import Events
 from voxpop.reading.keyed import KeyedRows
 from voxpop.reading.keys import is_list
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unused
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Block, Sorter, WordRuns, in_key_order
 from voxpop.reading.sources import open_source
-from voxpop.reading.text_files import CSV
 from voxpop.reading.tokenizers import Encoded, Piece, encode_by_text, encode_lists, list_tokeniser
 from voxpop.reading.users import Spellings, Stretch, Users, encode_users, identities, numbered_users, stretches
-from voxpop.reading.wanted import ReadOptions, Request, Wanted
+from voxpop.reading.wanted import Request
 from voxpop.reading.words import merge_words
 
 # To make a corpus from rows, group the users and rename each token to its rank in the vocabulary.
@@ -88,11 +87,11 @@ SHARE_OF_STRETCH = 6
 """A stretch may take 1/6 of the available memory, because naming and grouping its tokens takes a few copies of it."""
 
 
-def read_rows(limit: MemoryLimit | None, rows: Rows, encode: Encode, kind: str) -> LocalCorpus:
+def read_rows(limit: MemoryLimit | None, rows: Batches, encode: Encode, kind: str) -> LocalCorpus:
     """Return the corpus of rows. Within a limit, large arrays are mapped files."""
     # The next stretch is encoded while the last one is grouped and written. Threads number users and encode rows, but
     # only this thread reads rows, because a source may belong to it.
-    rows = in_order(lambda row: (row[0], numbered_users(row[1]), row[2]), rows)
+    rows = in_order(lambda row: (row[0], _with_codes(row[1])), rows)
     encoded = _encoded(stretches(rows, None if limit is None else limit.room // SHARE_OF_STRETCH), encode)
     first = next(encoded, None)
     if first is None:  # no error, because an error would distinguish an empty table from a table of one user
@@ -176,38 +175,30 @@ class _Spill:
                 yield heads[first:last], tokens
 
 
-ROWS_AT_ONCE = 1 << 15
-_ITEMS_READ_AT_ONCE = 1 << 20
 _FINE_TYPES: Final = re.compile(r"time|decimal\d+\(\d+, [1-9]")
 """Item types with values that are often too fine for several users to share."""
 _NEIGHBOURS_IN_TEXT: Final = " The tokens before and after such a value count as neighbours."
-DEFAULTS: Final = ReadOptions()
-FOUND: Final = CSV()
 
 
-def read_here(source: Any, wanted: Wanted, options: ReadOptions = DEFAULTS, csv: CSV = FOUND) -> LocalCorpus:
+def read_here(source: Any, request: Request) -> LocalCorpus:
     """Read a table in batches. The rows of a user may be in any order and in any number of files.
 
     Args:
         source: Any source that `voxpop.read` accepts, except a Spark DataFrame.
-        wanted: The requested columns, and the rules that turn them into tokens.
-        options: The settings of reading.
-        csv: The format of CSV files.
+        request: The columns, the rules that turn them into tokens, and the options of reading.
 
     Raises:
         InputError: If the memory limit is too low, or `csv` is given for a source that is not CSV.
         SourceError: If the source is missing or damaged, or a row has no user. A table without rows is valid.
         ColumnError: If a column is missing or has an unsupported type.
     """
-    return enclosed(lambda: _corpus_of(source, wanted, options, csv))
+    return enclosed(lambda: _corpus_of(source, request))
 
 
-def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> LocalCorpus:
-    kind, keyed = wanted.kind, KeyedRows(wanted)
+def _corpus_of(source: Any, request: Request) -> LocalCorpus:
+    kind, keyed, options = request.kind, KeyedRows(request), request.options
     limit = None if options.memory is None else MemoryLimit.of(options.memory, options.work_folder)
-    events = None if wanted.order is None else Events(wanted.order, wanted.session_gap, limit)
-    rows_at_once = _ITEMS_READ_AT_ONCE if kind == "items" else ROWS_AT_ONCE
-    request = Request(wanted.selection, rows_at_once, limit is not None, wanted.repeated, csv, options.progress)
+    events = None if request.order is None else Events(request.order, request.session_gap, limit)
     batches = track(
         keyed.rows(open_source(source, request)),
         "reading",
@@ -215,14 +206,15 @@ def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> L
         options.progress,
         exact=options.exact,
     )
-    rows, as_lists = _with_users(batches, keyed.user, keyed.content, events), list_tokeniser(wanted.tokenizer)
+    rows, as_lists = _with_users(batches, keyed.user, keyed.content, events), list_tokeniser(request.tokenizer.name)
     if kind == "items":
-        rows = ((where, *one_item_each(users, items)) for where, users, items in rows)
+        rows = ((where, one_item_each(batch)) for where, batch in rows)
     rows = guarded(rows)
 
     def encode(stretch: Stretch) -> Encoded:
         if kind == "text":
-            return encode_by_text(stretch, as_lists, keyed.content, sentences=wanted.sentences, html=wanted.html)
+            cut = request.tokenizer
+            return encode_by_text(stretch, as_lists, keyed.content, sentences=cut.sentences, html=cut.html)
         return encode_lists(stretch, stretch, keyed.content, kind)
 
     with exactly(options.exact), _memory_of_the_system() if limit is None else nullcontext():
@@ -249,13 +241,13 @@ def _corpus_of(source: Any, wanted: Wanted, options: ReadOptions, csv: CSV) -> L
         if count:
             tell(f"{rounded(count, exact=options.exact)} {what}", options.progress)
     for each in keyed.keys.columns:
-        if _FINE_TYPES.match(each.kind) and each.name not in wanted.types:  # a declared type is intended
+        if _FINE_TYPES.match(each.kind) and each.name not in request.types:  # a declared type is intended
             tell(
                 f'the column "{each.name}" contains values of the type {each.kind}, which few users share. If nothing '
                 "is released, round numbers or truncate times first.",
                 options.progress,
             )
-    return replace(corpus, token_source=wanted.token_source, keys=keyed.keys, families=keyed.families)
+    return replace(corpus, token_source=request.token_source, keys=keyed.keys, families=keyed.families)
 
 
 @contextmanager
@@ -273,19 +265,25 @@ def _memory_of_the_system() -> Iterator[None]:
         pa.set_memory_pool(before)
 
 
-def one_item_each(users: pa.Array, items: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return users and items row by row, from rows with lists of items. An empty list yields no row."""
+def _with_codes(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.from_arrays([numbered_users(batch.column(0)), batch.column(1)], batch.schema.names)
+
+
+def one_item_each(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return one row for each item, from rows with lists of items. An empty list yields no row."""
+    users, items = batch.columns
     if not is_list(items.type):
-        return users, items
+        return batch
     elements, sizes = flattened(items)
-    return users.take(int64_array(np.repeat(np.arange(sizes.size), sizes))), elements
+    rows = users.take(int64_array(np.repeat(np.arange(sizes.size), sizes)))
+    return batch.from_arrays([rows, elements], batch.schema.names)
 
 
-def _with_users(batches: Batches, user: str, column: str, events: Events | None) -> Rows:
+def _with_users(batches: Batches, user: str, column: str, events: Events | None) -> Batches:
     """Yield the users and the contents of each batch. The contents of events are their sequences."""
     rows = checked_users(batches, user)
     for where, first, batch in rows if events is None else events.sequences(rows, user, column):
-        yield f"{where}, from {row_called(first + 1)} on", batch.column(user), batch.column(column)
+        yield f"{where}, from {row_called(first + 1)} on", batch.select([user, column])
 
 
 # The order of rows may depend on several users. Spark, for example, reads files in the order of their sizes, so the

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.engine.local.read import ROWS_AT_ONCE, in_content_order, read_here
+from voxpop.engine.local.read import in_content_order, read_here
 from voxpop.engine.spark.corpus import SparkCorpus
 from voxpop.engine.spark.frames import MESSAGES
 from voxpop.engine.spark.session import answer, is_here, ran, settled_cores, use_own_python, with_setting
@@ -37,8 +37,7 @@ from voxpop.reading.hidden import check_no_log, root_of
 from voxpop.reading.keyed import MISSING_TEXTS
 from voxpop.reading.keys import NO_KEYS, KeyColumn, Keys, family, plain_type
 from voxpop.reading.limited.memory import MemoryLimit, usual_limit
-from voxpop.reading.types import Column
-from voxpop.reading.wanted import ReadOptions, Request, Wanted
+from voxpop.reading.wanted import ReadOptions, Request
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as Expression
@@ -89,7 +88,7 @@ BYTES_OF_ROW, OF_ITS_BYTES = 64, 16
 letter, for example, takes four bytes, with at most three copies while it is read and released."""
 
 
-def corpus_here(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> LocalCorpus:
+def corpus_here(rows: "DataFrame", request: Request) -> LocalCorpus:
     """Return the rows of a query as a corpus in the order of contents.
 
     If the caller gives no limit, the limit is half of the machine's memory, which is public. Rows that need far less
@@ -97,29 +96,30 @@ def corpus_here(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> Loca
 
     Args:
         rows: The requested columns of a table, with names that every file format supports.
-        wanted: The names of the columns in the table, and the rules for reading them.
-        options: The options of the call.
+        request: The names of the columns in the table, and the rules for reading them.
 
     Raises:
         SourceError: If the query fails.
     """
+    options = request.options
     limit = MemoryLimit.of(usual_limit() if options.memory is None else options.memory, options.work_folder)
     with written_rows(rows, limit.folder) as written:
         count = sum(int(parquet.read_metadata(path).num_rows) for path in written)
         most = BYTES_OF_ROW * count + OF_ITS_BYTES * sum(path.stat().st_size for path in written)
         free = options.memory is None and most <= limit.total
         within = replace(options, memory=None if free else limit.total, work_folder=limit.folder, partitions=None)
-        corpus = read_here(_batches(written, wanted), wanted, within)
-    return in_content_order(corpus, documents=wanted.order is None)
+        corpus = read_here(_batches(written, request), replace(request, options=within))
+    return in_content_order(corpus, documents=request.order is None)
 
 
-def _batches(files: list[Path], wanted: Wanted) -> Iterator[pa.RecordBatch]:
+def _batches(files: list[Path], request: Request) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the files, and remove each file after its last row."""
-    dictionary = wanted.aliases[len(wanted.users)] if wanted.repeated else None
+    users, contents = request.aliases[: len(request.users)], request.aliases[len(request.users) :]
+    order = contents.pop() if request.order is not None else None
+    written = replace(request, users=users, columns=contents, order=order, types={}, options=ReadOptions(memory=1))
     for path in files:
-        columns = [Column(name) for name in wanted.aliases]
-        for batch in file_batches(path, Request(columns, ROWS_AT_ONCE, small=True, dictionary=dictionary)):
-            yield batch.rename_columns(wanted.names)
+        for batch in file_batches(path, written):
+            yield batch.rename_columns(request.names)
         path.unlink()
 
 
@@ -172,7 +172,7 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def read_spark(frame: "DataFrame", wanted: Wanted, options: ReadOptions) -> SparkCorpus | LocalCorpus:
+def read_spark(frame: "DataFrame", request: Request) -> SparkCorpus | LocalCorpus:
     """Return a DataFrame as a corpus; see `voxpop.read`.
 
     If Spark runs on this machine only and `partitions` is None, Spark runs the query and writes its rows into files,
@@ -183,45 +183,47 @@ def read_spark(frame: "DataFrame", wanted: Wanted, options: ReadOptions) -> Spar
 
     Args:
         frame: A table of Spark, classic or Connect. Each reading of it must give the same rows, in any order.
-        wanted: The columns to read.
-        options: The options of `voxpop.read`. Executors show no progress.
+        request: The columns to read.
 
     Raises:
         ColumnError: If a column is missing, or users are of a type without exact equality.
         SourceError: If each reading of the table may give different rows.
         InputError: If `memory` is given for executors.
     """
-    partitions, memory = options.partitions, options.memory
+    partitions, memory = request.options.partitions, request.options.memory
     check_repeatable(frame)
     use_own_python(frame.sparkSession)
-    check_columns(wanted.names, frame.columns, "the table")
-    families = tuple(_family_of_user(frame, name) for name in wanted.users)
+    check_columns(request.names, frame.columns, "the table")
+    families = tuple(_family_of_user(frame, name) for name in request.users)
     rows = frame.select(
-        *(_exact(frame, name).alias(alias) for name, alias in zip(wanted.names, wanted.aliases, strict=True))
+        *(_exact(frame, name).alias(alias) for name, alias in zip(request.names, request.aliases, strict=True))
     )
-    rows = _with_users(rows, wanted, options) if wanted.drops else rows
-    keys = _keys(frame, wanted.columns) if wanted.kind == "items" else NO_KEYS
+    rows = _with_users(rows, request) if request.drops else rows
+    keys = _keys(frame, request.columns) if request.kind == "items" else NO_KEYS
     if partitions is None and is_here(frame.sparkSession):
-        return replace(corpus_here(rows, wanted, options), keys=keys, families=families)
+        return replace(corpus_here(rows, request), keys=keys, families=families)
     if memory is not None:
         raise InputError("`memory` limits this machine, not the executors of Spark. Remove it.")
     if partitions is not None:
         check_whole("partitions", partitions, MOST_PARTITIONS, "the number of parts into which users are placed")
     count = settled_cores(frame.sparkSession) if partitions is None else partitions
-    return SparkCorpus(_placed(rows, wanted, count), count, wanted.kind, wanted.token_source, keys, families)
+    return SparkCorpus(_placed(rows, request, count), count, request.kind, request.token_source, keys, families)
 
 
-def _with_users(rows: "DataFrame", wanted: Wanted, options: ReadOptions) -> "DataFrame":
+def _with_users(rows: "DataFrame", request: Request) -> "DataFrame":
     """Return the rows that have a user, and show the number of rows without a user. Counting them takes a Spark job."""
     from pyspark.sql import functions as sql
 
     missing = sql.lit(False)
-    for alias, name in zip(wanted.aliases, wanted.users, strict=False):
+    for alias, name in zip(request.aliases, request.users, strict=False):
         spelled_so = sql.col(alias).cast("string").isin(*MISSING_TEXTS, name)
         missing = missing | sql.col(alias).isNull() | sql.coalesce(spelled_so, sql.lit(False))
     count = answer(rows.filter(missing).agg(sql.count(sql.lit(1)).alias("rows"))).column("rows")[0].as_py()
     if count:
-        tell(f"{rounded(count, exact=options.exact)} rows have no user and were skipped.", options.progress)
+        tell(
+            f"{rounded(count, exact=request.options.exact)} rows have no user and were skipped.",
+            request.options.progress,
+        )
     return rows.filter(~missing)
 
 
@@ -240,15 +242,16 @@ def check_repeatable(frame: "DataFrame") -> None:
         )
 
 
-def _placed(rows: "DataFrame", wanted: Wanted, count: int) -> "DataFrame":
+def _placed(rows: "DataFrame", request: Request, count: int) -> "DataFrame":
     """Return the rows encoded on executors, each user in one of `count` partitions."""
     from pyspark.sql import functions as sql
 
-    owners = wanted.aliases[: len(wanted.users)]
+    owners = request.aliases[: len(request.users)]
     placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), *owners)).sortWithinPartitions(*owners)
     # Single fields are sent, so that an executor with another version reports the mismatch instead of failing to
     # unpickle.
-    named = {each.name: getattr(wanted, each.name) for each in fields(wanted)}
+    tasks = replace(request, options=ReadOptions(progress=False))
+    named = {each.name: getattr(tasks, each.name) for each in fields(tasks)}
     return placed.mapInArrow(partial(encode, wanted=named, versions=own_versions()), MESSAGES)
 
 

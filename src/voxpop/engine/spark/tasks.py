@@ -109,7 +109,7 @@ def encode(batches: SparkBatches, *, wanted: dict[str, Any], versions: Mapping[s
 
     Args:
         batches: Users, contents, and their order if there is one.
-        wanted: The fields of `Wanted`, which are the columns and their use.
+        wanted: The fields of `Request`, which are the columns and their use.
         versions: The versions of the driver; see `own_versions`.
 
     Raises:
@@ -123,15 +123,15 @@ def encode(batches: SparkBatches, *, wanted: dict[str, Any], versions: Mapping[s
                 f"{name} {version} on every executor."
             )
     from voxpop.engine.local.read import in_content_order, read_here
-    from voxpop.reading.wanted import ReadOptions, Wanted
+    from voxpop.reading.wanted import Request
 
-    table = Wanted(**wanted)
+    table = Request(**wanted)
     rows = (batch.rename_columns(table.names) for batch in batches)
     first = next((batch for batch in rows if batch.num_rows), None)
     if first is None:
         return
     reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
-    corpus = in_content_order(read_here(reader, table, ReadOptions(progress=False)), documents=table.order is None)
+    corpus = in_content_order(read_here(reader, table), documents=table.order is None)
     yield from pieces(_arrays_of(corpus))
 
 

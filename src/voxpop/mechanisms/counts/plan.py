@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.errors import InternalError
 from voxpop.mechanisms.counts.constants import SHARE_OF_LIMIT, USUAL
+from voxpop.mechanisms.counts.releasing import release_counts, release_top, to_count
 from voxpop.privacy import precise
 from voxpop.privacy.budget import Budget, budget_numbers, check_probability, check_slack
 from voxpop.privacy.certificate import counts_square, root_above
@@ -83,13 +84,9 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
 
     def _prepared(self, data: "Corpus") -> "DataAndGrams":
         """Return the data and the grams to count. Raises an error if the list does not fit the release."""
-        from voxpop.mechanisms.counts.releasing import to_count
-
         return to_count(self, data)
 
     def _run(self, data: "DataAndGrams", seed: int | None) -> "Counts":
-        from voxpop.mechanisms.counts.releasing import release_counts
-
         return release_counts(self, data, seed)
 
     def to_dict(self) -> dict[str, Any]:
@@ -200,8 +197,6 @@ class TopPlan(Planned[Configured, "Corpus", "Top"]):
         return behind(proof.picks, proof.candidates, proof.rate, probability) if proof.picks else 0.0
 
     def _run(self, data: "Corpus", seed: int | None) -> "Top":
-        from voxpop.mechanisms.counts.releasing import release_top
-
         return release_top(self, data, seed)
 
     def to_dict(self) -> dict[str, Any]:

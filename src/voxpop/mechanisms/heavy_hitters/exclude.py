@@ -122,12 +122,12 @@ def _cut(texts: list[str], corpus: "LocalCorpus") -> list[tuple[str, ...]]:
     import polars as pl
 
     from voxpop.engine.local.read import read_here
-    from voxpop.reading.wanted import Wanted
+    from voxpop.reading.wanted import Request, Tokenizer
 
     tokenizer: Any = re.compile(reading.removeprefix(PATTERN)) if reading.startswith(PATTERN) else reading
     # Each entry becomes the document of one user, so that the normal reader tokenizes it.
     table = pl.DataFrame({"number": range(len(texts)), "text": texts})
-    read = read_here(table, Wanted.of(user="number", text="text", tokenizer=tokenizer))
+    read = read_here(table, Request.of(user="number", text="text", tokenizer=Tokenizer(tokenizer)))
     vocabulary, ids = read.vocabulary.to_pylist(), read.tokens
     spans = zip(read.user_start[:-1].tolist(), read.user_start[1:].tolist(), strict=True)
     return [tuple(vocabulary[each] for each in ids[begin:end].tolist() if each >= 0) for begin, end in spans]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 from voxpop.errors import BudgetError
 from voxpop.mechanisms.heavy_hitters.exclude import NO_WORDS, PublicList
 from voxpop.mechanisms.heavy_hitters.protocol import Rules
+from voxpop.mechanisms.heavy_hitters.releasing import release_hitters
 from voxpop.privacy.budget import Budget, budget_numbers, check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import VotesProof
@@ -150,8 +151,6 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
         return voters_needed(probability, self.rules.ballot, self.rules.rounds)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
-        from voxpop.mechanisms.heavy_hitters.releasing import release_hitters
-
         return release_hitters(self, data, seed)
 
     def to_dict(self) -> dict[str, Any]:

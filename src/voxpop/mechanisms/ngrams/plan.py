@@ -16,6 +16,7 @@ from voxpop.mechanisms.ngrams.charges import (
     allowance,
     words_shares,
 )
+from voxpop.mechanisms.ngrams.releasing import release_ngrams
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
 from voxpop.mechanisms.rounds.listed import known_users_needed, listed_numbers
 from voxpop.mechanisms.rounds.menu import (
@@ -190,8 +191,6 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         return users_needed_by(self.words or self.first, self.budget, probability, per_user)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
-        from voxpop.mechanisms.ngrams.releasing import release_ngrams
-
         return release_ngrams(self, data, seed)
 
     def to_dict(self) -> dict[str, Any]:

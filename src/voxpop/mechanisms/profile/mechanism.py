@@ -13,16 +13,16 @@ from voxpop.files.progress import tell
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
 from voxpop.privacy.planned import Mechanism
 from voxpop.reading.keys import KeyColumn, family, is_list, plain_type
+from voxpop.reading.text_files import CSV
 from voxpop.reading.typed_keys import TypedKeys
 from voxpop.reading.types import declared_types
-from voxpop.reading.wanted import ReadOptions, Wanted
+from voxpop.reading.wanted import ReadOptions, Request, Tokenizer
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
     from voxpop.mechanisms.profile.plan import KeysPlan, ProfilePlan
     from voxpop.privacy.planned import Account
     from voxpop.reading.choices import TextTokenizer
-    from voxpop.reading.text_files import CSV
     from voxpop.release.known import Known, KnownColumns
     from voxpop.release.profile import Profile
 
@@ -48,18 +48,19 @@ class TypedMechanism(Mechanism["Corpus", "Profile"]):
         user: str | list[str],
         types: Mapping[str, Any] | None = None,
         tokenizer: "TextTokenizer" = "words",
-        csv: "CSV | None" = None,
+        csv: CSV | None = None,
         options: ReadOptions | None = None,
     ) -> "Corpus":
         """Read the columns of a table, for `release`; see `voxpop.profile` for the arguments."""
-        from voxpop.engine.read import read_wanted
+        from voxpop.engine.read import checked, read_wanted
 
         users, names = ([user] if isinstance(user, str) else list(user)), list(self.keys.names)
-        drops = options is not None and options.missing_users == "drop"
         used = {name: kind for name, kind in (types or {}).items() if name in {*users, *names}}
         declared = declared_types(used, [*users, *names])
-        wanted = Wanted(users, "tokens", names, tokenizer=tokenizer, types=declared, drops=drops, typed=self.keys)
-        return read_wanted(source, wanted, options, csv)
+        how, dialect = checked("options", options, ReadOptions), checked("csv", csv, CSV)
+        cut = Tokenizer(tokenizer)
+        request = Request(users, "tokens", names, cut, types=declared, typed=self.keys, options=how, csv=dialect)
+        return read_wanted(source, request)
 
 
 @final
@@ -130,7 +131,7 @@ class ProfileMechanism(TypedMechanism):
         counts: bool = True,
         known: "Mapping[str, Known] | None" = None,
         types: Mapping[str, Any] | None = None,
-        csv: "CSV | None" = None,
+        csv: CSV | None = None,
     ) -> "ProfileMechanism":
         """Choose the columns of a table by their names and declared types; values are not read.
 
@@ -262,7 +263,7 @@ class KeyCounts(TypedMechanism):
         other_rows: bool = True,
         repeated: bool = False,
         types: Mapping[str, Any] | None = None,
-        csv: "CSV | None" = None,
+        csv: CSV | None = None,
     ) -> "KeyCounts":
         """Take the types of the columns from the schema of a table; values are not read.
 
@@ -387,7 +388,7 @@ def profile(
     repeated: bool = False,
     types: Mapping[str, Any] | None = None,
     tokenizer: "TextTokenizer" = "words",
-    csv: "CSV | None" = None,
+    csv: CSV | None = None,
     options: ReadOptions | None = None,
     ledger: "Account | None" = None,
     seed: int | None = None,

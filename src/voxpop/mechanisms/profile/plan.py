@@ -32,6 +32,7 @@ from voxpop.mechanisms.profile.constants import (
     SINGLES,
     SPURIOUS,
 )
+from voxpop.mechanisms.profile.releasing import keyed_engine, release_keys, release_profile, stages
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
 from voxpop.mechanisms.rounds.listed import known_users_needed, listed_numbers
 from voxpop.mechanisms.rounds.menu import (
@@ -134,13 +135,9 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
         return known_users_needed(self.passes[-1], self.mechanism.known_columns, None, probability, per_user)
 
     def _prepared(self, data: "Corpus") -> "Stages":
-        from voxpop.mechanisms.profile.releasing import stages
-
         return stages(self, data)
 
     def _run(self, data: "Stages", seed: int | None) -> "Profile":
-        from voxpop.mechanisms.profile.releasing import release_profile
-
         return release_profile(self, data, seed)
 
     def to_dict(self) -> dict[str, Any]:
@@ -316,13 +313,9 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return least_whole(reached, 0, noise.reach, _MOST_KEY_USERS)
 
     def _prepared(self, data: "Corpus") -> "Engine":
-        from voxpop.mechanisms.profile.releasing import keyed_engine
-
         return keyed_engine(self, data)
 
     def _run(self, data: "Engine", seed: int | None) -> "Profile":
-        from voxpop.mechanisms.profile.releasing import release_keys
-
         return release_keys(self, data, seed)
 
     def entry_for(self, counts: "Int64s") -> int:

@@ -14,6 +14,7 @@ from voxpop.errors import InputError
 from voxpop.kernels.threads import require_polars
 from voxpop.mechanisms.sequences import queries
 from voxpop.mechanisms.sequences.context_tree import ContextTree, context_columns, context_table, context_tree_of
+from voxpop.mechanisms.sequences.describe import report_of_model
 from voxpop.mechanisms.sequences.profile import StepProfile, profile_record, step_profile_of
 from voxpop.privacy.budget import card, check_whole, printable
 from voxpop.privacy.guarantee import Guarantee, cautions
@@ -266,8 +267,6 @@ class SequenceModel(Result):
         save_model(self, folder, overwrite=overwrite)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
-        from voxpop.mechanisms.sequences.describe import report_of_model
-
         return report_of_model(self, checksums)
 
     def __iter__(self) -> Iterator[tuple[tuple[str | None, ...], int]]:

@@ -5,6 +5,7 @@ from fractions import Fraction
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
+from voxpop.engine.contract import check_engine, check_ordered
 from voxpop.errors import BudgetError, InputError
 from voxpop.files.progress import rounded, tell
 from voxpop.mechanisms.sequences.constants import (
@@ -15,6 +16,7 @@ from voxpop.mechanisms.sequences.constants import (
     PER_NOISE,
     USUAL_LENGTH,
 )
+from voxpop.mechanisms.sequences.model import SequenceModel
 from voxpop.mechanisms.sequences.releasing import least_total, part_after_statistics, part_of_lengths, split_contexts
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.passes import Claim, PathsProof
@@ -168,9 +170,6 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         return paths, paths.spend(spent, EPSILON_PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1))
 
     def _run(self, data: "Corpus", seed: int | None) -> "SequenceModel":
-        from voxpop.engine.contract import check_engine, check_ordered
-        from voxpop.mechanisms.sequences.model import SequenceModel
-
         engine = check_engine(data)
         check_ordered(engine)
         gate, guarantee = self.begin(seed)

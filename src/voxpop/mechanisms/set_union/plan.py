@@ -23,6 +23,7 @@ from voxpop.mechanisms.rounds.menu import (
 )
 from voxpop.mechanisms.rounds.plan import LISTED_NOVELTY, NOVELTY, RoundPlan
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound
+from voxpop.mechanisms.set_union.releasing import release_each, release_items
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.numerics import optimal_delta
@@ -151,8 +152,6 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         return data
 
     def _run(self, data: Any, seed: int | None) -> Any:
-        from voxpop.mechanisms.set_union.releasing import release_each, release_items
-
         return (release_each if self.data_sets else release_items)(self, data, seed)
 
     def to_dict(self) -> dict[str, Any]:

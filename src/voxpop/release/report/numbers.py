@@ -5,7 +5,11 @@ from decimal import ROUND_HALF_EVEN, Context
 from math import erfc, exp, sqrt
 from typing import Any
 
+import numpy as np
+
+from voxpop.privacy.decisions import selection_probability
 from voxpop.privacy.numerics import least_whole, optimal_delta
+from voxpop.privacy.trie.ballot import Ballot, discovery_rate
 
 
 def whole(number: Any) -> str:
@@ -66,18 +70,12 @@ def threshold_chance(numbers: Mapping[str, Any], share: float) -> Chance:
 
 def optimal_chance(epsilon: float, delta: float, few: int = 0) -> Chance:
     """Return the probability of release by optimal selection, with one item per user and `few` users not counted."""
-    import numpy as np
-
-    from voxpop.privacy.decisions import selection_probability
-
     exact = optimal_delta(epsilon, delta)
     return lambda holders: float(selection_probability(epsilon, exact, np.array([max(0, holders - few)]))[0][0])
 
 
 def voting_chance(plan: Mapping[str, Any]) -> Chance:
     """Return the probability that heavy hitters of a plan find a word of full length that shares no prefix."""
-    from voxpop.privacy.trie.ballot import Ballot, discovery_rate
-
     ballot = Ballot(plan["sampling_rate"], plan["theta"], plan["again"], plan["further"])
     return lambda holders: discovery_rate(holders, ballot, plan["rounds"])
 
