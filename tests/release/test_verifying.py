@@ -9,6 +9,8 @@ import zlib
 from base64 import b64decode, b64encode
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import voxpop as vp
@@ -263,6 +265,8 @@ def with_passes_of_parts(record, _):
         ("one key", lambda record, _: record["plan"].update(chosen=None, reach=None)),
         ("one key", lambda record, _: record["transcript"].append({"pass": "numbers", "limit": 1})),
         ("one key", lambda record, _: record.update(transcript=[])),
+        ("six keys", lambda record, _: record.update(error=0.5)),
+        ("six keys", lambda record, _: record["transcript"][-2]["certificate"]["numbers"]["menu"][0].update(sigma=0.1)),
     ],
 )
 def test_parts_of_another_entry_are_detected(folders, tmp_path, name, change):
@@ -279,4 +283,74 @@ def test_parts_of_another_entry_are_detected(folders, tmp_path, name, change):
         pass  # no report of such a plan
     resummed(copy)
     with pytest.raises(ReleaseError, match=r"profile\.json: "):
+        verify(copy)
+
+
+def of_cover(**numbers):
+    """Return a change of the sums of other rows of all sets."""
+    return lambda record, _: [each.update(numbers) for each in record["cover"].values()]
+
+
+def in_table(change):
+    """Return a change of the columns of the table, which are lists."""
+    return lambda _, columns: change(columns)
+
+
+FORGED = {
+    "error of the cover": of_cover(error=1e-3),
+    "sums between the multiples": of_cover(other=0.3),
+    "no cover": lambda record, _: record.update(cover={}),
+    "cover of another set": lambda record, _: record["cover"].update(other=dict(covered=1.0, other=1.0, error=1.0)),
+    "no transcript": lambda record, _: record.pop("transcript"),
+    "other columns": lambda record, _: record["columns"][0].update(name="other"),
+    "count below the noise": in_table(lambda columns: columns["users"].__setitem__(0, 0)),
+    "key twice": in_table(lambda columns: [each.append(each[0]) for each in columns.values()]),
+    "set outside of the plan": in_table(lambda columns: columns["set"].__setitem__(0, 7)),
+    "margin below its cell": in_table(lambda columns: columns["users"].__setitem__(columns["set"].index(1), 30)),
+}
+
+
+@pytest.fixture(scope="module")
+def with_margin(tmp_path_factory):
+    """Return the folder of cells and margins with one noisy number per key."""
+    path = tmp_path_factory.mktemp("margins") / "margins"
+    table = pl.DataFrame({"who": range(3000), "key": ["a", "b", "c"] * 1000, "year": [2024, 2025] * 1500})
+    vp.profile(table, user="who", joint=[("key", "year"), ("key",)], budget=BUDGET).save(path)
+    verify(path)
+    return path
+
+
+@pytest.mark.parametrize("fault", FORGED)
+def test_contents_that_no_release_has_are_found(with_margin, tmp_path, fault):
+    """Cover, keys and counts must be possible for the plan, even with new checksums and a new report."""
+    copy = tmp_path / "copy"
+    shutil.copytree(with_margin, copy)
+    record = json.loads((copy / "profile.json").read_text())
+    table = pq.read_table(copy / "profile.parquet")
+    columns = table.to_pydict()
+    FORGED[fault](record, columns)
+    pq.write_table(pa.table(columns, schema=table.schema), copy / "profile.parquet")
+    record["checksums"]["profile.parquet"] = checksum((copy / "profile.parquet").read_bytes())
+    (copy / "profile.json").write_text(json.dumps(record))
+    try:
+        sums = {**record["checksums"], "profile.json": checksum((copy / "profile.json").read_bytes())}
+        (copy / "report.html").write_bytes(vp.load(copy)._page(sums))
+    except (LookupError, ReleaseError):
+        pass  # no report of such contents
+    resummed(copy)
+    with pytest.raises(ReleaseError, match=r"was changed after|is not the one that the settings give"):
+        verify(copy)
+
+
+@pytest.mark.parametrize("name", ["default", "phrases", "hitters", "alphabet", "profile"])
+def test_a_missing_transcript_is_found(folders, tmp_path, name):
+    """Every release has passes, so a record without them is forged."""
+    copy = tmp_path / "copy"
+    shutil.copytree(folders / name, copy)
+    path = next(copy.glob("[rmp]*.json"))
+    record = json.loads(path.read_text())
+    record.pop("transcript")
+    path.write_text(json.dumps(record))
+    resummed(copy)
+    with pytest.raises(ReleaseError, match="the transcript"):
         verify(copy)

@@ -72,10 +72,11 @@ def of_parts(n: SimpleNamespace, parts: SimpleNamespace, epsilon: arb) -> arb:
         return q**k / (1 + q) if k >= 1 else 1 - q ** (1 - k) / (1 + q)
 
     def reached(t: int) -> arb:
-        # z1 from -t to t, and at most 1 for all larger z1. Below -t, z2 reaches at least 3 t.
         some = sum((q ** (2 * abs(z)) * tail(t - 2 * z) for z in range(-t, t + 1)), arb(0))
-        beyond = q ** (2 * (t + 1)) / (1 + q**2)
-        return some * (1 - q**2) / (1 + q**2) + beyond + beyond * tail(3 * t)
+        # Geometric series: z1 < -t, where z2 >= t - 2 z1 > 0, and z1 > t, where z2 < t - 2 z1 is the other event.
+        far = q ** (4 * (t + 1)) / (1 - q**4)
+        below, above = q**t / (1 + q) * far, q ** (2 * (t + 1)) / (1 - q**2) - q ** (1 - t) / (1 + q) * far
+        return (some + below + above) * (1 - q**2) / (1 + q**2)
 
     return up(reached(parts.threshold - 2).max(2 * reached(parts.threshold - 1)))
 

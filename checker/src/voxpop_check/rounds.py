@@ -188,7 +188,8 @@ def recursion(rounds: SimpleNamespace, levels: list[int], points: int) -> list[a
         down(s * (each.drop - margin)) if each.drop is not None else top
         for s, each, top in zip(spread, later, tops, strict=True)
     ]
-    require(all(drop <= top for drop, top in zip(drops, tops, strict=True)), "a drop threshold is above its threshold")
+    # An item that reaches the threshold is released, even if it does not reach the drop threshold.
+    drops = [down(drop.min(top)) for drop, top in zip(drops, tops, strict=True)]
     h = arb(max(float(each.part) for each in later) / points)
     caps = [rounds.caps.weights[level] for level in levels]
     chances = [up(rounds.caps.chances[level] * (1 + MARGIN) + arb(2) ** (1 - DRAWN_BITS)).min(ONE) for level in levels]
@@ -228,16 +229,17 @@ def means(values: Grid, start: int, drop: arb, top: arb, h: arb, c: arb, span: r
 
     V is a sum of steps up and of ramps over whole cells, all nonnegative: a step at the drop threshold to the value at
     the first point above it; ramps; a step at the last point below the threshold to the value above it; and from there
-    to 1. So V is above its straight lines, and H is a product of two matrices.
+    to 1. So V is above its straight lines, and H is a product of two matrices. If both thresholds are in one cell, the
+    first point is above both, and the first step is to its value.
     """
     last = cell(top, h)
     steps, ramps = [(top, [ONE] * levels)], []
     if values:
         end = last - start
-        require(end >= 0, "a drop threshold is within a cell of its threshold")
         rises = [[up((y - x).max(arb(0))) for x, y in pairwise(row[: end + 1])] for row in values]
-        over = [up((row[end + 1] - row[end]).max(arb(0))) for row in values]
-        steps = [(drop, [row[0] for row in values]), (h * last, over)]
+        steps = [(drop, [row[0] for row in values])]
+        if end >= 0:
+            steps.append((h * last, [up((row[end + 1] - row[end]).max(arb(0))) for row in values]))
         steps.append((top, [up((1 - row[end + 1]).max(arb(0))) for row in values]))
         ramps = list(range(start, last))
     left = [[heights[level] for _, heights in steps] + (rises[level] if ramps else []) for level in range(levels)]

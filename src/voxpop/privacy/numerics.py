@@ -292,3 +292,9 @@ def draw_slack(pool: int, rounds: int) -> float:
     """
     # A birthday bound for W^2 / 2 pairs, each equal with probability 2^-64, in R rounds and once for the names.
     return (rounds + 1) * pool * pool * 2.0**-65
+
+
+def with_rounding(error: float, cell: float = 1.0) -> float:
+    """Return the standard deviation of noise and of rounding to a cell, which is approximately uniform."""
+    # The variance of a uniform number on an interval of length 1 is 1 / 12.
+    return math.hypot(error, cell * math.sqrt(1 / 12))

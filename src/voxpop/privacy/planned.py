@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from math import nan
@@ -318,12 +318,15 @@ def certified(plan: AnyPlan) -> AnyPlan:
     return plan
 
 
-def with_record(plan: AnyPlan, gate: "Gate[Any] | None" = None, **ran: Any) -> AnyPlan:
+def with_record(
+    plan: AnyPlan, gate: "Gate[Any] | None" = None, passed: Sequence[Mapping[str, Any]] | None = None, **ran: Any
+) -> AnyPlan:
     """Return a plan with the record of a release.
 
     Args:
         plan: The plan that ran.
         gate: The gate of the release, for its certificate and transcript, or None.
+        passed: The transcript of a saved release, whose certificate is compared separately, or None.
         ran: The values of fields that the class of the plan lists in `_recorded`.
 
     Raises:
@@ -337,6 +340,8 @@ def with_record(plan: AnyPlan, gate: "Gate[Any] | None" = None, **ran: Any) -> A
     if gate is not None:
         for name, text in zip(("_certificate", "_transcript"), gate.record, strict=True):
             object.__setattr__(noted, name, text)
+    if passed is not None:
+        object.__setattr__(noted, "_transcript", json.dumps(passed))
     return noted
 
 

@@ -445,7 +445,8 @@ def draw_bars(rows: Sequence[tuple[str, float, float, float]], whole: int, path:
     # Labels are released text, so a dollar sign must not start a formula.
     axes.set_yticks(places, [row[0].replace("$", r"\$") for row in rows])
     axes.invert_yaxis()
-    axes.set_xlim(left=min(0.0, *(row[2] for row in rows)) if rows else 0.0)
+    # Without bars, the axis would end at 0.05 users.
+    axes.set_xlim(left=min(0.0, *(row[2] for row in rows)) if rows else 0.0, right=None if rows else 1.0)
     shown = "" if len(rows) == whole else f"The {len(rows):,} largest of {whole:,} released keys. "
     axes.set_xlabel("users, with 95 % intervals")
     axes.set_title(f"{shown}A missing key is not zero.", fontsize="small", loc="left")

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import hypot
+from math import hypot, isclose
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
@@ -19,6 +19,7 @@ from voxpop.reading.arrow import int64_array, joined, numbers_of
 from voxpop.reading.keys import KeyColumn
 from voxpop.reading.typed_keys import MOST_CANDIDATES, TypedKeys
 from voxpop.release.counts import INTERVAL, MOST_DRAWN, draw_bars
+from voxpop.release.registry import load_object
 from voxpop.release.release import Release
 from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
 from voxpop.release.saving import PROFILE, record_of
@@ -32,6 +33,13 @@ KNOWN_MARKS: Final = "known"
 """The column of a table with the marks of listed values."""
 _SURE: Final = 4.0
 """The number of standard errors below which a number of users is too small for a share."""
+ONLY_NOISE: Final = (
+    "`low` and `high` cover only the noise, with probability 0.95 each. They do not cover that users of more keys than "
+    "the limit count for some of them, or for less than one, so the exact number may be above `high`."
+)
+"""What the bounds of counts cover, for plans and reports of keys."""
+SUMS_OF_ONE: Final = 1 << 10
+"""Sums of the cover are rounded to integer multiples of the inverse of this number."""
 MOST_NAMED: Final = 5
 """The maximum number of values in the row of a column in the report."""
 
@@ -155,6 +163,8 @@ class Profile(Result):
         Returns:
             The columns with their types, then `users` (int64) and its bounds `low` and `high`, which contain the number
             without noise with probability 0.95 each; `noisy_users` and so on if a column of the table has that name.
+            The bounds cover only the noise. Users of more keys than the limit count for some of them, or for less than
+            one, so the exact number may be above `high`.
             For a text, the first column contains the words.
 
         Raises:
@@ -194,10 +204,14 @@ class Profile(Result):
         rows = [(printable(text), *each) for text, *each in zip(labels, *numbers, strict=True)]
         draw_bars(rows[:most], len(rows), path)
 
-    def _bounds(self, users: "Int64s") -> dict[str, "Int64s"]:
+    @property
+    def _reach(self) -> float:
+        """The bound on the noise of a count that is kept with probability 0.95."""
         # For one noisy number per key, the plan computes the bound, because the noise is not Gaussian.
-        reach = self.plan.to_dict().get("reach") or INTERVAL * (self.error or 0.0)
-        low, high = np.floor(users - reach), np.ceil(users + reach)
+        return float(self.plan.to_dict().get("reach") or INTERVAL * (self.error or 0.0))
+
+    def _bounds(self, users: "Int64s") -> dict[str, "Int64s"]:
+        low, high = np.floor(users - self._reach), np.ceil(users + self._reach)
         return {"users": users, "low": low.astype(np.int64), "high": high.astype(np.int64)}
 
     def to_arrow(self) -> pa.Table:
@@ -302,9 +316,12 @@ class Profile(Result):
         if self.error is not None:
             note = (
                 "The released values with the largest noisy numbers of users, each within "
-                f"{INTERVAL * self.error:,.3g} with probability 0.95. Cover is the mean share of a user's rows in the "
+                f"{self._reach:,.3g} of the number without noise with probability 0.95. "
+                "Cover is the mean share of a user's rows in the "
                 "column whose value is released, with 95 % confidence."
             )
+        if alone:
+            note = f"{note} {ONLY_NOISE}"
         return Grid("Columns", head, rows, note)
 
     def __len__(self) -> int:
@@ -347,6 +364,53 @@ class Profile(Result):
         lines = [str(self.guarantee), "profile.columns[name] is a release; profile.counts(name) has the counts."]
         rows = [tuple(row[:3]) for row in grid.rows[:SAMPLE_SIZE]]
         return card(title, lines, tuple(grid.head[:3]), rows, cautions(self.guarantee))
+
+
+def contradictions(profile: Profile, plan: Any) -> list[str]:
+    """Return the contents of a profile that no release of its plan has, for messages; empty if there are none.
+
+    Args:
+        profile: The loaded profile.
+        plan: The plan of the profile, made again from its settings.
+    """
+    keys, table, wrong = profile.keys, profile.table, list[str]()
+    schema = {"set": pa.int32(), "item": pa.large_string()}
+    if keys.alone or plan.counting:
+        schema["users"] = pa.int64()
+    if keys != plan.mechanism.keys or {each.name: each.type for each in table.schema} != schema:
+        return ["the set of columns"]
+    sets = numbers_of(joined(table["set"]).cast(pa.int64()).fill_null(-1))
+    if any(each.null_count for each in table.columns) or not np.isin(sets, np.arange(len(keys.sets))).all():
+        return ["the set of a value"]
+    if table.select(["set", "item"]).group_by(["set", "item"]).aggregate([]).num_rows != table.num_rows:
+        wrong.append("a value that occurs twice")
+    for number, _, items, _ in profile._each():
+        kinds = keys.keys_of(number)
+        if (
+            kinds.columns
+            and kinds.spell([joined(each) for each in kinds.table(items).columns]).to_pylist() != items.to_pylist()
+        ):
+            wrong.append("the spelling of a value")
+    if keys.alone:
+        items, users = joined(table["item"]), numbers_of(joined(table["users"])).astype(np.int64)
+        consistent = load_object("voxpop.mechanisms.profile.releasing:consistent_counts")
+        if users.min(initial=plan.least_count) < plan.least_count:
+            wrong.append("the smallest count")
+        if consistent(keys.sets, sets.astype(np.int32), items, users).tolist() != users.tolist():
+            wrong.append("the count of a margin")
+    return wrong + _wrong_cover(profile, plan)
+
+
+def _wrong_cover(profile: Profile, plan: Any) -> list[str]:
+    """Return the contents of the cover that no release of its plan has."""
+    error = plan.cover_error
+    sets = profile.keys.sets if profile.keys.alone else [(each.name,) for each in profile.keys.columns]
+    if {*profile.cover} != (set() if error is None else {" x ".join(names) for names in sets}):
+        return ["the cover"]
+    sums = [(each.covered * SUMS_OF_ONE, each.other * SUMS_OF_ONE) for each in profile.cover.values()]
+    if not all(number.is_integer() for pair in sums for number in pair):
+        return ["a sum of the cover"]
+    return [] if all(isclose(each.error, error) for each in profile.cover.values()) else ["the error of the cover"]
 
 
 def profile_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Profile:

@@ -1,6 +1,5 @@
 """Check the files, the certificates and the plans of a saved folder. Plans are made again with the same settings."""
 
-import json
 import subprocess
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -11,12 +10,15 @@ from typing import Any
 from voxpop.errors import InternalError, ReleaseError
 from voxpop.files.folder import folder_to_read, write_file
 from voxpop.privacy.budget import Budget
-from voxpop.privacy.certificate import check
+from voxpop.privacy.certificate import check, counts_square
 from voxpop.privacy.composition import covers_guarantees, total_of
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.passes import Certificate
+from voxpop.privacy.numerics import with_rounding
+from voxpop.privacy.passes import Certificate, CountsProof
 from voxpop.privacy.planned import with_record
+from voxpop.privacy.precise import number
 from voxpop.release.counts import page_of_all
+from voxpop.release.profile import Profile, contradictions
 from voxpop.release.registry import configuration, load_object, mechanism_called
 from voxpop.release.release import Release
 from voxpop.release.report.page import unpacked
@@ -73,7 +75,7 @@ def verify(folder: Path) -> dict[str, Any]:
     checked = []
     for each in kinds:
         record, _ = each.read(folder)
-        checked.append(_replanned(record, result if isinstance(result, Release) else None, folder / each.record))
+        checked.append(_replanned(record, result, folder / each.record))
     record, _ = kind.read(folder)
     checksums = {**record["checksums"], kind.record: checksum(files[kind.record])}
     page = page_of_all(files, folder) if len(kinds) > 1 else result._page(checksums)
@@ -145,13 +147,19 @@ def _differs(where: Path, what: str, source: str, record: Mapping[str, Any]) -> 
     )
 
 
-def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) -> dict[str, Any]:
+def _replanned(record: Mapping[str, Any], result: Any, where: Path) -> dict[str, Any]:
     """Plan again, and return the mechanism and the guarantee.
+
+    Args:
+        record: The record of the result, or of counts or a ranking beside it.
+        result: The result of the folder.
+        where: The file of the record, for messages.
 
     Raises:
         ReleaseError: If a number differs.
     """
     numbers, stated = record["plan"], Guarantee.from_dict(record["guarantee"])
+    release = result if isinstance(result, Release) else None
     unknown = ReleaseError(
         f"{where}: this version of voxpop cannot plan {numbers.get('mechanism')!r} with such numbers again; of "
         "`vp.papers`, it can plan SetUnion and OptimalSelection. The files are as they were saved. Use voxpop "
@@ -168,6 +176,10 @@ def _replanned(record: Mapping[str, Any], release: Release | None, where: Path) 
     if {*numbers} - {*plan.to_dict()} - _RAN:
         raise unknown
     wrong = _unproved(record, stated, plan) + wrong + _of_another_entry(record, plan)
+    if isinstance(result, Profile):
+        wrong += contradictions(result, plan) + _of_other_counts(record, plan)
+    if not record.get("transcript"):
+        wrong.append("the transcript")
     seen = replace(stated, server_view="")  # a federation's statement
     if not _same(replace(guarantee, server_view="").to_dict(), seen.to_dict()):
         wrong.append("the guarantee")
@@ -225,6 +237,18 @@ def _of_another_entry(record: Mapping[str, Any], plan: Any) -> list[str]:
         wrong.append("the transcript")
     if plan.error is not None and not _same(plan.error, record["error"]):
         wrong.append("the error")
+    return wrong
+
+
+def _of_other_counts(record: Mapping[str, Any], plan: Any) -> list[str]:
+    """Return the parts of a profile that do not belong to its counts, whose certificate the transcript contains."""
+    wrong, passes = [], [each for each in record.get("transcript", []) if each["pass"] == "counts"]
+    for each in passes:
+        proof = Certificate.from_dict(each["certificate"]).proof
+        if not isinstance(proof, CountsProof) or counts_square(proof) > number(plan.counting):
+            wrong.append("the certificate of counts")
+        elif not any(_same(with_rounding(every.sigma), record["error"]) for every in proof.menu):
+            wrong.append("the error")
     return wrong
 
 
@@ -297,7 +321,7 @@ def _with_level(plan: Any, numbers: Mapping[str, Any]) -> Any:
     """Return a plan with the level from which a release released the items of a public list, if it did."""
     known = numbers.get("known")
     if isinstance(known, Mapping) and "level" in known:
-        object.__setattr__(plan, "_transcript", json.dumps([{"pass": "list", "level": known["level"]}]))
+        return with_record(plan, passed=[{"pass": "list", "level": known["level"]}])
     return plan
 
 

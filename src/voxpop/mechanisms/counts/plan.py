@@ -1,7 +1,7 @@
 """Plans of counts and rankings, which compute the noise for a budget and a release without private data."""
 
 from dataclasses import dataclass
-from math import hypot, nextafter, sqrt
+from math import nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 from voxpop.errors import InternalError
@@ -11,7 +11,7 @@ from voxpop.privacy import precise
 from voxpop.privacy.budget import Budget, budget_numbers, check_probability, check_slack
 from voxpop.privacy.certificate import counts_square, root_above
 from voxpop.privacy.gaussian import sigma
-from voxpop.privacy.numerics import walk_slack
+from voxpop.privacy.numerics import walk_slack, with_rounding
 from voxpop.privacy.passes import Counted, CountsProof, PicksProof
 from voxpop.privacy.peeling import behind, gumbel_spread, largest_rate
 from voxpop.privacy.planned import Configured, Planned, certified
@@ -76,8 +76,7 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
     @property
     def error(self) -> float:
         """Standard deviation of a count, including the rounding to whole users."""
-        # The rounding error is approximately uniform on an interval of length 1, so its variance is 1 / 12.
-        return hypot(self.sigma, sqrt(1 / 12))
+        return with_rounding(self.sigma)
 
     def _proof(self) -> CountsProof:
         return self.proof

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from voxpop.release.profile import SUMS_OF_ONE
+
 SHARE_OF_COUNTS: Final = 0.22
 """The share of all mu^2 that counts spend, if they are released. Discovery spends everything except this share and the
 next one. No share is chosen from an error, because the error of counts depends on a limit that the release chooses."""
@@ -17,7 +19,7 @@ SPURIOUS_EACH: Final = 1e-4
 """Upper bound on the probability that one such value is released, which matters if there are few candidates."""
 COVER_UNIT: Final = 1 << 24
 """The integer that represents the share of all rows of one user."""
-CELL: Final = COVER_UNIT >> 10
+CELL: Final = COVER_UNIT // SUMS_OF_ONE
 """Noisy sums of shares are rounded to integer multiples of this."""
 
 # ---- Keys with counts (docs/privacy/keys.md) ----

@@ -8,6 +8,7 @@ from voxpop.mechanisms.profile.constants import COVER, SHARE_OF_REST
 from voxpop.mechanisms.rounds.listed import known_note
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu
 from voxpop.privacy.planned import ITEMS_EACH
+from voxpop.release.profile import ONLY_NOISE
 from voxpop.release.report.numbers import plain, whole
 from voxpop.release.report.page import Grid, Story
 
@@ -50,6 +51,7 @@ def _about_keys(plan: Mapping[str, Any], guarantee: str) -> str:
             if plan["other_rows"]
             else "other rows are not measured",
             *_cost_lines(plan),
+            *ONLY_NOISE.split(". ", 1),
             "",
             *_needed(plan).lines(),
         ]
@@ -66,12 +68,16 @@ def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
             "the other rows cost "
             + (f"{200 * COVER:.0f} % of the counts" if plan["repeated"] else f"{100 * SHARE_OF_REST:.0f} % of epsilon")
         )
-    total = " and ".join(f"{each['releases']} have epsilon {each['epsilon']:.3g}" for each in plan["together"])
+    # At a large delta, the sum of deltas alone bounds everything, so epsilon would be 0.
+    kept = [each for each in plan["together"] if each["releases"] * plan["delta"] < 1 and each["epsilon"] > 0]
+    total = " and ".join(f"{each['releases']} have epsilon {each['epsilon']:.3g}" for each in kept)
     advice = "" if plan["repeated"] else "; with repeated=True (--repeated) the total is smaller"
     return [
         *(["; ".join(parts)] if parts else []),
-        "each further set, such as a margin, adds its keys to those of each user",
-        f"of such releases, {total} together{advice}",
+        "each further set, such as a margin, adds its keys to those of each user, so a margin may lead to rounds",
+        f"of such releases, {total} together{advice}"
+        if total
+        else "several of such releases have no meaningful guarantee, because their deltas add up to 1 or more",
     ]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import product
-from math import exp, hypot, nextafter, sqrt
+from math import exp, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
 import numpy as np
@@ -51,7 +51,7 @@ from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.composition import compose
 from voxpop.privacy.gaussian import delta as gaussian_delta
-from voxpop.privacy.numerics import least_whole, walk_slack
+from voxpop.privacy.numerics import least_whole, walk_slack, with_rounding
 from voxpop.privacy.parameters import KeyNoise, KeyParts
 from voxpop.privacy.parts import parts_bound, parts_spread, planned_parts, released_in_parts
 from voxpop.privacy.passes import AdaptiveProof, Cover, KeysProof, Later, Proof
@@ -108,12 +108,18 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
 
     _recorded: ClassVar = frozenset({"passes"})
     counts_items: ClassVar = True
+    least_count: ClassVar = None
 
     passes: tuple[Menu | AdaptiveRounds, ...]
     joining: float
     counting: float
     cover_sigma: float
     slack: float
+
+    @property
+    def cover_error(self) -> float | None:
+        """The standard error of each sum of cover, in users; None without cover."""
+        return with_rounding(self.cover_sigma, CELL / COVER_UNIT) if self.counting else None
 
     @property
     def later(self) -> float:
@@ -178,9 +184,6 @@ def plan_profile(profiling: ProfileConfiguration, budget: Budget) -> ProfilePlan
         counting = rest * SHARE_OF_COUNTS / (1.0 - share) if profiling.counts else 0.0
         cover_sigma = sqrt(columns / (rest * COVER / (1.0 - share))) * (1 + 2.0**-40) if profiling.counts else 0.0
     return certified(ProfilePlan(profiling, budget, (menu,), joining, counting, cover_sigma, slack))
-
-
-# Keys with counts.
 
 
 class KeysConfiguration(Configured, Protocol):
@@ -267,6 +270,11 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return None if self.noise is None else noise_spread(self.noise)
 
     @property
+    def least_count(self) -> int:
+        """The smallest count that a released key can have."""
+        return 1 if self.noise is None else self.noise.reach
+
+    @property
     def reach(self) -> int | None:
         """The bound on the noise of a count that is kept with probability 0.95, if `error` is known."""
         if self.parts is not None and self.limit_of_more is not None:
@@ -274,10 +282,12 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return None if self.noise is None else noise_bound(self.noise, _BOUND_PROBABILITY)
 
     @property
-    def rest_error(self) -> float:
-        """Standard deviation of each sum of shares, in users."""
+    def cover_error(self) -> float | None:
+        """The standard error of each sum of shares, in users; None without these sums."""
+        if not self.mechanism.other_rows:
+            return None
         scale = float(len(self.mechanism.keys.sets) / self.rest) if self.rest else 0.0
-        return self.cover_sigma or sqrt(2.0) * scale
+        return with_rounding(self.cover_sigma or sqrt(2.0) * scale, CELL / COVER_UNIT)
 
     def _proof(self) -> KeysProof | AdaptiveProof:
         rounds = None
@@ -366,7 +376,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
             "reach": self.reach,
             "round_limit": last.limit if isinstance(last, AdaptiveRounds) else None,
             "mu_squared_of_counts": self.counting,
-            "error_of_rest": hypot(self.rest_error, CELL / COVER_UNIT) if self.mechanism.other_rows else 0.0,
+            "error_of_rest": self.cover_error or 0.0,
             "together": self._totals(),
             "passes": rows_of(*self.passes) if self.passes else [],
             "users_needed": users_needed_rows(self.users_needed),

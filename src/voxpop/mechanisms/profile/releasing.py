@@ -134,8 +134,7 @@ def measured_cover(
     names = [each.name for each in plan.mechanism.keys.columns]
     sums = gate.cover(corpus, tokens, len(names), COVER_UNIT, CELL)
     pairs = (sums * (CELL / COVER_UNIT)).reshape(-1, 2).tolist()
-    # The error of rounding to cells is approximately uniform.
-    error = float(np.hypot(plan.cover_sigma, CELL / COVER_UNIT / np.sqrt(12)))
+    error = plan.cover_error or 0.0
     return {name: ColumnCover(covered, other, error) for name, (covered, other) in zip(names, pairs, strict=True)}
 
 
@@ -162,7 +161,8 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
         counts = configuration("counts")().plan_within(plan.counting, plan.budget, release)
         inner.counts(counts.certificate)
         tally = counts.release(corpus, seed=seed)
-        users, error = tally.users, tally.error
+        # A released key has at least one user.
+        users, error = np.maximum(tally.users, 1), tally.error
     sets, items = keys.split(tokens)
     cover = _other_rows(plan, corpus, tokens, gate) if plan.mechanism.other_rows else {}
     done = with_record(plan, gate, passes=ran, chosen=place, limit_of_more=limit)
@@ -257,6 +257,6 @@ def _other_rows(plan: "KeysPlan", corpus: Engine, tokens: pa.LargeStringArray, g
     else:
         cells = np.round(gate.rest(corpus, tokens, len(sets), COVER_UNIT) / CELL)
     pairs = (cells * (CELL / COVER_UNIT)).reshape(-1, 2).tolist()
-    error = float(np.hypot(plan.rest_error, CELL / COVER_UNIT / np.sqrt(12)))
+    error = plan.cover_error or 0.0
     named = zip(sets, pairs, strict=True)
     return {" x ".join(names): ColumnCover(covered, other, error) for names, (covered, other) in named}
