@@ -9,8 +9,9 @@ import pytest
 import voxpop as vp
 from support.look import read_engine
 from voxpop.kernels.sequences import count_reaching
-from voxpop.mechanisms.sequences.profile import length_classes
-from voxpop.mechanisms.sequences.queries import Sessions, commonest_runs, containing
+from voxpop.mechanisms.sequences.context_tree import plain_starts, shortened
+from voxpop.mechanisms.sequences.profile import even_lengths, length_classes
+from voxpop.mechanisms.sequences.queries import Sessions, commonest_runs, containing, followers
 
 PAGES = ["a", "b", "c", "d", "e"]
 LONGEST = 6
@@ -213,3 +214,52 @@ def test_shares_of_lengths_agree_with_those_released(closing):
         assert some["share"].sum() == pytest.approx(share, abs=2 * profile.scales[0] / users)
         if some.height == 1:
             assert some["low"][0] <= share <= some["high"][0]
+
+
+def test_simpler_models_have_shorter_contexts(model, symbols_alone):
+    """Leaves take the probabilities of their parents, except first symbols and contexts that are kept."""
+    tree, smoothed = model.tree, model._sampler.smoothed
+    starts = int(tree.child[tree.width - 1])
+    for kept in (0, 1):
+        chances = shortened(tree, smoothed, kept).chances
+        for node in range(tree.nodes):
+            is_leaf, is_short = node not in tree.parents, tree.depths[node] <= kept
+            taken = tree.parents[node] if is_leaf and not is_short and node != starts else node
+            assert (chances[node] == smoothed.chances[taken]).all()
+    chances = shortened(symbols_alone.tree, symbols_alone._sampler.smoothed, 0).chances[0]
+    assert chances.sum() == pytest.approx(1)
+    assert np.ptp(chances[:-1]) == 0
+    assert chances[-1] == symbols_alone._sampler.smoothed.chances[0, -1]
+
+
+def test_errors_include_the_distance_to_simpler_models(model):
+    """The error of a funnel, and of lengths, is at least the distance to each simpler answer."""
+    steps = np.array([model.alphabet.index(symbol) for symbol in ("news", "home")], np.int32)
+
+    def covers(answers, other):
+        return (answers["error"].to_numpy() >= np.abs(answers["share"].to_numpy() - other)).all()
+
+    for _, sessions in model._queries._simpler_models(0):
+        other = count_reaching(sessions.symbols, sessions.starts, steps, 8) / sessions.size
+        assert covers(model.funnel(["news", "home"]), other)
+    for simpler, sessions in model._queries._simpler_models(1):
+        assert covers(model.transitions(), followers(simpler, sessions, number=np.arange(5), rows=4))
+    even = even_lengths(model._sampler.fit)
+    assert covers(model.lengths(), even)
+    firsts = length_classes(8) - 1
+    np.testing.assert_allclose(np.add.reduceat(even, firsts), np.add.reduceat(model._sampler.fit.lengths, firsts))
+
+
+def test_intervals_of_first_symbols_contain_the_released_shares(model):
+    """The released share of each first symbol is in its interval, although smoothing moves small shares up."""
+    (released,) = plain_starts(model.tree)
+    found = dict(model.starting().select("symbol", pl.struct("low", "high")).iter_rows())
+    for symbol, share in zip(model.alphabet, released[:-1].tolist(), strict=True):
+        assert found[symbol]["low"] <= share <= found[symbol]["high"]
+
+
+def test_symbols_alone_have_no_released_first_symbols(symbols_alone):
+    """If only symbols are counted, the intervals of first symbols contain their distance from equal shares."""
+    assert plain_starts(symbols_alone.tree) == []
+    found = symbols_alone.starting()
+    assert (found["error"] >= (found["share"] - 0.25).abs()).all()

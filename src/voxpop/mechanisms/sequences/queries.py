@@ -178,8 +178,13 @@ class Queries:
 
     def following(self, prefix: list[int], level: float, **labels: Any) -> "pl.DataFrame":
         """Return the probabilities after a prefix; see `answer`."""
-        counted = [] if prefix else plain_starts(self._sampler.tree)
-        return self.answer(lambda sampler, _: sampler.chances(prefix), level, counted, **labels)
+        tree = self._sampler.tree
+        counted = [] if prefix else plain_starts(tree)
+        length = len(prefix)
+        (node,) = tree.find(np.array([prefix], np.int32).reshape(1, length), np.array([length]), np.ones(1, np.bool_))
+        # A context that begins at the beginning contains the whole prefix, so it is not shortened.
+        kept = int(tree.depths[node]) if tree.begun[node] else 0
+        return self.answer(lambda sampler, _: sampler.chances(prefix), level, counted, kept, **labels)
 
     def lengths(self, level: float, **labels: Any) -> "pl.DataFrame":
         """Return the shares of lengths; see `answer`."""
