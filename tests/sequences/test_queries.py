@@ -17,13 +17,14 @@ PAGES = ["a", "b", "c", "d", "e"]
 LONGEST = 6
 RELEASES = 80
 SPREADS = {
-    "starting": (0.885, 0.175),
-    "transitions": (0.928, 0.045),
-    "lengths": (0.952, 0.113),
-    "funnel": (0.9, 0.301),
+    "starting": (0.9, 0.13),
+    "transitions": (0.96, 0.04),
+    "lengths": (0.93, 0.11),
+    "funnel": (0.98, 0.14),
 }
-"""Mean and deviation of the coverage of intervals, in 160 releases with fresh secrets."""
-BOUNDS = {"starting": (0.68, 1.0), "transitions": (0.83, 0.975), "lengths": (0.79, 1.0), "funnel": (0.59, 1.0)}
+"""Means, rounded down, and deviations, rounded up, of the coverage in 80 releases with fresh secrets. The intervals of
+the funnel were always correct."""
+BOUNDS = {"starting": (0.68, 1.0), "transitions": (0.86, 0.995), "lengths": (0.76, 1.0), "funnel": (0.79, 1.0)}
 
 
 def naive_reach(session, steps, within):
@@ -123,13 +124,12 @@ def false_alarm(mean, deviation, low, high):
 
 @pytest.mark.slow
 def test_intervals_have_their_nominal_coverage(chain):
-    """Nine of ten intervals cover the truth, for beginnings, transitions, lengths and a funnel, over 80 releases.
+    """Nine of ten intervals or more cover the truth: beginnings, transitions, lengths and a funnel, over 80 releases.
 
     The probability of a false alarm is below 1e-9, by Bennett's inequality for means of independent numbers between 0
-    and 1 with the means and deviations in `SPREADS`. Transitions are the most sensitive case: of intervals two thirds
-    as wide, a share of 0.79 covers the truth, with a deviation of 0.07 in one release (40 releases), so their mean
-    stays below the bound of 0.83, except with probability 1 in 100,000. Wider intervals of transitions exceed 0.975.
-    All other queries have no upper bound, because 80 releases are too few to detect wider intervals.
+    and 1 with the means and deviations in `SPREADS`. Transitions are the most sensitive case, because each release has
+    30 of them. They cover more than 0.9, because the error of a shorter memory is added to that of the noise. All other
+    queries have no upper bound, because 80 releases are too few to detect wider intervals.
     """
     assert sum(false_alarm(*SPREADS[name], *bounds) for name, bounds in BOUNDS.items()) < 1e-9
     sessions = sessions_of(chain, 20_000, np.random.default_rng(3))
@@ -148,7 +148,7 @@ def test_intervals_have_their_nominal_coverage(chain):
         for name, (frame, exact) in asked.items():
             held[name].append(((frame["low"].to_numpy() <= exact) & (exact <= frame["high"].to_numpy())).mean())
     shares = {name: float(np.mean(each)) for name, each in held.items()}
-    print(shares)
+    print({name: (round(float(np.mean(each)), 3), round(float(np.std(each)), 3)) for name, each in held.items()})
     assert all(BOUNDS[name][0] < share <= BOUNDS[name][1] for name, share in shares.items()), shares
 
 

@@ -43,8 +43,10 @@ class SequenceModel(Result):
     that contain the true share of the data. The error contains the noise, and the distance of the answer from the
     answers of two simpler models: one with contexts that are one symbol shorter, and one without copies of earlier
     symbols. These distances estimate the effect of a longer memory, but do not bound it. Therefore intervals are wide
-    if much depends on the last counted symbol, and they can be wrong more often than the level implies. On public data
-    at level 0.9, see `benchmarks/results/sequences_intervals.md`.
+    if much depends on the last counted symbol, and they can be wrong more often than the level implies. This was
+    measured for frequent paths, and if only single symbols are counted (`tree.nodes` is 1) also for first symbols and
+    transitions, because nothing released shows how sequences begin and continue. See
+    `benchmarks/results/sequences_intervals.md` for public data at level 0.9.
 
     Attributes:
         alphabet: The public symbols, in the order of their bytes.
