@@ -119,6 +119,7 @@ NAMES = [
     ("ocel:oid", "ocel:activity", "ocel:timestamp"),
     ("Case ID", "Activity", "Timestamp"),
     ("case_id", "activity", "time"),
+    ("Case ID", "Activity", "Complete Timestamp"),
 ]
 
 

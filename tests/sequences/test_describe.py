@@ -30,6 +30,15 @@ def test_charts_are_the_answers(model):
     paths = [" → ".join(path) for path in model.paths(3, 12)["path"]]
     assert [bar["name"] for bar in drawn["paths"]] == paths[: len(drawn["paths"])]
     assert drawn["memory"] == 2
+    assert not drawn["alone"]
+
+
+def test_the_report_says_if_only_single_symbols_were_counted(model, symbols_alone, tmp_path):
+    """No released number shows how such sequences begin and continue, so the page warns of the intervals."""
+    for name, each in (("contexts", model), ("alone", symbols_alone)):
+        each.save(tmp_path / name)
+        page = (tmp_path / name / "report.html").read_text()
+        assert ("Only single symbols were counted" in page) == (name == "alone")
 
 
 def test_the_table_of_transitions_is_that_of_the_answers(model):

@@ -9,20 +9,22 @@ import pytest
 import voxpop as vp
 from support.look import read_engine
 from voxpop.kernels.sequences import count_reaching
-from voxpop.mechanisms.sequences.profile import length_classes
-from voxpop.mechanisms.sequences.queries import Sessions, commonest_runs, containing
+from voxpop.mechanisms.sequences.context_tree import plain_starts, shortened
+from voxpop.mechanisms.sequences.profile import even_lengths, length_classes
+from voxpop.mechanisms.sequences.queries import Sessions, commonest_runs, containing, followers
 
 PAGES = ["a", "b", "c", "d", "e"]
 LONGEST = 6
 RELEASES = 80
 SPREADS = {
-    "starting": (0.885, 0.175),
-    "transitions": (0.928, 0.045),
-    "lengths": (0.952, 0.113),
-    "funnel": (0.9, 0.301),
+    "starting": (0.9, 0.13),
+    "transitions": (0.96, 0.04),
+    "lengths": (0.93, 0.11),
+    "funnel": (0.98, 0.14),
 }
-"""Mean and deviation of the coverage of intervals, in 160 releases with fresh secrets."""
-BOUNDS = {"starting": (0.68, 1.0), "transitions": (0.83, 0.975), "lengths": (0.79, 1.0), "funnel": (0.59, 1.0)}
+"""Means, rounded down, and deviations, rounded up, of the coverage in 80 releases with fresh secrets. The intervals of
+the funnel were always correct."""
+BOUNDS = {"starting": (0.68, 1.0), "transitions": (0.86, 0.995), "lengths": (0.76, 1.0), "funnel": (0.79, 1.0)}
 
 
 def naive_reach(session, steps, within):
@@ -122,13 +124,12 @@ def false_alarm(mean, deviation, low, high):
 
 @pytest.mark.slow
 def test_intervals_have_their_nominal_coverage(chain):
-    """Nine of ten intervals cover the truth, for beginnings, transitions, lengths and a funnel, over 80 releases.
+    """Nine of ten intervals or more cover the truth: beginnings, transitions, lengths and a funnel, over 80 releases.
 
     The probability of a false alarm is below 1e-9, by Bennett's inequality for means of independent numbers between 0
-    and 1 with the means and deviations in `SPREADS`. Transitions are the most sensitive case: of intervals two thirds
-    as wide, a share of 0.79 covers the truth, with a deviation of 0.07 in one release (40 releases), so their mean
-    stays below the bound of 0.83, except with probability 1 in 100,000. Wider intervals of transitions exceed 0.975.
-    All other queries have no upper bound, because 80 releases are too few to detect wider intervals.
+    and 1 with the means and deviations in `SPREADS`. Transitions are the most sensitive case, because each release has
+    30 of them. They cover more than 0.9, because the error of a shorter memory is added to that of the noise. All other
+    queries have no upper bound, because 80 releases are too few to detect wider intervals.
     """
     assert sum(false_alarm(*SPREADS[name], *bounds) for name, bounds in BOUNDS.items()) < 1e-9
     sessions = sessions_of(chain, 20_000, np.random.default_rng(3))
@@ -147,7 +148,7 @@ def test_intervals_have_their_nominal_coverage(chain):
         for name, (frame, exact) in asked.items():
             held[name].append(((frame["low"].to_numpy() <= exact) & (exact <= frame["high"].to_numpy())).mean())
     shares = {name: float(np.mean(each)) for name, each in held.items()}
-    print(shares)
+    print({name: (round(float(np.mean(each)), 3), round(float(np.std(each)), 3)) for name, each in held.items()})
     assert all(BOUNDS[name][0] < share <= BOUNDS[name][1] for name, share in shares.items()), shares
 
 
@@ -213,3 +214,52 @@ def test_shares_of_lengths_agree_with_those_released(closing):
         assert some["share"].sum() == pytest.approx(share, abs=2 * profile.scales[0] / users)
         if some.height == 1:
             assert some["low"][0] <= share <= some["high"][0]
+
+
+def test_simpler_models_have_shorter_contexts(model, symbols_alone):
+    """Leaves take the probabilities of their parents, except first symbols and contexts that are kept."""
+    tree, smoothed = model.tree, model._sampler.smoothed
+    starts = int(tree.child[tree.width - 1])
+    for kept in (0, 1):
+        chances = shortened(tree, smoothed, kept).chances
+        for node in range(tree.nodes):
+            is_leaf, is_short = node not in tree.parents, tree.depths[node] <= kept
+            taken = tree.parents[node] if is_leaf and not is_short and node != starts else node
+            assert (chances[node] == smoothed.chances[taken]).all()
+    chances = shortened(symbols_alone.tree, symbols_alone._sampler.smoothed, 0).chances[0]
+    assert chances.sum() == pytest.approx(1)
+    assert np.ptp(chances[:-1]) == 0
+    assert chances[-1] == symbols_alone._sampler.smoothed.chances[0, -1]
+
+
+def test_errors_include_the_distance_to_simpler_models(model):
+    """The error of a funnel, and of lengths, is at least the distance to each simpler answer."""
+    steps = np.array([model.alphabet.index(symbol) for symbol in ("news", "home")], np.int32)
+
+    def covers(answers, other):
+        return (answers["error"].to_numpy() >= np.abs(answers["share"].to_numpy() - other)).all()
+
+    for _, sessions in model._queries._simpler_models(0):
+        other = count_reaching(sessions.symbols, sessions.starts, steps, 8) / sessions.size
+        assert covers(model.funnel(["news", "home"]), other)
+    for simpler, sessions in model._queries._simpler_models(1):
+        assert covers(model.transitions(), followers(simpler, sessions, number=np.arange(5), rows=4))
+    even = even_lengths(model._sampler.fit)
+    assert covers(model.lengths(), even)
+    firsts = length_classes(8) - 1
+    np.testing.assert_allclose(np.add.reduceat(even, firsts), np.add.reduceat(model._sampler.fit.lengths, firsts))
+
+
+def test_intervals_of_first_symbols_contain_the_released_shares(model):
+    """The released share of each first symbol is in its interval, although smoothing moves small shares up."""
+    (released,) = plain_starts(model.tree)
+    found = dict(model.starting().select("symbol", pl.struct("low", "high")).iter_rows())
+    for symbol, share in zip(model.alphabet, released[:-1].tolist(), strict=True):
+        assert found[symbol]["low"] <= share <= found[symbol]["high"]
+
+
+def test_symbols_alone_have_no_released_first_symbols(symbols_alone):
+    """If only symbols are counted, the intervals of first symbols contain their distance from equal shares."""
+    assert plain_starts(symbols_alone.tree) == []
+    found = symbols_alone.starting()
+    assert (found["error"] >= (found["share"] - 0.25).abs()).all()

@@ -404,7 +404,7 @@ def ask(
     symbols: Symbols = "",
     length: Annotated[int, Parameter(help="Length of the paths.")] = 3,
     within: Annotated[int | None, Parameter(help="Most symbols from one step of a funnel to the next.")] = None,
-    level: Annotated[float, Parameter(help="Coverage of the intervals.")] = 0.9,
+    level: Annotated[float, Parameter(help="Nominal coverage of the intervals.")] = 0.9,
     first: given.First = 20,
     json: given.Json = False,
 ) -> None:

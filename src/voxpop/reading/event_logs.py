@@ -23,7 +23,7 @@ CASE, ACTIVITY, TIME = "case:concept:name", "concept:name", "time:timestamp"
 STANDARD: Final = (
     ("user", (CASE, "ocel:oid", "case", "caseid")),
     ("sequence", (ACTIVITY, "ocel:activity", "activity")),
-    ("order", (TIME, "ocel:timestamp", "timestamp", "time")),
+    ("order", (TIME, "ocel:timestamp", "timestamp", "completetimestamp", "time")),
 )
 """The usual names of cases, activities and times (XES, OCEL and CSV), in lower case and without spaces, `_` and `-`."""
 ATTRIBUTES = "Attributes of traces have `case:` before their names, as in case:concept:name."

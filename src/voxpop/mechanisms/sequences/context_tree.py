@@ -7,7 +7,7 @@ expected value by empirical Bayes (`kernels/shrinking.py`), so if the noise exce
 shorter context remains. The root has no shorter context, so the expected count of every symbol there is the mean.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -293,6 +293,34 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
         alone = rest[held[tree.parents[rest]] == 0.0]
         chances[alone] = chances[tree.parents[alone]]
     return Smoothed(chances, totals, ends)
+
+
+def shortened(tree: ContextTree, smoothed: Smoothed, kept: int) -> Smoothed:
+    """Return the estimates of the same tree if the longest contexts are one symbol shorter.
+
+    If only single symbols are counted, all symbols become equally frequent. The first symbols of sequences do not
+    change if they are counted separately.
+
+    Args:
+        tree: The public tree.
+        smoothed: The estimates of its nodes.
+        kept: The length of contexts that are not shortened.
+    """
+    chances = smoothed.chances.copy()
+    if tree.nodes == 1:
+        chances[0, :-1] = (1.0 - chances[0, -1]) / (tree.width - 1)
+    leaves = np.setdiff1d(np.arange(1, tree.nodes), tree.parents)
+    leaves = leaves[~tree.begun[leaves] | (tree.depths[leaves] > 1)]
+    leaves = leaves[tree.depths[leaves] > kept]
+    chances[leaves] = smoothed.chances[tree.parents[leaves]]
+    return replace(smoothed, chances=chances)
+
+
+def plain_starts(tree: ContextTree) -> list[Floats]:
+    """Return the released shares of first symbols and of the end, without adjustments; empty if none are counted."""
+    node = int(tree.child[tree.width - 1])
+    counts = np.append(tree.counts[node, :-1], 0)
+    return [] if node < 0 else [np.maximum(counts, 0) / max(int(counts.sum()), 1)]
 
 
 def gram_totals(tree: ContextTree, smoothed: Smoothed, rows: Int32s, lengths: Int64s, begun: Bools) -> Floats:

@@ -150,7 +150,8 @@ def charts_of(model: "SequenceModel", end: str) -> dict[str, Any]:
 
     Returns:
         Rows of `starts`, `lengths` and `paths`, each with share, low and high; `transitions`, a table of cells; the
-        level of the intervals, and the number of symbols of the longest context. Empty for more than `MOST_COUNTS`.
+        level of the intervals, the number of symbols of the longest context, and whether only single symbols were
+        counted. Empty for more than `MOST_COUNTS`.
     """
     import polars as pl
 
@@ -166,6 +167,7 @@ def charts_of(model: "SequenceModel", end: str) -> dict[str, Any]:
     return {
         "level": _LEVEL,
         "memory": max(int((model.tree.contexts >= 0).sum(axis=1).max(initial=0)), 1),
+        "alone": model.tree.nodes == 1,
         "starts": _bars(model.starting(_LEVEL).head(MOST_BARS).filter(held), "symbol", lambda symbol: _named([symbol])),
         "lengths": _bars(
             model.lengths(_LEVEL).head(MOST_LENGTHS), "length", lambda size: f"{size}+" if size == last else str(size)

@@ -40,8 +40,14 @@ class SequenceModel(Result):
     Every result is a function of the released noisy counts, so no use of a model costs budget.
 
     All queries (`starting`, `ending`, `lengths`, `transitions`, `paths`, `funnel`, and `next` with a level) return the
-    columns share, error (one standard error), low and high. A share of `level` of the intervals from low to high is
-    correct. The intervals include the noise, but not the effect of a longer memory.
+    columns share, error (one standard error), low and high. `level` is the nominal share of intervals from low to high
+    that contain the true share of the data. The error contains the noise, and the distance of the answer from the
+    answers of two simpler models: one with contexts that are one symbol shorter, and one without copies of earlier
+    symbols. These distances estimate the effect of a longer memory, but do not bound it. Therefore intervals are wide
+    if much depends on the last counted symbol, and they can be wrong more often than the level implies. This was
+    measured for frequent paths, and if only single symbols are counted (`tree.nodes` is 1) also for first symbols and
+    transitions, because nothing released shows how sequences begin and continue. See
+    `benchmarks/results/sequences_intervals.md` for public data at level 0.9.
 
     Attributes:
         alphabet: The public symbols, in the order of their bytes.
@@ -153,7 +159,8 @@ class SequenceModel(Result):
 
         Args:
             prefix: The symbols of the prefix; empty for the beginning.
-            level: The share of intervals that are correct, such as 0.9. None omits the intervals, which is faster.
+            level: The nominal share of intervals that are correct, such as 0.9. None omits the intervals, which is
+                faster.
 
         Returns:
             A table with the columns symbol (null for the end of the sequence) and probability, and with a level also
@@ -182,7 +189,7 @@ class SequenceModel(Result):
         return frame.sort("probability", descending=True, maintain_order=True)
 
     def _following(self, prefix: list[int], level: float) -> "pl.DataFrame":
-        found = self._queries.answer(lambda sampler, _: sampler.chances(prefix), level, symbol=[*self.alphabet, None])
+        found = self._queries.following(prefix, level, symbol=[*self.alphabet, None])
         return found.sort("share", descending=True, maintain_order=True)
 
     def starting(self, level: float = 0.9) -> "pl.DataFrame":
@@ -197,7 +204,8 @@ class SequenceModel(Result):
     def lengths(self, level: float = 0.9) -> "pl.DataFrame":
         """Return the lengths of sequences, with the columns length (`max_length` means at least this), share, ...
 
-        Sums over classes of length agree with the released numbers. Shares within a class follow from the contexts.
+        Sums over classes of length agree with the released numbers. Shares within a class follow from the contexts, so
+        the error also contains their distance from equal shares within the class.
         Lengths of drawn sequences may differ where contexts nearly determine the end.
         """
         return self._queries.lengths(level, length=range(1, self.max_length + 1))
@@ -208,14 +216,13 @@ class SequenceModel(Result):
         if size * (size + 1) > _MOST_ROWS:
             raise InputError(
                 f"the transitions among {size:,} symbols have more than {_MOST_ROWS:,} rows. "
-                "Use `next([symbol])` for single symbols."
+                "Use `next([symbol])` for sequences that begin with one symbol."
             )
-        answer = partial(queries.followers, number=np.arange(size + 1), rows=size)
         labels: dict[str, Any] = {
             "from": [symbol for symbol in self.alphabet for _ in range(size + 1)],
             "symbol": [*self.alphabet, None] * size,
         }
-        return self._queries.answer(answer, level, **labels)
+        return self._queries.transitions(np.arange(size + 1), size, level, **labels)
 
     def paths(self, length: int = 3, number: int = 20, level: float = 0.9) -> "pl.DataFrame":
         """Return the runs of symbols that most sequences contain.
@@ -223,7 +230,7 @@ class SequenceModel(Result):
         Args:
             length: The number of symbols in a run.
             number: The maximum number of rows.
-            level: The share of intervals that are correct.
+            level: The nominal share of intervals that are correct.
 
         Returns:
             A table with the columns path (list of str), share of sequences that contain it, error, low and high; most
@@ -245,7 +252,7 @@ class SequenceModel(Result):
         Args:
             steps: The symbols of the steps, in order.
             within: The maximum number of symbols from one step to the next; None for any number.
-            level: The share of intervals that are correct.
+            level: The nominal share of intervals that are correct.
 
         Returns:
             A table with the columns step, share, error, low and high, in the given order.

@@ -183,6 +183,13 @@ def plain_lengths(profile: StepProfile, fit: Fitted) -> Floats:
     return found
 
 
+def even_lengths(fit: Fitted) -> Floats:
+    """Return the shares of lengths with the same sums by class, which are equal within a class."""
+    starts = length_classes(fit.lengths.size) - 1
+    sizes = np.diff(np.append(starts, fit.lengths.size))
+    return np.repeat(np.add.reduceat(fit.lengths, starts) / sizes, sizes)
+
+
 def _drawn_within(goal: Floats, number: float, first: Int64s, bootstrap: Source) -> Floats:
     """Draw shares of lengths within the sums of their classes, from a Dirichlet law with the expected shares as means.
 

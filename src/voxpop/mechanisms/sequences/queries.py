@@ -1,15 +1,16 @@
 """Queries of a model, with an interval for each answer. They are post-processing, so no query costs budget.
 
-Answers are computed from drawn sessions of the model. Intervals are computed from bootstrap models. Their true counts
-are drawn from the distribution given the released counts (`smooth` with `bootstrap`), so the intervals include the
-noise and its effects. **The intervals do not include the error of the model**: users remember more than the longest
-counted context, and a release cannot show the effect.
+Answers are computed from drawn sessions of the model. Intervals add two errors. The error of the noise is the spread
+of bootstrap models, whose true counts are drawn from the distribution given the released counts (`smooth` with
+`bootstrap`). The error of the model is the distance to the answers of simpler models: users may remember more than the
+counted contexts, and a release cannot show the effect. However, it shows the effect of the last counted symbol, and
+this is an estimate of the effect of the next one. The same is true of copies, and of lengths within a class.
 
 Whole sequences are drawn, scored and continued from the probabilities after contexts.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,17 @@ from voxpop.errors import InputError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_reaching
 from voxpop.kernels.threads import require_polars
-from voxpop.mechanisms.sequences.context_tree import ContextTree, Smoothed, lists_of_symbols, smooth
+from voxpop.mechanisms.sequences.constants import NEVER
+from voxpop.mechanisms.sequences.context_tree import (
+    ContextTree,
+    Smoothed,
+    lists_of_symbols,
+    plain_starts,
+    shortened,
+    smooth,
+)
 from voxpop.mechanisms.sequences.drawing import Sessions, draw_sessions
-from voxpop.mechanisms.sequences.profile import Fitted, StepProfile, fitted, plain_lengths
+from voxpop.mechanisms.sequences.profile import Fitted, StepProfile, even_lengths, fitted, plain_lengths
 from voxpop.privacy.budget import check_whole
 from voxpop.privacy.secret import Secret, Source
 
@@ -57,6 +66,14 @@ class ContextSampler:
         # (nodes, width). The last sum of each node is exactly 1, despite rounding.
         sums /= sums[:, -1:]
         return ContextSampler(tree, smoothed, sums, fitted(tree, profile, smoothed, sums, bootstrap))
+
+    def simpler(self, profile: StepProfile, kept: int) -> "list[ContextSampler]":
+        """Return the sampler with shorter contexts (see `shortened`), and the sampler without copies."""
+        smoothed = shortened(self.tree, self.smoothed, kept)
+        sums = np.cumsum(smoothed.chances, axis=1)
+        sums /= sums[:, -1:]
+        shorter = replace(self, smoothed=smoothed, sums=sums, fit=fitted(self.tree, profile, smoothed, sums, None))
+        return [shorter, replace(self, fit=replace(self.fit, novelty=NEVER, repeats=0.0))]
 
     def draw(self, seeds: Uint64s) -> Sessions:
         """Draw one sequence per seed, as a function of all seeds and the probabilities."""
@@ -133,6 +150,7 @@ class Queries:
 
     def __init__(self, sampler: ContextSampler, profile: StepProfile) -> None:
         self._sampler, self._profile = sampler, profile
+        self._simpler: dict[int, list[tuple[ContextSampler, Sessions]]] = {}
 
     @cached_property
     def _seeds(self) -> Uint64s:
@@ -148,20 +166,47 @@ class Queries:
     def _others(self) -> list[tuple[ContextSampler, Sessions]]:
         # The seeds may be public, because the released counts are public.
         secrets = (Secret.from_seed(number) for number in range(MODELS))
-        samplers = [ContextSampler.of(self._sampler.tree, self._profile, bootstrap) for bootstrap in secrets]
+        return self._drawn([ContextSampler.of(self._sampler.tree, self._profile, bootstrap) for bootstrap in secrets])
+
+    def _simpler_models(self, kept: int) -> list[tuple[ContextSampler, Sessions]]:
+        if kept not in self._simpler:
+            self._simpler[kept] = self._drawn(self._sampler.simpler(self._profile, kept))
+        return self._simpler[kept]
+
+    def _drawn(self, samplers: list[ContextSampler]) -> list[tuple[ContextSampler, Sessions]]:
         return [(sampler, sampler.draw(self._seeds[:SESSIONS_EACH])) for sampler in samplers]
+
+    def following(self, prefix: list[int], level: float, **labels: Any) -> "pl.DataFrame":
+        """Return the probabilities after a prefix; see `answer`."""
+        tree = self._sampler.tree
+        counted = [] if prefix else plain_starts(tree)
+        length = len(prefix)
+        (node,) = tree.find(np.array([prefix], np.int32).reshape(1, length), np.array([length]), np.ones(1, np.bool_))
+        # A context that begins at the beginning contains the whole prefix, so it is not shortened.
+        kept = int(tree.depths[node]) if tree.begun[node] else 0
+        return self.answer(lambda sampler, _: sampler.chances(prefix), level, counted, kept, **labels)
 
     def lengths(self, level: float, **labels: Any) -> "pl.DataFrame":
         """Return the shares of lengths; see `answer`."""
-        return self.answer(lengths, level, plain_lengths(self._profile, self._sampler.fit), **labels)
+        # Even the mean of the models is shrunk, and where nobody is, all of them are above 0.
+        fit = self._sampler.fit
+        return self.answer(lengths, level, (plain_lengths(self._profile, fit), even_lengths(fit)), **labels)
 
-    def answer(self, answer: SamplerQuery, level: float, plain: Floats | None = None, **labels: Any) -> "pl.DataFrame":
-        """Return an answer after columns of labels, with intervals computed from the spread of the bootstrap models.
+    def transitions(self, number: Int64s, rows: int, level: float, **labels: Any) -> "pl.DataFrame":
+        """Return the followers of symbols; see `followers` and `answer`."""
+        # Contexts of one symbol are not shortened, because the followers of each symbol are counted.
+        return self.answer(partial(followers, number=number, rows=rows), level, kept=1, **labels)
+
+    def answer(
+        self, answer: SamplerQuery, level: float, others: Iterable[Floats] = (), kept: int = 0, **labels: Any
+    ) -> "pl.DataFrame":
+        """Return an answer after columns of labels, with intervals computed from the other models.
 
         Args:
             answer: The query.
-            level: The share of intervals that are correct.
-            plain: Answers from released numbers that were not shrunk; their distance is a possible error too.
+            level: The nominal share of intervals that are correct.
+            others: Further answers from released numbers, whose distance is a possible error too.
+            kept: The length of contexts that the shorter contexts of the simpler model keep.
             labels: The columns before.
         """
         import polars as pl
@@ -175,9 +220,9 @@ class Queries:
         centre = every.mean(axis=0)
         # The spread of the models and the distance of the answer from their mean, because shrinking biases both.
         error = np.sqrt(((every - centre) ** 2).sum(axis=0) / (MODELS - 1) + (share - centre) ** 2)
-        if plain is not None:
-            # Even the mean of the models is shrunk, and where nobody is, all of them are above 0.
-            error = np.hypot(error, share - plain)
+        simpler = [answer(sampler, sessions) for sampler, sessions in self._simpler_models(kept)]
+        for possible in (*simpler, *others):
+            error = np.hypot(error, share - possible)
         # Student's t distribution, because the spread is estimated with MODELS - 1 degrees of freedom.
         reach = float(stdtrit(MODELS - 1, (1.0 + level) / 2.0)) * error
         low, high = np.clip(share - reach, 0.0, 1.0), np.clip(share + reach, 0.0, 1.0)
@@ -191,7 +236,7 @@ class Queries:
         rows = len(symbols)
         number = np.full(self._sampler.tree.width, rows)
         number[symbols], number[-1] = np.arange(rows), rows + 1
-        found = self.answer(partial(followers, number=number, rows=rows), level)
+        found = self.transitions(number, rows, level)
         share, low, high = (found[name].to_numpy().reshape(rows, rows + 2) for name in ("share", "low", "high"))
         return share, low, high
 
