@@ -260,6 +260,6 @@ def test_the_search_finds_a_price_that_is_not_that_of_the_noise(monkeypatch):
     assert is_found(1.05)
 
 
-def test_prices_are_exact_parts_of_the_cap():
+def test_charges_are_exact_parts_of_the_cap():
     """The totals above divide by these exact parts."""
     assert IndividualFilter(CAP).square(WHOLE) == Fraction(CAP)

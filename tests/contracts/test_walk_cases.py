@@ -86,7 +86,7 @@ def caught(number, without, asked):
 
 
 @pytest.mark.slow
-def test_a_second_chance_pass_with_half_the_noise(monkeypatch):
+def test_a_second_chance_pass_with_half_the_noise_is_detected(monkeypatch):
     """The sums of at least 0.3 of all pairs then have less variance: 0.25 of the cap plus a quarter of the rest."""
     real = selecting.NoisyLevels
 
@@ -108,7 +108,7 @@ def halved_noise(rule):
     return type(rule)(rule.noise, rule.scale / 2, rule.threshold_units, rule.unit)
 
 
-def test_a_second_chance_pass_charged_a_sixteenth(monkeypatch):
+def test_a_second_chance_pass_with_a_sixteenth_of_its_charge_is_detected(monkeypatch):
     """Users get four times the bound that fits the noise, so three users move a pair of the pass too far."""
     real = voting.LaterPasses._paid  # a mechanism that requests less is rejected there
 

@@ -125,7 +125,7 @@ def test_the_search_finds_no_violation_of_a_sound_weighting_from_outside():
     assert search_sensitivity(Half(), pairs=1500).distance == pytest.approx(0.5, abs=1e-9)
 
 
-def test_a_weighting_from_outside_releases(crowd_of_tea):
+def test_a_weighting_of_the_caller_releases_items(crowd_of_tea):
     """A weighting object is planned by its own smallest weight and released like the built-in weightings."""
     union = vp.Items(max_items_per_user=4, weighting=Half())
     release = union.release(crowd_of_tea, vp.Budget(3, 1e-6), seed=1)
@@ -164,7 +164,7 @@ def test_violated_bounds_stop_the_release(crowd_of_tea, answer, words):
     assert "tea" not in str(refusal.value)
 
 
-def test_a_weighting_names_its_norm_and_so_its_noise():
+def test_the_norm_of_a_weighting_determines_its_noise():
     """An l1 claim runs with Laplace noise; an unsupported norm raises an error."""
 
     class Quarter(Half):
@@ -183,7 +183,7 @@ def test_a_weighting_names_its_norm_and_so_its_noise():
 
 
 @pytest.mark.parametrize("error", [-1e-3, -(2.0**-60), float("nan"), float("inf"), 1.0, True, "0.1", None])
-def test_an_error_that_would_lower_the_sensitivity_is_refused(error):
+def test_an_error_that_would_lower_the_sensitivity_is_rejected(error):
     """A negative error would be charged as a sensitivity below 1, which understates delta."""
 
     class Wrong(Half):

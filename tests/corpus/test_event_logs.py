@@ -42,7 +42,7 @@ def log_of(events, *, namespace=' xmlns="http://www.xes-standard.org/"'):
 
 @pytest.mark.parametrize("name", ["log.xes", "log.XES", "log.xes.gz"])
 @pytest.mark.parametrize("namespace", ["", ' xmlns="http://www.xes-standard.org/"'])
-def test_a_log_is_a_table_of_events(tmp_path, name, namespace):
+def test_an_event_log_is_read_as_a_table_of_events(tmp_path, name, namespace):
     """Events are ordered by time across offsets, and nested attributes are not attributes of the event."""
     content = log_of(EVENTS, namespace=namespace).encode()
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)

@@ -26,7 +26,7 @@ def test_one_text_and_the_reference_agree(text):
 
 @pytest.mark.parametrize("sentences", [False, True])
 @pytest.mark.parametrize("memory", [None, "1GiB"])
-def test_a_corpus_has_the_same_words(sentences, memory):
+def test_a_corpus_contains_the_same_words(sentences, memory):
     """A corpus of all languages has the words of each text, whether its sentences are cut first or not."""
     table = pl.DataFrame({"who": range(len(TEXTS)), "text": TEXTS})
     cut = vp.Tokenizer(sentences=sentences)

@@ -134,7 +134,7 @@ def test_files_of_sqlite_get_a_hint(tmp_path):
         vp.read(tmp_path / "shop.data", user="who", items="what")
 
 
-def test_a_profile_of_a_query():
+def test_a_profile_of_a_query_is_released():
     """The database declares the columns without computing a row."""
     shop = sqlite3.connect(":memory:")
     shop.execute("create table t (who integer, city text)")

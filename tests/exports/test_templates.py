@@ -92,7 +92,7 @@ def test_databases_find_the_words_in_rendered_statements(words):
 
 
 @pytest.mark.parametrize("name", ["{{ x }}", "a{%b", "{#", "a\rb"])
-def test_names_of_columns_that_are_templates(name):
+def test_column_names_that_look_like_templates_are_plain_text(name):
     """Names cannot be concatenated, so they are refused, whether the call or the data gave them."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     for form in ("where", "select"):
@@ -103,7 +103,7 @@ def test_names_of_columns_that_are_templates(name):
 
 
 @pytest.mark.parametrize("word", ["{" * 5000, "\r" * 5000])
-def test_a_word_of_many_parts(word):
+def test_a_word_of_many_parts_is_one_token(word):
     """A word of thousands of parts is written or refused, and ends no process."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     for dialect in ("duckdb", "bigquery"):

@@ -442,7 +442,7 @@ def test_a_dishonest_node_controls_the_words_and_breaks_the_guarantee(runs):
 
 
 @pytest.mark.slow
-def test_a_node_that_is_asked_twice_is_counted_once(runs):
+def test_a_node_that_receives_a_request_twice_is_counted_once(runs):
     """Every message arrives twice; nodes answer the first and reject the second, and the result is the same."""
     assert set(runs.release("twice")) == runs.expected(WHOLE)
     assert "is skipped" not in runs.says("twice", "round 1 of at most 1 done")

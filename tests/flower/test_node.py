@@ -162,7 +162,7 @@ FILES = ["tokens.npy", "user_start.npy", "user_key.npy", "vocabulary.arrow", "co
     [(f"electorate/{name}", change) for name in FILES for change in (damaged, Path.unlink)]
     + [("run.json", damaged), ("run.json", Path.unlink), ("electorate", shutil.rmtree), ("", shutil.rmtree)],
 )
-def test_loss_and_damage_end_the_participation(node, name, change):
+def test_a_node_stops_participating_after_loss_or_damage(node, name, change):
     """The node answers nothing more of the run, whether or not its table changed."""
     node.ask()
     change(node.state / "runs" / "1" / name)
@@ -175,7 +175,7 @@ def test_loss_and_damage_end_the_participation(node, name, change):
     assert "lost" in said[0]
 
 
-def test_a_stage_is_answered_once_by_all_processes_together(node):
+def test_all_processes_together_respond_once_per_stage(node):
     """Of ten messages for the same round at the same time, one is answered."""
     answers = []
     threads = [threading.Thread(target=lambda: answers.append(node.ask())) for _ in range(10)]
@@ -249,7 +249,7 @@ def test_the_folder_is_deleted_with_the_last_round_and_no_round_is_answered_agai
     assert "deleted" in node.refusal
 
 
-def test_a_run_with_a_seed_is_answered_once_too(tmp_path):
+def test_a_node_responds_once_to_a_run_with_a_seed(tmp_path):
     """No ledger lists the run, so the record of its answers remains, without any word."""
     node = Node(tmp_path, **{"allow-seed": True})
     config = {"max-length": 4, "seed": 5}
@@ -394,7 +394,7 @@ def test_one_run_and_all_runs_are_bounded(tmp_path):
     assert [entry.label for entry in node.entries] == ["run 1", "run 2"]
 
 
-def test_a_lost_ledger_ends_the_participation(node):
+def test_a_node_stops_participating_if_its_ledger_is_lost(node):
     """A total never starts again at zero, and it cannot be raised."""
     node.ask()
     node.config["total-epsilon"] = 100.0
@@ -422,7 +422,7 @@ def test_the_log_lists_the_answers(node):
     assert "refused" in second
 
 
-def test_a_log_that_cannot_be_written_ends_the_participation(node):
+def test_a_node_stops_participating_if_its_log_cannot_be_written(node):
     """An answer that is not logged is not sent."""
     (node.state / "answers.log").mkdir()
     assert node.ask() is None
@@ -497,7 +497,7 @@ def test_no_text_of_a_loader_leaves_the_node(tmp_path, error, capfd):
     assert "refused" in node.log[-1]
 
 
-def test_an_error_without_a_text_is_constant_too(tmp_path):
+def test_an_error_without_a_text_is_also_constant(tmp_path):
     """An exception that fails to produce its text gives the same reply."""
 
     class StrangeError(Exception):
@@ -513,7 +513,7 @@ def test_an_error_without_a_text_is_constant_too(tmp_path):
 # ---- Tables made in code, and public words ----
 
 
-def test_a_loader_makes_the_table_once_in_a_run(tmp_path):
+def test_a_loader_creates_the_table_once_per_run(tmp_path):
     """`client_of(load)` reads no table; the loader runs at the first round only, and node values may be computed."""
     calls = []
 

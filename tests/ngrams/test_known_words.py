@@ -114,7 +114,7 @@ def nobody_and_charge(runs):
 
 
 @pytest.mark.jit
-def test_the_account_begins_with_at_least_the_expected_words_of_nobody(monkeypatch):
+def test_the_account_begins_with_at_least_the_expected_spurious_words(monkeypatch):
     """Detected: a charge for the chosen level, as if an item that is not released could not have been.
 
     False alarm below 1e-8.

@@ -366,7 +366,7 @@ def test_bounds_of_parts_contain_the_number_as_often_as_stated():
     assert np.mean(inside) > 0.92
 
 
-def test_the_rest_is_not_measured_between_rounds():
+def test_the_remaining_score_is_not_measured_between_rounds():
     """The mixture over losses is proved for pure releases before and after rounds."""
     gate, engine, _ = opened()
     gate.classes(engine)

@@ -160,7 +160,7 @@ def shown(rounds):
 
 
 @pytest.mark.jit
-def test_audit_of_candidates_of_one_user(monkeypatch):
+def test_candidates_of_one_user_pass_the_audit(monkeypatch):
     """A test between no user and one user has at most the power of one Gaussian shift, and most of it.
 
     The test detects less noise than planned. False alarm below 1e-9.

@@ -73,7 +73,7 @@ def test_every_night_is_charged_for_its_readings(nights):
     assert cells * sum(plan.proof.factors) < 2**63
 
 
-def test_states_depend_on_scores_only():
+def test_the_state_depends_only_on_scores():
     """No item rests on the first night; released items remain released."""
     plan = vp.Items().plan_series(BUDGET, 30)
     scores = np.array([-(2**50), plan.rests[20], plan.rests[20] - 1, 2**50, 2**50])
@@ -92,7 +92,7 @@ def test_states_depend_on_scores_only():
         (vp.Items(weighting=vp.weightings.PolicyGaussian()), BUDGET, 3, InputError),
     ],
 )
-def test_wrong_plans(union, budget, nights, error):
+def test_wrong_plans_are_rejected(union, budget, nights, error):
     """Each plan is rejected."""
     with pytest.raises(error):
         union.plan_series(budget, nights)

@@ -72,7 +72,7 @@ def test_a_restored_state_is_refused(tmp_path, account, monkeypatch):
     assert series.run(rows("milk")).guarantee == vp.Guarantee(3, 1e-6)  # the broken variant runs night 2 again
 
 
-def test_a_copy_runs_no_further_than_one_of_both(tmp_path, account):
+def test_only_one_of_two_copies_runs_further(tmp_path, account):
     """After a night of one of two copies of a folder, the other copy is refused."""
     vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
     shutil.copytree(tmp_path / "s", tmp_path / "copy")
@@ -93,7 +93,7 @@ def test_a_lost_state_ends_the_series(tmp_path, account):
     assert [entry.label for entry in account.entries] == ["series s", "series t"]
 
 
-def test_a_start_that_stopped_is_charged_once(tmp_path, account, monkeypatch):
+def test_an_interrupted_start_is_charged_once(tmp_path, account, monkeypatch):
     """Nothing ran between the charge and the first state."""
     from voxpop.mechanisms.series.state import Store
 
@@ -296,7 +296,7 @@ def test_rows_must_be_of_one_kind(tmp_path):
     assert (series.night, whole.night) == (1, 4)
 
 
-def test_wrong_calls(tmp_path, account):
+def test_wrong_calls_raise_errors(tmp_path, account):
     """Each error names the next step, and nothing is charged."""
     union = vp.Items()
     with pytest.raises(InputError, match="`nights` must be given"):

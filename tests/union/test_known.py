@@ -444,7 +444,7 @@ def test_min_users_holds_for_listed_items(monkeypatch):
 # Valid lists, and their effects.
 
 
-def test_a_list_of_many_kinds_is_one_list(tmp_path):
+def test_sources_of_several_kinds_make_one_list(tmp_path):
     """Lists, files, tables and releases of the same items have one fingerprint."""
     items = ["tea", "milk", "naïve", "tea"]
     (tmp_path / "list.txt").write_text("tea\n\nmilk\nnaïve\n", encoding="utf-8")
@@ -575,7 +575,7 @@ def with_a_level(plan, corpus, runs):
 
 
 @pytest.mark.jit
-def test_audit_of_listed_items_of_one_user(monkeypatch, generous):
+def test_listed_items_of_one_user_pass_the_audit(monkeypatch, generous):
     """Audit 20,000 items, each with one user or without users. Noise on items of users only is detected.
 
     The variant is refuted with probability above 0.999, by its own probabilities. False alarm below 1e-9.

@@ -46,7 +46,7 @@ def test_published_accounting_releases_the_same_as_the_prototype(posts, algorith
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_the_optimal_selection_for_one_item_per_user(posts):
+def test_one_item_per_user_uses_optimal_selection(posts):
     """With limit 1 it releases a quarter more than published Gaussian noise; at most 2 % less than Laplace noise."""
     optimal = len(vp.Items(max_items_per_user=1, weighting=vp.weightings.Count()).release(posts, BUDGET))
     gaussian, laplace = (
