@@ -103,9 +103,9 @@ def test_lost_late_and_repeated_answers_do_not_change_the_result():
     good = write_votes(Counter({Prefix(("a", "b")): 1}))
     trie, complaints = next_trie(GROWN, [1, 2], [(1, good), (1, good), (9, good)], RULES)
     assert trie.levels[-1] == frozenset()
-    assert complaints == ["round 2: node 2 did not answer in time; going on without it"]
+    assert complaints == ["round 2: node 2 did not answer in time; the round continues without it"]
     trie, complaints = next_trie(GROWN, [1, 2], [(1, None), (2, good)], RULES)
-    assert complaints == ["round 2: node 1 refused or failed; going on without it"]
+    assert complaints == ["round 2: node 1 refused or failed; the round continues without it"]
     trie, complaints = next_trie(GROWN, [1, 2], [(1, good), (2, good)], RULES)
     assert trie.levels[-1] == {Prefix(("a", "b"))}
     assert complaints == []

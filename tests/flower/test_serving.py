@@ -156,7 +156,7 @@ def test_open_sums_name_nodes_that_refuse(tmp_path, config, caplog):
     grid.own[1]["secure"] = grid.own[2]["secure"] = grid.own[3]["secure"] = False
     caplog.set_level("INFO", logger="flwr")
     grid.serve()
-    assert "round 1: node 4 refused or failed; going on without it" in caplog.text
+    assert "round 1: node 4 refused or failed; the round continues without it" in caplog.text
     found = set(vp.load(tmp_path / "found"))
     assert "own1" in found
     assert "own4" not in found

@@ -86,7 +86,7 @@ def test_a_series_does_not_move_to_another_engine_without_users(tmp_path):
     record, pools = series._read()
     assert record.started
     assert not pools.keys.size
-    with pytest.raises(InputError, match="must be read alike"):
+    with pytest.raises(InputError, match="must be read in the same way"):
         series.run(vp.read(table.clear().cast(pl.Int64), user="who", items="what"))
 
 

@@ -288,7 +288,7 @@ def test_rows_must_be_of_one_kind(tmp_path):
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     series.run(rows("tea"))
     table = pl.DataFrame({"who": range(10), "what": range(10)})
-    with pytest.raises(InputError, match="must be read alike"):
+    with pytest.raises(InputError, match="must be read in the same way"):
         series.run(vp.read(table, user="who", items="what"))
     whole = vp.Items().series(tmp_path / "t", BUDGET, nights=6)
     for each in (table.clear(), table, table.clear(), table):

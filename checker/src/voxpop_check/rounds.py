@@ -138,7 +138,7 @@ def check_caps(caps: SimpleNamespace, rounds: int, pool: int) -> None:
     require(all(len(each) == rounds for each in caps.weights), "caps without rounds")
     require(caps.items == sorted(set(caps.items)) and caps.items[0] >= 1, "levels do not rise")
     require(caps.items[-1] >= pool >= 1, "the last level serves fewer items than a pool has")
-    require(all(0 <= q <= 1 for q in caps.chances), "a chance is out of range")
+    require(all(0 <= q <= 1 for q in caps.chances), "a probability is out of range")
     for (low, q), (high, further) in pairwise(zip(caps.weights, caps.chances, strict=True)):
         falls = q >= further and all(x >= y for x, y in zip(low, high, strict=True))
         require(falls, "caps rise with the number of items")

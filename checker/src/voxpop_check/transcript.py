@@ -107,13 +107,13 @@ def follow(later: Any, passes: list[dict[str, Any]], more: arb = ZERO) -> None:
         # In doubles the program rounds S; its last bits are no difference.
         square = (bounded(form).sensitivity / arb(each["sigma"])) ** 2 * (1 - arb(2) ** -48)
         if later.charged == "everybody":
-            require(form.name != "capped" and form.bound == 1, "a pass has another bounding than its proof")
+            require(form.name != "capped" and form.bound == 1, "a pass has a bounding that differs from its proof")
             left = left - square
             require(left >= 0, "the passes exceed the cap on later releases")
         else:
             # Individual sensitivities have a proof for these, with the rounding of users of any bound.
             known = form.name == "weighted" or (form.name == "policy-gaussian" and form.bound == 4)
-            require(known and form.norm == 2, "a pass has another bounding than its proof")
+            require(known and form.norm == 2, "a pass has a bounding that differs from its proof")
             cost = each.get("cost")
             require(type(cost) is int and 0 < cost <= PARTS, "a pass ran without a price")
             require(

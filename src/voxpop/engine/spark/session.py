@@ -242,11 +242,13 @@ KNOWN: dict[str, tuple[type[InputError], str]] = {
     ),
     r"Can't get attribute '(\w+)' on <module 'voxpop": (
         InputError,
-        "the executors have another version of voxpop than the driver: theirs has no {}. Install the same on both.",
+        "the executors and the driver have different versions of voxpop: the executors lack {}. Install the same on "
+        "both.",
     ),
     r"PYTHON_VERSION_MISMATCH|Python in worker has different version": (
         InputError,
-        "the executors run another version of Python than the driver. " + PYTHON.replace(" that has it", " of its own"),
+        "the executors and the driver run different versions of Python. "
+        + PYTHON.replace(" that has it", " of its own"),
     ),
     r'Cannot run program "?([^"\s]+)': (
         InputError,

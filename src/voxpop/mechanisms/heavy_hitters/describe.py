@@ -81,11 +81,11 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         about=(whole(needed[0.9]), "voters for 90 %, at worst"),
         curves=[{"name": "full length", "points": curve(voting_chance(plan))}],
         curves_note="The worst case: a word of full length that shares no prefix with others, for which its users vote "
-        "whenever they are asked.",
+        "whenever they are selected.",
         grids=[
             Grid(
                 "What ran",
-                ["probability of being asked", "votes a prefix needs", "rounds at most", "symbols a round"],
+                ["probability of selection", "votes that a prefix needs", "maximum of rounds", "symbols per round"],
                 [[rate, whole(plan["theta"]), whole(plan["rounds"]), symbols]],
             )
         ],

@@ -162,7 +162,7 @@ class Items(Mechanism["Corpus", "Release"]):
         if not self.adaptive:
             raise InputError(
                 "several data sets share a budget only under adaptive rounds. Remove `weighting`, or release from "
-                "each with a budget of its own."
+                "each with a separate budget."
             )
         return plan_adaptive(self, budget, _checked_names(data_sets))
 

@@ -225,7 +225,7 @@ class LaterPasses:
         else:
             whole = step.among is not None and _same(candidates.subset, step.among)
         if not whole:
-            raise refused("a vote would have other candidates than those that users weigh")
+            raise refused("the candidates of a vote would differ from those that users weigh")
         return rules
 
     def _keep(self, names: Int64s, deferred: Int64s | None) -> None:
