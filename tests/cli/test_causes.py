@@ -89,7 +89,7 @@ def test_texts_of_standard_error_are_part_of_the_object(voxpop, monkeypatch):
 
 @pytest.mark.usefixtures("posts")
 def test_too_little_memory_is_reported(voxpop, monkeypatch):
-    """A memory limit that is too small for the work has a code of its own."""
+    """A memory limit that is too small for the work has a separate exit code."""
 
     def short(*_, **__):
         raise MemoryLimitError("memory=1MiB is too little. Raise it.")
@@ -101,7 +101,7 @@ def test_too_little_memory_is_reported(voxpop, monkeypatch):
 @pytest.mark.parametrize("name", ["nowhere.parquet", "torn.parquet", "empty.csv"])
 @pytest.mark.usefixtures("posts")
 def test_unreadable_sources_are_reported(voxpop, name):
-    """Missing, torn and empty files have a code of their own, and are not charged."""
+    """Missing, torn and empty files have a separate exit code, and nothing is charged."""
     Path("torn.parquet").write_bytes(Path("posts.parquet").read_bytes()[:200])
     Path("empty.csv").write_bytes(b"")
     found = error_of(voxpop("items", name, *CALL, *LEDGER, "--errors=json"))

@@ -1,4 +1,4 @@
-"""`standard_library`: the scanner finds the same texts as Python's own parser."""
+"""`standard_library`: the scanner finds the same texts as Python's parser."""
 
 import ast
 import io

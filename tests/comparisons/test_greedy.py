@@ -136,7 +136,7 @@ def test_without_a_limit_unique_items_cost_more_than_delta(record_property):
 
 
 def saving_users(shares: int = 100) -> tuple[list[list[int]], int]:
-    """Return users in order, and the place of an extra user who lets later users pour on items without weight.
+    """Return users in order, and the place of an extra user who makes later users pour on items without weight.
 
     A unit has `shares` shares, and the cutoff is five units and a share. Items a are one share below it, and items b
     are about a unit below it. The extra user fills the items a. Each later user has an a, a b and a c. The b takes all

@@ -37,7 +37,7 @@ UNION = vp.Items(max_items_per_user=LIMIT)
 
 
 def caught(case, joined, without, trials=TRIALS):
-    """Return the finding of a mutant that is refuted with probability above 0.999, by its own probabilities."""
+    """Return the finding of a mutant that its exact probabilities refute with probability above 0.999."""
     n = -(-trials // case.copies) * case.copies
     assert surely_refuted(joined, without, n, case.budget.epsilon, case.budget.delta)
     finding = examine(case, trials)

@@ -111,7 +111,7 @@ def test_heavy_hitters_are_the_same(engines, naive, name):
 
 @pytest.mark.parametrize("limit", [1, 50, None])
 def test_counts_are_the_same(engines, naive, limit):
-    """Counts agree for grams of many users and of no user, with and without their parts on the list."""
+    """Counts agree for grams with and without users, whether or not their parts are on the list."""
     grams = LISTED
     one, other = (grams.count(each["texts"], BUDGET, counted_in_full=limit, seed=3) for each in (engines, naive))
     assert one.users.tolist() == other.users.tolist()

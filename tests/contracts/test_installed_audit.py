@@ -62,7 +62,7 @@ def quiet_hitters(monkeypatch):
 
 
 def quiet_sequences(monkeypatch):
-    """Reduce the noise of counts behind contexts."""
+    """Reduce the noise of counts after contexts."""
     real = paths.laplace_noise
     monkeypatch.setattr(paths, "laplace_noise", lambda rate, *others: real(rate / CUT, *others))
 

@@ -1,6 +1,6 @@
 """The audit of the whole default path of n-grams, with the passes that take part, and detected broken variants.
 
-Wrong charges of a screening vote move too few trials. The search through whole releases detects them
+Wrong charges of a screening vote change too few trials to be detected. The search through whole releases detects them
 (`test_walk_search.py`).
 
 Each time a case is run, the probability of a false alarm is at most 1e-9 for a bound and 1e-9 for a stray, plus the

@@ -61,7 +61,7 @@ def test_the_choice_of_a_limit_stays_within_its_caps():
 
 
 def test_a_public_list_of_words_changes_no_bound():
-    """Half of the common words and words of nobody are listed, with a given limit and without one."""
+    """Half of the common words and words without users are listed, with and without a given limit."""
     listed = [*numbered_words(WORDS).to_pylist()[::2], *(f"nobody{number}" for number in range(50))]
     for limit in (WALK.max_phrases_per_user, None):
         found = list(search_walks(8, ngrams=replace(WALK, max_phrases_per_user=limit, known=listed)))

@@ -134,7 +134,7 @@ def test_a_weighting_of_the_caller_releases_items(crowd_of_tea):
 
 
 def test_weights_of_a_weighting_from_outside_stop_at_the_cutoff(crowd_of_tea):
-    """Weights without a stop overflowed beyond 2^63 units, so that one user could move them by the whole range."""
+    """Weights without an upper bound overflowed above 2^63 units, so one user could change them by the whole range."""
     plan = vp.Items(max_items_per_user=4, weighting=Half()).plan(vp.Budget(3, 1e-6))
     shares = plan.last.shares
     weights = crowd_of_tea._engine.weigh(shares, 4, Secret.from_seed(1))._weights

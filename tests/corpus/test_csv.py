@@ -25,7 +25,7 @@ EXACT = vp.ReadOptions(exact=True)
 
 
 def is_well_quoted(text):
-    """Return whether Python's own strict reader accepts the text."""
+    """Return whether Python's strict reader accepts the text."""
     try:
         list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error:
@@ -60,7 +60,7 @@ cells = st.lists(st.sampled_from(["a", "é", "\r", "\n", "\r\n", '"', ",", "\t"]
 )
 @settings(max_examples=60, deadline=None)
 def test_no_block_changes_a_cell(tmp_path_factory, rows, end, block, encoding, ending, memory):
-    """Cells are those of Python's own reader, wherever blocks of the file end."""
+    """Cells equal those of Python's reader, wherever blocks of the file end."""
     mark = "\t" if "tsv" in ending else ","
     quoted = [each.replace('"', '""') for each in rows]
     text = "".join(f'{who}{mark}"{what}"{end}' for who, what in [("who", "what"), *enumerate(quoted)])

@@ -103,7 +103,7 @@ def test_whole_numbers_are_numbers():
 
 
 def test_keys_of_several_columns(tmp_path):
-    """Items are tuples, and each column keeps its type; a row with a null in any of the columns contains no item."""
+    """Items are tuples, and each column keeps its type; a row with a null in any column contains no item."""
     table = pl.DataFrame(
         {"who": range(600), "country": ["NL", "DE", None] * 200, "day": [DAY, DAY, DAY] * 200, "n": range(600)}
     )

@@ -45,7 +45,7 @@ def test_the_words_of_a_row_depend_on_this_row_only():
 
 
 def by_icu(text: str) -> list[str]:
-    """Return the parts of a text in normal form, by ICU's own rules, that contain a letter or number."""
+    """Return the parts of a text in normal form that contain a letter or number, by the rules of ICU."""
     return [
         part for part in WordBreaker(folded(text), "") if any(unicodedata.category(each)[0] in "LN" for each in part)
     ]

@@ -92,7 +92,7 @@ def test_the_eighth_user_changes_the_histogram_by_at_most_one(weigh):
 
 
 def by_the_bits_that_users_leave(keys, secret, pass_name):
-    """The broken variant formerly used within a limit takes as many low bits as the number of users has."""
+    """The broken variant, formerly used within a limit, takes the low bits that the number of users has."""
     return by_bits(keys.size.bit_length(), keys, secret, pass_name)
 
 
@@ -136,7 +136,7 @@ def swapped_by_the_twin(secret, pass_name):
 
 
 def millions(pairs, count):
-    """Return users, few of whom have items.
+    """Return users, of whom only a few have items.
 
     One user of each pair has two words, and the other user has one of these words; the last user has a separate word.
     """

@@ -166,7 +166,7 @@ def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
     assert again.grams == release
     assert again.to_list() == ranking.to_list()
     assert again.guarantee == ranking.guarantee
-    # The saved ranking lies beside counts, which cost the same once more.
+    # The saved ranking is in the folder of counts, which cost the same again.
     assert again.total.adaptive.epsilon == ranking.total.adaptive.epsilon + BUDGET.epsilon
     assert again.plan.to_dict() == ranking.plan.to_dict()
     release_of([("c",)]).save(tmp_path / "other")

@@ -555,7 +555,7 @@ def test_a_fault_of_voxpop_keeps_its_frames_and_no_text(monkeypatch):
 
 
 def test_a_profile_does_not_quote_a_failed_query():
-    """The schema of a table is read within the guard, too."""
+    """The schema of a table is also read within the guard."""
     frame = pl.LazyFrame({"who": [1], "what": [MARK]}).select(pl.col("who"), pl.col(f"{MARK}2"))
     with pytest.raises(SourceError) as caught:
         vp.profile(frame, user="who", budget=vp.Budget(1, 1e-6))

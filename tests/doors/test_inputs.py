@@ -176,7 +176,7 @@ def test_datasets_with_inferred_types_are_refused(tmp_path):
 
 
 def test_folders_at_an_address_give_strings(tmp_path):
-    """Values are strings for local folders too, and the form of the names has no effect."""
+    """Values are also strings for local folders, and the form of the names has no effect."""
     for year in ("0007", "2026"):
         (tmp_path / f"year={year}").mkdir()
         pl.DataFrame({"user": [1]}).write_parquet(tmp_path / f"year={year}/part.parquet")

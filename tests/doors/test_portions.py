@@ -59,7 +59,7 @@ def test_rows_are_read_in_order(sizes, kinds, places):
 
 
 def sqlite():
-    """Return a query result of Python's own module."""
+    """Return a query result of Python's SQLite module."""
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     connection.execute("create table t (who integer, body text)")
     connection.executemany("insert into t values (?, ?)", [tuple(row.values()) for row in ROWS])

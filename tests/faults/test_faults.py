@@ -1,4 +1,4 @@
-"""Full disks, truncated files, too little memory and changing files cause a helpful error and damage no files."""
+"""Full disks, truncated files, too little memory and changing files raise a helpful error and damage no files."""
 
 import subprocess
 import sys

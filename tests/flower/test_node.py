@@ -163,7 +163,7 @@ FILES = ["tokens.npy", "user_start.npy", "user_key.npy", "vocabulary.arrow", "co
     + [("run.json", damaged), ("run.json", Path.unlink), ("electorate", shutil.rmtree), ("", shutil.rmtree)],
 )
 def test_a_node_stops_participating_after_loss_or_damage(node, name, change):
-    """The node answers nothing more of the run, whether or not its table changed."""
+    """The node answers no further message of the run, whether or not its table changed."""
     node.ask()
     change(node.state / "runs" / "1" / name)
     said = []
@@ -261,7 +261,7 @@ def test_a_node_responds_once_to_a_run_with_a_seed(tmp_path):
 
 
 def test_the_server_ends_a_run(node):
-    """A run that stops early ends with a message, after which the node answers nothing more of it."""
+    """A run that stops early ends with a message, and the node answers no further message of it."""
     node.ask()
     assert dict(node.send({"stage": "over"}).content["votes"]) == {}
     assert list((node.state / "runs").iterdir()) == []
@@ -300,7 +300,7 @@ FORGED = {
 
 @pytest.mark.parametrize("name", FORGED)
 def test_the_terms_of_a_run_equal_those_of_its_first_round(tmp_path, name):
-    """For any later run config, the node answers the run that it was charged for, or nothing."""
+    """For any later run config, the node answers only the run that it was charged for."""
     node = Node(tmp_path, **{"allow-seed": True})
     assert node.ask() is not None
     assert node.ask(SECOND, **FORGED[name]) is None
@@ -334,7 +334,7 @@ def test_ballot_exclusions_and_trie_equal_those_of_the_first_round(node):
     ],
 )
 def test_a_trie_that_no_run_can_have_is_refused(node, trie):
-    """Each prefix extends a living one by the symbols of a round, and there are as many rounds as in the plan."""
+    """Each prefix extends a live one by the symbols of a round, and the number of rounds equals that of the plan."""
     assert node.ask(trie) is None
     assert "does not continue" in node.refusal
 
@@ -346,7 +346,7 @@ def test_the_number_of_a_round_is_that_of_its_trie(node, number):
 
 
 def test_votes_beyond_the_budget_are_refused(node):
-    """The node's own accountant decides."""
+    """The accountant of the node decides."""
     assert node.ask(ballot=[0.99, 2.0, 0.5, 0.5]) is None
     assert "cost a delta" in node.refusal
 

@@ -100,7 +100,7 @@ def test_an_empty_release_is_saved_like_any_release(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("aggregation", "saw"), [("open", "the sums of votes of every node"), ("secure", "of no node its own sums")]
+    ("aggregation", "saw"), [("open", "the sums of votes of every node"), ("secure", "not the sums of any single node")]
 )
 def test_the_record_names_the_sums_that_the_server_received(aggregation, saw, tmp_path):
     """The guarantee of a federation covers the release; the record lists the sums that the server also received."""

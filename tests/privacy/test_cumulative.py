@@ -199,7 +199,7 @@ def test_drop_thresholds_just_below_thresholds_are_accepted(apart):
 
 
 def drawing(pool, chance):
-    """Return caps by which users of one item give it all weight, and larger users draw one item with this chance."""
+    """Return caps: users of one item give it all weight, others draw one item with this probability."""
     return Caps((1, pool), ((ONE_CAP,) * 5,) * 2, (1.0, chance))
 
 

@@ -102,6 +102,6 @@ def test_noise_depends_on_purpose_and_pair_only():
 
 
 def test_distant_values_are_clipped():
-    """Numbers beyond any possible count are cut at 2^62."""
+    """Numbers above every possible count are clipped at 2^62."""
     slow = Tail(2.0**-62, 0.0, lambda context: (context.mpf(2) ** -62, context.mpf(0)))
     assert invert(slow, words(2**120, 1), lambda row, turn: 0).tolist() == [LARGEST_DRAW, LARGEST_DRAW]

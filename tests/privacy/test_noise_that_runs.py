@@ -49,7 +49,7 @@ def talk():
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Return the noise that engines are given, in order, also where nothing is left to add it to."""
+    """Return the noise that engines receive, in order, including noise for which no weight remains."""
     found = []
 
     def note(noise):
@@ -278,7 +278,7 @@ def test_released_lengths_decide_length_and_noise_of_a_tree():
     gate.open(engine, tuple("abcdefghi"))
     assert gate.longest == 1_000
     kept, _ = gate.lengths(np.array([1, 2, 3, 4, 6, 9, 1_000]), Fraction(1, 10))
-    # Behind the class of two symbols noise explains all; the next class is whole.
+    # After the class of two symbols, noise explains everything; the next class is complete.
     assert (gate.longest, kept.tolist(), told) == (3, [4_000, 3_000, 0], [gate.steps])
     assert gate.steps <= 3
     passes = json.loads(gate.record[1])

@@ -110,7 +110,7 @@ def test_a_choice_by_noisy_numbers_costs_no_more_than_its_part():
     beyond = 1 - sizes[0] - 2 * sum(sizes[1 : far + 1])
     for users, extra in (([{0}], {1}), ([{0}, {0, 1}], {0, 1}), ([], {0, 1, 2})):
         sides = [(users, 0), ([*users, extra], 1)]
-        # A table of one class more: the choice of two keys from noisy numbers of at least 3 on.
+        # A table with one additional class, which chooses two keys if the noisy number is at least 3.
         laws = [[released(plan.menu[place], people, place + 1) for place in (0, 1)] for people, _ in sides]
         parts = []
         for one, other in ((0, 1), (1, 0)):

@@ -158,7 +158,7 @@ def test_no_user_moves_more_than_its_part(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_detects_users_of_two_keys_who_count_twice(monkeypatch):
-    """The mutant counts users of two keys among users of more keys, too."""
+    """The mutant also counts users of two keys among users of more keys."""
     monkeypatch.setattr(LocalCorpus, "with_more", lambda corpus, items, real=LocalCorpus.with_more: real(corpus, 1))
     assert worst_parts(monkeypatch)[0][2:4].min() > 0
 

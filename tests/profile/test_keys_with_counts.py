@@ -30,7 +30,7 @@ JOINT = [("city", "year")]
 
 
 def visits(users=4000, each=1, seed=3):
-    """Return `each` rows per user with a city and a year, and one row of each tenth user with an own city."""
+    """Return `each` rows per user with a city and a year, and one row of every tenth user with a unique city."""
     rng = np.random.default_rng(seed)
     who = np.repeat(np.arange(users), each)
     own = np.arange(0, users, 10)
@@ -151,7 +151,7 @@ def test_certificates_keep_the_budget_and_bind(limit, other_rows):
 
 
 def test_repeated_releases_have_a_spend():
-    """Rounds run for one key per user, too; 52 releases have a small part of the sum of epsilons."""
+    """Rounds also run for one key per user; 52 releases cost a small part of the sum of epsilons."""
     table = visits()
     keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, repeated=True)
     plan = keyed.plan(vp.Budget(1, 1e-7))

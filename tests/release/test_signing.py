@@ -187,7 +187,7 @@ NAMES = ["Abigail", "may", "miller's", "miller’s", "tea", "ольга", "van d
 
 
 def test_public_lists_of_names():
-    """Names of the given locales are removed, with 's too, except for words that are kept; other words remain."""
+    """Names of the given locales are removed, also with 's, except for words that are kept; other words remain."""
     pytest.importorskip("faker", reason="faker is not installed: pip install voxpop[names]")
     items = pa.array(sorted(NAMES, key=str.encode))
     words = vp.Release.from_items(items, vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7), "items")

@@ -67,7 +67,7 @@ def test_every_night_is_charged_for_its_readings(nights):
     hit = ndtr(ndtri(plan.proof.pool * ever_reached(plan.spreads, exact)) + plan.proof.square**0.5)
     arithmetic = plan.delta - (hit + gaussian_delta(25, plan.proof.square**0.5))
     assert arithmetic >= 0.99 * nights * 2.0 ** (31 + 23 - 128) * np.exp(25)
-    # No noise of 128 bits is beyond 14 standard deviations.
+    # No noise of 128 bits exceeds 14 standard deviations.
     cells = (14 + CUTOFF) * max(plan.proof.sigmas) * 2**plan.proof.bits / plan.proof.cell
     assert cells < 2**23
     assert cells * sum(plan.proof.factors) < 2**63

@@ -578,7 +578,7 @@ def with_a_level(plan, corpus, runs):
 def test_listed_items_of_one_user_pass_the_audit(monkeypatch, generous):
     """Audit 20,000 items, each with one user or without users. Noise on items of users only is detected.
 
-    The variant is refuted with probability above 0.999, by its own probabilities. False alarm below 1e-9.
+    The exact probabilities of the variant refute it with probability above 0.999. False alarm below 1e-9.
     """
     single, nobody, runs = corpus_of([[f"n{number}"] for number in range(400)]), corpus_of([["x"]]), 50
     joined = with_a_level(generous, single, runs)
@@ -595,7 +595,7 @@ def test_listed_items_of_one_user_pass_the_audit(monkeypatch, generous):
 
 
 def test_an_item_is_frozen_at_the_highest_level_which_every_rule_admits(generous):
-    """Weight is of no use there, and below it an item may still rise; dropped items are not counted as dropped."""
+    """Weight has no effect there, and an item below it may still gain weight; dropped items are not counted."""
     rounds = generous.passes[0].stated()
     known = rounds.known
     assert known.tails[-1] * known.listed.size <= known.share < known.tails[-2] * known.listed.size * 2

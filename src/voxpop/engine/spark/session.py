@@ -52,7 +52,7 @@ def java() -> Path:
 
 
 def check_java() -> None:
-    """Raise an InputError if Java is too old or does not start."""
+    """Raise an InputError if Java is too old or cannot start."""
     program = java()
     with suppress(OSError):
         told = subprocess.run([str(program), "-version"], capture_output=True, text=True, check=False)
@@ -265,7 +265,7 @@ KNOWN: dict[str, tuple[type[InputError], str]] = {
     ),
     r"exited unexpectedly \(crashed\)|ExecutorLostFailure|Python worker exited|EOFException.*PythonRunner": (
         MemoryLimitError,
-        "executors, or the Python of their tasks, were lost again and again, mostly for want of memory. "
+        "executors, or the Python of their tasks, were lost again and again, mostly because of too little memory. "
         "Read into more parts (partitions= of voxpop.read), or raise spark.executor.memoryOverhead.",
     ),
     r"MALFORMED_RECORD_IN_PARSING|MALFORMED_CSV_RECORD|CSVHeaderChecker": (

@@ -17,7 +17,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     step = f"{first} {symbols} a round" if first > 1 else "one symbol a round"
     if first != unit and plan["rounds"] > 1:
         step = f"{first} {symbols} in the first round and {unit} in each later one"
-    whose = "its most frequent word" if plan["words"] == "one" else "any of its words, drawn anew in each round"
+    whose = "its most frequent word" if plan["words"] == "one" else "any of its words, drawn again in each round"
     times = "once"
     if plan["again"]:
         times += f"; with chance {plan['again']:g} again, and then with chance {plan['further']:g} once more, and so on"

@@ -112,7 +112,7 @@ def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None)
     """Return the largest probability that a phrase of one user is released, over the lengths from 2 on.
 
     The result is an empty string if no such length ran. In the worst case, the parts of the phrase are released, the
-    user spends the whole budget of later lengths on it, and the phrase is among the likeliest ones, which have the
+    user spends the whole budget of later lengths on it, and the phrase is among the most probable ones, which have the
     lowest threshold. A phrase that is not released at its length enters the second-chance pass only if it has reached
     the lowest cutpoint.
 
@@ -201,7 +201,7 @@ def _ran_grid(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Grid:
         "Noise and threshold are in units of weight: each user has one unit to share out at each length. Candidates "
         "are phrases whose parts were released; they and all later numbers follow from what was released before. Where "
         "likely phrases had lower thresholds than unlikely ones, the mean over what was released is shown. Spurious: "
-        "an estimate of how many nobody holds, with the second-chance pass; no share is promised at one length."
+        "an estimate of the number without users, with the second-chance pass; no share is promised at one length."
     )
     if not _is_published(plan):
         text += " Each user pays from its own budget, and only at lengths at which it has a candidate. Sigma is "

@@ -128,8 +128,8 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
             "Users that a value needs",
             ["values of each user", "users"],
             rows,
-            "For a release with probability 0.9. Each row is for users who each hold this number of values, none of "
-            "them with more users.",
+            "For a release with probability 0.9. Each row is for users who each have this number of values. None "
+            "of these values has more users.",
         ),
         about=(rows[1][1], f"for 90 %, if each has {ITEMS_EACH[1]} values"),
         completes=False,
@@ -148,8 +148,8 @@ def _story_of_keys(plan: Mapping[str, Any], rows: list[list[str]]) -> Story:
             "Users that a key needs",
             ["keys of each user", "users"],
             rows,
-            "For a release with probability 0.9. Each row is for users who each have this number of keys, none of them "
-            "shared by more users.",
+            "For a release with probability 0.9. Each row is for users who each have this number of keys. None of "
+            "these keys has more users.",
         ),
         about=(rows[0][1], "for 90 %, if each user has one key"),
         completes=False,

@@ -176,7 +176,7 @@ class Queries:
         # The spread of the models and the distance of the answer from their mean, because shrinking biases both.
         error = np.sqrt(((every - centre) ** 2).sum(axis=0) / (MODELS - 1) + (share - centre) ** 2)
         if plain is not None:
-            # Even the mean of the models is shrunk, and where nobody is, all of them are above 0.
+            # Even the mean of the models is shrunk, and for a run without users all of them are above 0.
             error = np.hypot(error, share - plain)
         # Student's t distribution, because the spread is estimated with MODELS - 1 degrees of freedom.
         reach = float(stdtrit(MODELS - 1, (1.0 + level) / 2.0)) * error

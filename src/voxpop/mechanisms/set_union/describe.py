@@ -204,7 +204,7 @@ def _together_text(plan: Mapping[str, Any]) -> str:
     names = plan.get("data_sets", [])
     if not names:
         return ""
-    return f" One guarantee covers {', '.join(names)} together: everything that one user has in any of them."
+    return f" One guarantee covers {', '.join(names)} together, for all data of one user in all of them."
 
 
 def _rounds_grid(plan: Mapping[str, Any]) -> Grid:
@@ -229,5 +229,5 @@ def _adaptive_rounds(first_round: Mapping[str, Any], later: list[Mapping[str, An
         floor = each["drop_threshold"]
         released = plain(each["score_threshold"])
         rows.append([str(number), plain(each["scale"]), released, plain(floor)])
-    note = "Noise in units of weight; the rest in standard deviations of the noise in what the rounds saw together."
+    note = "Noise is in units of weight, the other columns in standard deviations of the noise of all rounds together."
     return Grid("Noise and score", ["round", "sigma", "released from", "dropped below"], rows, note)

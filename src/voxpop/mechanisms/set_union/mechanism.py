@@ -206,7 +206,7 @@ class Items(Mechanism["Corpus", "Release"]):
         check_whole("nights", nights, MOST_NIGHTS, "the number of nights that share the budget")
         check_choice("spending", spending, ("growing", "equal"))
         if not self.adaptive or self.min_users is not None:
-            raise InputError("a series has its own weighting and no `min_users`. Remove both.")
+            raise InputError("a series has a fixed weighting and no `min_users`. Remove both.")
         if self.known is not None:
             raise InputError("a series has no `known` items. Remove them, or release once with `release`.")
         return plan_series(budget, nights, self.max_items_per_user, spending)
