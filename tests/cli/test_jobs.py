@@ -334,7 +334,7 @@ def test_a_hyphen_is_standard_input(job):
     ],
 )
 def test_odd_values_are_not_ignored(voxpop, job, text, words):
-    """Nothing in a job is left out, or changed, without a message."""
+    """No part of a job is omitted or changed without a message."""
     assert words in voxpop("run", job(text)).complaint
     assert not Path("words").exists()
 

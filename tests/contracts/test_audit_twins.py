@@ -132,7 +132,7 @@ def test_redrawn_noise_is_detected(monkeypatch):
 
 
 def test_a_fixed_seed_is_detected(monkeypatch):
-    """The secret is the same in every release: two releases agree in all of 30,000 copies or more.
+    """The secret is the same in every release, so two releases agree in all of 30,000 copies or more.
 
     Two correct releases agree with probability below 1e-300, and those of the mutant always agree.
     """
@@ -232,7 +232,7 @@ def test_votes_with_half_the_noise_are_detected(monkeypatch):
 
 
 def test_work_files_can_be_read_twice(monkeypatch):
-    """Only within a memory limit: the order of users contains every user twice, so every user is weighed twice."""
+    """Within a memory limit, the order of users contains every user twice, so every user is weighed twice."""
     plan = UNION.plan(BUDGET)
     case, trials = alone(plan, LIMIT, "alone", within_limit, 8_000), 40_000
     assert examine(case, trials).passed

@@ -93,7 +93,7 @@ QUIET = {
 
 
 def test_each_mechanism_with_noise_has_a_case():
-    """Counts have no case: their noise is the same as that of sequences, and rankings use the same counts."""
+    """Counts have no case, because sequences have the same noise, and rankings use the same counts."""
     assert {each.command for each in MECHANISMS} - set(AUDITED) == {"count"}
     assert set(AUDITED) == set(QUIET)
 

@@ -77,7 +77,7 @@ def test_every_case_of_n_grams_detects_noise_cut_to_0_6(engine, monkeypatch):
 
 
 def caught(number, without, asked):
-    """Check that the mutant's probability without a canary surely strays in these trials, and that this is detected."""
+    """Check that these trials detect the wrong probability of the mutant without a canary."""
     case = list(walk_cases())[number]
     trials = int(asked * case.share / case.copies) * case.copies
     assert surely_strays(case.exact[1], without, trials)

@@ -230,7 +230,7 @@ def test_decoding_errors_name_the_row(tmp_path, place, words, encoding):
     data = [f"{row}\n".encode(encoding or "utf-8") for row in rows]
     if encoding == "utf-16":
         data = [data[0], *(row[2:] for row in data[1:])]
-    # Half a surrogate pair, half a Shift JIS character, and a letter of another encoding.
+    # The faults are half a surrogate pair, half a Shift JIS character, and a letter of another encoding.
     data[place] = data[place][:8] + (b"\x00\xd8" if encoding == "utf-16" else b"\xff") + data[place][8:]
     (tmp_path / "t.csv").write_bytes(b"".join(data))
     with pytest.raises(SourceError, match=f"{words}.*encoding=") as caught:

@@ -82,7 +82,7 @@ def test_long_logs_are_read_block_by_block(tmp_path):
             "r",
         )
         for case in range(6_000)
-        # No two at the same time: the order of equal times differs between files and tables.
+        # No two events have the same time, because the order of equal times differs between files and tables.
         for second in rng.sample(range(3_600), rng.randrange(1, 8))
     ]
     (tmp_path / "log.xes").write_text(log_of(events))

@@ -55,7 +55,7 @@ def test_one_user_moves_every_count_by_at_most_one_and_upwards(release_of, users
 
 
 def test_a_walk_that_counts_occurrences_is_caught(release_of, monkeypatch):
-    """A planted fault: a word that a user writes five times counts five times."""
+    """Plant a fault: a word that a user writes five times counts five times."""
     from voxpop.privacy.gate import counts as holders_module
 
     class Occurrences(holders_module.HolderShares):
@@ -155,7 +155,7 @@ def test_a_ledger_is_charged(release_of, tmp_path):
 
 
 def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
-    """A loaded ranking is equal and stays if its release is saved again; other files are not replaced by default."""
+    """A loaded ranking is equal and remains if its release is saved again; other files are not replaced by default."""
     corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
     ranking = release.top(corpus, BUDGET, k=2)
     release.save(tmp_path / "words")

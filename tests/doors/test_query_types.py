@@ -83,7 +83,7 @@ def test_other_types_of_a_database_are_refused_with_the_cast(name):
     ],
 )
 def test_queries_that_draw_at_random_are_refused(query):
-    """As on Spark: the rows of one user would decide which rows of others are read."""
+    """As on Spark, they are rejected, because rows of one user would decide which rows of others are read."""
     with pytest.raises(InputError, match="draws at random") as raised:
         read_engine(vp.SQL(query, sqlite3.connect(":memory:")), user="who", items="what")
     assert not isinstance(raised.value, SourceError)  # a retry would not help

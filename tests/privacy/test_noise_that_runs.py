@@ -250,7 +250,7 @@ def test_noise_of_a_tree_is_for_the_steps_that_released_lengths_imply():
     root = np.array([-1], np.int32)
     gate.variety(2, 1, Fraction(1, 9))
     _, scale = gate.level(root, root, [Fraction(1, 2)])
-    # All sequences have one symbol: with the end, two steps; a half of the four fifths that are left.
+    # All sequences have one symbol, so two steps with the end: a half of the remaining four fifths.
     assert told == [2]
     assert (gate.steps, scale.tolist()) == (2, [2 / 0.4])
     passes = json.loads(gate.record[1])

@@ -81,7 +81,7 @@ def test_no_tiny_table_exceeds_the_certificate(limit, budget):
             found += [excess(joined, without, factor), excess(without, joined, factor)]
     # Fractions of e^epsilon and of draws are wrong by 2^-120 at most.
     assert max(found) <= spent + Fraction(1, 1 << 120)
-    # The certificate is nearly reached: exactly for one key; novel keys of one user are missed together by (1 - d)^L.
+    # The certificate is reached for one key and nearly for more; all novel keys are missed with (1 - d)^L.
     each = float(spent) / limit
     assert float(max(found)) > (1 - (1 - each) ** limit) * 0.999
 

@@ -83,7 +83,7 @@ def worst(monkeypatch, pairs=60):
 
 
 def test_no_user_moves_more_than_is_charged(monkeypatch):
-    """One class by 1, at most L keys by 1 each, shares by at most 1, in whole users; each bound is reached."""
+    """One user moves one class by 1, at most L keys by 1 each, and shares by at most 1; each bound is reached."""
     classes, keys, users, shares, fractions = worst(monkeypatch)
     assert (classes, keys, users, fractions) == (1, 1, 1, 0)
     assert 0.999 < shares <= 1
@@ -214,7 +214,7 @@ def test_the_search_detects_users_who_count_for_all_their_keys(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_finds_fractional_weights(monkeypatch):
-    """The mutant shares a user among all keys, as counts after rounds do: noise in whole numbers would show it."""
+    """The mutant shares a user among all keys, as counts after rounds do; integer noise would show the shares."""
     real = gates.KeysGate.numbers
 
     class Shared:
@@ -244,7 +244,7 @@ def test_the_search_finds_a_class_that_counts_keys(monkeypatch):
     assert worst(monkeypatch)[0] > 1
 
 
-# Releases of many copies: the noise of the broken variant shows more than epsilon.
+# In releases of many copies, the noise of the broken variant shows more than epsilon.
 
 COPIES = 60_000
 

@@ -410,7 +410,7 @@ def test_all_engines_release_the_same_in_parts():
 
 
 def test_saved_keys_are_the_same(tmp_path):
-    """Values, plan, entry and certificate come back; the record is verified; the report names the keys."""
+    """Values, plan, entry and certificate are restored; the record is verified; the report names the keys."""
     for each, name in ((1, "few"), (6, "many")):
         found = vp.profile(visits(each=each), user="who", joint=JOINT, budget=BUDGET, options=QUIET)
         found.save(tmp_path / name)
@@ -474,7 +474,7 @@ def test_sets_of_one_name_are_refused(alone):
 
 
 def test_an_exhausted_ledger_names_the_command_for_keys(tmp_path, capsys):
-    """The advice is for keys with --repeated, and follows it: a release of the largest epsilon that it names fits."""
+    """The advice is for keys with --repeated, and is correct: a release of the largest epsilon in it fits."""
     account = vp.Ledger(tmp_path / "ledger").open("visits", vp.Budget(3, 1e-6), create=True)
     table, how = visits(300), {"user": "who", "joint": JOINT, "options": QUIET, "ledger": account}
     vp.profile(table, budget=vp.Budget(1, 1e-7), **how)

@@ -167,7 +167,7 @@ def test_combinations_with_too_many_candidates_are_skipped(table, monkeypatch):
     found = vp.profile(table, user="customer", columns=columns, joint=joint, budget=BUDGET, options=QUIET, seed=3)
     assert len(found.joint["city", "year"]) == 18
     assert not found.joint["paid", "city", "day"]
-    assert "left out: more than" in found.report().html
+    assert "omitted: more than" in found.report().html
 
 
 def test_columns_are_chosen_by_type_and_name():

@@ -280,9 +280,9 @@ def test_the_report_of_a_folder_covers_counts_and_rankings_that_are_saved_later(
     saved, page = [release], tmp_path / "words" / "report.html"
     release.save(page.parent)
     for result, titles in (
-        (release.top(posts, budget, k=3), ["Held by most users"]),
-        (release.count(posts, budget), ["Noisy counts", "Held by most users"]),
-        (release.with_metadata(title="Thanks"), ["Noisy counts", "Held by most users", "Thanks"]),
+        (release.top(posts, budget, k=3), ["Most users first"]),
+        (release.count(posts, budget), ["Noisy counts", "Most users first"]),
+        (release.with_metadata(title="Thanks"), ["Noisy counts", "Most users first", "Thanks"]),
     ):
         result.save(page.parent)
         saved += [] if isinstance(result, vp.Release) else [result]

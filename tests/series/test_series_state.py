@@ -28,7 +28,7 @@ BUDGET = vp.Budget(3, 1e-6)
 
 
 def rows(*words, users=3000):
-    """Return rows in which all users hold all words."""
+    """Return rows in which all users have all words."""
     table = pl.DataFrame({"who": [user for user in range(users) for _ in words], "what": list(words) * users})
     return vp.read(table, user="who", items="what")
 
@@ -267,7 +267,7 @@ def test_no_result_follows_from_the_private_state(tmp_path):
 
 
 def test_a_removed_user_has_no_further_budget(tmp_path):
-    """The pool is removed, the key stays without budget, and later rows of the user are ignored."""
+    """The pool is removed, the key remains without budget, and later rows of the user are ignored."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     series.run(rows("tea", users=3))
     assert series.remove(1)

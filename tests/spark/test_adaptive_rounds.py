@@ -191,7 +191,7 @@ def test_places_are_partitions_of_spark(spark, count):
 
 @pytest.fixture(scope="module")
 def crowd():
-    """Return 500 users who hold twelve common items and one unique item each."""
+    """Return 500 users who each have twelve common items and one unique item."""
     rng = np.random.default_rng(1)
     rows = [(user, f"w{int(200 * rng.random() ** 3)}") for user in range(500) for _ in range(12)]
     own = [(user, f"nobody else holds number{user}") for user in range(500)]

@@ -150,7 +150,7 @@ def test_tables_that_differ_from_reading_to_reading_are_refused(spark):
         (
             "AttributeError: Can't get attribute 'weigh' on <module 'voxpop.engine.spark.tasks'",
             InputError,
-            "another version",
+            "different versions of Python",
         ),
         ("[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9", InputError, "version of Python"),
         ('java.io.IOException: Cannot run program "python9": error=2', InputError, "cannot start python9"),

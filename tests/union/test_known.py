@@ -175,7 +175,7 @@ def test_noise_on_items_of_users_only_is_detected(monkeypatch):
 
 
 def test_a_first_round_that_depends_on_the_list_is_detected(monkeypatch):
-    """Deliberately broken: listed items are released in the first round if they have weight there.
+    """In the broken variant, listed items are released in the first round if they have weight there.
 
     Other users have the item and drew different ones; it then leaves their pools only if the extra user drew it.
     """

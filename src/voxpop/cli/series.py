@@ -179,7 +179,7 @@ def delete(
     found = [each for each in map(series.remove, _ids(user)) if each is not None]
     if not found:
         raise InputError(
-            "The state has nothing of such a user, so nothing was deleted. Give the id as in the rows, and check the "
+            "The state does not contain this user, so nothing was deleted. Give the id as in the rows, and check the "
             "folder of the series."
         )
     items, nights = sum(each.items for each in found), sum(each.nights for each in found)

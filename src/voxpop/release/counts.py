@@ -308,7 +308,7 @@ class Top(Addition):
         texts = all_printable(islice(self.each_gram(), 100))
         rows = [[f"{place:,}", text] for place, text in enumerate(texts, start=1)]
         note = f"The guarantee of the ranking alone is {self.guarantee}; the one above covers the release too."
-        return Grid("Held by most users, in noisy order", ["place", "gram"], rows, note)
+        return Grid("Most users first, in noisy order", ["place", "gram"], rows, note)
 
     def __len__(self) -> int:
         return int(self.places.size)

@@ -204,7 +204,7 @@ class MemoryLengthWalk:
     def _kept(self) -> Int32s:
         """Return the id at each position, which exists after the grams of length 1 were kept."""
         if self._ids is None:
-            raise InternalError("a walk went on from length 1 before the grams of length 1 were kept")
+            raise InternalError("a walk continued from length 1 before the grams of length 1 were kept")
         return self._ids
 
     def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:

@@ -202,7 +202,7 @@ class SparkLengthWalk:
         if not self._ordered:
             raise no_order()
         if self._size is None:
-            raise InternalError("a walk went on from length 1 before the grams of length 1 were kept")
+            raise InternalError("a walk continued from length 1 before the grams of length 1 were kept")
         self._candidates = candidates
         self._length += 1
 

@@ -129,7 +129,7 @@ class PathsGate(Gate[PathsProof]):
         else:
             last = self.numbers.size - self._first
             if not ((parents >= self._first) & (parents < self.numbers.size)).all():
-                raise refused("a context would be counted below another than the last level")
+                raise refused("a context would be counted below a level that is not the last one")
             if not (before < width).all():
                 # Such a node would have the key of a context below the next node, and the path to that context may have
                 # spent more.
