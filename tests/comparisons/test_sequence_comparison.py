@@ -73,7 +73,7 @@ def test_errors_distances_and_hits():
 
 
 def test_generated_queries_have_the_documented_lengths():
-    """Queries of occurring sequences occur, uniform queries have every length, and the seed determines both."""
+    """Queries of sequences occur in the data, uniform queries have every length; the seed determines both."""
     data = data_of([[0, 1, 2, 3, 0], [1], [2, 2, 2]])
     held = private_queries(data, 3, 200, seed=1)
     assert private_counts(data, held).min() >= 1

@@ -401,7 +401,7 @@ def test_not_private_needs_no_caution():
     ("delta", "words"), [(0.02, "no number of people"), (0.01, "one person, not two"), (1e-3, "at most 10 people")]
 )
 def test_a_large_delta_is_reported_with_the_number_of_people_that_it_fits(delta, words):
-    """The number of people is in the right grammatical number."""
+    """The text has the singular for one person, and the plural otherwise."""
     assert any(f"It suits {words}." in each for each in in_words.cautions(vp.Guarantee(1, delta)))
 
 

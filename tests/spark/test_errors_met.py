@@ -150,9 +150,9 @@ def test_tables_that_differ_from_reading_to_reading_are_refused(spark):
         (
             "AttributeError: Can't get attribute 'weigh' on <module 'voxpop.engine.spark.tasks'",
             InputError,
-            "different versions of Python",
+            "different versions of voxpop",
         ),
-        ("[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9", InputError, "version of Python"),
+        ("[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9", InputError, "versions of Python"),
         ('java.io.IOException: Cannot run program "python9": error=2', InputError, "cannot start python9"),
         ("java.io.IOException: No space left on device", InputError, "spark.local.dir"),
         ("java.lang.OutOfMemoryError: Java heap space", MemoryLimitError, "spark.driver.memory"),

@@ -112,8 +112,8 @@ class SparkCorpus:
             InputError: Always.
         """
         raise InputError(
-            "a corpus on Spark has no arrays of all users, because users remain on their executors. Set union, n-grams, "
-            "counts and sequences run on it; for heavy hitters, comparisons and baselines read a table on this machine."
+            "a corpus on Spark has no arrays of all users, because users remain on their executors. Set union, "
+            "n-grams, counts and sequences run on it; for heavy hitters and comparisons read a table on this machine."
         )
 
 
