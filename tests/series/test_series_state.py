@@ -305,7 +305,7 @@ def test_wrong_calls_raise_errors(tmp_path, account):
         union.series(tmp_path / "s", nights=4)
     with pytest.raises(InputError, match="cannot be charged"):
         union.series(tmp_path / "s", BUDGET, nights=4, ledger=account, seed=1)
-    with pytest.raises(InputError, match="its own weighting"):
+    with pytest.raises(InputError, match="a fixed weighting"):
         vp.Items(min_users=20).series(tmp_path / "s", BUDGET, nights=4)
     assert not account.entries
     seeded = union.series(tmp_path / "s", BUDGET, nights=4, seed=1)
