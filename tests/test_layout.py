@@ -160,7 +160,7 @@ def test_no_file_imports_itself_through_others():
     assert circles({name: modules_imported(path, types=False) for name, path in FILES.items()}) == []
 
 
-def test_circles_through_types_are_pairs():
+def test_import_circles_through_types_are_found_as_pairs():
     """Import cycles through imports for type checkers have at most two files."""
     found = circles({name: modules_imported(path, types=True) for name, path in FILES.items()})
     assert [circle for circle in found if len(circle) > 2] == []
@@ -335,7 +335,7 @@ def defined(path: Path) -> set[str]:
     return found
 
 
-def test_a_name_has_one_meaning():
+def test_each_name_has_one_meaning():
     """A top-level name is defined in one file, or listed with a reason; a private name in at most two files."""
     files: dict[str, set[str]] = {}
     for path in MODULES:

@@ -85,7 +85,7 @@ def test_messages_are_found():
 
 
 @pytest.mark.parametrize(("place", "kind", "text"), MESSAGES, ids=[place for place, _, _ in MESSAGES])
-def test_a_message_has_the_form(place, kind, text):
+def test_each_message_has_the_required_form(place, kind, text):
     """A message is short and plain, ends as a sentence, and contains a requirement or a next step."""
     own = re.sub(r"\{[^{}\"]*\}", "x", text)
     assert len(own.split()) <= MOST_WORDS, own
@@ -109,4 +109,6 @@ def test_internal_errors_ask_for_a_report():
 def test_a_message_without_the_form_is_found(text, why):
     """Messages without a step, an end or plain words fail."""
     with pytest.raises(AssertionError):
-        test_a_message_has_the_form("nowhere", "InputError", "a value was given. " + text if why != "no step" else text)
+        test_each_message_has_the_required_form(
+            "nowhere", "InputError", "a value was given. " + text if why != "no step" else text
+        )

@@ -28,7 +28,7 @@ def style():
 
 
 @pytest.mark.parametrize("name", draw.PICTURES)
-def test_every_picture_can_be_drawn(name):
+def test_every_picture_is_drawn(name):
     """A picture is drawn from the current results, so a renamed row would raise an error."""
     assert draw.PICTURES[name]().axes
 

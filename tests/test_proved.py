@@ -32,7 +32,7 @@ def test_sentences_are_on_the_pages():
     assert not missing
 
 
-def test_the_names_in_the_rows_exist():
+def test_the_names_in_the_table_exist():
     theorems = {
         f"{file.stem}.{name}"
         for file in (ROOT / "proofs").glob("*.v")
@@ -81,7 +81,7 @@ def test_texts_about_proofs_link_to_the_table_of_kinds():
         assert any("roof" in each and "proved.md" in each for each in near), file.name
 
 
-def test_counts_of_the_kinds():
+def test_claims_of_each_kind_are_counted():
     counted = Counter(kind for _, kind, _ in rows())
     stated = dict(re.findall(r"^\| (\w+) \| (\d+) \|", TABLE.read_text("utf-8"), re.MULTILINE))
     assert stated == {kind: str(counted[kind]) for kind in KINDS}

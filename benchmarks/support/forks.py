@@ -152,7 +152,7 @@ def _run(commands: dict[str, Callable[[], object]], caller: socket.socket) -> in
 
 
 def _end_with(caller: socket.socket) -> None:
-    """End this process when its caller has ended, by SIGTERM, or by force after `GRACE` seconds."""
+    """End this process after its caller has ended, by SIGTERM, or by SIGKILL after `GRACE` seconds."""
     with contextlib.suppress(OSError):
         caller.recv(1)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -91,7 +91,7 @@ def test_several_certificates_add_up(tmp_path, capsys):
         "NaN",
     ],
 )
-def test_what_is_no_certificate_is_refused(tmp_path, text, capsys):
+def test_content_that_is_not_a_certificate_is_rejected(tmp_path, text, capsys):
     (tmp_path / "release.json").write_text(text)
     assert main([str(tmp_path)]) == 2
     assert capsys.readouterr().out.startswith("refused: ")

@@ -327,7 +327,7 @@ def saved(name):
 
 
 @pytest.mark.parametrize("name", sorted(folder.name for folder in (HERE / "releases").iterdir()))
-def test_a_further_pass_is_refused(name):
+def test_an_additional_pass_is_rejected(name):
     certificate, passes = saved(name)
     check(certificate, passes)
     for further in ({"pass": "look"}, passes[0], {**passes[-1], "sigma": 0.1, "night": 9, "round": 9, "length": 9}):
@@ -360,7 +360,7 @@ def test_a_later_pass_with_less_noise_or_price_is_refused(name, field, value):
             check(certificate, ran)
 
 
-def test_later_passes_have_what_chosen_rounds_leave_and_no_more():
+def test_later_passes_spend_only_the_budget_that_chosen_rounds_leave():
     certificate, passes = saved("ngrams_known")
     numbers = certificate[NUMBERS]
     assert [
@@ -513,16 +513,16 @@ def test_individual_budgets_have_a_proof_for_some_weightings_only(kind, change):
     each["sigma"] *= 100
     check(certificate, passes)
     each["bounding"] |= change
-    with pytest.raises(CertificateError, match="another bounding"):
+    with pytest.raises(CertificateError, match="bounding that differs"):
         check(certificate, passes)
 
 
-def test_passes_of_everybody_have_no_caps_and_no_bounds():
+def test_passes_of_all_users_have_no_caps_and_no_bounds():
     for change in ({"name": "capped"}, {"bound": 4}):
         certificate, passes = saved("dpne")
         passes[1]["sigma"] *= 100
         passes[1]["bounding"] |= {"name": "policy-gaussian", "cutoff": 2**40} | change
-        with pytest.raises(CertificateError, match="another bounding"):
+        with pytest.raises(CertificateError, match="bounding that differs"):
             check(certificate, passes)
 
 

@@ -123,7 +123,7 @@ def test_novel_and_mu_are_those_that_voxpop_states():
         assert float(own.novel) == pytest.approx(stated["novel"], rel=1e-6, abs=1e-18)
 
 
-def test_a_total_in_another_form_is_refused(folder, capsys):
+def test_a_total_in_another_format_is_rejected(folder, capsys):
     changed(folder / "counts.json", total="less than 3")
     assert main([str(folder)]) == 2
     assert "a total is not one of a release and an addition" in capsys.readouterr().out
@@ -164,7 +164,7 @@ def test_many_losses_are_rounded_up():
     assert exact < mean < exact + 0.02
 
 
-def test_a_loose_release_counts_by_epsilon_and_delta():
+def test_a_release_with_a_loose_spend_is_charged_by_epsilon_and_delta():
     loose = Release(0.1, 1e-9, arb(1e-12), arb(1))
     tight = Release(1.0, 1e-6, arb(1e-7), arb(0.2))
     assert totals.composed(arb(1.1), [loose, tight]) <= totals.composed(arb(1.1), [loose.plain, tight])
@@ -253,7 +253,7 @@ def test_a_ledger_with_a_moved_number_is_not_proved(ledger, statement, capsys):
         "UPDATE datasets SET epsilon = 0 WHERE name = 'small'",
     ],
 )
-def test_what_is_no_ledger_of_this_rule_is_refused(ledger, statement, capsys):
+def test_content_that_is_not_a_ledger_of_this_rule_is_rejected(ledger, statement, capsys):
     run(ledger, statement)
     assert main([str(ledger)]) == 2
     assert capsys.readouterr().out.splitlines()[-1].startswith("refused: ")
@@ -337,7 +337,7 @@ def test_a_statement_or_guarantee_that_no_certificate_proves_is_refused(folder, 
 
 
 @pytest.mark.parametrize(("old", "new"), [(r"$", ". Truly (0.01, 0)-DP."), ("^", "(0.01, 0)-DP. "), ("user", "event")])
-def test_a_total_says_nothing_else(folder, old, new):
+def test_a_total_contains_nothing_else(folder, old, new):
     file = folder / "top.json"
     total = json.loads(file.read_text("utf-8"))["total"]
     changed(file, total=re.sub(old, new, total, count=1))

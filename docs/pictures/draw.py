@@ -380,11 +380,11 @@ def by_model(plot: Axes, battery: list[dict[str, str]], figure: str, title: str,
 
 
 def series() -> plt.Figure:
-    """Draw the words by night of a series, by prices."""
+    """Draw the words by night of a series, by the division of the budget."""
     figure, plot = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
     rows = results("series_posts_30")
     name, *nights = [column for column in rows[0] if column.startswith(("posts", "night"))]
-    shown = {"growing prices": (0, OURS), "equal prices": (1, ACCENT), "no resting": (2, OTHER)}
+    shown = {"growing spending": (0, OURS), "equal spending": (1, ACCENT), "no resting": (2, OTHER)}
     for label, (place, color) in shown.items():
         x, y = [number(night.split()[1]) for night in nights], [number(rows[place][night]) for night in nights]
         plot.plot(x, y, "o-", color=color, lw=2, ms=5, label=label)

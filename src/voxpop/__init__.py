@@ -8,7 +8,7 @@ words = vp.Items(max_items_per_user=100).release(posts, vp.Budget(epsilon=4, del
 words.save("words")
 ```
 
-Names are imported when first used, so that `import voxpop` costs next to nothing.
+Names are imported when first used, so that `import voxpop` costs almost nothing.
 """
 
 from importlib import import_module

@@ -39,7 +39,7 @@ def _escaped(letter: str) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """Return a text like `shown`, but with escapes for line feeds too, for a label or a name within other text."""
+    """Return a text like `shown`, but also escape line feeds, for a label or a name within other text."""
     return shown(text).replace("\n", "\\n")
 
 

@@ -53,7 +53,7 @@ def near_adaptive(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: in
 def alone_adaptive(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
     """Return the case of a canary who is the only user of its item."""
     event = Event(plan, width=1, most=1, engine=engine, most_copies=most_copies)
-    return event.case("alone: 1 item of its own", [(0,)], [], (item_probability(rounds_of(plan), 1, 1), 0.0))
+    return event.case("alone: 1 unique item", [(0,)], [], (item_probability(rounds_of(plan), 1, 1), 0.0))
 
 
 def rounds_of(plan: UnionPlan) -> AdaptiveRounds:

@@ -52,7 +52,7 @@ def promise_cases(budget: Budget = BUDGET) -> Iterator[Case]:
 
 
 def few(plan: UnionPlan, users: int | None = None) -> Case:
-    """Return the case of an item of too few users.
+    """Return the case of an item with too few users.
 
     Args:
         plan: The plan to run.
@@ -63,7 +63,7 @@ def few(plan: UnionPlan, users: int | None = None) -> Case:
     """
     promise = plan.promise
     if promise is None:
-        raise InternalError("nothing was promised about items of few users")
+        raise InternalError("nothing was promised about items with few users")
     holders = promise.few if users is None else users
     adaptive = isinstance(plan.last, AdaptiveRounds)
     exact = item_probability(plan.last, holders, 1) if adaptive else released_by(classic_of(plan), holders, 1)

@@ -58,7 +58,7 @@ def near_several(plan: UnionPlan) -> Case:
 def alone_several(plan: UnionPlan) -> Case:
     """Return the case in which only the canary has an item in every data set."""
     exact = _so_many(plan, 1, item_probability(plan.last, 1, 1)), 0.0
-    return Everywhere(plan, 1).case("alone: 1 item of its own in each", 1, 0, exact)
+    return Everywhere(plan, 1).case("alone: 1 unique item in each", 1, 0, exact)
 
 
 def _so_many(plan: UnionPlan, most: int, chance: float) -> float:

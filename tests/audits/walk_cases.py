@@ -49,7 +49,7 @@ LENGTHS = 3
 UNSURE = 1e-8
 """Probability that a word is missing after the adaptive rounds."""
 OFTEN, SELDOM, FURTHER = 48, 16, 40
-"""Numbers of words of likely pairs, of pruned pairs, and of no pair.
+"""Numbers of words in likely pairs, in pruned pairs, and in no pair.
 
 Their sum exceeds the number up to which tokens are few.
 """

@@ -43,7 +43,7 @@ def test_everything_released_is_listed(opened, reports):
         ("anywhere", "nowhere to be found", lambda _: False),
     ],
 )
-def test_search(opened, reports, button, typed, fits):
+def test_the_page_can_be_searched(opened, reports, button, typed, fits):
     """Search finds the typed text with the selected way of matching, and shows the number of hits."""
     report = opened("phrases")
     expected = [" ".join(gram) for gram in vp.load(reports["phrases"].parent) if fits(" ".join(gram))]
@@ -71,7 +71,7 @@ def test_lengths_and_first_tokens_filter(opened, reports):
     assert count(report) == f"{len(grams)} phrases"
 
 
-def test_sorting(opened, reports):
+def test_the_table_can_be_sorted(opened, reports):
     """The order A to Z sorts by tokens, and a second click reverses it.
 
     In the order by continuations, the phrase that begins the most other phrases comes first.
@@ -121,7 +121,7 @@ def test_no_hidden_text_and_no_script_from_data(opened):
     assert report.page.locator("#list img").count() == 0
 
 
-def test_keyboard(opened):
+def test_the_page_works_with_the_keyboard(opened):
     """The slash key starts a search, arrows move the selection, Enter copies and Escape clears.
 
     The first press of Tab selects the link that skips to the report.
@@ -151,7 +151,7 @@ def test_keyboard(opened):
 
 
 @pytest.mark.parametrize("system", ["light", "dark"])
-def test_themes(opened, system):
+def test_the_page_has_both_themes(opened, system):
     """Colours follow the system until the user chooses a theme, and the choice is kept."""
     page = opened("phrases", color_scheme=system).page
     ground = "getComputedStyle(document.body).backgroundColor"
@@ -216,7 +216,7 @@ TYPED = """() => {
 }"""
 
 
-def test_apostrophes_of_phones(opened):
+def test_apostrophes_typed_on_phones_match(opened):
     """A prompt is tokenized like the texts, and a search finds a word with either apostrophe."""
     assert opened("phrases").page.evaluate(TYPED % scripts(("cutting", "rows"))) == [["so", "i", "don't"], True, 1]
 
@@ -269,7 +269,7 @@ def test_pages_fit_their_width(opened, name):
 
 
 @pytest.mark.parametrize("name", ["phrases", "items", "sequences", "signed"])
-def test_no_column_is_cut_off_on_paper(opened, name):
+def test_no_column_is_truncated_in_print(opened, name):
     """Tables that scroll on a screen fit between the margins of A4, because paper does not scroll."""
     page = opened(name).page
     page.set_viewport_size({"width": 680, "height": 960})  # A4 without its margins, in CSS pixels
@@ -333,7 +333,7 @@ def test_a_signed_report_states_the_signed_files(opened):
 
 
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext: apt-get install poppler-utils")
-def test_on_paper(opened, tmp_path):
+def test_the_page_can_be_printed(opened, tmp_path):
     """The print has A4 pages and open settings, and the signature is on one page with its table.
 
     No heading is the last line of a page.
@@ -473,7 +473,7 @@ def test_the_browser_enforces_the_policy(opened):
     report.requests[:] = [url for url in report.requests if url.startswith("file:")]
 
 
-def test_a_hundred_thousand_open_and_answer_at_once(opened, reports):
+def test_a_page_with_100_000_items_opens_and_responds_immediately(opened, reports):
     """A report of 100,000 phrases opens in about a second, and a search takes milliseconds.
 
     The test fails if opening takes 20 s or a search takes 1000 ms.

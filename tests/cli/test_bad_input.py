@@ -58,7 +58,7 @@ def call(command, source="posts.parquet", columns=COLUMNS, options=None):
         ),
     ],
 )
-def test_bad_sources(voxpop, posts, command, source, columns, words):
+def test_invalid_sources_are_reported(voxpop, posts, command, source, columns, words):
     """The cases are missing, truncated and unsupported files, and missing, misspelt and mistyped columns."""
     complaint = voxpop(*call(command, source, columns)).complaint
     assert all(word in complaint for word in words)
@@ -67,7 +67,7 @@ def test_bad_sources(voxpop, posts, command, source, columns, words):
 
 @pytest.mark.parametrize("command", RELEASING)
 @pytest.mark.parametrize("epsilon", ["0", "-1", "inf", "nan", "four", "", None])
-def test_bad_epsilons(voxpop, posts, command, epsilon):
+def test_invalid_epsilons_are_reported(voxpop, posts, command, epsilon):
     """The cases are zero, negative and infinite values, other strings, and no value."""
     others = ["--alphabet", "tea,milk"] if command == "sequences" else ["--delta", "1e-8"]
     given = [] if epsilon is None else ["--epsilon", epsilon]
@@ -77,7 +77,7 @@ def test_bad_epsilons(voxpop, posts, command, epsilon):
 
 @pytest.mark.parametrize("command", ["items", "ngrams", "heavy-hitters"])
 @pytest.mark.parametrize("delta", ["0", "1", "2", "-1e-7", "nan", "tiny", None])
-def test_bad_deltas(voxpop, posts, command, delta):
+def test_invalid_deltas_are_reported(voxpop, posts, command, delta):
     """The cases are zero, values from 1, negative values, other strings, and no value."""
     given = [] if delta is None else ["--delta", delta]
     assert "delta" in voxpop(*call(command, options=["--epsilon", 1, *given])).complaint
@@ -85,7 +85,7 @@ def test_bad_deltas(voxpop, posts, command, delta):
 
 
 @pytest.mark.parametrize("command", RELEASING)
-def test_folders_that_cannot_be_written(voxpop, posts, command, monkeypatch):
+def test_unwritable_folders_are_reported(voxpop, posts, command, monkeypatch):
     """The cases are a file, a folder below a file, the current folder, and a folder without permission.
 
     The error occurs before any data is read.
@@ -105,7 +105,7 @@ def test_folders_that_cannot_be_written(voxpop, posts, command, monkeypatch):
 @pytest.mark.parametrize(
     ("command", "number"), [("items", "epsilon 2: "), ("ngrams", "epsilon 4: "), ("heavy-hitters", "epsilon 1: ")]
 )
-def test_nothing_to_release(voxpop, posts, command, number):
+def test_data_without_items_gives_an_empty_release(voxpop, posts, command, number):
     """If nine users have one word each, the call succeeds; its advice on required users depends only on the plan."""
     code, out, err = voxpop(*call(command, "lonely.parquet"))
     assert (code, err) == (0, "")
@@ -118,7 +118,7 @@ def test_nothing_to_release(voxpop, posts, command, number):
     assert voxpop(*call(command, "lonely.parquet"), "--overwrite").out == out
 
 
-def test_a_table_without_rows_looks_like_one_of_nine_users(voxpop, posts):
+def test_a_summary_of_a_table_without_rows_equals_that_of_nine_users(voxpop, posts):
     """Neither table releases anything, and both outputs agree."""
     few, *empty = (
         voxpop(*call("items", source), "--overwrite") for source in ("lonely.parquet", "empty.parquet", "empty.csv")
@@ -135,7 +135,7 @@ def test_users_needed_equal_those_of_the_plan(voxpop, posts):
         assert f"epsilon {epsilon}: {users:,} users" in out
 
 
-def test_an_alphabet_that_is_no_file(voxpop, posts):
+def test_an_alphabet_that_is_not_a_file_is_reported(voxpop, posts):
     """A misspelt file name is not read as a symbol."""
     complaint = voxpop(*call("sequences", options=["--epsilon", 1, "--alphabet", "symbls.txt"])).complaint
     assert "no such file" in complaint
@@ -149,10 +149,10 @@ def test_an_alphabet_that_is_no_file(voxpop, posts):
         "voxpop.release.saving.replace_folder",
     ],
 )
-def test_ctrl_c(voxpop, posts, name, monkeypatch):
+def test_ctrl_c_ends_the_run_without_files(voxpop, posts, name, monkeypatch):
     """An interrupt while reading, releasing or saving gives one line, code 130 and no partial output.
 
-    See also `test_real_ctrl_c`.
+    See also `test_a_real_ctrl_c_ends_the_command`.
     """
 
     def stop(*_, **__):
@@ -210,12 +210,12 @@ def words(posts, saved_words):
         (["export", "posts.parquet", "-o", "x.txt"], "contains no release: it is a file"),
     ],
 )
-def test_counts_ledgers_and_saved_releases(voxpop, words, arguments, expected):
+def test_counts_use_ledgers_and_saved_releases(voxpop, words, arguments, expected):
     """The commands use saved releases, counts and ledgers."""
     assert expected in voxpop(*arguments).complaint
 
 
-def test_counting_from_the_shell(voxpop, words):
+def test_counts_are_released_from_the_shell(voxpop, words):
     """Counts are printed with their error, saved in the folder of the release, and charged to the ledger."""
     assert voxpop("ledger", "init", "team.ledger", "--dataset", "posts", "--epsilon", 3, "--delta", "1e-6").code == 0
     paid = ["--ledger", "team.ledger", "--dataset", "posts"]
@@ -229,7 +229,7 @@ def test_counting_from_the_shell(voxpop, words):
     assert "room used, by the three ways to add up" in voxpop("ledger", "show", "team.ledger").out
 
 
-def test_a_full_ledger_refuses_before_reading(voxpop, posts):
+def test_a_full_ledger_raises_an_error_before_data_is_read(voxpop, posts):
     """The ledger is checked before the source is opened."""
     voxpop("ledger", "init", "team.ledger", "--dataset", "posts", "--epsilon", 0.5, "--delta", "1e-6")
     for command in RELEASING:
@@ -238,7 +238,7 @@ def test_a_full_ledger_refuses_before_reading(voxpop, posts):
 
 
 @pytest.mark.parametrize("budget", [4, (4, 1e-7), None, "4", {"epsilon": 4}])
-def test_values_that_are_not_budgets(posts, budget):
+def test_values_that_are_not_budgets_are_rejected(posts, budget):
     """In Python, every mechanism raises an error that names the required type."""
     for mechanism in (vp.Items(), vp.NGrams(), vp.HeavyHitters(), vp.Sequences(alphabet=["a"])):
         with pytest.raises(vp.errors.InputError, match=r"`budget` must be a voxpop\.Budget"):

@@ -88,8 +88,8 @@ def test_texts_of_standard_error_are_part_of_the_object(voxpop, monkeypatch):
 
 
 @pytest.mark.usefixtures("posts")
-def test_too_little_memory(voxpop, monkeypatch):
-    """A memory limit that is too small for the work has a code of its own."""
+def test_too_little_memory_is_reported(voxpop, monkeypatch):
+    """A memory limit that is too small for the work has a separate exit code."""
 
     def short(*_, **__):
         raise MemoryLimitError("memory=1MiB is too little. Raise it.")
@@ -100,8 +100,8 @@ def test_too_little_memory(voxpop, monkeypatch):
 
 @pytest.mark.parametrize("name", ["nowhere.parquet", "torn.parquet", "empty.csv"])
 @pytest.mark.usefixtures("posts")
-def test_sources_that_cannot_be_read(voxpop, name):
-    """Missing, torn and empty files have a code of their own, and are not charged."""
+def test_unreadable_sources_are_reported(voxpop, name):
+    """Missing, torn and empty files have a separate exit code, and nothing is charged."""
     Path("torn.parquet").write_bytes(Path("posts.parquet").read_bytes()[:200])
     Path("empty.csv").write_bytes(b"")
     found = error_of(voxpop("items", name, *CALL, *LEDGER, "--errors=json"))
@@ -111,7 +111,7 @@ def test_sources_that_cannot_be_read(voxpop, name):
 
 @pytest.mark.parametrize(("options", "charged"), [(LEDGER, True), ([], False)])
 @pytest.mark.usefixtures("posts")
-def test_a_result_that_is_not_saved(voxpop, monkeypatch, options, charged):
+def test_an_unsaved_result_is_reported(voxpop, monkeypatch, options, charged):
     """The error contains the folder that keeps the result, and `voxpop resume` saves it."""
 
     def taken(kept, folder, *, publish=runs.publish, **more):
@@ -162,7 +162,7 @@ def test_the_log_has_every_step(voxpop):
         (["--log", "nowhere/log"], "cannot be written"),
     ],
 )
-def test_poor_global_options(voxpop, options, words):
+def test_invalid_global_options_are_reported(voxpop, options, words):
     """A wrong value of an option of all commands is an error before anything runs."""
     assert words in voxpop("show", "words", *options).complaint
 
@@ -212,7 +212,7 @@ def test_databases_and_queries_are_distinguished_from_files(voxpop, monkeypatch,
         (["items", "posts.parquet", *CALL, "--ledgerr", "x"], "Did you mean --ledger?"),
     ],
 )
-def test_options_that_are_missing_on_purpose(voxpop, call, words):
+def test_deliberately_missing_options_name_the_command(voxpop, call, words):
     """The message names the command that does it."""
     assert words in voxpop(*call).complaint
 

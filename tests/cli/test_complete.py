@@ -16,26 +16,26 @@ def saved(tmp_path):
     return tmp_path / "phrases"
 
 
-def test_for_people(voxpop, saved):
+def test_the_output_is_text(voxpop, saved):
     """Each line shows one phrase, with terminal control characters escaped."""
     assert voxpop("complete", saved, "Thank") == (0, "  thank y\\x1bou\n  thank you\n", "")
     assert voxpop("complete", saved, "--first", 1).out == "  thank\n"
 
 
-def test_for_machines(voxpop, saved):
+def test_the_output_is_json(voxpop, saved):
     """The JSON object contains the context and the number of phrases."""
     assert voxpop("complete", saved, "thank you", "--json").json["completions"] == [
         {"token": "you", "context": ["thank"], "phrases": 1}
     ]
 
 
-def test_nothing_fits(voxpop, saved):
+def test_a_text_without_continuation_is_reported(voxpop, saved):
     """The command reports that no phrase continues the text and exits with code 0."""
     assert voxpop("complete", saved, "zebra") == (0, "No released phrase continues it.\n", "")
     assert voxpop("complete", saved, "zebra", "--json").json["completions"] == []
 
 
-def test_wrong_calls(voxpop, saved):
+def test_wrong_calls_raise_errors(voxpop, saved):
     """A missing folder and a limit of 0 give a one-line error."""
     assert "does not exist" in voxpop("complete", "nowhere", "thank").complaint
     assert "`first` must be a whole number" in voxpop("complete", saved, "thank", "--first", 0).complaint

@@ -1,4 +1,4 @@
-"""`standard_library`: the scanner finds the same texts as Python's own parser."""
+"""`standard_library`: the scanner finds the same texts as Python's parser."""
 
 import ast
 import io
@@ -39,7 +39,7 @@ def texts_of(folder):
     return list(zip(table["module"].to_pylist(), table["text"].to_pylist(), strict=True))
 
 
-def test_finds_docstrings_and_comments_only(tmp_path):
+def test_only_docstrings_and_comments_are_found(tmp_path):
     """The scanner distinguishes comments in strings, strings in comments, and strings that are not docstrings."""
     (tmp_path / "tricky.py").write_text(TRICKY)
     assert [text for _, text in texts_of(tmp_path)] == [
@@ -54,7 +54,7 @@ def test_finds_docstrings_and_comments_only(tmp_path):
     ]
 
 
-def test_a_module_is_a_user(tmp_path):
+def test_a_module_is_one_user(tmp_path):
     """Module names contain dots; tests and installed packages are omitted; invalid files cause no error."""
     for name in ("b/__init__.py", "b/c.py", "a.py", "test/x.py", "b/tests/y.py", "site-packages/z.py"):
         path = tmp_path / name
@@ -92,7 +92,7 @@ def library():
 
 
 @pytest.mark.parametrize("name", ["argparse", "tokenize", "inspect", "textwrap", "string", "xmlrpc.client", "decimal"])
-def test_agrees_with_the_parser(library, name):
+def test_the_scanner_agrees_with_the_parser(library, name):
     """On real modules, the scanner finds every docstring that `ast` finds and every comment that `tokenize` finds."""
     path = Path(sysconfig.get_path("stdlib"), *name.split(".")).with_suffix(".py")
     source = path.read_text(encoding="utf-8")

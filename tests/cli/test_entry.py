@@ -9,7 +9,7 @@ import pytest
 from voxpop.errors import InternalError
 
 
-def test_version(voxpop):
+def test_the_version_is_printed(voxpop):
     """`--version` prints the name and version, with code 0."""
     import voxpop as package
 
@@ -88,7 +88,7 @@ def test_ctrl_c_is_reported(voxpop, monkeypatch):
     assert voxpop("show", "words") == (130, "", "voxpop: stopped.\n")
 
 
-def test_ctrl_c_while_starting(voxpop, monkeypatch):
+def test_ctrl_c_during_startup_is_reported(voxpop, monkeypatch):
     """Ctrl-C before a command begins has the same effect."""
 
     def fail(*_):
@@ -98,7 +98,7 @@ def test_ctrl_c_while_starting(voxpop, monkeypatch):
     assert voxpop("--help") == (130, "", "voxpop: stopped.\n")
 
 
-def test_real_ctrl_c():
+def test_a_real_ctrl_c_ends_the_command():
     """A process that receives SIGINT during a command exits with code 130."""
     program = (
         "import os, signal, sys, voxpop.release.result as result\n"

@@ -21,7 +21,7 @@ def folder(tmp_path_factory):
     return home
 
 
-def test_explain_for_people(voxpop, folder):
+def test_explanations_are_printed_as_text(voxpop, folder):
     """Each item is explained, with its count if counts were released."""
     code, out, err = voxpop("explain", folder / "words", "Apt", "apt-get")
     assert (code, err) == (0, "")
@@ -31,7 +31,7 @@ def test_explain_for_people(voxpop, folder):
     assert "PRIVATE" not in out
 
 
-def test_explain_for_machines(voxpop, folder):
+def test_explanations_are_printed_as_json(voxpop, folder):
     """The JSON output contains the explanations with counts, and the guarantee."""
     found = voxpop("explain", folder / "words", "apt", "zsh", "--json").json
     first, second = found["explanations"]
@@ -42,14 +42,14 @@ def test_explain_for_machines(voxpop, folder):
     assert found["statement"].startswith("(4, 1e-08)-DP")
 
 
-def test_explain_keys(voxpop, folder):
+def test_explanations_of_keys_are_printed(voxpop, folder):
     """Values of several columns are separated by commas, and typed by the columns."""
     assert "not released" not in voxpop("explain", folder / "keys", "apt,2").out
     assert "not released" in voxpop("explain", folder / "keys", "apt,3").out
     assert "not a value of the columns" in voxpop("explain", folder / "keys", "apt,two").out
 
 
-def test_explain_with_private_data(voxpop, folder):
+def test_explanations_with_private_data_are_marked(voxpop, folder):
     """With the data, a marked and rounded number of users is added."""
     table = ["--data", folder / "posts.parquet", "--user", "who", "--text", "what"]
     out = voxpop("explain", folder / "words", "apt", *table).out

@@ -22,7 +22,7 @@ def phrases():
     return vp.Release(table, StoredPlan({}), vp.Guarantee(4, 1e-7))
 
 
-def test_the_command_writes(voxpop, phrases, tmp_path):
+def test_the_command_writes_the_result(voxpop, phrases, tmp_path):
     """The format follows from `--format` or from the file's ending."""
     phrases.save(tmp_path / "words")
     assert voxpop("export", "words", "-o", "a.txt").out == "Wrote 3 grams to a.txt\n"
@@ -30,7 +30,7 @@ def test_the_command_writes(voxpop, phrases, tmp_path):
     assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_a_folder_with_counts(voxpop, phrases, tmp_path):
+def test_the_counts_of_a_folder_are_exported(voxpop, phrases, tmp_path):
     """Tables have the noisy numbers of users, and `--of` chooses another result of the folder."""
     phrases.save(tmp_path / "words")
     vp.Counts(phrases, np.array([5, 30, -2]), 1.0, StoredPlan({"error": 1.0}), phrases.guarantee).save("words")

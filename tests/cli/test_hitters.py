@@ -41,7 +41,7 @@ def test_options_reach_the_mechanism(voxpop):
     assert content["guarantee"]["private"] is True
 
 
-def test_phrases(voxpop, tmp_path):
+def test_a_whole_text_is_found_as_one_phrase(voxpop, tmp_path):
     """An entire text is found as one phrase."""
     assert voxpop("heavy-hitters", *CALL, "--alphabet", "tokens", "-o", "words").code == 0
     assert list(vp.load(tmp_path / "words")) == [("tea", "tea", "milk")]

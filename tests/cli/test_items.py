@@ -76,7 +76,7 @@ def test_seed_is_reproducible_and_marked(voxpop, posts, tmp_path):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
-def test_several_sources_and_other_columns(voxpop, tmp_path):
+def test_several_sources_with_other_columns_are_read(voxpop, tmp_path):
     """Several files are read as one table, and lists of items and of tokens work like text."""
     for number in (0, 1):
         users = range(number * 300, number * 300 + 300)
@@ -141,7 +141,7 @@ def test_invalid_utf8_is_a_user_error(voxpop, tmp_path):
 
 
 @pytest.mark.jit
-def test_demo(tmp_path):
+def test_the_demo_releases_phrases(tmp_path):
     """The demo releases and completes phrases of the standard library; the test allows three times its 20 seconds."""
     begun = time.perf_counter()
     done = subprocess.run(
@@ -174,7 +174,7 @@ def test_demo(tmp_path):
 
 
 @pytest.mark.jit
-def test_demo_for_machines(voxpop, tmp_path):
+def test_the_demo_prints_json(voxpop, tmp_path):
     """`demo --json -o` prints one object and saves to the given folder."""
     content = voxpop("demo", "--json", "-o", "here").json
     assert content["released"] == len(vp.load(tmp_path / "here"))
@@ -195,7 +195,7 @@ def test_the_report_contains_the_texts_of_the_operator(voxpop, posts, tmp_path):
     assert "title" in voxpop("items", *CALL, "-o", "other", "--title", "x" * 501).complaint
 
 
-def test_a_ledger_that_was_charged_is_named(voxpop, posts, tmp_path):
+def test_the_charged_ledger_is_named(voxpop, posts, tmp_path):
     """The output and the report name the entry."""
     voxpop("ledger", "init", "team.ledger", "--dataset", "Posts", "--epsilon", 8, "--delta", "1e-5")
     out = voxpop("items", *CALL, "-o", "words", "--ledger", "team.ledger", "--dataset", "Posts").out

@@ -97,7 +97,7 @@ def test_a_job_runs_its_command(voxpop, job):
     assert voxpop("verify", "words").code == 0
 
 
-def test_every_kind_of_value(voxpop, job):
+def test_every_kind_of_value_is_written(voxpop, job):
     """Lists, truth values and pairs become repeated options, flags and NAME=VALUE."""
     table = pl.DataFrame({"author": range(400), "size": [1] * 400, "body": ["<b>Tea</b>"] * 400, "team": 1})
     table.write_csv("posts.csv")
@@ -235,7 +235,7 @@ def test_only_the_approved_job_runs(voxpop, job):
         (JOB.replace('"words"', '"${MISSING_FOLDER}"'), "which is not set"),
     ],
 )
-def test_poor_jobs_name_the_next_step(voxpop, job, text, words):
+def test_errors_of_invalid_jobs_name_the_next_step(voxpop, job, text, words):
     """A job with an unknown key, a wrong value or a missing variable does not run."""
     assert words in voxpop("run", job(text)).complaint
     assert not Path("words").exists()
@@ -245,7 +245,7 @@ def test_poor_jobs_name_the_next_step(voxpop, job, text, words):
     ("given", "words"),
     [("epsilon", "--set must be KEY=VALUE"), ("a.b.c=1", "--set must be"), ("source.x=1", "must be a section")],
 )
-def test_poor_overrides_name_the_next_step(voxpop, job, given, words):
+def test_errors_of_invalid_overrides_name_the_next_step(voxpop, job, given, words):
     """An override needs a key and a value."""
     assert words in voxpop("run", "job.toml", "--set", given).complaint
 
@@ -281,7 +281,7 @@ def test_a_new_job_must_be_confirmed(voxpop, job, monkeypatch):
     assert "already exists" in voxpop("run", "--new", "new.toml").complaint
 
 
-def test_an_unanswered_question_writes_nothing(job):
+def test_a_missing_confirmation_writes_nothing(job):
     """The end of the input is an error."""
     ran = subprocess.run(
         [sys.executable, "-m", "voxpop.cli", "run", "--new", "new.toml"],
@@ -334,7 +334,7 @@ def test_a_hyphen_is_standard_input(job):
     ],
 )
 def test_odd_values_are_not_ignored(voxpop, job, text, words):
-    """Nothing in a job is left out, or changed, without a message."""
+    """No part of a job is omitted or changed without a message."""
     assert words in voxpop("run", job(text)).complaint
     assert not Path("words").exists()
 
@@ -386,7 +386,7 @@ def test_a_dry_run_rejects_the_same_jobs_as_the_run(voxpop, job, overrides):
 
 
 @pytest.mark.parametrize("ending", [" -- all of them", ";", "\n"])
-def test_a_dry_run_of_a_query_with_a_comment(voxpop, job, ending):
+def test_a_dry_run_accepts_a_query_with_a_comment(voxpop, job, ending):
     """A comment at the end of the query does not hide the question for its columns."""
     with sqlite3.connect("shop.db") as shop:
         shop.execute("create table posts (author, body, at)")
@@ -408,7 +408,7 @@ def test_a_dry_run_accepts_events_of_every_file(voxpop, job, name):
     assert voxpop("run", "job.toml").code == 0
 
 
-def test_a_changed_job_does_not_pass_for_the_one_that_ran(voxpop, job, monkeypatch):
+def test_a_changed_job_differs_from_the_finished_run(voxpop, job, monkeypatch):
     """A finished run is not repeated, but the command says that other settings made the result."""
     monkeypatch.setenv("DAY", "monday")
     job(JOB + LEDGER)
@@ -438,7 +438,7 @@ def test_a_dry_run_of_a_finished_run_needs_its_result(voxpop, job, monkeypatch):
         "items\nposts.parquet\nauthor\ntext\nbody\nmuch\n1e-8\nwords\n\n",
     ],
 )
-def test_a_wrong_answer_writes_nothing(voxpop, job, monkeypatch, answers):
+def test_a_wrong_confirmation_writes_nothing(voxpop, job, monkeypatch, answers):
     """The questions can be answered again, since no file is in the way."""
     monkeypatch.setattr(sys, "stdin", StringIO(answers))
     assert voxpop("run", "--new", "new.toml").code == 2

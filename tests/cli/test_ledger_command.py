@@ -63,7 +63,7 @@ def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
     assert len(voxpop("ledger", "show", "team.ledger", "--json").json["datasets"][0]["entries"]) == 1
 
 
-def test_an_empty_release_is_repeated_too(voxpop, shop, tmp_path):
+def test_an_empty_release_is_also_returned_again(voxpop, shop, tmp_path):
     """The saved plan cannot run, so the second output has no numbers of users."""
     pl.DataFrame({"author": range(9), "body": [f"word{number}" for number in range(9)]}).write_parquet("posts.parquet")
     first, again = (voxpop(*shop, "--epsilon", 1, "-o", "words", "--run-id", "monday") for _ in range(2))
@@ -72,7 +72,7 @@ def test_an_empty_release_is_repeated_too(voxpop, shop, tmp_path):
     assert again.out.startswith("Released 0 items.\nNo item had enough users. The budget is spent nevertheless.")
 
 
-def test_counts_are_repeated_too(voxpop, shop):
+def test_counts_are_also_returned_again(voxpop, shop):
     """Counts and rankings are saved in the folder of the release and charged once."""
     assert voxpop(*shop, "--epsilon", 1, "-o", "words").code == 0
     for command in ("count", "top"):
@@ -91,7 +91,7 @@ def test_a_run_needs_a_ledger(voxpop, shop):
     assert "--run-id names an entry of a ledger" in voxpop(*call).complaint
 
 
-def test_a_folder_that_appears_meanwhile(voxpop, shop, tmp_path, monkeypatch):
+def test_a_folder_that_appears_during_the_save_is_kept(voxpop, shop, tmp_path, monkeypatch):
     """Without a ledger, the result is kept, and `voxpop resume` saves it."""
     from voxpop.ledger import runs
 

@@ -70,7 +70,7 @@ def test_alphabets_match_events(voxpop, tmp_path, option):
     assert "about 1,200 of the events are outside of the alphabet and were removed" in ran.err
 
 
-def test_columns_with_commas(voxpop, tmp_path):
+def test_columns_with_commas_are_read(voxpop, tmp_path):
     """A name in double quotes is one column."""
     pl.DataFrame({"who": range(600), "a, b": ["tea"] * 600, "c": ["x"] * 600}).write_parquet(tmp_path / "t.parquet")
     call = ["items", "t.parquet", "--user", " who ", "--epsilon", "4", "--delta", "1e-5"]

@@ -38,7 +38,7 @@ def test_sentences_keep_phrases_apart(voxpop, tmp_path):
 
 
 @pytest.mark.usefixtures("posts")
-def test_show_of_phrases(voxpop):
+def test_phrases_are_shown(voxpop):
     """The saved plan contains the values used at each length."""
     voxpop("ngrams", *CALL, "--max-length", 2, "--seed", 1)
     out = voxpop("show", "phrases").out
@@ -46,7 +46,7 @@ def test_show_of_phrases(voxpop):
     assert "What ran" in out
 
 
-def test_plan_of_phrases(voxpop):
+def test_plans_of_phrases_are_printed(voxpop):
     """The plan needs no data and has one row for each length, as text and as JSON."""
     out = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7).out
     assert "Phrases of 1 to 3 tokens" in out

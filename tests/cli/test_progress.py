@@ -26,7 +26,7 @@ CALLS = {
 
 @pytest.mark.parametrize("command", CALLS)
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_command_shows_how_far_it_is(command, terminal, tmp_path, monkeypatch):
+def test_a_command_shows_its_progress(command, terminal, tmp_path, monkeypatch):
     """A terminal shows a bar with its unit after a delay; a file receives no output."""
     words = ["sun", "moon"] * 1500
     table = pl.DataFrame({"who": range(3000), "what": words, "list": [[word] for word in words]})

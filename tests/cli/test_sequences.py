@@ -97,7 +97,7 @@ def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
     assert {row["symbol"] for row in asked} == {"a", "b", "c"}
 
 
-def test_the_plan_of_an_alphabet_to_be_found(voxpop):
+def test_the_plan_covers_an_alphabet_that_is_to_be_found(voxpop):
     """Both steps are planned without any data."""
     planned = voxpop("plan", "sequences", "--alphabet", "find", "--epsilon", 2, "--delta", "1e-7").out
     assert "(2, 1e-07)-DP" in planned

@@ -15,7 +15,7 @@ def night(path, *words, first=0):
     pl.DataFrame({"who": [u for u in users for _ in words], "what": list(words) * 3000}).write_parquet(path)
 
 
-def test_a_series_from_the_shell(voxpop, tmp_path):
+def test_a_series_runs_from_the_shell(voxpop, tmp_path):
     """The series is charged once, every command opens the same state, and the release is saved and verified."""
     assert voxpop("ledger", "init", "team.ledger", "--dataset", "shop", "--epsilon", 7, "--delta", "1e-5").code == 0
     (tmp_path / "key").write_bytes(bytes(range(32)))

@@ -19,7 +19,7 @@ def saved(tmp_path):
     return tmp_path / "words"
 
 
-def test_show_for_people(voxpop, saved):
+def test_a_result_is_shown_as_text(voxpop, saved):
     """The text output contains the number, the first items, the explained guarantee, and the plan."""
     code, out, err = voxpop("show", saved)
     assert (code, err) == (0, "")
@@ -34,14 +34,14 @@ def test_show_for_people(voxpop, saved):
     )
 
 
-def test_show_first(voxpop, saved):
+def test_the_first_rows_are_shown(voxpop, saved):
     """`--first` determines the number of items shown."""
     assert voxpop("show", saved, "--first", 3).out.count("word") == 3
     assert voxpop("show", saved, "--first", 0).out.count("word") == 0
     assert len(voxpop("show", saved, "--first", 1000, "--json").json["first"]) == 100
 
 
-def test_show_for_machines(voxpop, saved):
+def test_a_result_is_shown_as_json(voxpop, saved):
     """The JSON output is one object with the same facts."""
     assert voxpop("show", saved, "--first", 2, "--json").json == {
         "released": 100,
@@ -65,7 +65,7 @@ def test_show_marks_a_seeded_release(voxpop, saved):
     assert voxpop("show", saved, "--json").json["guarantee"]["private"] is False
 
 
-def test_show_longer_grams_and_escapes(voxpop, tmp_path):
+def test_longer_grams_are_shown_with_escapes(voxpop, tmp_path):
     """Grams are shown token by token, with terminal control characters escaped."""
     rows = pa.table({"gram": [["a\x1b[2J"], ["a", "b"]], "length": [1, 2]}, schema=SCHEMA)
     vp.Release(rows, PLAN, GUARANTEE).save(tmp_path / "words")
@@ -75,7 +75,7 @@ def test_show_longer_grams_and_escapes(voxpop, tmp_path):
     assert "\x1b" not in out
 
 
-def test_show_a_model(voxpop, tmp_path):
+def test_a_model_is_shown(voxpop, tmp_path):
     """A saved model is shown like a release, with its noisy counts."""
     visits = pl.DataFrame({"who": range(900), "pages": [["home", "news"], ["home"], ["news"]] * 300})
     corpus = vp.read(visits, user="who", sequence="pages")
@@ -93,20 +93,20 @@ def test_show_a_model(voxpop, tmp_path):
     assert pl.DataFrame(model).equals(model.to_polars())
 
 
-def test_show_nothing(voxpop, tmp_path):
+def test_an_empty_result_is_shown(voxpop, tmp_path):
     """An empty release is shown as 0 items."""
     vp.Release.from_items(pa.array([], pa.string()), PLAN, GUARANTEE).save(tmp_path / "words")
     assert "0 items" in voxpop("show", "words").out
 
 
-def test_plan_for_people(voxpop):
+def test_plans_are_printed_as_text(voxpop):
     """The text output equals `str(plan)`."""
     expected = vp.Items(max_items_per_user=10, min_users=20).plan(vp.Budget(3, 1e-6))
     arguments = ["--max-items-per-user", 10, "--min-users", 20]
     assert voxpop("plan", "items", "--epsilon", 3, "--delta", "1e-6", *arguments) == (0, f"{expected}\n", "")
 
 
-def test_plan_for_machines(voxpop):
+def test_plans_are_printed_as_json(voxpop):
     """The JSON output contains the plan's values and the guarantee."""
     expected = vp.Items(max_items_per_user=100).plan(vp.Budget(3, 1e-6))
     budget = ("--epsilon", 3, "--delta", 1e-6)

@@ -143,7 +143,7 @@ def test_forged_records_cannot_add_lines_to_plans():
             assert is_safe(str(StoredPlan({"mechanism": mechanism, **numbers})))
 
 
-def test_names_of_columns_of_a_profile(voxpop, tmp_path):
+def test_a_profile_contains_the_names_of_its_columns(voxpop, tmp_path):
     """Names of columns are public, but they may originate in an untrusted file."""
     table = pl.DataFrame({"who": range(3000), EVIL: ["a b", "c"] * 1500, "n": [1, 2] * 1500})
     table.write_parquet(tmp_path / "t.parquet")

@@ -36,7 +36,7 @@ def test_grams_are_in_order_and_have_the_guarantee(voxpop, words):
     assert "if all budgets were fixed in advance: (3." in out
 
 
-def test_saved_beside_the_release_and_shown(voxpop, words):
+def test_the_result_is_saved_in_the_folder_of_the_release_and_shown(voxpop, words):
     """The output shows both guarantees; only `--overwrite` replaces a saved ranking, and `--no-save` saves none."""
     out = voxpop("top", words, *READ, *SPEND, "--k", 2).out
     assert f"Saved to {words}" in out
@@ -100,7 +100,7 @@ def test_a_ledger_is_charged_once(voxpop, words, tmp_path):
         (["--ledger", "team.ledger"], "--dataset"),
     ],
 )
-def test_wrong_calls(voxpop, words, wrong, said):
+def test_wrong_calls_raise_errors(voxpop, words, wrong, said):
     """The error is one line with the next step."""
     code, _, err = voxpop("top", words, *READ, *SPEND, *wrong)
     assert code == 2

@@ -7,7 +7,7 @@ import voxpop as vp
 from support.look import read_engine
 
 
-def test_counts_and_coverage():
+def test_a_release_covers_the_common_items():
     """Each user counts once; a release of the common items covers all of them, but not the rare item."""
     table = pl.DataFrame({"who": [*range(300), *range(300), 1, 1], "what": ["a"] * 300 + ["b"] * 300 + ["c", "c"]})
     corpus = read_engine(table, user="who", items="what")

@@ -70,14 +70,14 @@ def crowded(full: int, held: int, singles: int = 600) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("most", [2, 8, 50])
-def test_mad_moves_further_than_one(most, record_property):
+def test_mad_exceeds_a_sensitivity_of_one(most, record_property):
     """Half of the user's items are full, and the returned weight moves to the other half: sqrt(1 + 1 / (4 d_max))."""
     distance = moved(crowded(most // 2, most, 3000), np.ones(most), 4.0, most)
     assert 1.0 + 0.9 * (even_sensitivity(most) - 1.0) < distance <= even_sensitivity(most) + 1e-9
     record_property("figure", f"d_max {most}: {distance:.6f}")
 
 
-def test_biased_rounds_move_further_still(record_property):
+def test_biased_rounds_exceed_the_bound_further(record_property):
     """37 of 50 items need 0.6 of a share and are full: the distance is 1.018 with the published numbers."""
     bias = np.where(np.arange(50) < 37, 0.6, 1.0)
     distance = moved(crowded(37, 50), bias, 4.0, PUBLISHED.most)

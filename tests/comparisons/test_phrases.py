@@ -9,7 +9,7 @@ from support.look import load_engine
 
 
 @pytest.mark.jit
-def test_the_stock_phrases_are_found(tmp_path):
+def test_listed_turns_of_phrase_are_found(tmp_path):
     """From 4,000 users, the whole text of the most popular of 30 stock phrases is released."""
     write_texts(tmp_path / "texts", users=4000, tokens=400_000, words=2000, phrases=30, seed=4)
     corpus = load_engine(tmp_path / "texts")

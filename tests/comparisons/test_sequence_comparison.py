@@ -72,8 +72,8 @@ def test_errors_distances_and_hits():
     assert hits["true_positives"].to_list() == [0, 2]
 
 
-def test_queries():
-    """Queries of occurring sequences occur, uniform queries have every length, and the seed determines both."""
+def test_generated_queries_have_the_documented_lengths():
+    """Queries of sequences occur in the data, uniform queries have every length; the seed determines both."""
     data = data_of([[0, 1, 2, 3, 0], [1], [2, 2, 2]])
     held = private_queries(data, 3, 200, seed=1)
     assert private_counts(data, held).min() >= 1
@@ -99,7 +99,7 @@ def test_a_chain_without_noise_counts_every_step(sequences, gram):
     assert symbols.size == sizes.sum()
 
 
-def test_a_chain_draws_from_its_counts():
+def test_a_chain_samples_from_its_counts():
     """A chain of memory 2 that has counted one sequence draws that sequence."""
     chain = release_chain(marked([[0, 1, 2, 1]] * 500), 4, 7, 3, Fraction(10**6), Secret.from_seed(0))
     symbols, sizes = chain.draw(np.arange(9, dtype=np.uint64))

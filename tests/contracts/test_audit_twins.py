@@ -72,7 +72,7 @@ def assert_refuted(case, joined, without, trials=TRIALS):
     assert finding.off_plan
 
 
-def test_noise_halved(monkeypatch):
+def test_halved_noise_is_detected(monkeypatch):
     """One more user then has twice the effect, at the number of users with a weight near the threshold."""
     plan = UNION.plan(BUDGET)
     others = int(plan.threshold)
@@ -89,7 +89,7 @@ def test_noise_halved(monkeypatch):
     assert_refuted(case, *(float(ndtr((k - plan.threshold) / plan.scale * 2)) for k in (others + 1, others)))
 
 
-def test_limit_ignored(monkeypatch):
+def test_an_ignored_limit_is_detected(monkeypatch):
     """All items of a user with eight times the limit are counted."""
     plan = UNION.plan(BUDGET)
     held = EXCESS * LIMIT
@@ -99,7 +99,7 @@ def test_limit_ignored(monkeypatch):
     assert_refuted(alone(plan, held, "over"), any_of(held, held**-0.5, plan), 0.0)
 
 
-def test_candidates_unbounded(monkeypatch):
+def test_unbounded_candidates_are_detected(monkeypatch):
     """The items of a user beyond the limit are tested with weight 0, as in the published code of GW."""
     plan = UNION.plan(BUDGET)
     held = EXCESS * LIMIT
@@ -117,7 +117,7 @@ def test_candidates_unbounded(monkeypatch):
     assert_refuted(alone(plan, held, "over"), 1 - (1 - counted) * (1 - rest), 0.0)
 
 
-def test_noise_redrawn(monkeypatch):
+def test_redrawn_noise_is_detected(monkeypatch):
     """A retry draws noise again and releases the items of both draws."""
     plan = UNION.plan(BUDGET)
     real = running._chosen
@@ -131,8 +131,8 @@ def test_noise_redrawn(monkeypatch):
     assert_refuted(alone(plan, LIMIT, "alone"), 1 - (1 - once) ** 2, 0.0)
 
 
-def test_seed_fixed(monkeypatch):
-    """The secret is the same in every release: two releases agree in all of 30,000 copies or more.
+def test_a_fixed_seed_is_detected(monkeypatch):
+    """The secret is the same in every release, so two releases agree in all of 30,000 copies or more.
 
     Two correct releases agree with probability below 1e-300, and those of the mutant always agree.
     """
@@ -145,7 +145,7 @@ def test_seed_fixed(monkeypatch):
     assert finding.off_plan
 
 
-def test_threshold_off_by_one_user():
+def test_a_threshold_off_by_one_user_is_detected():
     """The optimal selection counts one user more than there are."""
     plan = vp.papers.OptimalSelection().plan(BUDGET)
     case = alone(plan, 1, "alone")
@@ -157,7 +157,7 @@ def test_threshold_off_by_one_user():
         assert_refuted(case, exp(1) * slack + slack, 0.0)
 
 
-def test_threshold_off_by_one_step_of_a_coarse_grid(monkeypatch):
+def test_a_threshold_off_by_one_grid_step_is_detected(monkeypatch):
     """Weights are multiples of an eighth, and the threshold is one such step too low."""
     monkeypatch.setattr(rules_module, "ADDITIVE_BITS", 3)
     plan = vp.papers.SetUnion(LIMIT, "weighted", accounting="joint").plan(BUDGET)
@@ -184,7 +184,7 @@ def assert_refuted_or_off_plan(case, joined, without, trials):
     assert finding.refuted if refuted else finding.off_plan
 
 
-def test_a_vote_less_is_enough(monkeypatch):
+def test_one_vote_fewer_suffices(monkeypatch):
     """The server of heavy hitters extends prefixes that have theta - 1 votes."""
     plan = vp.HeavyHitters(max_length=2, unit=2, alphabet="tokens").plan(BUDGET)
     case = hitters_near(plan)
@@ -203,7 +203,7 @@ def test_a_vote_less_is_enough(monkeypatch):
 
 @pytest.mark.slow  # 100,000 trials of n-grams
 @pytest.mark.parametrize("factor", [0.5, 1e-6])
-def test_spurious_grams_with_the_wrong_probability(factor, monkeypatch):
+def test_spurious_grams_with_a_wrong_probability_are_detected(factor, monkeypatch):
     """Grams without weight appear half as often as by noise, or hardly ever, as with an estimated candidate number."""
     case = next(case for case in ngrams_cases() if case.name.startswith("empty"))
     real = selecting.spurious_hits
@@ -214,7 +214,7 @@ def test_spurious_grams_with_the_wrong_probability(factor, monkeypatch):
     assert_refuted(case, case.exact[0], case.exact[1] * factor)
 
 
-def test_votes_with_half_the_noise(monkeypatch):
+def test_votes_with_half_the_noise_are_detected(monkeypatch):
     """Default n-grams grade votes with half the noise that was charged."""
     case = ngrams(BUDGET)
     plan, others = case.joined.args[0], int(case.name.split()[1])
@@ -231,8 +231,8 @@ def test_votes_with_half_the_noise(monkeypatch):
     assert_refuted(case, *twin, trials=80_000)
 
 
-def test_work_files_read_twice(monkeypatch):
-    """Only within a memory limit: the order of users contains every user twice, so every user is weighed twice."""
+def test_work_files_can_be_read_twice(monkeypatch):
+    """Within a memory limit, the order of users contains every user twice, so every user is weighed twice."""
     plan = UNION.plan(BUDGET)
     case, trials = alone(plan, LIMIT, "alone", within_limit, 8_000), 40_000
     assert examine(case, trials).passed
@@ -246,7 +246,7 @@ def test_work_files_read_twice(monkeypatch):
     assert_refuted(case, any_of(LIMIT, 2 * LIMIT**-0.5, plan), 0.0, trials)
 
 
-def test_noise_of_half_the_scale_in_grams(monkeypatch):
+def test_half_the_noise_scale_in_grams_is_detected(monkeypatch):
     """The noise of the grams of the paper (CAC12) is calibrated to half the sensitivity."""
     case = one_level(vp.Budget(1.0))
     real = paths.laplace_noise
@@ -255,7 +255,7 @@ def test_noise_of_half_the_scale_in_grams(monkeypatch):
     assert_refuted(case, 1 - tail[0], tail[1], trials=50_000)
 
 
-def test_noise_of_half_the_scale_in_contexts(monkeypatch):
+def test_half_the_noise_scale_in_contexts_is_detected(monkeypatch):
     """The noise of the counts after contexts is calibrated to half the sensitivity."""
     case = one_level_of_contexts(vp.Budget(1.0))
     real = paths.laplace_noise
@@ -265,7 +265,7 @@ def test_noise_of_half_the_scale_in_contexts(monkeypatch):
 
 
 @pytest.mark.parametrize("given", [{}, {"max_length": None}], ids=["length", "decided"])
-def test_noise_for_fewer_steps_than_are_counted(monkeypatch, given):
+def test_noise_for_too_few_steps_is_detected(monkeypatch, given):
     """All steps of a sequence are counted, and the noise is that of the first two.
 
     Where released lengths decide how long sequences are, the canary has an end too, which is in no event.
@@ -290,7 +290,7 @@ def test_an_end_mark_after_whole_sequences(monkeypatch):
 
 
 @pytest.mark.slow  # one release is one trial
-def test_repeated_symbols_with_the_noise_of_distinct_ones(monkeypatch):
+def test_repeated_symbols_with_the_noise_of_distinct_ones_are_detected(monkeypatch):
     """A user has one distinct symbol, from an alphabet of one, but repeats it ten times.
 
     With 150 other users these symbols have six fortieths of the rest, and the effect is large; with thousands, one.

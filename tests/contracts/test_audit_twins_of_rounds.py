@@ -37,7 +37,7 @@ UNION = vp.Items(max_items_per_user=LIMIT)
 
 
 def caught(case, joined, without, trials=TRIALS):
-    """Return the finding of a mutant that is refuted with probability above 0.999, by its own probabilities."""
+    """Return the finding of a mutant that its exact probabilities refute with probability above 0.999."""
     n = -(-trials // case.copies) * case.copies
     assert surely_refuted(joined, without, n, case.budget.epsilon, case.budget.delta)
     finding = examine(case, trials)
@@ -62,7 +62,7 @@ def with_steps(monkeypatch, change):
     monkeypatch.setattr(running, "score_step", lambda *given: change(real(*given)))
 
 
-def test_rounds_of_a_third_of_the_noise(monkeypatch):
+def test_rounds_with_a_third_of_the_noise_are_detected(monkeypatch):
     """By default, one more user then has three times the effect, at the number of users where the mutant decides."""
     plan = UNION.plan(BUDGET)
     twin = quieter(plan, 3.0)
@@ -75,7 +75,7 @@ def test_rounds_of_a_third_of_the_noise(monkeypatch):
     assert caught(case, *wrong).off_plan
 
 
-def test_thresholds_of_evidence_at_half_their_height(monkeypatch):
+def test_halved_score_thresholds_are_detected(monkeypatch):
     """By default, an item of only one user is then released far more often than was charged."""
     plan = UNION.plan(BUDGET)
     case = alone_adaptive(plan)
@@ -110,7 +110,7 @@ def test_rounds_without_min_users_are_detected(monkeypatch):
 
 
 @pytest.mark.slow
-def test_data_sets_that_spend_the_whole_budget_each():
+def test_data_sets_that_each_spend_the_whole_budget_are_detected():
     """Six data sets each run the rounds of a single one; the claim is refuted without a comparison with the plan."""
     names = (*DATA_SETS, "friends", "songs", "books")
     together, alone = UNION.plan_each(names, BUDGET), UNION.plan(BUDGET)
@@ -119,7 +119,7 @@ def test_data_sets_that_spend_the_whole_budget_each():
     assert not caught(case, *case.exact, trials=2 * FEW).off_plan
 
 
-def test_data_sets_that_share_their_noise(monkeypatch):
+def test_data_sets_that_share_their_noise_are_detected(monkeypatch):
     """All data sets use one secret, so an item of the same users is released in all data sets or in no data set."""
     plan = UNION.plan_each(DATA_SETS, BUDGET)
     case, most = near_several(plan), 2
@@ -152,7 +152,7 @@ def test_halved_thresholds_of_several_data_sets_are_detected(monkeypatch):
     assert caught(case, 1 - (1 - twin) ** len(DATA_SETS), 0.0).off_plan
 
 
-def test_places_of_a_ranking_that_do_not_add_up(monkeypatch):
+def test_wrong_places_of_a_ranking_are_detected(monkeypatch):
     """Each of twelve picks spends the whole budget; the claim is refuted without a comparison with the plan."""
     monkeypatch.setattr(top_plan, "largest_rate", lambda budget, *_: budget.epsilon)
     monkeypatch.setattr(top_plan, "certified", unchecked)  # otherwise, the plan is rejected
@@ -160,7 +160,7 @@ def test_places_of_a_ranking_that_do_not_add_up(monkeypatch):
     assert not caught(case, *case.exact, trials=3 * FEW // 2).off_plan
 
 
-def test_a_ranking_of_half_the_noise(monkeypatch):
+def test_a_ranking_with_half_the_noise_is_detected(monkeypatch):
     """The ranking runs with twice the rate that was charged."""
     lists = telling(1)
     case = lists.case(BUDGET)
@@ -170,7 +170,7 @@ def test_a_ranking_of_half_the_noise(monkeypatch):
     assert caught(case, *lists.chances(2 * lists.plan(BUDGET).proof.rate), trials=FEW).off_plan
 
 
-def test_a_ranking_that_counts_how_often(monkeypatch):
+def test_a_ranking_that_counts_occurrences_is_detected(monkeypatch):
     """A user who has an item eight times counts eight times."""
 
     class Occurrences(HolderShares):

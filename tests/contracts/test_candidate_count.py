@@ -39,8 +39,8 @@ def test_with_the_exact_number_the_bound_holds():
 
 
 @pytest.mark.parametrize(("off_by", "least"), [(0.5, 2.5e-5), (2.0, 3.2e-5), (0.0, 1e-2)])
-def test_an_estimated_number_violates_the_bound(off_by, least):
-    """With half or double the number, or fewer than the grams with weight, delta is 8 to 1000s of times the claim."""
+def test_an_estimated_number_of_users_violates_the_bound(off_by, least):
+    """With half or double the number, or fewer than the grams with weight, delta is at least 8 times the claim."""
     assert max(both_directions(off_by)) > least > 7 * delta(EPSILON, 1 / SIGMA)
 
 

@@ -71,7 +71,7 @@ def engines(request):
     return {name: ENGINES[request.param](**columns) for name, columns in READINGS.items()}
 
 
-def test_all_are_engines(engines, naive):
+def test_all_engines_satisfy_the_protocol(engines, naive):
     """Engines have the methods of the contract, and a table is not an engine."""
     assert all(isinstance(each, Engine) for each in (*engines.values(), *naive.values()))
     assert not isinstance(crowd(), Engine)
@@ -111,7 +111,7 @@ def test_heavy_hitters_are_the_same(engines, naive, name):
 
 @pytest.mark.parametrize("limit", [1, 50, None])
 def test_counts_are_the_same(engines, naive, limit):
-    """Counts agree for grams of many users and of no user, with and without their parts on the list."""
+    """Counts agree for grams with and without users, whether or not their parts are on the list."""
     grams = LISTED
     one, other = (grams.count(each["texts"], BUDGET, counted_in_full=limit, seed=3) for each in (engines, naive))
     assert one.users.tolist() == other.users.tolist()
@@ -159,7 +159,7 @@ def test_kept_items_can_be_weighed_by_rank(engines, naive):
     assert found[0][0] == found[0][3] == 0 < found[0][1]
 
 
-def test_a_table_is_no_engine():
+def test_a_table_is_rejected_as_an_engine():
     """The error contains the next step."""
     with pytest.raises(InputError, match=r"voxpop\.read"):
         vp.Items().release(pl.DataFrame({"who": [1]}), BUDGET)

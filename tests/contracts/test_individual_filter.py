@@ -243,7 +243,7 @@ def shifted(charge, left, costs, bounds):
 
 @pytest.mark.parametrize("twin", [refilled, never_charged, on_average, full_reach, reach_of_all, shifted])
 def test_the_search_finds_wrong_budgets(monkeypatch, twin):
-    """Each mutant lets some user spend more than the cap."""
+    """In each mutant, some user spends more than the cap."""
     paying(monkeypatch, twin)
     assert is_found(1.05)
 
@@ -260,6 +260,6 @@ def test_the_search_finds_a_price_that_is_not_that_of_the_noise(monkeypatch):
     assert is_found(1.05)
 
 
-def test_prices_are_exact_parts_of_the_cap():
+def test_charges_are_exact_parts_of_the_cap():
     """The totals above divide by these exact parts."""
     assert IndividualFilter(CAP).square(WHOLE) == Fraction(CAP)

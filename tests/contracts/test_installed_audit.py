@@ -62,7 +62,7 @@ def quiet_hitters(monkeypatch):
 
 
 def quiet_sequences(monkeypatch):
-    """Reduce the noise of counts behind contexts."""
+    """Reduce the noise of counts after contexts."""
     real = paths.laplace_noise
     monkeypatch.setattr(paths, "laplace_noise", lambda rate, *others: real(rate / CUT, *others))
 
@@ -93,7 +93,7 @@ QUIET = {
 
 
 def test_each_mechanism_with_noise_has_a_case():
-    """Counts have no case: their noise is the same as that of sequences, and rankings use the same counts."""
+    """Counts have no case, because sequences have the same noise, and rankings use the same counts."""
     assert {each.command for each in MECHANISMS} - set(AUDITED) == {"count"}
     assert set(AUDITED) == set(QUIET)
 

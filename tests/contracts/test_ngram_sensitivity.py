@@ -84,7 +84,7 @@ def distance(first, second):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
-def test_no_neighbours_lie_further_apart_than_one(weighting_rule):
+def test_no_neighbours_are_more_than_one_apart(weighting_rule):
     """Hundreds of pairs, with votes and measurements of four lengths, stay within 1; the worst pair is close to 1."""
     rng = np.random.default_rng(3)
     worst = 0.0

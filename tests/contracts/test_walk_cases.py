@@ -1,6 +1,6 @@
 """The audit of the whole default path of n-grams, with the passes that take part, and detected broken variants.
 
-Wrong charges of a screening vote move too few trials. The search through whole releases detects them
+Wrong charges of a screening vote change too few trials to be detected. The search through whole releases detects them
 (`test_walk_search.py`).
 
 Each time a case is run, the probability of a false alarm is at most 1e-9 for a bound and 1e-9 for a stray, plus the
@@ -77,7 +77,7 @@ def test_every_case_of_n_grams_detects_noise_cut_to_0_6(engine, monkeypatch):
 
 
 def caught(number, without, asked):
-    """Check that the mutant's probability without a canary surely strays in these trials, and that this is detected."""
+    """Check that these trials detect the wrong probability of the mutant without a canary."""
     case = list(walk_cases())[number]
     trials = int(asked * case.share / case.copies) * case.copies
     assert surely_strays(case.exact[1], without, trials)
@@ -86,7 +86,7 @@ def caught(number, without, asked):
 
 
 @pytest.mark.slow
-def test_a_second_chance_pass_with_half_the_noise(monkeypatch):
+def test_a_second_chance_pass_with_half_the_noise_is_detected(monkeypatch):
     """The sums of at least 0.3 of all pairs then have less variance: 0.25 of the cap plus a quarter of the rest."""
     real = selecting.NoisyLevels
 
@@ -108,7 +108,7 @@ def halved_noise(rule):
     return type(rule)(rule.noise, rule.scale / 2, rule.threshold_units, rule.unit)
 
 
-def test_a_second_chance_pass_charged_a_sixteenth(monkeypatch):
+def test_a_second_chance_pass_with_a_sixteenth_of_its_charge_is_detected(monkeypatch):
     """Users get four times the bound that fits the noise, so three users move a pair of the pass too far."""
     real = voting.LaterPasses._paid  # a mechanism that requests less is rejected there
 

@@ -61,7 +61,7 @@ def test_the_choice_of_a_limit_stays_within_its_caps():
 
 
 def test_a_public_list_of_words_changes_no_bound():
-    """Half of the common words and words of nobody are listed, with a given limit and without one."""
+    """Half of the common words and words without users are listed, with and without a given limit."""
     listed = [*numbered_words(WORDS).to_pylist()[::2], *(f"nobody{number}" for number in range(50))]
     for limit in (WALK.max_phrases_per_user, None):
         found = list(search_walks(8, ngrams=replace(WALK, max_phrases_per_user=limit, known=listed)))
@@ -70,7 +70,7 @@ def test_a_public_list_of_words_changes_no_bound():
         assert 0.5 < max(each.total for each in found) <= 1 + TOLERANCE
 
 
-def test_rounds_with_noise_only_on_drawn_items(monkeypatch):
+def test_rounds_with_noise_only_on_drawn_items_are_detected(monkeypatch):
     """An item of other users that only the extra user drew then has noise with that user, and no noise without."""
     monkeypatch.setattr(Pools, "advance", advance_of_the_drawn)
     assert any(each.strayed for each in search_walks(PAIRS))
@@ -84,7 +84,7 @@ def advance_of_the_drawn(self, shares, step, pass_name):
     self._decide(ids, states)
 
 
-def test_rounds_in_which_a_user_gives_twice(monkeypatch):
+def test_rounds_in_which_a_user_gives_twice_are_detected(monkeypatch):
     """A user moves its words by two units, and the noise is calibrated to one."""
     real = CappedDescent.add
 
@@ -96,7 +96,7 @@ def test_rounds_in_which_a_user_gives_twice(monkeypatch):
     assert any(each.words > 1.02 for each in search_walks(PAIRS))
 
 
-def test_rounds_whose_draws_follow_the_number_of_users(monkeypatch):
+def test_rounds_with_draws_that_depend_on_the_number_of_users_are_detected(monkeypatch):
     """With one more user, all other users draw one more word."""
     real = PoolUsers.weigh_pools
 
@@ -108,7 +108,7 @@ def test_rounds_whose_draws_follow_the_number_of_users(monkeypatch):
     assert any(each.words > 1.02 or each.strayed for each in search_walks(PAIRS))
 
 
-def test_rounds_whose_caps_follow_novel_items(monkeypatch):
+def test_rounds_with_caps_that_depend_on_novel_items_are_detected(monkeypatch):
     """The caps of all users depend on the number of undecided items of all pools, including those of the extra user."""
     real = PoolUsers.weigh_pools
 
@@ -126,7 +126,7 @@ def is_found():
     return any(each.total > 1.02 for each in search_walks(PAIRS))
 
 
-def test_a_second_chance_pass_with_too_low_a_charge(monkeypatch):
+def test_a_second_chance_pass_with_too_low_a_charge_is_detected(monkeypatch):
     """The charge is half of that for which the noise was calibrated, so users move more with their remaining budget."""
     real = walks.Charge
 
@@ -137,7 +137,7 @@ def test_a_second_chance_pass_with_too_low_a_charge(monkeypatch):
     assert is_found()
 
 
-def test_a_second_chance_pass_with_new_budgets(monkeypatch):
+def test_a_second_chance_pass_with_new_budgets_is_detected(monkeypatch):
     """The pass begins with whole budgets, as if no user had paid earlier."""
     real = MemoryLengthWalk.weigh_deferred
 
@@ -149,7 +149,7 @@ def test_a_second_chance_pass_with_new_budgets(monkeypatch):
     assert is_found()
 
 
-def test_a_screening_vote_that_is_not_charged(monkeypatch):
+def test_a_screening_vote_without_a_charge_is_detected(monkeypatch):
     """Users have the same budget after the screening vote as before it."""
     real = MemoryLengthWalk.weigh
 
@@ -169,7 +169,7 @@ def private_counts(self):
     return int((np.diff(self._walk._engine._deferred.joined(self._walk._engine._user_key.size)[1]) > 0).sum())
 
 
-def test_cutpoints_of_the_second_chance_chosen_by_a_private_count(monkeypatch):
+def test_second_chance_cutpoints_chosen_by_a_private_count_are_detected(monkeypatch):
     """Two neighbours with the same noisy weights then get different levels."""
     real = LaterPasses.run
 

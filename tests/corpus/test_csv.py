@@ -25,7 +25,7 @@ EXACT = vp.ReadOptions(exact=True)
 
 
 def is_well_quoted(text):
-    """Return whether Python's own strict reader accepts the text."""
+    """Return whether Python's strict reader accepts the text."""
     try:
         list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error:
@@ -60,7 +60,7 @@ cells = st.lists(st.sampled_from(["a", "é", "\r", "\n", "\r\n", '"', ",", "\t"]
 )
 @settings(max_examples=60, deadline=None)
 def test_no_block_changes_a_cell(tmp_path_factory, rows, end, block, encoding, ending, memory):
-    """Cells are those of Python's own reader, wherever blocks of the file end."""
+    """Cells equal those of Python's reader, wherever blocks of the file end."""
     mark = "\t" if "tsv" in ending else ","
     quoted = [each.replace('"', '""') for each in rows]
     text = "".join(f'{who}{mark}"{what}"{end}' for who, what in [("who", "what"), *enumerate(quoted)])
@@ -78,7 +78,7 @@ def test_no_block_changes_a_cell(tmp_path_factory, rows, end, block, encoding, e
 
 
 @given(blocks=st.lists(st.text('ab",\n', max_size=5), max_size=6))
-def test_blocks_without_quotes_take_a_short_way_to_the_same(blocks):
+def test_blocks_without_quotes_give_the_same_rows_on_the_fast_path(blocks):
     """Any division into blocks reports the same row for the opening quote."""
 
     def outcome(parts):
@@ -132,7 +132,7 @@ def test_the_delimiter_is_found(tmp_path, delimiter):
 
 @pytest.mark.parametrize("said", ["sep=;", '"sep=;"', "SEP=;", "\ufeffsep=;"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_first_row_that_names_the_delimiter(tmp_path, said, end):
+def test_a_first_row_can_name_the_delimiter(tmp_path, said, end):
     """Spreadsheets write such a first row. Names and rows follow it, and rows are counted from the row of names.
 
     An explicit delimiter overrides the file.
@@ -157,7 +157,7 @@ def test_a_first_row_that_names_the_delimiter(tmp_path, said, end):
         read_engine(write(tmp_path, said), user="who", text="text")
 
 
-def test_a_header_that_is_missing_or_doubled(tmp_path):
+def test_a_missing_or_repeated_header_is_reported(tmp_path):
     """The first row of such a file is data and must not appear in messages."""
     with pytest.raises(ColumnError, match=r"not shown.*The first row of CSV must name") as caught:
         read_engine(write(tmp_path, f"ann,{SECRET}\nbob,tea\n"), user="who", text="text")
@@ -181,7 +181,7 @@ def test_broken_json_names_its_row(tmp_path):
 
 
 @pytest.mark.parametrize("tokenizer", [str.split, lambda texts: 1 / 0])
-def test_a_tokenizer_for_one_text(tokenizer):
+def test_a_tokenizer_for_single_texts_is_rejected(tokenizer):
     """The message shows how to call such a tokenizer with a list of texts, and omits the tokenizer's own message."""
     with pytest.raises(InputError, match=r"lambda texts: \[cut\(text\)") as caught:
         read_engine({"who": [1], "text": [SECRET]}, user="who", text="text", tokenizer=tokenizer)
@@ -206,7 +206,7 @@ def test_the_encoding_is_given(tmp_path, encoding, memory):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
-def test_a_byte_order_mark_decides_the_encoding(tmp_path, encoding):
+def test_the_byte_order_mark_selects_the_encoding(tmp_path, encoding):
     """Spreadsheets write such a mark in files of the type "Unicode text"."""
     (tmp_path / "t.tsv").write_bytes("who\ttext\r\n1\tcafé\r\n".encode(encoding))
     assert read_engine(tmp_path / "t.tsv", user="who", text="text").vocabulary.to_pylist() == ["café"]
@@ -230,7 +230,7 @@ def test_decoding_errors_name_the_row(tmp_path, place, words, encoding):
     data = [f"{row}\n".encode(encoding or "utf-8") for row in rows]
     if encoding == "utf-16":
         data = [data[0], *(row[2:] for row in data[1:])]
-    # Half a surrogate pair, half a Shift JIS character, and a letter of another encoding.
+    # The faults are half a surrogate pair, half a Shift JIS character, and a letter of another encoding.
     data[place] = data[place][:8] + (b"\x00\xd8" if encoding == "utf-16" else b"\xff") + data[place][8:]
     (tmp_path / "t.csv").write_bytes(b"".join(data))
     with pytest.raises(SourceError, match=f"{words}.*encoding=") as caught:
@@ -245,7 +245,7 @@ def test_decoding_errors_name_the_row(tmp_path, place, words, encoding):
     sizes=st.lists(st.integers(1, 9), min_size=1),
     cut=st.integers(0, 9),
 )
-def test_a_stream_is_transcoded_as_its_whole(text, encoding, sizes, cut):
+def test_a_stream_is_transcoded_like_the_whole_text(text, encoding, sizes, cut):
     """With any sizes of reads, the stream returns only text before the fault and then raises the error."""
     data = text.encode(encoding, "ignore")
     data = data[: len(data) - cut]
@@ -287,7 +287,7 @@ def test_invalid_delimiters_and_encodings(tmp_path, options, words):
 
 
 @pytest.mark.parametrize("options", [{"delimiter": ";"}, {"encoding": "cp1252"}])
-def test_tables_and_other_files_have_neither(tmp_path, options):
+def test_tables_and_other_files_have_no_header_or_delimiter(tmp_path, options):
     """Otherwise, the options would be ignored silently."""
     table = {"who": [1], "text": ["tea"]}
     for source in (table, write(tmp_path, '{"who": 1, "text": "tea"}', "t.jsonl"), "https://localhost/t.parquet"):

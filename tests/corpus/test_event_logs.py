@@ -42,7 +42,7 @@ def log_of(events, *, namespace=' xmlns="http://www.xes-standard.org/"'):
 
 @pytest.mark.parametrize("name", ["log.xes", "log.XES", "log.xes.gz"])
 @pytest.mark.parametrize("namespace", ["", ' xmlns="http://www.xes-standard.org/"'])
-def test_a_log_is_a_table_of_events(tmp_path, name, namespace):
+def test_an_event_log_is_read_as_a_table_of_events(tmp_path, name, namespace):
     """Events are ordered by time across offsets, and nested attributes are not attributes of the event."""
     content = log_of(EVENTS, namespace=namespace).encode()
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
@@ -59,7 +59,7 @@ def test_a_log_is_a_table_of_events(tmp_path, name, namespace):
 
 @pytest.mark.parametrize("time", ["2026-01-01T10:00:00.000+01:00", "2026-01-01T10:00:00", "9999-12-31T23:59:58Z"])
 def test_events_at_the_same_time_keep_the_order_of_the_file(tmp_path, time):
-    """A log often has only dates: within a trace, the file then says what came first, whatever the names."""
+    """A log often has only dates. Then the order of the file decides within a trace, not the names."""
     names = ["register", "check", "decide", "archive", "check"]
     events = [(case, name, time, None) for case in ("c1", "c2") for name in names]
     (tmp_path / "log.xes").write_text(log_of([*events, ("c1", "before", "2020-01-01T00:00:00Z", None)]))
@@ -82,7 +82,7 @@ def test_long_logs_are_read_block_by_block(tmp_path):
             "r",
         )
         for case in range(6_000)
-        # No two at the same time: the order of equal times differs between files and tables.
+        # No two events have the same time, because the order of equal times differs between files and tables.
         for second in rng.sample(range(3_600), rng.randrange(1, 8))
     ]
     (tmp_path / "log.xes").write_text(log_of(events))
@@ -107,7 +107,7 @@ def test_long_logs_are_read_block_by_block(tmp_path):
     ],
 )
 def test_broken_logs_are_refused_without_quoting_them(tmp_path, change, message, capfd):
-    """A log that ends too early is an error and no smaller log; neither messages nor output quote it."""
+    """A truncated log raises an error and is not read as a smaller log; neither messages nor output quote it."""
     (tmp_path / "log.xes").write_text(change(log_of(EVENTS)))
     with pytest.raises((SourceError, ColumnError), match=message) as caught:
         vp.read(tmp_path / "log.xes")

@@ -85,7 +85,7 @@ def test_sequences_equal_the_reference_implementation(rows, pause):
         lambda minutes: f"{START + dt.timedelta(minutes=minutes):%Y-%m-%dT%H:%M:%SZ}",
     ],
 )
-def test_times_in_every_form(when):
+def test_times_in_every_form_are_read(when):
     """Times may have a time zone or not, or be strings."""
     rows = [(1, "home", 40), (1, "news", 10), (1, "é", 41), (2, "home", 0), (1, "home", 72)]
     corpus = read_engine(table_of(rows, when), user="who", sequence="page", order="at", session_gap="30min")
@@ -96,7 +96,7 @@ def test_times_in_every_form(when):
     assert sequences_of(longer)[1] == [("news", "home", "é", "home")]
 
 
-def test_days_and_fractions():
+def test_days_and_fractions_are_read():
     """Dates count in days, and numbers in their own unit."""
     table = pl.DataFrame({"who": [1, 1, 1], "page": [7, 8, 9], "at": [dt.date(2026, 11, day) for day in (22, 20, 21)]})
     corpus = read_engine(table, user="who", sequence="page", order="at", session_gap="1d")
@@ -153,7 +153,7 @@ def test_omitted_values_are_reported(capsys):
         ({"order": "words"}, SourceError, "neither an integer nor an ISO 8601 time.*timestamp.ns."),
     ],
 )
-def test_refusals(options, error, words):
+def test_invalid_requests_are_rejected(options, error, words):
     """Invalid calls raise an error before reading. Errors about columns name the row and never quote a cell."""
     table = pl.DataFrame(
         {"who": [1, 2], "page": ["a", "b"], "at": [1, 2], "list": [[1], [2]], "empty": [1, None], "words": ["x", "y"]}

@@ -103,7 +103,7 @@ def test_whole_numbers_are_numbers():
 
 
 def test_keys_of_several_columns(tmp_path):
-    """Items are tuples, and each column keeps its type; a row with a null in any of the columns contains no item."""
+    """Items are tuples, and each column keeps its type; a row with a null in any column contains no item."""
     table = pl.DataFrame(
         {"who": range(600), "country": ["NL", "DE", None] * 200, "day": [DAY, DAY, DAY] * 200, "n": range(600)}
     )
@@ -119,14 +119,14 @@ def test_keys_of_several_columns(tmp_path):
     assert again == vp.Items(max_items_per_user=1).release(corpus, BUDGET, seed=1)
 
 
-def test_lists_of_typed_items():
+def test_lists_of_typed_items_are_read():
     """The values in lists are items, except for nulls."""
     table = pl.DataFrame({"who": range(300), "days": [[DAY, None], None, [DAY, DAY]] * 100})
     keys = vp.Items(max_items_per_user=1).release(read_engine(table, user="who", items="days"), BUDGET)
     assert keys.to_list() == [DAY]
 
 
-def test_counts_ask_with_keys():
+def test_counts_are_queried_with_keys():
     """Iteration and look-up use the original values of the column."""
     table = pl.DataFrame({"who": range(400), "shop": [7, 1] * 200})
     corpus = read_engine(table, user="who", items="shop")
@@ -137,14 +137,14 @@ def test_counts_ask_with_keys():
 
 
 @pytest.mark.parametrize("name", ["date", "zoned", "decimal", "bool", "time", "bytes"])
-def test_users_of_any_type_that_has_equality(name):
+def test_users_may_have_any_type_with_equality(name):
     """The number of users equals the number of distinct values."""
     column = COLUMNS[name]
     corpus = read_engine(pa.table({"who": column, "what": ["a", "b", "c"]}), user="who", items="what")
     assert corpus.user_key.size == len(column.unique())
 
 
-def test_users_of_several_columns_and_uuids():
+def test_users_may_be_several_columns_or_uuids():
     """Two rows belong to the same user only if all user columns agree; equal parts do not suffice."""
     who = pa.array([UUID(int=1).bytes, UUID(int=1).bytes, UUID(int=2).bytes], pa.binary(16))
     table = pa.table({"a": ["x|", "x", "x|"], "b": ["y", "|y", "y"], "who": who, "what": ["a", "b", "c"]})

@@ -26,7 +26,7 @@ def test_one_text_and_the_reference_agree(text):
 
 @pytest.mark.parametrize("sentences", [False, True])
 @pytest.mark.parametrize("memory", [None, "1GiB"])
-def test_a_corpus_has_the_same_words(sentences, memory):
+def test_a_corpus_contains_the_same_words(sentences, memory):
     """A corpus of all languages has the words of each text, whether its sentences are cut first or not."""
     table = pl.DataFrame({"who": range(len(TEXTS)), "text": TEXTS})
     cut = vp.Tokenizer(sentences=sentences)
@@ -45,7 +45,7 @@ def test_the_words_of_a_row_depend_on_this_row_only():
 
 
 def by_icu(text: str) -> list[str]:
-    """Return the parts of a text in normal form, by ICU's own rules, that contain a letter or number."""
+    """Return the parts of a text in normal form that contain a letter or number, by the rules of ICU."""
     return [
         part for part in WordBreaker(folded(text), "") if any(unicodedata.category(each)[0] in "LN" for each in part)
     ]

@@ -130,7 +130,7 @@ def test_only_texts_have_markup():
         read_engine({"who": [1], "what": ["<p>"]}, user="who", items="what", tokenizer=vp.Tokenizer(html=True))
 
 
-def test_the_command_strips(tmp_path, capsys):
+def test_the_command_removes_markup(tmp_path, capsys):
     """The option is --html."""
     path = tmp_path / "posts.parquet"
     pl.DataFrame({"who": range(900), "text": ["<p class='x'>tea</p>"] * 900}).write_parquet(path)

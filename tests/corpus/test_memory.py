@@ -156,7 +156,7 @@ def test_too_many_distinct_tokens_or_phrases_are_refused():
         levels.extend(everything)
 
 
-def test_one_user_with_nearly_everything(within):
+def test_a_user_with_nearly_all_items_is_read(within):
     """A user larger than every buffer is read and weighed in parts."""
     rows = pl.DataFrame(
         {"who": ["big"] * 5000 + ["small"], "text": [f"a{i % 97} b c{i}" for i in range(5000)] + ["a1 b"]}
@@ -185,7 +185,7 @@ def test_users_of_one_key_have_one_order(within, monkeypatch):
     assert sum(map(len, found[0])) == corpus.user_key.size > 3
 
 
-def test_a_source_that_belongs_to_its_thread(within):
+def test_a_source_is_read_in_the_thread_that_opened_it(within):
     """Python's SQLite lets only the opening thread read, so the caller's thread fetches rows, and another groups."""
     rows = table(3000, 400, names=False).select("who", "text")
     with sqlite3.connect(":memory:") as connection:
@@ -246,7 +246,7 @@ def test_nothing_is_left_in_the_work_folder(within, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_saving_a_corpus_that_spilled(within, tmp_path):
+def test_a_spilled_corpus_is_saved(within, tmp_path):
     """The saved corpus can be loaded with a limit."""
     corpus = within(table(3000, 400), TINY, user="who", text="text")
     corpus.save(tmp_path / "c")
@@ -313,7 +313,7 @@ def test_resident_memory_stays_within(tmp_path, record_property):
 
 @pytest.mark.slow
 @pytest.mark.skipif("VOXPOP_TENFOLD" not in os.environ, reason="15 minutes and 25 GB of disk: run `make trust`")
-def test_ten_times_the_bound(record_property):
+def test_a_file_ten_times_the_memory_limit_is_read(record_property):
     """The test runs reading, set union, words and pairs, which `make memory` measures."""
     times, peak = tenfold.measured()
     record_property("figure", f"peak {peak} MiB of {tenfold.BOUND >> 20}, input {times:.1f} times as large")

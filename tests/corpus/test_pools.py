@@ -159,7 +159,7 @@ def test_a_user_does_not_change_draws_of_other_users(size, limit, memory):
         assert whole[:skipped] + whole[skipped + 1 :] == renamed
 
 
-def test_draws_do_not_look_at_evidence():
+def test_draws_do_not_depend_on_scores():
     """The draws of a round do not depend on scores of previous rounds, given the same undecided items."""
     corpus = corpus_of(crowd())
 

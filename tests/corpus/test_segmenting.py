@@ -39,7 +39,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_words_of_every_script(text):
+def test_words_of_every_script_are_split(text):
     """Apostrophes and joiners remain within words, and no word is invisible."""
     assert words(text) == TEXTS[text] == naive_corpus.words(text)
 
@@ -71,7 +71,7 @@ def test_no_token_is_invisible(character, tokenizer):
     assert Cutter(tokenizer)(f"{character} {character}a{character} {character}") == ["a"]
 
 
-def test_phrases_without_spaces(tmp_path, capsys):
+def test_phrases_without_spaces_are_joined(tmp_path, capsys):
     """The library and the command release Chinese, Japanese and Thai phrases, and completion tokenises the same way."""
     rows = {"who": range(8000), "text": ["今天天气很好 👍", "ฉันรักภาษาไทย", "東京に住む 👍", "good day"] * 2000}
     path = tmp_path / "posts.parquet"
@@ -88,7 +88,7 @@ def test_phrases_without_spaces(tmp_path, capsys):
     capsys.readouterr()
 
 
-def test_sentences_of_chinese(tmp_path, capsys):
+def test_chinese_sentences_are_split(tmp_path, capsys):
     """No released phrase runs from one Chinese sentence into the next."""
     path = tmp_path / "posts.parquet"
     pl.DataFrame({"who": range(4000), "text": ["天气很好。我们去公园！谢谢"] * 4000}).write_parquet(path)
@@ -102,14 +102,14 @@ def test_sentences_of_chinese(tmp_path, capsys):
 @pytest.mark.parametrize(
     "columns", [{"text": "text", "tokenizer": each} for each in ("words", vp.Tokenizer("whitespace", True))]
 )
-def test_without_the_library(monkeypatch, columns):
+def test_a_missing_library_is_reported(monkeypatch, columns):
     """The error names the package, and is the same for texts that need no dictionary: it depends on no text."""
     monkeypatch.setitem(sys.modules, "icu4py", None)
     with pytest.raises(vp.errors.InputError, match=r"pip install icu4py"):
         read_engine({"who": [1], "text": ["plain"]}, user="who", **columns)
 
 
-def test_a_broken_library(monkeypatch):
+def test_a_broken_library_is_reported(monkeypatch):
     """A text that needs a dictionary has the same error if the library is there but cannot be loaded."""
     segmenting._breakers.cache_clear()
     monkeypatch.setitem(sys.modules, "icu4py.breakers", None)

@@ -121,7 +121,7 @@ def test_tokens_and_sequences_keep_their_order():
     assert corpus_documents(read_engine(words, user="who", tokens="seq")) == [[["b c", "a"]]]
 
 
-def test_many_batches_and_interleaved_users():
+def test_many_batches_with_interleaved_users_are_read():
     """A hundred thousand rows in several batches are grouped by user."""
     rng = np.random.default_rng(0)
     who, what = rng.integers(0, 999, 100_000), rng.integers(0, 50, 100_000)
@@ -273,7 +273,7 @@ def test_json_users_texts_and_lists_that_look_like_dates_are_strings(tmp_path):
     assert read_engine(path, user="who", sequence="no").user_key.size == 2
 
 
-def test_missing_paths_and_unknown_endings(tmp_path):
+def test_missing_paths_and_unknown_suffixes_are_reported(tmp_path):
     """The sources are a missing path, a folder without tables, a file of an unsupported type, and an integer."""
     (tmp_path / "x.docx").write_text("x")
     for source, words in (

@@ -41,7 +41,7 @@ def test_each_tokenizer_splits_as_documented(tokenizer, expected):
         (lambda batch: None, "NoneType"),
     ],
 )
-def test_bad_tokenisers_are_refused(tokenizer, words):
+def test_invalid_tokenizers_are_rejected(tokenizer, words):
     """Unknown names, objects of other types, and callables with wrong results are rejected."""
     with pytest.raises(vp.errors.InputError, match=re.escape(words)):
         tokens(tokenizer)

@@ -44,7 +44,7 @@ def test_users_are_sorted_by_hash_and_then_by_key(path, hashes, data):
 @PATHS
 @given(hashes=HASHES, data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_a_user_more_does_not_move_the_others(path, hashes, data):
+def test_an_additional_user_does_not_change_the_other_users(path, hashes, data):
     """Any user may be removed, whether or not the number of users passes a power of two."""
     keys = data.draw(st.permutations(range(len(hashes))), label="keys")
     extra = data.draw(st.integers(0, len(keys) - 1), label="extra")
@@ -71,7 +71,7 @@ EIGHT = [8, 0, 64, 128, 192, 256, 320, 384]
 
 
 @PATHS
-def test_a_power_of_two_reorders_no_users(path):
+def test_scaling_by_a_power_of_two_keeps_the_order_of_users(path):
     """In a broken variant, the bits of positions depended on the number of users, which swapped two of eight users."""
     every = path(users_of(range(8), [1] * 8), FewBits(EIGHT))
     assert [user for user in every if user < 7] == path(users_of(range(7), [1] * 7), FewBits(EIGHT))
@@ -82,7 +82,7 @@ WEIGHERS = pytest.mark.parametrize("weigh", [weigh_in_memory, weigh_within_limit
 
 
 @WEIGHERS
-def test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh):
+def test_the_eighth_user_changes_the_histogram_by_at_most_one(weigh):
     """In the broken variant above, two of the other seven users were swapped, and the histograms differed by 1.1803."""
     held = ["ab", "abc", "z", "z", "z", "a", "z", "c"]
     every, fewer = (corpus_of([[[*items]] for items in some]) for some in (held, held[:7]))
@@ -92,7 +92,7 @@ def test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh):
 
 
 def by_the_bits_that_users_leave(keys, secret, pass_name):
-    """The broken variant formerly used within a limit takes as many low bits as the number of users has."""
+    """The broken variant, formerly used within a limit, takes the low bits that the number of users has."""
     return by_bits(keys.size.bit_length(), keys, secret, pass_name)
 
 
@@ -110,7 +110,7 @@ def test_a_mutant_with_bits_by_the_number_of_users_is_detected(monkeypatch):
     """The same search with the same users finds a distance above 1."""
     monkeypatch.setattr("voxpop.engine.local.corpus.weighing_order", by_the_bits_that_users_leave)
     with pytest.raises(AssertionError, match=r"1\.1"):
-        test_the_eighth_user_moves_the_histogram_by_at_most_one(weigh_in_memory)
+        test_the_eighth_user_changes_the_histogram_by_at_most_one(weigh_in_memory)
 
 
 @pytest.mark.parametrize("twin", [by_33_bits, by_the_bits_that_users_leave])
@@ -136,7 +136,7 @@ def swapped_by_the_twin(secret, pass_name):
 
 
 def millions(pairs, count):
-    """Return users, few of whom have items.
+    """Return users, of whom only a few have items.
 
     One user of each pair has two words, and the other user has one of these words; the last user has a separate word.
     """
@@ -153,7 +153,7 @@ def millions(pairs, count):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weigh", [weigh_in_memory, weigh_within_limit])
-def test_one_user_more_at_two_to_the_twenty_third(weigh, record_property):
+def test_one_additional_user_is_counted_above_two_to_the_23(weigh, record_property):
     """With a number of bits that depended on the number of users, real hashes swapped eight pairs of other users."""
     secret, pass_name = Secret.from_seed(1), "round 0/length 1"
     pairs = swapped_by_the_twin(secret, pass_name)

@@ -34,7 +34,7 @@ def few_numbers(monkeypatch):
 
 
 @pytest.mark.parametrize("who", [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1], ["a", "b", "c", "d", "e"]])
-def test_more_users_than_numbers(few_numbers, who):
+def test_more_users_than_numbers_are_rejected(few_numbers, who):
     """Otherwise, codes would repeat, and two users would be treated as one."""
     table = pl.DataFrame({"who": who, "what": ["tea"] * 5})
     few_numbers(5)
@@ -46,7 +46,7 @@ def test_more_users_than_numbers(few_numbers, who):
 
 
 @pytest.mark.parametrize("bounded", [False, True])
-def test_more_users_than_marks(few_numbers, bounded):
+def test_more_users_than_marks_are_rejected(few_numbers, bounded):
     """Marks of 32 bits record which user's items were seen.
 
     Beyond this number, an item of one user would count twice.
@@ -58,7 +58,7 @@ def test_more_users_than_marks(few_numbers, bounded):
         corpus.weigh(SHARES, 9, Secret.from_seed(1))
 
 
-def test_more_words_than_numbers(few_numbers, monkeypatch):
+def test_more_words_than_numbers_are_rejected(few_numbers, monkeypatch):
     """The limit applies in memory and to merges on disk."""
     runs = WordRuns(tiny(1 << 20))
     runs.add(corpus_of([[list("abc")]]).vocabulary)
@@ -71,7 +71,7 @@ def test_more_words_than_numbers(few_numbers, monkeypatch):
 
 
 @pytest.mark.parametrize(("bounded", "threads"), [(False, 1), (False, 3), (True, 1)])
-def test_more_phrases_than_numbers(few_numbers, monkeypatch, bounded, threads):
+def test_more_phrases_than_numbers_are_rejected(few_numbers, monkeypatch, bounded, threads):
     """Phrases are numbered by one thread, by several threads with a merge of their numbers, or on disk."""
     monkeypatch.setattr(levels, "THREADS", threads)
     users = [[[f"w{number:04}" for number in range(first, first + 1000)]] for first in range(0, 3000, 1000)]
@@ -83,7 +83,7 @@ def test_more_phrases_than_numbers(few_numbers, monkeypatch, bounded, threads):
         walk.extend(Candidates.all_valid(Grams.of_tokens(3000), 3000, single=False))
 
 
-def test_more_released_grams_than_ranks(few_numbers):
+def test_more_released_grams_than_ranks_are_rejected(few_numbers):
     """Ranks are also 32-bit numbers."""
     walk = corpus_of([[list("abcde")]]).length_walk()
     few_numbers(4)

@@ -31,7 +31,7 @@ def test_any_lists_are_merged(tmp_path_factory, lists, room):
         assert [merged[name] for name in runs.names(number)] == sorted(words, key=str.encode)
 
 
-def test_merges_are_as_many_as_one_list_has_blocks(monkeypatch, tmp_path):
+def test_the_number_of_merges_is_the_number_of_blocks_of_one_list(monkeypatch, tmp_path):
     """The number of merges does not grow with the number of lists.
 
     The test merges forty lists of 2,000 words, and reads about 90 words of each at a time.

@@ -108,13 +108,13 @@ def test_every_apostrophe_is_the_same(apostrophe):
 
 
 @pytest.mark.jit
-def test_the_interner_grows():
+def test_the_table_of_names_grows():
     """The texts contain far more words than the initial capacity, and one document larger than the arena."""
     texts = [f"word{i} {'x' * (i % 40)}{i}" for i in range(60_000)] + ["y" * 3_000_000 + " end"]
     assert cut(texts) == [text.split() for text in texts]
 
 
-def test_text_buffers_of_slices_and_nulls():
+def test_text_buffers_of_slices_and_nulls_are_read():
     """Sliced arrays keep their positions, and a null is an empty text."""
     import pyarrow as pa
 

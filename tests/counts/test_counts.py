@@ -32,7 +32,7 @@ def test_weights_equal_those_of_sets(release_of, users, grams, limits):
     assert np.allclose(found, [expected[gram] for gram in release], rtol=0, atol=len(users) * 2 / UNIT)
 
 
-def test_counts_are_right_but_for_the_noise(release_of):
+def test_counts_differ_from_the_truth_only_by_noise(release_of):
     """Each of 200 words has 1,000 users, and counts are within 7 standard errors (false alarm below 1e-9)."""
     words = [f"w{i:03}" for i in range(200)]
     table = pl.DataFrame({"who": range(2000), "what": [words[:100], words[100:]] * 1000})
@@ -89,7 +89,7 @@ def test_the_plan_reads_no_data_and_states_the_guarantee(release_of):
     assert 0.999e-8 < delta(1, 4 / plan.sigma) <= 1e-8
 
 
-def test_together_is_less_than_the_sum():
+def test_the_joint_bound_is_below_the_sum():
     """A Gaussian release and its counts compose exactly, so at the sum of deltas, epsilon is well below the sum."""
     table = pl.DataFrame({"who": range(2000), "what": ["tea", "milk"] * 1000})
     corpus = read_engine(table, user="who", items="what")
@@ -101,7 +101,7 @@ def test_together_is_less_than_the_sum():
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, "3", [3], True])
-def test_bad_limits_are_refused(limit):
+def test_invalid_limits_are_rejected(limit):
     """The limit must be a whole number from 1 on."""
     with pytest.raises(vp.errors.InputError, match="`counted_in_full`"):
         CountsMechanism(limit)
@@ -128,7 +128,7 @@ def test_an_empty_release_has_no_counts(release_of):
     assert (len(tally), list(tally), tally.to_polars().height) == (0, [], 0)
 
 
-def test_a_tally_as_tables(release_of):
+def test_counts_are_written_as_tables(release_of):
     """Rows are in order of users, and counts are available by gram and in Arrow."""
     corpus = corpus_of([[["a", "b"]]] * 3000 + [[["b"]]] * 1000)
     tally = release_of([("a",), ("b",), ("a", "b")]).count(corpus, BUDGET)
@@ -139,7 +139,7 @@ def test_a_tally_as_tables(release_of):
     assert "error" in repr(tally)
 
 
-def test_saved_beside_the_release(release_of, tmp_path):
+def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
     """Loaded counts equal the saved ones and remain if the same release is saved again; they fit no other release."""
     corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
     tally = release.count(corpus, BUDGET)

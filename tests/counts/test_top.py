@@ -34,7 +34,7 @@ def counted(users, release):
 
 @given(users=written_users(), grams=GRAMS)
 @settings(max_examples=150)
-def test_everybody_counts_once_and_in_full(release_of, users, grams):
+def test_every_user_counts_once_and_in_full(release_of, users, grams):
     """For any data and grams of every length, the results are exactly the numbers of users."""
     release = release_of(grams)
     expected = holders(users, list(release), [10**9] * max(map(len, grams)))
@@ -55,7 +55,7 @@ def test_one_user_moves_every_count_by_at_most_one_and_upwards(release_of, users
 
 
 def test_a_walk_that_counts_occurrences_is_caught(release_of, monkeypatch):
-    """A planted fault: a word that a user writes five times counts five times."""
+    """Plant a fault: a word that a user writes five times counts five times."""
     from voxpop.privacy.gate import counts as holders_module
 
     class Occurrences(holders_module.HolderShares):
@@ -110,7 +110,7 @@ def test_listed_and_unlisted_parts_share_no_noise(release_of):
     assert ranked.places.tolist() == np.argsort(-np.array(noise)).tolist()
 
 
-def test_a_ranking_as_tables():
+def test_a_ranking_is_written_as_tables():
     """Rows are in order; keys keep their types, and places have another name beside a key column `place`."""
     rows = {"who": list(range(9000)), "place": [7] * 6000 + [5] * 3000}
     corpus = read_engine(pl.DataFrame(rows), user="who", items="place")
@@ -154,8 +154,8 @@ def test_a_ledger_is_charged(release_of, tmp_path):
     assert [entry.mechanism for entry in account.entries] == ["top"]
 
 
-def test_saved_beside_the_release(release_of, tmp_path):
-    """A loaded ranking is equal and stays if its release is saved again; other files are not replaced by default."""
+def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
+    """A loaded ranking is equal and remains if its release is saved again; other files are not replaced by default."""
     corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
     ranking = release.top(corpus, BUDGET, k=2)
     release.save(tmp_path / "words")
@@ -166,7 +166,7 @@ def test_saved_beside_the_release(release_of, tmp_path):
     assert again.grams == release
     assert again.to_list() == ranking.to_list()
     assert again.guarantee == ranking.guarantee
-    # The saved ranking lies beside counts, which cost the same once more.
+    # The saved ranking is in the folder of counts, which cost the same again.
     assert again.total.adaptive.epsilon == ranking.total.adaptive.epsilon + BUDGET.epsilon
     assert again.plan.to_dict() == ranking.plan.to_dict()
     release_of([("c",)]).save(tmp_path / "other")
@@ -193,7 +193,7 @@ def test_damaged_rankings_are_refused(release_of, tmp_path, name):
 
 
 @pytest.mark.parametrize("places", [[0, 0], [0, 2], [-1]])
-def test_places_that_cannot_be_are_refused(release_of, tmp_path, places):
+def test_impossible_places_are_rejected(release_of, tmp_path, places):
     """Rows that do not exist, or occur twice, are refused even with correct checksums."""
     release = release_of([("a",), ("b",)])
     release.save(tmp_path / "words")
@@ -210,7 +210,7 @@ def test_places_that_cannot_be_are_refused(release_of, tmp_path, places):
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "3", True, 10**9])
-def test_bad_numbers_are_refused(k):
+def test_invalid_numbers_are_rejected(k):
     """The number must be a whole number from 1 on."""
     with pytest.raises(InputError, match="`k`"):
         TopMechanism(k)

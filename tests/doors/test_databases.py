@@ -51,7 +51,7 @@ def test_sqlite(rows, file):
     check(rows, f"sqlite:///{file}")
 
 
-def test_adbc_of_sqlite_is_refused(file):
+def test_adbc_connections_to_sqlite_are_rejected(file):
     """This driver infers types from the first rows."""
     pytest.importorskip("adbc_driver_sqlite", reason="ADBC for SQLite is not installed: make exports")
     from adbc_driver_sqlite import dbapi
@@ -88,7 +88,7 @@ def test_duckdb_downloads_nothing(rows, tmp_path, file):
         read_engine(vp.SQL(asked, address), user="who", text="body")
 
 
-def test_a_file_of_duckdb_with_an_address_of_sqlite(tmp_path):
+def test_a_duckdb_file_with_a_sqlite_address_is_explained(tmp_path):
     """The message names the right address, and a file without a query is recognised by its contents."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     duckdb.connect(tmp_path / "shop.db").close()
@@ -98,20 +98,20 @@ def test_a_file_of_duckdb_with_an_address_of_sqlite(tmp_path):
         vp.read(tmp_path / "shop.db", user="who", text="body")
 
 
-def test_a_database_without_columns_is_a_query_first(file):
+def test_a_database_without_named_columns_is_opened_as_a_query(file):
     """The columns are named after the query, so the message begins with the query."""
     with pytest.raises(SourceError, match=r'vp\.SQL\(query, "sqlite:///'):
         vp.read(file)
 
 
-def test_a_file_of_sqlite_that_is_not_there(tmp_path):
+def test_a_missing_sqlite_file_is_reported(tmp_path):
     """The reader creates no file, as SQLite itself would."""
     with pytest.raises(SourceError, match="no existing file"):
         read_engine(vp.SQL(QUERY, f"sqlite:///{tmp_path}/none.db"), user="who", text="body")
     assert not (tmp_path / "none.db").exists()
 
 
-def test_a_query_that_finds_nothing_by_its_kind(tmp_path):
+def test_a_query_without_rows_is_reported_by_kind(tmp_path):
     """The statement is not a SELECT statement."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     with duckdb.connect(tmp_path / "posts.duckdb") as connection, pytest.raises((InputError, ColumnError)):
@@ -151,14 +151,14 @@ def test_postgres(rows):
         (7, InputError, "got int"),
     ],
 )
-def test_refusals(connection, error, words):
+def test_invalid_requests_are_rejected(connection, error, words):
     """The addresses are of unsupported types; the message does not repeat passwords in them."""
     with pytest.raises(error, match=words) as caught:
         read_engine(vp.SQL("select 1", connection), user="who", text="body")
     assert "secret" not in str(caught.value)
 
 
-def test_a_wrong_query(file):
+def test_a_wrong_query_is_reported(file):
     """The message of the database is omitted."""
     with sqlite3.connect(file) as connection:
         with pytest.raises(SourceError, match="refuses the query"):

@@ -297,7 +297,7 @@ def test_every_type_is_returned_or_refused(name):
         assert is_read(repeated(array, 2), values_of(array), items="what")
 
 
-def test_a_dictionary_of_lists_is_read_as_lists():
+def test_a_dictionary_column_of_lists_is_read_as_lists():
     """The items are the elements, whether or not the lists are coded in a dictionary."""
     coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array([["a", "b"], ["c"]]))
     found = read_engine(pa.table({"who": [1, 2, 3], "what": coded}), user="who", items="what")
@@ -354,7 +354,7 @@ def is_read(source: Any, expected: list[Any] | None = None, **columns: str) -> b
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
-def test_every_type_in_every_source_and_role(tmp_path, name):
+def test_every_type_is_read_from_every_source_in_every_role(tmp_path, name):
     """Each source either releases the values that it reads in a role, or rejects them and quotes nothing."""
     array = TYPES[name]
     for one in (array, array.slice(len(array) - 1, 1)):
@@ -418,7 +418,7 @@ OF_PANDAS: dict[str, Any] = {
 @pytest.mark.parametrize(
     "name", [*(f"polars, {each}" for each in OF_POLARS), *(f"pandas, {each}" for each in OF_PANDAS)]
 )
-def test_every_type_of_other_libraries(name):
+def test_every_type_of_other_libraries_is_read(name):
     """Columns of polars, of pandas, of arrays and of Python objects are read or rejected in every role."""
     library, _, kind = name.partition(", ")
     column = (OF_POLARS if library == "polars" else OF_PANDAS)[kind]()
@@ -555,7 +555,7 @@ def test_a_fault_of_voxpop_keeps_its_frames_and_no_text(monkeypatch):
 
 
 def test_a_profile_does_not_quote_a_failed_query():
-    """The schema of a table is read within the guard, too."""
+    """The schema of a table is also read within the guard."""
     frame = pl.LazyFrame({"who": [1], "what": [MARK]}).select(pl.col("who"), pl.col(f"{MARK}2"))
     with pytest.raises(SourceError) as caught:
         vp.profile(frame, user="who", budget=vp.Budget(1, 1e-6))

@@ -93,12 +93,12 @@ def sqlite_rows():
         *("union of datasets", "bytes", "compressed bytes", "text of JSON lines", "text of a JSON array"),
     ],
 )
-def test_rows_with_field_names_datasets_and_open_files(make):
+def test_rows_with_field_names_datasets_and_open_files_are_read(make):
     """All these sources have column names."""
     assert items_of(make()) == READ
 
 
-def test_rows_of_sqlalchemy():
+def test_rows_of_sqlalchemy_are_read():
     """The rows are the result of a query, as an iterator or a list."""
     sqlalchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed: make exports")
     with sqlalchemy.create_engine("sqlite://").connect() as connection:
@@ -111,7 +111,7 @@ def test_rows_of_sqlalchemy():
 
 
 @pytest.mark.parametrize("name", ["t.feather", "t.arrow", "stream.arrow", "t.csv.bz2", "t.json", "lines.json"])
-def test_files(tmp_path, name):
+def test_files_in_further_formats_are_read(tmp_path, name):
     """The files are both forms of Arrow, bzip2, and JSON as one array."""
     path = tmp_path / name
     if name == "stream.arrow":
@@ -133,7 +133,7 @@ def test_files(tmp_path, name):
         refused(SourceError, name, saved(tmp_path, name, path.read_bytes()[:-9]))
 
 
-def test_standard_input(tmp_path):
+def test_standard_input_is_read(tmp_path):
     """Any format can be piped to standard input."""
     pl.DataFrame({"user": range(3000), "item": ["tea"] * 3000}).write_parquet(tmp_path / "t.parquet")
     call = ["items", "-", "--user", "user", "--items", "item", "--epsilon", "1", "--delta", "1e-8", "-o", "keys"]
@@ -176,7 +176,7 @@ def test_datasets_with_inferred_types_are_refused(tmp_path):
 
 
 def test_folders_at_an_address_give_strings(tmp_path):
-    """Values are strings for local folders too, and the form of the names has no effect."""
+    """Values are also strings for local folders, and the form of the names has no effect."""
     for year in ("0007", "2026"):
         (tmp_path / f"year={year}").mkdir()
         pl.DataFrame({"user": [1]}).write_parquet(tmp_path / f"year={year}/part.parquet")
@@ -213,12 +213,12 @@ def test_a_folder_of_texts_has_one_user_per_file(tmp_path):
     ],
     ids=["rows", "polars", "lazy", "JSON lines"],
 )
-def test_nested_columns(tmp_path, make):
+def test_nested_columns_are_read(tmp_path, make):
     """A nested column is named by its path; a column with the dots in its name has precedence."""
     assert items_of(make(tmp_path), user="user.id") == (["milk", "tea"], 2)
 
 
-def test_nested_columns_of_files_and_their_errors(tmp_path):
+def test_nested_columns_of_files_are_read_or_reported(tmp_path):
     """The columns are struct fields in Parquet and Arrow, with nulls, and a field that does not exist."""
     table = pa.table({"user": [{"id": {"n": 1}}, {"id": {"n": 2}}], "item": ["tea", "milk"], "x": [{"y": 5}, None]})
     pyarrow.feather.write_feather(table, tmp_path / "t.arrow")
@@ -250,12 +250,12 @@ def test_nested_columns_of_files_and_their_errors(tmp_path):
         (lambda: pa.table({"user": [1], "item": [19.99]}), ColumnError, "to decimals, or to strings"),
     ],
 )
-def test_hints(make, error, words):
+def test_errors_contain_hints(make, error, words):
     """Each error message contains the next step."""
     refused(error, words, make())
 
 
-def test_columns_without_names():
+def test_unnamed_columns_are_selected_by_number():
     """Pandas numbers such columns; the caller names them by number or string."""
     for zero, one in ((0, 1), ("0", "1")):
         assert items_of(pd.DataFrame(ROWS), user=zero, items=one) == READ
@@ -264,7 +264,7 @@ def test_columns_without_names():
 
 
 @pytest.mark.parametrize("above", ["# made on Monday\n#\n", "\n\n", "sep=,\n# by shop\n\n"])
-def test_lines_above_the_header(tmp_path, above):
+def test_lines_above_the_header_are_skipped(tmp_path, above):
     """Comments and blank lines are skipped, unless a line with a number sign contains the column names."""
     assert items_of(saved(tmp_path, "t.csv", above + CSV)) == READ
     assert items_of(saved(tmp_path, "t.csv", above + "#user,item\n1,tea\n"), user="#user") == (["tea"], 1)
@@ -294,7 +294,7 @@ def test_encodings_that_messages_name_are_read(tmp_path):
         assert items_of(saved(tmp_path, "t.csv", CSV.encode(name)), csv=vp.CSV(encoding=name)) == READ
 
 
-def test_repeated_headers(tmp_path, capsys):
+def test_repeated_headers_are_skipped(tmp_path, capsys):
     """Repeated headers count as rows without a user, and `missing_users="drop"` omits them."""
     path = saved(tmp_path, "t.csv", CSV + CSV)
     assert items_of(path) == (["bread", "item", "milk", "tea"], 4)
@@ -328,7 +328,7 @@ def test_a_large_delta_is_accepted_with_a_warning(delta, recwarn):
     assert [each.filename for each in caught] == ([] if delta == 1e-3 else [__file__])
 
 
-def test_large_deltas_on_the_command_line(capfd, tmp_path):
+def test_large_deltas_are_reported_on_the_command_line(capfd, tmp_path):
     """The warning is one line, as all messages are."""
     ran = subprocess.run(
         [sys.executable, "-m", "voxpop.cli", "plan", "items", "--epsilon", "1", "--delta", "0.01"],
@@ -344,7 +344,7 @@ def test_large_deltas_on_the_command_line(capfd, tmp_path):
 @pytest.mark.parametrize(
     "pause", ["30 minutes", "30min", "0.5 hours", "1800 seconds", "1800 s", dt.timedelta(minutes=30)]
 )
-def test_pauses_in_words(pause):
+def test_pauses_may_have_units_in_words(pause):
     """Names of units may be written in full."""
     events = pl.DataFrame(
         {"user": [1] * 3, "item": list("abc"), "at": [dt.datetime(2026, 1, 1, 0, m) for m in (0, 30, 59)]}

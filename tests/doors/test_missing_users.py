@@ -58,7 +58,7 @@ def test_users_that_look_missing_remain_with_a_warning(capsys):
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.dictionary(pa.int32(), pa.string())])
-def test_numbers_and_dictionaries(kind):
+def test_numbers_and_dictionaries_are_read(kind):
     """The columns contain a null among integers, and a missing-value string in a dictionary."""
     users = pa.array([1, None, 2] if kind == pa.int64() else ["ann", None, "NULL"]).cast(kind)
     table = pa.table({"who": users, "what": ["a", "b", "c"]})

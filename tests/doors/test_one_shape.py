@@ -76,7 +76,7 @@ def test_two_types_in_one_column_are_refused(tmp_path, several, kinds, memory):
 
 
 @pytest.mark.parametrize("several", SEVERAL[:3])
-def test_a_declared_type_unites_tables(tmp_path, several):
+def test_tables_of_different_types_are_joined_by_a_declared_type(tmp_path, several):
     """Values are cast within a family; a value that would change is rejected without being quoted."""
     for number, order in enumerate(permutations([pa.int32(), pa.int64(), pa.uint8()])):
         folder = tmp_path / str(number)
@@ -140,7 +140,7 @@ def with_nulls(values):
 
 @pytest.mark.parametrize("values", [["x", None, "y"], [5, None, 6], [dt.date(2026, 1, 1), None, dt.date(2026, 1, 2)]])
 @pytest.mark.parametrize("way", ["items", "list of items", "composite", "user", "tokens", "text", "events", "profile"])
-def test_a_dictionary_is_read_as_its_values(values, way):
+def test_a_dictionary_column_is_read_as_its_values(values, way):
     """Null within a dictionary is not an item, in every role and within lists; equal values are one item."""
     values = sorted(values, key=str) if way == "user" else [values[0], values[2], None]
     values = [each for each in values if each is not None] if way == "user" else values

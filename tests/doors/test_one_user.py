@@ -36,7 +36,7 @@ values = numbers | fractions | decimals | words | st.booleans() | st.none()
         ([(1, 7, 0)], (2, "tea", 0), "items"),
     ],
 )
-def test_a_reader_that_infers_types_is_caught(theirs, own, reading):
+def test_a_reader_that_infers_types_is_detected(theirs, own, reading):
     """In a deliberately broken variant, polars infers the types of columns from all rows."""
 
     def inferring(rows, **columns):
@@ -84,12 +84,12 @@ def test_both_decoders_of_json_agree(held, last):
         (2**80, str(2**80)),
     ],
 )
-def test_the_spelling_of_a_value(value, spelled):
+def test_each_value_has_the_expected_spelling(value, spelled):
     """The spelling follows a fixed rule and depends only on the value."""
     assert spelling_of(value) == spelled
 
 
-def test_a_value_that_does_not_fit_names_its_row_and_not_itself(tmp_path):
+def test_the_error_for_an_invalid_value_names_the_row_and_not_the_value(tmp_path):
     """The cases are declared types, fractional times, and objects without a spelling."""
     rows = [{"who": number, "what": "1.25", "at": number} for number in range(2000)]
     rows[1234] = {"who": 1234, "what": "kanarienvogel", "at": 918.5}
@@ -122,13 +122,13 @@ def test_declared_types_are_restored():
         ("int64", InputError, "must be a dictionary"),
     ],
 )
-def test_declarations_that_are_refused(types, error, words):
+def test_invalid_declarations_are_rejected(types, error, words):
     """The error occurs before anything is read."""
     with pytest.raises(error, match=words):
         vp.read([{"who": 1, "what": 2}], user="who", items="what", types=types)
 
 
-def test_a_source_with_types_is_not_declared_otherwise():
+def test_declared_types_cannot_contradict_a_typed_source():
     """Such a source must be cast by the caller."""
     with pytest.raises(ColumnError, match="declares int64"):
         vp.read(pa.table({"who": [1], "what": [2]}), user="who", items="what", types={"what": "string"})

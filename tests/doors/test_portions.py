@@ -58,7 +58,7 @@ def test_rows_are_read_in_order(sizes, kinds, places):
 
 
 def sqlite():
-    """Return a query result of Python's own module."""
+    """Return a query result of Python's SQLite module."""
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     connection.execute("create table t (who integer, body text)")
     connection.executemany("insert into t values (?, ?)", [tuple(row.values()) for row in ROWS])
@@ -100,7 +100,7 @@ def test_every_input_needs_little_memory(door, tmp_path):
 
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
-def test_both_kinds_of_duckdb(table, memory):
+def test_both_kinds_of_duckdb_objects_are_read(table, memory):
     """Relations are streamed; a connection that ran a query would copy all rows to give batches, and is rejected."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     wanted = read_engine(table, user="who", text="body")
@@ -131,7 +131,7 @@ BOOKS = 800
 
 
 @pytest.mark.slow
-def test_rows_of_a_megabyte(tmp_path):
+def test_rows_of_a_megabyte_are_read(tmp_path):
     """The query returns 0.8 GB in few rows, so batches limited by rows would contain all data at once."""
     with sqlite3.connect(tmp_path / "t.db") as connection:
         connection.execute("create table t (who integer, body text)")

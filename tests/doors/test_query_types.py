@@ -83,7 +83,7 @@ def test_other_types_of_a_database_are_refused_with_the_cast(name):
     ],
 )
 def test_queries_that_draw_at_random_are_refused(query):
-    """As on Spark: the rows of one user would decide which rows of others are read."""
+    """As on Spark, they are rejected, because rows of one user would decide which rows of others are read."""
     with pytest.raises(InputError, match="draws at random") as raised:
         read_engine(vp.SQL(query, sqlite3.connect(":memory:")), user="who", items="what")
     assert not isinstance(raised.value, SourceError)  # a retry would not help
@@ -134,7 +134,7 @@ def test_files_of_sqlite_get_a_hint(tmp_path):
         vp.read(tmp_path / "shop.data", user="who", items="what")
 
 
-def test_a_profile_of_a_query():
+def test_a_profile_of_a_query_is_released():
     """The database declares the columns without computing a row."""
     shop = sqlite3.connect(":memory:")
     shop.execute("create table t (who integer, city text)")

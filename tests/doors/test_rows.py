@@ -146,7 +146,7 @@ TYPED = {
     pa.float64(): st.sampled_from([7.0, 7.5]),
     pa.null(): st.none(),
 }
-"""Types and values, some of which have the same spelling."""
+"""Types and values; some values have the same spelling."""
 
 
 @st.composite

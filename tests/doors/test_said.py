@@ -18,7 +18,7 @@ PLANS = {
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_an_epsilon_beyond_all_deltas_is_called_too_large(plan):
+def test_an_epsilon_without_a_possible_delta_is_reported_as_too_large(plan):
     """The message never suggests a delta of 1 or more."""
     with pytest.raises(BudgetError, match="epsilon 200 is too large") as caught:
         plan(vp.Budget(200, 1e-7))
@@ -26,7 +26,7 @@ def test_an_epsilon_beyond_all_deltas_is_called_too_large(plan):
     assert all(float(number) < 1 for number in asked)
 
 
-def test_a_full_ledger_is_explained_in_words(tmp_path):
+def test_a_full_ledger_raises_an_error_with_an_explanation(tmp_path):
     """The message shows the budget that is closest to its limit, with the amounts spent, left and requested."""
     ledger = vp.Ledger(tmp_path / "ledger.json")
     account = ledger.open("posts", vp.Budget(3, 1e-6), create=True)

@@ -66,12 +66,12 @@ class Batch:
     ],
     ids=["stream", "array", "frames", "list", "generator", "lists", "series", "dicts", "rows", "reader"],
 )
-def test_forms(table, reads_alike, make, request):
+def test_tables_in_every_form_are_read(table, reads_alike, make, request):
     """The forms are streams, batches, iterators, dictionaries and lists of dictionaries."""
     reads_alike(lambda: make(table), declared=request.node.callspec.id not in ("lists", "dicts", "rows"))
 
 
-def test_chunks_of_pandas(tmp_path, table):
+def test_chunks_of_pandas_are_read(tmp_path, table):
     """`read_csv(chunksize=...)` returns such chunks."""
     table.select("who", "body").write_csv(tmp_path / "t.csv")
     corpus = read_engine(pd.read_csv(tmp_path / "t.csv", chunksize=2), user="who", text="body")
@@ -109,7 +109,7 @@ def test_ibis(table, reads_alike):
     reads_alike(lambda: held.mutate(who=held.who))
 
 
-def test_cursors(table):
+def test_database_cursors_are_read(table):
     """The sources are cursors of Python's DB-API and of ADBC."""
     with sqlite3.connect(":memory:") as connection:
         connection.execute("create table t (who integer, body text)")
@@ -146,7 +146,7 @@ def test_errors_give_advice_and_quote_no_data(source, error, words):
 
 
 @pytest.mark.parametrize(("name", "words"), [("t.db", "sqlite:///"), ("t.duckdb", "duckdb:///"), ("t.xlsx", "as CSV")])
-def test_files_of_other_kinds(tmp_path, name, words):
+def test_unsupported_files_are_rejected(tmp_path, name, words):
     """For databases and spreadsheets, the message names an alternative."""
     (tmp_path / name).write_bytes(b"secret")
     with pytest.raises(SourceError, match=words):
@@ -269,7 +269,7 @@ print(corpus._engine.tokens.size, megabytes_of("VmHWM"))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_a_file_at_an_address_larger_than_memory(served, tmp_path, ending):
+def test_a_remote_file_larger_than_memory_is_read(served, tmp_path, ending):
     """A file of 0.7 GB in rows of 2 KB, each mostly one URL, would exceed the limit if read at once."""
     rows = 64
     table = pl.DataFrame({"who": range(rows), "body": ["tea " * 50 + "https://" + "x" * 2000] * rows})
@@ -287,7 +287,7 @@ def test_a_file_at_an_address_larger_than_memory(served, tmp_path, ending):
 
 
 @pytest.mark.slow
-def test_rows_of_a_megabyte_at_an_address(served, tmp_path):
+def test_rows_of_a_megabyte_are_read_from_an_address(served, tmp_path):
     """The source is a file of 0.8 GB in few rows, mostly URLs, which are not words.
 
     Batches limited by the number of rows contained all data at once.
@@ -346,7 +346,7 @@ def test_a_table_without_rows_has_no_users(source):
     ],
 )
 @pytest.mark.parametrize("column", ["user", "items"])
-def test_types_that_only_pandas_has(values, name, column):
+def test_types_of_pandas_are_read(values, name, column):
     """Periods and intervals are named as pandas names them, with the conversion."""
     table = pd.DataFrame({"user": [1, 2], "items": ["a", "b"]})
     table[column] = values(pd)

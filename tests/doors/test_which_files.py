@@ -87,7 +87,7 @@ def test_tables_with_a_log_are_refused_by_name(tmp_path, log, words):
         remote.check_no_remote_log(f"{tmp_path}/shop/t/")
 
 
-def test_hidden_files_at_an_address(tmp_path, capsys):
+def test_hidden_files_at_an_address_are_skipped(tmp_path, capsys):
     """The rule for names is that of local folders; the folder represents a bucket."""
     for name, user in (("a.parquet", 1), ("_old.parquet", 2), ("_temporary/b.parquet", 3), ("_year=1/c.parquet", 4)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -176,14 +176,14 @@ def test_a_profile_shows_no_first_row_of_csv(tmp_path, options, capsys):
         ("columns.json", '{"who": {"0": 1, "1": 2}, "what": {"0": "tea", "1": "tea"}}', "orient="),
     ],
 )
-def test_other_forms_of_json(tmp_path, name, content, words):
+def test_other_forms_of_json_are_rejected(tmp_path, name, content, words):
     """These are numbers that Python writes, objects over several lines, and columns as pandas writes them."""
     (tmp_path / name).write_text(content)
     with pytest.raises((SourceError, ColumnError), match=words):
         users_of(tmp_path / name)
 
 
-def test_paths_that_a_shell_expands(tmp_path, capsys):
+def test_paths_expanded_by_a_shell_are_read(tmp_path, capsys):
     """Of several paths on the command line, hidden and temporary ones are skipped; a single one is read."""
     from voxpop.cli import main
 

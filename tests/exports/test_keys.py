@@ -68,7 +68,7 @@ def test_duckdb_relations_take_the_condition():
     assert sorted(row for (row,) in kept.select("row").fetchall()) == [0, 3, 4]
 
 
-def test_categories_and_slices(keys):
+def test_categories_and_slices_are_read(keys):
     """Categories, enums and sliced tables are compared by their values."""
     words = FRAME.select("row", word=pl.col("word").cast(pl.Categorical)).slice(1)
     assert rows_of(vp.exports.filter(keys, words, "word")) == [3, 4, 5]
@@ -77,7 +77,7 @@ def test_categories_and_slices(keys):
     assert rows_of(vp.exports.filter(keys, FRAME.to_arrow().slice(3), "gram")) == []
 
 
-def test_chunked_tables(keys):
+def test_chunked_tables_are_read(keys):
     """Tables of several chunks and of one chunk give the same rows."""
     table = pa.concat_tables([FRAME.to_arrow()] * 2)
     for column, rows in KEPT.items():
@@ -96,7 +96,7 @@ def test_other_types_are_refused(keys, column):
             vp.exports.filter(keys, table, column)
 
 
-def test_missing_columns_and_other_things(keys):
+def test_missing_columns_and_wrong_types_are_reported(keys):
     """A missing column and an object that is not a table raise errors."""
     for table in (FRAME, FRAME.lazy(), FRAME.to_arrow(), pd.DataFrame({"word": ["tea"]})):
         with pytest.raises(vp.errors.ColumnError, match='no column "wrod"'):

@@ -71,7 +71,7 @@ def test_several_columns_of_any_type(kind):
     assert [day is None or day is pd.NaT for day in column_of(found, "day")] == [False, True, True, True]
 
 
-def test_refusals(words):
+def test_invalid_requests_are_rejected(words):
     """A released word as `other`, a value of another type and an object that is not a table raise errors."""
     with pytest.raises(InputError, match="itself a released key"):
         vp.exports.with_other(words, FRAME, "word", "tea")

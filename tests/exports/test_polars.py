@@ -10,7 +10,7 @@ TABLE = pl.DataFrame({"who": range(4000), "shop": [7, 8] * 1999 + [7, 4711]})
 
 
 @pytest.mark.parametrize("table", [TABLE, TABLE.lazy()], ids=["frame", "lazy"])
-def test_the_namespace(table):
+def test_the_namespace_filters_and_replaces_rows(table):
     """Both kinds of tables can be read, filtered and replaced."""
     mechanism = vp.papers.OptimalSelection()
     keys = mechanism.release(table.voxpop.read(user="who", items="shop"), vp.Budget(1, 1e-8))

@@ -25,7 +25,7 @@ def rows_of(connection, query):
         return cursor.fetch_arrow_table()
 
 
-def test_words(connection):
+def test_a_condition_keeps_the_released_words(connection):
     """A condition keeps exactly the released words, with any characters; a query returns them."""
     with connection.cursor() as cursor:
         cursor.adbc_ingest("words", pa.table({"word": [*NASTY, "not released", None]}), mode="create")

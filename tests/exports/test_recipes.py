@@ -71,7 +71,7 @@ def test_sums_by_released_keys(tmp_path, monkeypatch):
     assert all(abs(found[row["product"]] - row["revenue"]) < 1e6 for row in true.to_dicts() if row["product"] in found)
 
 
-def test_recipes_of_databases(namespace, capsys):
+def test_recipes_of_databases_run(namespace, capsys):
     """DuckDB keeps the rows of released keys, and the condition for BigQuery lists them."""
     pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")

@@ -131,7 +131,7 @@ def test_a_result_that_is_not_private_is_refused(results):
             document(seeded)
 
 
-def test_the_command_writes_both(results, tmp_path, capsys):
+def test_the_command_writes_both_files(results, tmp_path, capsys):
     """The command writes the record and the checklist, of a release and of a model."""
     from voxpop.cli import main
 

@@ -23,7 +23,7 @@ def by_hand(release, text):
     return [grams[gram] for gram in release]
 
 
-def test_words_of_every_language(released):
+def test_words_of_every_language_are_split(released):
     """Every word of 69 languages is counted in the text that it was cut from."""
     texts = [*SENTENCES.values(), *SIGNS]
     release = released({(word,) for text in texts for word in Cutter("words")(text)})
@@ -50,14 +50,14 @@ def test_a_real_release_counts_its_own_texts():
     assert counted.sum() > 12
 
 
-def test_names_and_pickling(phrases):
+def test_names_are_kept_by_pickling(phrases):
     """Names are grams with spaces; a vectorizer can be pickled."""
     vectorizer = pickle.loads(pickle.dumps(vp.exports.to_count_vectorizer(phrases)))
     assert vectorizer.get_feature_names_out().tolist() == [" ".join(gram) for gram in phrases]
     assert vectorizer.transform(["thank you"]).sum() == 3
 
 
-def test_items_with_spaces(released):
+def test_items_with_spaces_are_written(released):
     """Items of lists are counted as a whole, even if they contain spaces."""
     items = released([("New York",), ("tea, green",), ("York",)])
     counted = vp.exports.to_count_vectorizer(items, tokenizer=None).transform(
@@ -66,7 +66,7 @@ def test_items_with_spaces(released):
     assert counted.toarray().tolist() == [[2, 1, 0], [0, 0, 0]]
 
 
-def test_grams_that_read_the_same_are_refused(released):
+def test_grams_with_the_same_text_are_rejected(released):
     """The grams ("new york",) and ("new", "york") have the same string, so a release of both is rejected."""
     both = released([("new",), ("york",), ("new york",), ("new", "york")])
     with pytest.raises(vp.errors.InputError, match="two grams become one"):
@@ -88,7 +88,7 @@ def estimator(**arguments):
     return PrivateVocabulary(epsilon=4, delta=1e-7, **arguments)
 
 
-def test_the_estimator_is_one_of_scikit_learn():
+def test_the_estimator_passes_the_checks_of_scikit_learn():
     """The estimator passes the checks of scikit-learn that apply to transformers of texts.
 
     `check_estimator` skips all checks that fit numbers.
@@ -104,7 +104,7 @@ def test_the_estimator_is_one_of_scikit_learn():
     assert "epsilon=4" in repr(estimator())
 
 
-def test_the_estimator_in_a_pipeline():
+def test_the_estimator_works_in_a_pipeline():
     """The estimator is fitted with the users of the documents, and its columns are the released phrases."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -130,7 +130,7 @@ def test_the_estimator_protects_users_and_not_documents():
         estimator().fit(DOCUMENTS, users=AUTHORS[:7])
 
 
-def test_the_estimator_without_results_and_with_a_ledger(tmp_path):
+def test_the_estimator_works_without_results_and_with_a_ledger(tmp_path):
     """An empty vocabulary has no columns; the account is charged."""
     account = vp.Ledger(tmp_path / "ledger.json").open("posts", vp.Budget(9, 1e-6), create=True)
     vocabulary = estimator(ledger=account).fit(["alone"], users=["ann"])
@@ -157,7 +157,7 @@ def test_a_model_selection_warns_with_the_number_of_releases(tmp_path):
     assert len(account.entries) == 5
 
 
-def test_a_copy_in_another_process_warns(monkeypatch):
+def test_a_copy_in_another_process_raises_a_warning(monkeypatch):
     """Processes cannot count each other's fits, so each one warns that it cannot."""
     from sklearn.base import clone
 
@@ -181,7 +181,7 @@ def test_one_vocabulary_for_a_model_selection_is_one_release(tmp_path, recwarn):
     assert not [each for each in recwarn if "vocabularies were released" in str(each.message)]
 
 
-def test_seeds_and_min_users():
+def test_seeds_are_accepted_with_min_users():
     """A seed gives the same vocabulary and no guarantee; `min_users` is for words only."""
     first, second = (estimator(seed=1, min_users=50).fit(DOCUMENTS, users=AUTHORS) for _ in range(2))
     assert first.release_ == second.release_

@@ -19,7 +19,7 @@ def test_a_matcher_finds_phrases(phrases):
     assert found == {"Thank", "you", "very", "Thank you", "you very", "Thank you very", "don't"}
 
 
-def test_apostrophes_of_phones(phrases):
+def test_apostrophes_typed_on_phones_match(phrases):
     """Words of the tokenizer "words" match with either apostrophe; tokens separated by white space match exactly."""
     import spacy
 

@@ -59,7 +59,7 @@ def words_of(words):
 
 @given(words=st.sets(st.sampled_from(NASTY) | st.text("'\\\"`;-\n $%{", max_size=5), max_size=6))
 @settings(max_examples=60, deadline=None)
-def test_duckdb_runs_it(words):
+def test_duckdb_runs_the_query(words):
     """A condition keeps exactly the released words, with any characters; a query returns them."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     table = pa.table({"word": [*NASTY, *words]})
@@ -71,7 +71,7 @@ def test_duckdb_runs_it(words):
     assert {word for (word,) in found} == words
 
 
-def test_duckdb_runs_it_with_keys_of_every_type():
+def test_duckdb_runs_the_query_with_keys_of_every_type():
     """Conditions and queries work for several columns of any type, and for names that need quotes."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     release, connection = keys_of(TYPED), duckdb.connect()
@@ -114,7 +114,7 @@ def test_keys_of_an_empty_release_keep_no_rows():
     assert duckdb.sql(vp.exports.to_sql(release, "duckdb", "select", "word")).columns == ["word"]
 
 
-def test_refusals(released):
+def test_invalid_requests_are_rejected(released):
     """Grams, words without a column, unknown dialects and forms, and text that a dialect cannot express are refused."""
     with pytest.raises(InputError, match="contains grams"):
         vp.exports.to_sql(released([("a", "b")]))
@@ -130,7 +130,7 @@ def test_refusals(released):
         vp.exports.to_sql(words_of(["a"]), "sqlite", "select", "word")
 
 
-def test_a_file_for_dbt(tmp_path):
+def test_a_file_for_dbt_contains_the_released_keys(tmp_path):
     """A SQL file contains the query as a dbt model."""
     vp.exports.write(keys_of(TYPED.select(["shop"])), tmp_path / "released_shops.sql", dialect="snowflake")
     text = (tmp_path / "released_shops.sql").read_text()

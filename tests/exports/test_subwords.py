@@ -95,7 +95,7 @@ def test_phrases_are_skipped(released):
 
 
 @pytest.mark.parametrize("model", SUBWORDS)
-def test_the_command_writes(tmp_path, model, capsys, monkeypatch):
+def test_the_command_writes_the_result(tmp_path, model, capsys, monkeypatch):
     """The command writes a tokenizer for a release with counts; without counts, it raises an error."""
     tally = counted()
     tally.grams.save(tmp_path / "words")

@@ -92,7 +92,7 @@ def test_databases_find_the_words_in_rendered_statements(words):
 
 
 @pytest.mark.parametrize("name", ["{{ x }}", "a{%b", "{#", "a\rb"])
-def test_names_of_columns_that_are_templates(name):
+def test_column_names_that_look_like_templates_are_plain_text(name):
     """Names cannot be concatenated, so they are refused, whether the call or the data gave them."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     for form in ("where", "select"):
@@ -103,8 +103,8 @@ def test_names_of_columns_that_are_templates(name):
 
 
 @pytest.mark.parametrize("word", ["{" * 5000, "\r" * 5000])
-def test_a_word_of_many_parts(word):
-    """A word of thousands of parts is written or refused, and ends no process."""
+def test_a_word_of_many_parts_is_one_token(word):
+    """A word with thousands of parts is written or rejected, and no process crashes."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     for dialect in ("duckdb", "bigquery"):
         text = vp.exports.to_sql(items_of([word]), dialect, columns="word")
@@ -163,7 +163,7 @@ def test_guarded_cells_differ_and_can_be_restored(cell, other):
 
 @pytest.mark.parametrize("token", ["\x1b[2J", "a\x07", "a\nb", "\x9b2J", "\x00"])
 def test_a_text_file_has_no_control_characters(tmp_path, token):
-    """A terminal that prints the file obeys nothing; JSON keeps such tokens as escapes."""
+    """A terminal that prints the file runs no command; JSON keeps such tokens as escapes."""
     with pytest.raises(InputError, match="control characters"):
         vp.exports.write(items_of([token]), tmp_path / "words.txt")
     vp.exports.write(items_of([token]), tmp_path / "words.json")

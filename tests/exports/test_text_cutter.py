@@ -46,7 +46,7 @@ def test_a_text_is_cut_as_the_corpus_cuts_it(tokenizer, text):
     assert Cutter(tokenizer)(text) == by_corpus(text, tokenizer)
 
 
-def test_a_callable_gets_one_text():
+def test_a_callable_receives_one_text_at_a_time():
     """A callable tokenizer receives a list of one text."""
     assert Cutter(lambda texts: [text.split("|") for text in texts])("a b|c") == ["a b", "c"]
 

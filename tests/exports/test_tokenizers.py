@@ -33,7 +33,7 @@ def test_texts_are_cut_as_by_voxpop(released, tokenizer):
     assert len(SPACED) > 60
 
 
-def test_words_that_need_a_dictionary(released):
+def test_words_that_need_a_dictionary_are_split(released):
     """A file contains no dictionary, so releases with such words are rejected; lists of words are encoded."""
     words_of = released([("今天",), ("tea",)])
     with pytest.raises(vp.errors.InputError, match="is_pretokenized=True"):
@@ -51,7 +51,7 @@ def test_the_vocabulary_is_the_single_tokens(phrases):
     assert made.encode("thank him").ids == [2, 0]
 
 
-def test_it_survives_a_file(phrases, tmp_path):
+def test_the_value_is_the_same_after_saving_and_loading(phrases, tmp_path):
     """The library loads the saved tokenizer."""
     from tokenizers import Tokenizer
 
@@ -60,7 +60,7 @@ def test_it_survives_a_file(phrases, tmp_path):
     assert again.encode("Don't thank X").tokens == ["don't", "thank", "[UNK]"]
 
 
-def test_lists_of_tokens(released):
+def test_lists_of_tokens_are_read(released):
     """Items with spaces are single tokens."""
     made = vp.exports.to_tokenizer(released([("New York",), ("tea",)]), None)
     assert made.encode(["New York", "coffee"], is_pretokenized=True).tokens == ["New York", "[UNK]"]

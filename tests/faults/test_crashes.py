@@ -118,7 +118,7 @@ def test_a_killed_spill_leaves_no_files(server, tmp_path, record_property):
     record_property("figure", f"{KILLS} while work files are written")
 
 
-def test_several_runs_into_one_folder(server, tmp_path):
+def test_several_runs_leave_one_complete_release(server, tmp_path):
     """After several concurrent runs, the folder contains one complete release, and no other files remain."""
     folder = tmp_path / "out" / "r"
     runs = [server.start("crowd", folder) for _ in range(4)]

@@ -1,4 +1,4 @@
-"""Full disks, truncated files, too little memory and changing files cause a helpful error and damage no files."""
+"""Full disks, truncated files, too little memory and changing files raise a helpful error and damage no files."""
 
 import subprocess
 import sys
@@ -61,7 +61,7 @@ def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(call, capture_output=True, text=True)
 
 
-def test_a_full_disk_while_spilling(tmp_path):
+def test_a_full_disk_during_spilling_is_reported(tmp_path):
     """If the work folder is full, the error reports this and names the options that help."""
     pl.from_arrow(crashes.rows_of("old")).write_parquet(tmp_path / "rows.parquet")
     (tmp_path / "work").mkdir()
@@ -71,7 +71,7 @@ def test_a_full_disk_while_spilling(tmp_path):
     assert list((tmp_path / "work").iterdir()) == []
 
 
-def test_a_full_disk_while_saving(tmp_path):
+def test_a_full_disk_during_saving_is_reported(tmp_path):
     """After a failed save, the old release and the old corpus are unchanged, and no other files remain."""
     crashes.release_of("old").save(tmp_path / "out" / "r")
     crashes.corpus_of("old").save(tmp_path / "out" / "c")
@@ -83,7 +83,7 @@ def test_a_full_disk_while_saving(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")
-def test_folders_that_cannot_be_written():
+def test_unwritable_folders_are_reported():
     """The error names the folder that cannot be written to; for releases this happens before budget is spent."""
     with pytest.raises(InputError, match="/proc/"):
         crashes.release_of("old").save("/proc/nowhere/r")
@@ -94,7 +94,7 @@ def test_folders_that_cannot_be_written():
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
-def test_files_cut_off_anywhere(tmp_path, ending):
+def test_truncated_files_are_detected(tmp_path, ending):
     """A file truncated at any of forty places raises `SourceError`, or is read up to its last complete row.
 
     A truncated Parquet file always raises the error. Other formats cannot always detect truncation.
@@ -114,7 +114,7 @@ def test_files_cut_off_anywhere(tmp_path, ending):
 
 @pytest.mark.parametrize("change", ["longer", "other"])
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, ending, change):
+def test_a_file_that_changes_during_reading_is_rejected(tmp_path, monkeypatch, ending, change):
     """A file that is replaced or gets more rows during reading is refused, because the rows could mix both versions."""
     path, rows = tmp_path / f"rows.{ending}", pl.from_arrow(crashes.rows_of("old"))
     write = {"parquet": lambda t, p: t.write_parquet(p), "csv": lambda t, p: t.write_csv(p)}[ending]

@@ -76,7 +76,7 @@ def test_a_fork_after_polars_was_used_is_refused(tmp_path, kind, way):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["jsonl", "csv"])
-def test_other_sources_after_a_fork(tmp_path, kind):
+def test_other_sources_can_be_read_after_a_fork(tmp_path, kind):
     """Sources that polars reads are rejected; those of Arrow are read."""
     assert outcome(tmp_path, kind, "fork") == "refused"
 
@@ -84,12 +84,12 @@ def test_other_sources_after_a_fork(tmp_path, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["spawn", "forkserver", "first"])
 @pytest.mark.parametrize("kind", ["jsonl", "polars"])
-def test_processes_that_have_their_own_threads(tmp_path, kind, way):
+def test_processes_with_separate_threads_release_the_same(tmp_path, kind, way):
     """A process that was spawned, or forked before polars was used, does all work."""
     assert outcome(tmp_path, kind, way) == "done"
 
 
 @pytest.mark.slow
-def test_voxpop_imported_after_the_fork(tmp_path, monkeypatch):
+def test_voxpop_works_if_imported_after_the_fork(tmp_path, monkeypatch):
     """If it is unknown whether polars lost its threads, polars must answer a query within a time limit."""
     assert outcome(tmp_path, "jsonl", "late") in ("refused", "done")

@@ -102,7 +102,7 @@ def test_releases_are_saved_replaced_and_loaded(system, tmp_path):
         words("rye").save(target)
 
 
-def test_a_crash_between_the_two_steps_is_put_right(system, tmp_path):
+def test_a_crash_between_the_two_steps_is_repaired(system, tmp_path):
     """If a crash displaces the old release, `load` finds it, and the next save succeeds."""
     target = tmp_path / "words"
     words("tea").save(target)
@@ -114,7 +114,7 @@ def test_a_crash_between_the_two_steps_is_put_right(system, tmp_path):
 
 
 @pytest.mark.jit
-def test_a_corpus_within_a_limit_of_memory(system, tmp_path):
+def test_a_corpus_is_read_within_a_memory_limit(system, tmp_path):
     """Work files, mapped pages and the allocator work without the missing functions; the release is the same."""
     rows = 40_000
     table = pl.DataFrame(

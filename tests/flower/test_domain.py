@@ -75,7 +75,7 @@ def test_rounds_are_bounded():
     assert MOST_SUMS * 4 == 64 * 2**20
 
 
-def test_a_list_of_300_000_tokens():
+def test_a_list_of_300_000_tokens_is_accepted():
     """Later rounds have up to 55 living prefixes; places are computed, not listed."""
     tokens, rules = tuple(sorted(f"t{number}" for number in range(300_000))), Rules(Ballot(0.5, 2), 5, 1, 5)
     assert len(Domain(Trie(), rules, tokens)) == 300_000
@@ -104,7 +104,7 @@ def test_other_places_have_another_digest():
     ("alphabet", "declared", "count"),
     [("bytes", None, 256), ("characters", None, 26), ("characters", "éab", 3), ("tokens", "good morning", 2)],
 )
-def test_public_symbols(alphabet, declared, count):
+def test_public_symbols_are_used(alphabet, declared, count):
     """Symbols are in a public order; tokens must be declared."""
     symbols = public_symbols(alphabet, declared)
     assert len(symbols) == count

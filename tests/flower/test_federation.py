@@ -98,14 +98,14 @@ def test_malformed_votes_are_dropped_and_reported(text):
     assert complaints[0].startswith("round 2: node 1 sent an invalid vote")
 
 
-def test_lost_late_and_repeated_answers():
+def test_lost_late_and_repeated_answers_do_not_change_the_result():
     """Nodes that do not answer are named and skipped; repeated and unrequested answers do not count."""
     good = write_votes(Counter({Prefix(("a", "b")): 1}))
     trie, complaints = next_trie(GROWN, [1, 2], [(1, good), (1, good), (9, good)], RULES)
     assert trie.levels[-1] == frozenset()
-    assert complaints == ["round 2: node 2 did not answer in time; going on without it"]
+    assert complaints == ["round 2: node 2 did not answer in time; the round continues without it"]
     trie, complaints = next_trie(GROWN, [1, 2], [(1, None), (2, good)], RULES)
-    assert complaints == ["round 2: node 1 refused or failed; going on without it"]
+    assert complaints == ["round 2: node 1 refused or failed; the round continues without it"]
     trie, complaints = next_trie(GROWN, [1, 2], [(1, good), (2, good)], RULES)
     assert trie.levels[-1] == {Prefix(("a", "b"))}
     assert complaints == []

@@ -46,7 +46,7 @@ UNITS: list[dict[str, int]] = [{}, {"unit": 1}, {"unit": 2}]
 """The plans of the runs, which are WHOLE, letter by letter, and two letters at a time."""
 ROOT = Trie()
 CLIENT = '''
-"""A node that does what the run config says of it: "3:1.masked=lost" is node 3 when sums are asked for in round 1."""
+"""A node that follows the run config: "3:1.masked=lost" is for node 3 when sums are requested in round 1."""
 
 import time
 from collections import Counter
@@ -90,7 +90,7 @@ def vote(message, context):
     return answer
 '''
 SERVER = '''
-"""The server: it asks again, closes a stage early, or has its memory read in the end, if the run config says so."""
+"""The server. If the run config requests it, it asks again, closes a stage early, or its memory is read at the end."""
 
 import threading
 import time
@@ -373,7 +373,7 @@ def test_a_secure_federation_agrees_with_the_simulation_and_its_server_has_only_
     assert "zoo" not in found
     # A user of two nodes is two users there, but one user if both tables are read together.
     assert list(release) == sorted([*whole, "two"])
-    assert "of no node its own sums" in release.guarantee.server_view
+    assert "not the sums of any single node" in release.guarantee.server_view
     assert "not against the server" in release.plan.to_dict()["trust"]
     # The server reads no table, so its plan does not record how a table was read.
     plan = with_record(WHOLE, aggregation="secure")
@@ -401,7 +401,7 @@ def test_one_of_four_nodes_is_lost_at_each_stage(runs):
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["keys", "shares", "masked", "unmasking"])
 def test_with_two_of_four_nodes_lost_the_run_ends_without_a_release(runs, stage):
-    """At every stage, a round with too few nodes fails closed with an error."""
+    """At every stage, a round with too few nodes ends with an error and releases nothing."""
     assert "2 of 4 nodes are left and 3 are needed" in runs.failed(f"beyond-{stage}")
 
 
@@ -442,7 +442,7 @@ def test_a_dishonest_node_controls_the_words_and_breaks_the_guarantee(runs):
 
 
 @pytest.mark.slow
-def test_a_node_that_is_asked_twice_is_counted_once(runs):
+def test_a_node_that_receives_a_request_twice_is_counted_once(runs):
     """Every message arrives twice; nodes answer the first and reject the second, and the result is the same."""
     assert set(runs.release("twice")) == runs.expected(WHOLE)
     assert "is skipped" not in runs.says("twice", "round 1 of at most 1 done")

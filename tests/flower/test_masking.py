@@ -150,7 +150,7 @@ def change(text):
 
 
 @pytest.mark.parametrize("stage", ["shares", "unmasking"])
-def test_a_node_that_lies_about_shares_is_caught(stage):
+def test_a_node_that_sends_wrong_shares_is_detected(stage):
     """The reader of a changed letter rejects it; a changed share does not fit the first commitment."""
 
     def lies(now, number, answer):

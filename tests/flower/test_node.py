@@ -162,8 +162,8 @@ FILES = ["tokens.npy", "user_start.npy", "user_key.npy", "vocabulary.arrow", "co
     [(f"electorate/{name}", change) for name in FILES for change in (damaged, Path.unlink)]
     + [("run.json", damaged), ("run.json", Path.unlink), ("electorate", shutil.rmtree), ("", shutil.rmtree)],
 )
-def test_loss_and_damage_end_the_participation(node, name, change):
-    """The node answers nothing more of the run, whether or not its table changed."""
+def test_a_node_stops_participating_after_loss_or_damage(node, name, change):
+    """The node answers no further message of the run, whether or not its table changed."""
     node.ask()
     change(node.state / "runs" / "1" / name)
     said = []
@@ -175,7 +175,7 @@ def test_loss_and_damage_end_the_participation(node, name, change):
     assert "lost" in said[0]
 
 
-def test_a_stage_is_answered_once_by_all_processes_together(node):
+def test_all_processes_together_respond_once_per_stage(node):
     """Of ten messages for the same round at the same time, one is answered."""
     answers = []
     threads = [threading.Thread(target=lambda: answers.append(node.ask())) for _ in range(10)]
@@ -249,7 +249,7 @@ def test_the_folder_is_deleted_with_the_last_round_and_no_round_is_answered_agai
     assert "deleted" in node.refusal
 
 
-def test_a_run_with_a_seed_is_answered_once_too(tmp_path):
+def test_a_node_responds_once_to_a_run_with_a_seed(tmp_path):
     """No ledger lists the run, so the record of its answers remains, without any word."""
     node = Node(tmp_path, **{"allow-seed": True})
     config = {"max-length": 4, "seed": 5}
@@ -261,7 +261,7 @@ def test_a_run_with_a_seed_is_answered_once_too(tmp_path):
 
 
 def test_the_server_ends_a_run(node):
-    """A run that stops early ends with a message, after which the node answers nothing more of it."""
+    """A run that stops early ends with a message, and the node answers no further message of it."""
     node.ask()
     assert dict(node.send({"stage": "over"}).content["votes"]) == {}
     assert list((node.state / "runs").iterdir()) == []
@@ -300,7 +300,7 @@ FORGED = {
 
 @pytest.mark.parametrize("name", FORGED)
 def test_the_terms_of_a_run_equal_those_of_its_first_round(tmp_path, name):
-    """For any later run config, the node answers the run that it was charged for, or nothing."""
+    """For any later run config, the node answers only the run that it was charged for."""
     node = Node(tmp_path, **{"allow-seed": True})
     assert node.ask() is not None
     assert node.ask(SECOND, **FORGED[name]) is None
@@ -334,7 +334,7 @@ def test_ballot_exclusions_and_trie_equal_those_of_the_first_round(node):
     ],
 )
 def test_a_trie_that_no_run_can_have_is_refused(node, trie):
-    """Each prefix extends a living one by the symbols of a round, and there are as many rounds as in the plan."""
+    """Each prefix extends a live one by the symbols of a round, and the number of rounds equals that of the plan."""
     assert node.ask(trie) is None
     assert "does not continue" in node.refusal
 
@@ -346,7 +346,7 @@ def test_the_number_of_a_round_is_that_of_its_trie(node, number):
 
 
 def test_votes_beyond_the_budget_are_refused(node):
-    """The node's own accountant decides."""
+    """The accountant of the node decides."""
     assert node.ask(ballot=[0.99, 2.0, 0.5, 0.5]) is None
     assert "cost a delta" in node.refusal
 
@@ -394,7 +394,7 @@ def test_one_run_and_all_runs_are_bounded(tmp_path):
     assert [entry.label for entry in node.entries] == ["run 1", "run 2"]
 
 
-def test_a_lost_ledger_ends_the_participation(node):
+def test_a_node_stops_participating_if_its_ledger_is_lost(node):
     """A total never starts again at zero, and it cannot be raised."""
     node.ask()
     node.config["total-epsilon"] = 100.0
@@ -422,7 +422,7 @@ def test_the_log_lists_the_answers(node):
     assert "refused" in second
 
 
-def test_a_log_that_cannot_be_written_ends_the_participation(node):
+def test_a_node_stops_participating_if_its_log_cannot_be_written(node):
     """An answer that is not logged is not sent."""
     (node.state / "answers.log").mkdir()
     assert node.ask() is None
@@ -497,7 +497,7 @@ def test_no_text_of_a_loader_leaves_the_node(tmp_path, error, capfd):
     assert "refused" in node.log[-1]
 
 
-def test_an_error_without_a_text_is_constant_too(tmp_path):
+def test_an_error_without_a_text_is_also_constant(tmp_path):
     """An exception that fails to produce its text gives the same reply."""
 
     class StrangeError(Exception):
@@ -513,7 +513,7 @@ def test_an_error_without_a_text_is_constant_too(tmp_path):
 # ---- Tables made in code, and public words ----
 
 
-def test_a_loader_makes_the_table_once_in_a_run(tmp_path):
+def test_a_loader_creates_the_table_once_per_run(tmp_path):
     """`client_of(load)` reads no table; the loader runs at the first round only, and node values may be computed."""
     calls = []
 

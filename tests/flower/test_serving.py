@@ -142,7 +142,7 @@ def test_a_run_that_fails_is_charged_and_ends_on_every_node(tmp_path, config):
     ("given", "error"),
     [({"seed": 3, "ledger": "team.ledger", "dataset": "words"}, InputError), ({"ledger": "missing.json"}, LedgerError)],
 )
-def test_a_ledger_that_cannot_be_charged_ends_the_run_before_it_begins(tmp_path, config, given, error):
+def test_a_ledger_without_room_stops_the_run_before_it_begins(tmp_path, config, given, error):
     """A seeded run cannot be charged, and a ledger must be created in advance."""
     grid = Grid(tmp_path, {**config, **given, **{"ledger": str(tmp_path / given["ledger"])}})
     with pytest.raises(error):
@@ -156,7 +156,7 @@ def test_open_sums_name_nodes_that_refuse(tmp_path, config, caplog):
     grid.own[1]["secure"] = grid.own[2]["secure"] = grid.own[3]["secure"] = False
     caplog.set_level("INFO", logger="flwr")
     grid.serve()
-    assert "round 1: node 4 refused or failed; going on without it" in caplog.text
+    assert "round 1: node 4 refused or failed; the round continues without it" in caplog.text
     found = set(vp.load(tmp_path / "found"))
     assert "own1" in found
     assert "own4" not in found

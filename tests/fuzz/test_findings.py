@@ -8,7 +8,7 @@ from support.look import read_engine
 from voxpop.errors import ColumnError, SourceError
 
 
-def test_users_that_are_numbers_in_one_file_and_strings_in_another(tmp_path):
+def test_users_with_numbers_in_one_file_and_strings_in_another_are_rejected(tmp_path):
     """The reader raised an error of pyarrow."""
     pl.DataFrame({"who": [7], "text": ["a"]}).write_parquet(tmp_path / "a.parquet")
     pl.DataFrame({"who": ["7"], "text": ["a"]}).write_parquet(tmp_path / "b.parquet")
@@ -16,7 +16,7 @@ def test_users_that_are_numbers_in_one_file_and_strings_in_another(tmp_path):
         read_engine(tmp_path, user="who", text="text")
 
 
-def test_a_number_of_64_bits_is_not_a_negative_one(tmp_path):
+def test_a_large_64_bit_number_is_not_read_as_negative(tmp_path):
     """The reader treated 2^64 - 1 in one file and -1 in another file as one user."""
     pl.DataFrame({"who": pl.Series([2**64 - 1], dtype=pl.UInt64), "text": ["a"]}).write_parquet(tmp_path / "a.parquet")
     pl.DataFrame({"who": [-1], "text": ["b"]}).write_parquet(tmp_path / "b.parquet")
@@ -45,7 +45,7 @@ def test_bytes_of_a_header_are_not_kept_in_an_exception(tmp_path):
         error = error.__cause__ or error.__context__
 
 
-def test_names_of_columns_that_are_not_utf8(tmp_path):
+def test_column_names_that_are_not_utf8_are_reported(tmp_path):
     """The reader raised an error of pyarrow for Parquet and for JSON lines."""
     pl.DataFrame({"who": ["ann"], "text": ["a"]}).write_parquet(tmp_path / "t.parquet", compression="uncompressed")
     (tmp_path / "t.jsonl").write_bytes(b'{"who": "ann", "text": "a"}\n')

@@ -112,7 +112,7 @@ def read_bytes(kind: str, data: bytes, content: str) -> None:
 
 @given(st.sampled_from(SEEDS), edits, contents)
 @fuzzed
-def test_damaged_files(seed, changes, content):
+def test_damaged_files_raise_only_input_errors(seed, changes, content):
     """The inputs are valid files of every type with a few bytes changed."""
     kind, data = seed
     read_bytes(kind, edited(data, changes), content)
@@ -124,7 +124,7 @@ def test_damaged_files(seed, changes, content):
     contents,
 )
 @fuzzed
-def test_bytes_for_files(kind, data, content):
+def test_random_bytes_raise_only_input_errors(kind, data, content):
     """The inputs are random bytes after a header that names the columns."""
     heads = {"csv": b"who,text\n", "tsv": b"who\ttext\n", "jsonl": b'{"who": 1, "text": "a"}\n', "parquet": b"PAR1"}
     read_bytes(kind, heads.get(kind, b"") + data, content)
@@ -173,7 +173,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
 
 @given(tables(), contents, st.sampled_from(["words", "whitespace", "characters"]), st.booleans())
 @fuzzed
-def test_tables_of_any_types(table, content, tokenizer, sentences):
+def test_tables_of_any_types_raise_only_input_errors(table, content, tokenizer, sentences):
     """The user and content columns may have any Arrow type."""
     read_or_refuse(
         table, content, tokenizer=vp.Tokenizer(tokenizer, sentences=sentences) if content == "text" else tokenizer
@@ -220,7 +220,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @given(commands, st.lists(st.tuples(flags, junk | st.sampled_from(["who", "text", "1"])), max_size=5))
 @fuzzed
-def test_command_lines(folder, command, options):
+def test_generated_command_lines_raise_only_expected_errors(folder, command, options):
     """Any command with any options succeeds or prints an error message without a traceback."""
     given_ = [part.replace("\0", "") for option in options for part in option]
     out, err, before = io.StringIO(), io.StringIO(), Path.cwd()
@@ -236,7 +236,7 @@ def test_command_lines(folder, command, options):
 
 @given(st.sampled_from(["release.json", "release.parquet"]), edits)
 @fuzzed
-def test_damaged_releases(name, changes):
+def test_damaged_releases_raise_only_release_errors(name, changes):
     """A changed release either loads with its original contents or is rejected."""
     from voxpop.release.result import StoredPlan
 

@@ -64,7 +64,7 @@ def test_too_long_words_are_skipped():
     assert list(vp.HeavyHitters(max_length=6).release(corpus, BUDGET)) == ["fives", "four"]
 
 
-def test_most_frequent_word_and_public_tie_break():
+def test_each_user_votes_for_the_most_frequent_word_with_a_public_tie_break():
     """The word of a user is the user's most frequent one; ties are broken by bytes."""
     rows = [["b", "b", "a"]] * 300 + [["d", "c"]] * 300
     corpus = read_engine(pl.DataFrame({"who": range(600), "what": rows}), user="who", tokens="what")
@@ -90,7 +90,7 @@ def test_a_seed_is_reproducible_marked_and_independent_of_the_order_of_rows():
         assert "NOT PRIVATE: made with a seed" in str(one.guarantee)
 
 
-def test_an_empty_release_is_a_release(tmp_path):
+def test_an_empty_release_is_saved_like_any_release(tmp_path):
     """A release without words is saved and loaded like any other."""
     corpus = read_engine(pl.DataFrame({"who": [1, 2], "text": ["", None]}), user="who", text="text")
     release = vp.HeavyHitters().release(corpus, BUDGET)
@@ -100,7 +100,7 @@ def test_an_empty_release_is_a_release(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("aggregation", "saw"), [("open", "the sums of votes of every node"), ("secure", "of no node its own sums")]
+    ("aggregation", "saw"), [("open", "the sums of votes of every node"), ("secure", "not the sums of any single node")]
 )
 def test_the_record_names_the_sums_that_the_server_received(aggregation, saw, tmp_path):
     """The guarantee of a federation covers the release; the record lists the sums that the server also received."""
@@ -117,7 +117,7 @@ def test_the_record_names_the_sums_that_the_server_received(aggregation, saw, tm
 
 
 @pytest.mark.parametrize(("length", "epsilon", "delta"), [(15, 20, 2.9e-11), (2, 20, 3.9e-11), (17, 12.76, 2e-11)])
-def test_thresholds_without_probability_for_further_votes(length, epsilon, delta):
+def test_thresholds_without_probability_for_further_votes_are_detected(length, epsilon, delta):
     """At a few tried thresholds, all probabilities of a further vote round to 0; the best plan has a different one."""
     plan = vp.HeavyHitters(max_length=length).plan(vp.Budget(epsilon, delta))
     one = best_sampling(plan.budget, plan.rounds, "one", "one").ballot
@@ -170,7 +170,7 @@ def test_fields_of_the_paper_out_of_range_are_refused(field):
 
 
 @pytest.mark.parametrize("words", ["one", "many"])
-def test_the_papers_numbers_with_coins_are_proved_by_us(words):
+def test_the_numbers_of_the_paper_with_coins_are_proved(words):
     """Voxpop proves independent sampling at the paper's rate and threshold, which needs many more users per word."""
     plan = vp.papers.TrieHH(words=words).plan(BUDGET)
     assert "Theorem 1 of TrieHH" in str(plan)
@@ -179,7 +179,7 @@ def test_the_papers_numbers_with_coins_are_proved_by_us(words):
     assert plan.users_needed(0.9) > 8 * vp.HeavyHitters().plan(BUDGET).users_needed(0.9)
 
 
-def test_no_delta_no_plan():
+def test_a_plan_without_delta_is_rejected():
     """Pure differential privacy is impossible without noise."""
     for hitters in (vp.HeavyHitters(), vp.papers.TrieHH()):
         with pytest.raises(BudgetError, match="delta above 0"):
@@ -200,7 +200,7 @@ def test_discovery_by_simulation(holders):
 
 
 @pytest.mark.jit
-def test_eight_times_fewer_holders_by_simulation():
+def test_a_simulation_finds_words_of_eight_times_fewer_users():
     """At epsilon 1 and delta 1/(100 n), an eighth of the users that the paper's plan needs suffices.
 
     With an eighth of the paper's 2,694 users every one of 300 words is found; the paper's plan finds no word with these
@@ -230,7 +230,7 @@ def found_rate(holders: int, theta: int, words: str) -> float:
 
 @pytest.mark.jit
 @pytest.mark.parametrize("words", [pytest.param("one", marks=pytest.mark.slow), "many"])
-def test_audit_by_simulation(words):
+def test_the_accountant_bounds_the_simulated_effect_of_one_user(words):
     """The accountant bounds the effect of one user on the probability of a found word in the real arrays.
 
     A rate of 100,000 deviates by more than 0.0118 with probability below 1e-12 (Hoeffding), so 60 comparisons raise a

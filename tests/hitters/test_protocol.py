@@ -136,7 +136,7 @@ def test_clients_agree_with_the_loops_of_the_paper(users, words, unit, seed):
     assert {"".join(word) for word in trie.words} == found_words(naive)
 
 
-def test_phrases_of_tokens(tmp_path):
+def test_phrases_of_tokens_are_released(tmp_path):
     """With the alphabet of tokens, a word is a document; common phrases are found, in canonical order."""
     rows = [["good", "morning"], ["good"], ["how", "are", "you"], ["how", "are", "they", "and", "you"]]
     table = pl.DataFrame({"who": range(800), "what": [rows[i % 4] for i in range(800)]})
@@ -178,13 +178,13 @@ def test_users_of_one_key_are_sampled_apart():
 
 
 @given(st.lists(st.integers(0, 5), max_size=30))
-def test_twins_count_equal_keys_before(keys):
+def test_users_with_equal_keys_are_numbered_in_order(keys):
     """The second user of a key gets the number 1."""
     twins = twins_of(np.array(keys, np.uint64))
     assert twins.tolist() == [keys[:place].count(key) for place, key in enumerate(keys)]
 
 
-def test_a_vote_is_silent_once_its_prefix_is_lost_and_after_the_word_has_ended():
+def test_a_user_does_not_vote_after_the_prefix_is_lost_or_the_word_has_ended():
     """A client votes only while its word is alive."""
     rules, secret = rules_of("one", 1, 0.5), Secret.from_seed(0)
     client = client_of(1, {("a", "b"): 1}, rules)
@@ -221,7 +221,7 @@ def test_impossible_votes_are_not_counted(vote):
     assert count_votes([(good[0], 1), (good[1], 3), (vote, 2), None], trie, rules) == Counter({good[0]: 1, good[1]: 3})
 
 
-def test_it_stops_if_no_prefix_grows_and_at_the_last_round():
+def test_a_run_stops_if_no_prefix_grows_and_after_the_last_round():
     """The number of rounds is a function of the public trie."""
     rules = rules_of("one", 1, 0.5, max_length=3)
     trie = Trie()

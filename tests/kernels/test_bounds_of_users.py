@@ -55,7 +55,7 @@ def test_even_shares_equal_whole_numbers(users, data):
 
 
 @given(bounded_users(), st.floats(1.0, 6.0))
-def test_a_reach_of_1_is_the_published_step(users, cutoff):
+def test_a_sensitivity_of_1_gives_the_published_step(users, cutoff):
     """The results are identical in every bit."""
     bits = PolicyGaussian().bits(cutoff)
     setting = RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits))

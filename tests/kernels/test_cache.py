@@ -117,7 +117,7 @@ def run(kernels, settings, cwd=None, without=()):
 @pytest.mark.slow
 @pytest.mark.jit
 @pytest.mark.parametrize("home", ["/dev/null", "/nonexistent/home", "no"])
-def test_a_read_only_installation_without_a_home(kernels, tmp_path, home):
+def test_a_read_only_installation_works_without_a_home_folder(kernels, tmp_path, home):
     """Kernels are compiled once, in a folder that only this user can open, and one message names the folder."""
     settings = closed(kernels, tmp_path, HOME=home)
     if home == "no":
@@ -140,7 +140,7 @@ def test_a_read_only_installation_without_a_home(kernels, tmp_path, home):
 
 @pytest.mark.slow
 @pytest.mark.jit
-def test_code_is_not_loaded_from_folders_of_others(kernels, tmp_path):
+def test_code_is_not_loaded_from_folders_of_other_users(kernels, tmp_path):
     """A temporary folder that other users can write to, or that is a link, is not used; then nothing is cached."""
     settings = closed(kernels, tmp_path)
     own = tmp_path / "tmp" / f"voxpop-{os.geteuid()}"
@@ -157,7 +157,7 @@ def test_code_is_not_loaded_from_folders_of_others(kernels, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.jit
-def test_a_home_that_others_can_write_to(kernels, tmp_path):
+def test_a_home_folder_that_others_can_write_to_is_not_used(kernels, tmp_path):
     """With a home such as /tmp, other users could have made the folder from which numba loads code."""
     (tmp_path / "home" / ".cache" / "numba").mkdir(parents=True)
     (tmp_path / "home" / ".cache" / "numba").chmod(0o777)
@@ -170,7 +170,7 @@ def test_a_home_that_others_can_write_to(kernels, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.jit
-def test_a_folder_that_the_caller_chose(kernels, tmp_path):
+def test_the_folder_of_the_caller_is_used(kernels, tmp_path):
     """NUMBA_CACHE_DIR is used; if it cannot be written, kernels are compiled elsewhere."""
     settings = closed(kernels, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "chosen"))
     first, _, lines = run(kernels, settings)

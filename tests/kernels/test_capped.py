@@ -44,7 +44,7 @@ def weighed(users, cutoffs, given, kernel=capped_descent, listed=()):
 
 
 @given(users=bounded_users(), cutoffs=CUTOFFS, listed=LISTED, data=st.data())
-def test_the_kernel_is_the_naive_projection(users, cutoffs, listed, data):
+def test_the_kernel_equals_the_reference_projection(users, cutoffs, listed, data):
     """Caps bind items that are not on the list, and a cap of 0 leaves the listed ones."""
     caps = [data.draw(CAPS) for _ in users]
     naive = weigh_capped_descent(users, dict(enumerate(cutoffs)), [cap / ONE_CAP for cap in caps], listed)

@@ -105,7 +105,7 @@ def test_names_that_are_met_are_marked(known, parts):
 
 
 @given(need=LEVELS, estimates=LEVELS, further=st.sets(st.tuples(*[st.integers(0, SIZE - 1)] * 2)))
-def test_pairs_are_members_by_rule_or_by_name(need, estimates, further):
+def test_pairs_are_selected_by_rule_or_by_name(need, estimates, further):
     """The test covers all pairs, with the rule of the numbering and with a list of names."""
     pairs = [(left, right) for left in range(SIZE) for right in range(SIZE)]
     names = np.array([(left << 32) | right for left, right in pairs], np.int64)
@@ -149,7 +149,7 @@ def test_renaming_in_place_and_into_another_array_agree(ids, renamed):
     renamed=st.lists(st.integers(-1, 9), min_size=SIZE, max_size=SIZE),
     data=st.data(),
 )
-def test_runs_of_users_come_closer_together(users, renamed, data):
+def test_grouped_users_are_closer_together(users, renamed, data):
     """Each run keeps its order, followed by one empty position if it had any; other users remain unchanged."""
     first = data.draw(st.integers(0, len(users) - 1))
     stop = data.draw(st.integers(first, len(users)))

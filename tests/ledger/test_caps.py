@@ -225,7 +225,7 @@ def test_both_kinds_can_be_combined():
     assert composed_delta(BUDGET.epsilon, accepted) <= BUDGET.delta
 
 
-def test_a_first_release_may_take_it_all():
+def test_a_first_release_may_spend_the_whole_budget():
     """A first release may spend the whole budget, and no release fits after it."""
     whole = Guarantee(4, 1e-6, spend=Expense(1e-6, 0.9))
     assert run([whole, Guarantee(0.01, 0.0), Guarantee(0.01, 1e-12)]) == [whole]

@@ -156,7 +156,7 @@ vp.Ledger(sys.argv[1]).account("posts").charge(vp.Guarantee(1, 1e-8), "killed")
         ("COMMIT", "after", 2),
     ],
 )
-def test_killed_while_writing(account, path, statement, when, charged):
+def test_a_kill_during_writing_leaves_the_old_or_the_new_ledger(account, path, statement, when, charged):
     """After a kill at any step of a transaction, the ledger is the old or new one, and no other files remain."""
     account.charge(ONCE, "first")
     assert python(KILLED_WRITING, path, statement, when).returncode == -signal.SIGKILL
@@ -320,7 +320,7 @@ def test_a_ledger_is_readable_by_other_programs(account, path):
     assert rows == [("posts", 1, "by hand", "monday", 1.0, 1e-8)]
 
 
-def test_a_lost_file_is_not_made_anew(account, path):
+def test_a_lost_file_is_not_created_again(account, path):
     """A deleted ledger is not created again with a full budget, whether by charging, opening or creating."""
     account.charge(ONCE, "all of it")
     path.unlink()
@@ -451,7 +451,7 @@ def test_the_spend_of_every_plan_fits(account, name):
         None,
     ],
 )
-def test_charges_that_are_rejected(account, guarantee):
+def test_invalid_charges_are_rejected(account, guarantee):
     """Guarantees that are not private, have other neighbours or an invalid epsilon, and other objects are rejected."""
     with pytest.raises(InputError):
         account.charge(guarantee, "x")
@@ -509,7 +509,7 @@ def test_the_largest_epsilon_is_the_whole_budget_at_first(path, epsilon):
     assert whole.largest_epsilon(vp.Items(max_items_per_user=10), 1e-8) == round(epsilon * 1000) // 10 / 100
 
 
-def test_a_refusal_without_delta_names_a_command_that_works(path, capsys):
+def test_the_error_for_a_missing_delta_names_a_command_that_works(path, capsys):
     """No release of items has a delta of 0."""
     pure = vp.Ledger(path).open("visits", vp.Budget(1, 0), create=True)
     pure.charge(vp.Guarantee(0.75, 0.0), "sequences")

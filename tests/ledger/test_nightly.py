@@ -77,7 +77,7 @@ def assert_charged_once(nightly, attempts):
     assert vp.load(nightly / "words" / DAY).id == entry.release
 
 
-def test_the_job(nightly):
+def test_a_killed_job_can_be_repeated(nightly):
     """The job is killed in the middle, started again, and started once more."""
     call = f"import job; print(job.release_words('{DAY}'))"
     assert python(nightly, KILLED + call).returncode < 0

@@ -57,7 +57,7 @@ def outcomes(tmp_path, *variants):
 @pytest.mark.jit
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("variant", ["none", "not saved"])
-def test_killed_at_every_step_and_repeated(tmp_path, variant, record_property):
+def test_a_run_killed_at_every_step_can_be_repeated(tmp_path, variant, record_property):
     """A job killed before any file access and repeated has one charge, at most one visible release and no leftovers."""
     found = outcomes(tmp_path, variant)
     saving = variant == "none"
@@ -140,7 +140,7 @@ def test_a_repeated_run_has_the_same_budget(account, other):
     assert [entry.attempt for entry in account.entries] == [1]
 
 
-def test_two_at_once_publish_one(account, tmp_path):
+def test_two_simultaneous_runs_publish_one_result(account, tmp_path):
     """Of two concurrent attempts, the one started last finishes; the result of the other is discarded unseen."""
     folder, inner = tmp_path / "words", []
 
@@ -167,7 +167,7 @@ def test_the_first_of_two_attempts_cannot_finish(account):
         account.finish(second)
 
 
-def test_two_at_once_without_the_check_publish_two(account, monkeypatch):
+def test_two_simultaneous_runs_without_the_check_publish_two_results(account, monkeypatch):
     """Without the check, an attempt finishes although another was started (deliberately broken variant)."""
 
     def end(self, entry, **ended):
@@ -185,7 +185,7 @@ def test_two_at_once_without_the_check_publish_two(account, monkeypatch):
     assert len(account.entries) == 1
 
 
-def test_labels(account):
+def test_labels_must_be_one_nonempty_line(account):
     """A label has one line and is not empty."""
     for label in ("", " ", 3, "a\nb", "x" * 201):
         with pytest.raises(InputError, match="label"):
@@ -293,7 +293,7 @@ def test_a_repeated_job_saves_the_kept_result(account, disk, home):
     assert vp.load(disk / "words").id == account.entries[0].release
 
 
-def test_a_result_that_no_disk_can_keep_is_lost(account, tmp_path, monkeypatch):
+def test_a_result_is_lost_if_no_disk_can_store_it(account, tmp_path, monkeypatch):
     """The size of a result can depend on the noise, so a run does not start again if its result cannot be kept."""
 
     def full(folder, **_):
@@ -306,7 +306,7 @@ def test_a_result_that_no_disk_can_keep_is_lost(account, tmp_path, monkeypatch):
     assert sorted(each.name for each in tmp_path.iterdir() if "kept" in each.name) == []
 
 
-def test_an_output_that_appears_meanwhile(account, tmp_path):
+def test_an_output_that_appears_during_the_run_is_kept(account, tmp_path):
     """An output that appears in the meantime is not replaced; the new result is kept.
 
     `voxpop resume` removes kept results only.
@@ -327,7 +327,7 @@ def test_an_output_that_appears_meanwhile(account, tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")
-def test_a_folder_that_cannot_be_written_is_refused_first(account):
+def test_an_unwritable_folder_is_rejected_before_the_run(account):
     """A folder that cannot be written to is rejected before a charge."""
     with pytest.raises(ReleaseError, match="/proc"):
         planned(ONCE, interrupt).release(None, ledger=account.run("monday", save_to="/proc/nowhere/words"))
@@ -359,7 +359,7 @@ def test_a_reserve_of_too_many_releases_is_found(account):
 
 
 @pytest.mark.parametrize("mechanism", [5, None, b"sums", "a\ud800"])
-def test_a_mechanism_that_is_no_text_is_refused(account, mechanism):
+def test_a_mechanism_that_is_not_a_string_is_rejected(account, mechanism):
     """SQLite stores a number in a column of text as text, so the checksum would differ for ever."""
     with pytest.raises(InputError, match="must be a string"):
         account.charge(ONCE, mechanism)
@@ -378,7 +378,7 @@ def test_a_path_that_cannot_be_used_is_refused(tmp_path, name):
         vp.Ledger(tmp_path / name)
 
 
-def test_no_room_after_a_first_charge_of_the_whole_budget(account):
+def test_a_charge_after_the_whole_budget_is_rejected(account):
     """The error does not name a sum if nothing was requested."""
     account.charge(vp.Guarantee(account.budget.epsilon, account.budget.delta), "all of it")
     with pytest.raises(BudgetError, match=r"first charge .* leaves no room") as refused:

@@ -39,7 +39,7 @@ def told(capsys, *call):
     return capsys.readouterr().out
 
 
-def test_every_route_of_one_release(account, corpus, tmp_path, capsys):
+def test_every_route_of_a_release_gives_the_same_total(account, corpus, tmp_path, capsys):
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     folder = tmp_path / "words"
     words.save(folder)
@@ -66,7 +66,7 @@ def test_every_route_of_one_release(account, corpus, tmp_path, capsys):
     assert dataset["total"] == total.to_dict()
 
 
-def test_a_release_with_counts_in_one_folder(account, corpus, tmp_path, capsys):
+def test_a_release_and_its_counts_are_saved_in_one_folder(account, corpus, tmp_path, capsys):
     """Both are in the budget of the ledger, which counts once; counts that were not charged are added to it."""
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     words.save(tmp_path / "words")
@@ -98,7 +98,7 @@ def test_another_ledger_at_the_same_path_is_another_budget(account, corpus, tmp_
     assert words.count(corpus, vp.Budget(0.5, 1e-8), ledger=other).total.adaptive.epsilon == 6
 
 
-def test_a_ledger_that_was_moved_is_one_budget(account, corpus, tmp_path):
+def test_a_moved_ledger_keeps_one_budget(account, corpus, tmp_path):
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     moved = vp.Ledger(account.path.rename(tmp_path / "moved.ledger")).account("drinks")
     assert words.count(corpus, vp.Budget(0.5, 1e-8), ledger=moved).total.adaptive.epsilon == 3
@@ -129,7 +129,7 @@ def test_a_budget_below_its_results_is_not_a_total(account, corpus, tmp_path):
         verify(tmp_path / "words")
 
 
-def test_the_command_prints_it(account, table, tmp_path, capsys):
+def test_the_command_prints_the_total(account, table, tmp_path, capsys):
     out = told(
         capsys, "items", tmp_path / "t.parquet", "--user", "who", "--items", "what", "--epsilon", 1, "--delta", 1e-8,
         "--ledger", account.path, "--dataset", "drinks", "-o", tmp_path / "words",
@@ -169,7 +169,7 @@ def test_releases_of_a_reserve_fit(account):
     assert account.largest_epsilon(vp.Items(), 1e-8) == 0.5
 
 
-def test_a_series_states_it(account, table, tmp_path, capsys):
+def test_a_series_states_its_total(account, table, tmp_path, capsys):
     """Totals are correct at the start, on every night and at the end."""
     state, budget = tmp_path / "state", ("--epsilon", 1, "--delta", 1e-8)
     charged = ("--ledger", account.path, "--dataset", "drinks")
@@ -189,7 +189,7 @@ def test_commands_print_totals_as_json(account, table, tmp_path, capsys):
     assert json.loads(out)["total"] == account.spent.to_dict()
 
 
-def test_no_reserve_for_a_series(account):
+def test_a_series_cannot_have_a_reserve(account):
     """A series pays for all its nights at once, by an entry of another name that no reserve would pay for."""
     plan = vp.Items(max_items_per_user=1).plan_series(vp.Budget(1, 1e-8), 7)
     with pytest.raises(vp.errors.InputError, match="once for all its nights"):

@@ -79,7 +79,7 @@ def test_missing_mass_is_that_of_plain_loops(letters, budget):
 
 
 @pytest.mark.jit
-def test_releases_side_by_side(letters, budget):
+def test_releases_are_compared_side_by_side(letters, budget):
     """The table has one row for each release and columns up to the longest length."""
     long, short = (vp.NGrams(max_length=n, max_phrases_per_user=20).release(letters, budget, seed=1) for n in (3, 1))
     table = released_by_length({"long": long, "short": short})

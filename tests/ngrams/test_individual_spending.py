@@ -131,7 +131,7 @@ def test_one_length_has_no_further_passes():
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9, 32])
-def test_prices_leave_something_or_use_all(length):
+def test_charges_leave_a_remainder_or_use_the_whole_budget(length):
     """With 5 lengths or more, charges use the whole budget after length 1; with fewer, some budget remains."""
     found = usual_charges((1.0,) * length)
     assert len(found) == length - 1
@@ -139,7 +139,7 @@ def test_prices_leave_something_or_use_all(length):
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9])
-def test_equal_values_change_no_price(length):
+def test_equal_values_change_no_charge(length):
     """Charges are the same to the last bit for equal values other than 1."""
     assert usual_charges(worths_of([3.0] * length)) == usual_charges((1.0,) * length)
 
@@ -169,7 +169,7 @@ def test_a_value_of_only_the_longest_grams_pays_for_every_vote():
 
 
 @pytest.mark.parametrize("dense", [False, True])
-def test_a_user_in_every_vote_has_budget_to_the_end(dense):
+def test_a_user_who_takes_part_in_every_vote_has_enough_budget(dense):
     """The rates reserve the charges of the lengths that the longest run of the user may still reach."""
     charges, left = Charges(0.5, (1.0,) * 9, dense=dense), np.array([WHOLE])
     for length in range(2, 10):
@@ -219,7 +219,7 @@ def test_deferred_candidates_were_not_selected_and_may_have_users():
     assert few.size < names.size
 
 
-def test_a_list_of_deferred_numbers_all_lengths():
+def test_a_list_of_deferred_candidates_covers_all_lengths():
     """Numbers serve as names; each has a length and a piece; selected grams join their length in order."""
     rows = [np.array([[0, 2], [1, 1], [2, 0]], np.int32), np.array([[0, 1, 1]], np.int32)]
     missed = (

@@ -38,7 +38,7 @@ def corpus_of(users):
 @pytest.mark.jit
 @pytest.mark.parametrize("settings", [{}, {"max_length": 3, "length_weights": [5, 1, 1]}, {"known": NOBODY}], ids=list)
 def test_words_and_later_lengths_share_one_sum_for_every_choice(settings):
-    """Exactly: what rounds leave of their cap is all that later passes get in addition, and nothing is lost."""
+    """Later passes get exactly the part of the cap that rounds do not spend, in addition to their own."""
     plan = vp.NGrams(**settings).plan(BUDGET)
     proof, menu = plan.certificate.proof, plan.first
     whole = Fraction(proof.choice.square) + Fraction(proof.later.square)
@@ -86,7 +86,7 @@ def test_few_users_get_the_share_of_few_users():
 
 @pytest.mark.jit
 def test_passes_beyond_the_rest_are_refused(monkeypatch):
-    """Deliberately broken: phrases get the whole cap of words in addition to their own."""
+    """In the broken variant, phrases get the whole cap of words in addition to their own."""
     plan = vp.NGrams(max_length=3).plan(BUDGET)
     more = plan.least_later + plan.certificate.proof.choice.square
     monkeypatch.setattr(type(plan), "later_after", lambda plan, words: more)
@@ -114,8 +114,8 @@ def nobody_and_charge(runs):
 
 
 @pytest.mark.jit
-def test_the_account_begins_with_at_least_the_expected_words_of_nobody(monkeypatch):
-    """Detected: a charge for the chosen level, as if an item that is not released could not have been.
+def test_the_account_begins_with_at_least_the_expected_spurious_words(monkeypatch):
+    """The test detects a charge for the chosen level only, as if no other level were possible.
 
     False alarm below 1e-8.
     """
@@ -134,7 +134,7 @@ def test_the_account_begins_with_at_least_the_expected_words_of_nobody(monkeypat
 
 @pytest.mark.jit
 def test_phrases_have_what_words_leave_of_the_account(monkeypatch):
-    """The total charge keeps the bound; detected: an account that begins at 0 exceeds it."""
+    """The total charge keeps the bound; an account that begins at 0 exceeds it and is detected."""
     corpus, share = corpus_of(900), PLAN.mechanism.max_spurious_share
 
     def charge(seed):

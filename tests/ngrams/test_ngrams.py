@@ -73,7 +73,7 @@ def test_no_two_releases_without_a_seed_share_their_noise(letters):
     assert len({frozenset(plan.release(letters)) for _ in range(4)}) > 1
 
 
-def test_a_run_keeps_to_its_plan(letters, budget):
+def test_a_run_follows_its_plan(letters, budget):
     """After length 1, `DPNE` spends at most the mu^2 of the plan, and more than 99.9 percent of it."""
     plan = vp.papers.DPNE(max_length=4, max_phrases_per_user=20).plan(budget)
     ran = plan.release(letters).plan.ran
@@ -101,7 +101,7 @@ def test_published_numbers_of_the_paper(budget):
     assert published.first.threshold == pytest.approx(24.4381, abs=1e-3)
 
 
-def test_a_ratio_sets_sigma_from_length_to_length(budget):
+def test_a_ratio_sets_sigma_of_consecutive_lengths(budget):
     """In DPNE, sigma_k = c sigma_(k-1)."""
     sigma = np.array(vp.papers.DPNE(max_length=6, ratio=1.25).plan(budget).sigma)
     assert sigma[1:] / sigma[:-1] == pytest.approx(1.25, rel=1e-9)
@@ -161,7 +161,7 @@ def test_tokens_may_contain_spaces(budget):
 
 
 @pytest.mark.parametrize("users", [[], [[]], [[[]]], [[["a"]]]])
-def test_next_to_no_data_gives_an_empty_release(users, budget):
+def test_very_little_data_gives_an_empty_release(users, budget):
     """The cases are no users, no documents, no words, and one word of one user."""
     assert list(vp.NGrams(max_length=3).release(corpus_of(users), budget)) == []
 

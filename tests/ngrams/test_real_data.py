@@ -30,7 +30,7 @@ def posts(data_dir) -> vp.Corpus:
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_msnbc_as_published(clicks):
+def test_msnbc_results_equal_the_published_ones(clicks):
     """The means of 5 runs are within 4 percent of the paper at every length, and within 2 percent in total.
 
     The measured differences are within 2 and 0.5 percent.
@@ -69,7 +69,7 @@ def test_guided_extraction_from_text_releases_three_times_the_published(posts):
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_values_release_more_of_what_counts(data_dir):
+def test_values_release_more_valuable_phrases(data_dir):
     """If only phrases of four words have a value, twice as many are released as with equal values (1,315 and 672)."""
     chat = read_engine(data_dir / "ubuntu_irc.parquet", user="user", text="text")
     released = [

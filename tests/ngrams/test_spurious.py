@@ -84,7 +84,7 @@ def test_no_length_has_more_spurious_grams_than_are_stated(mechanism, mostly_emp
 
 
 @pytest.mark.parametrize("fault", ["too many go on", "a third of those below"])
-def test_more_spurious_grams_are_caught(fault, mostly_empty, monkeypatch):
+def test_more_spurious_grams_are_detected(fault, mostly_empty, monkeypatch):
     """Three times as many empty candidates reach the lowest cutpoint, or a third of those below is counted."""
     if fault == "too many go on":
         monkeypatch.setattr(selecting, "FixedRule", lambda chance: FixedRule(min(1, 3 * chance)))

@@ -68,7 +68,7 @@ def test_every_candidate_is_graded_by_the_law_of_its_weight():
 
 
 @pytest.mark.parametrize("fault", ["levels of one kind", "another chance", "too few hits"])
-def test_wrong_grades_are_caught(fault, monkeypatch):
+def test_wrong_grades_are_detected(fault, monkeypatch):
     """Candidates without users never go above the lowest cutpoint, go above it too rarely, or reach it too rarely."""
     if fault == "levels of one kind":
         monkeypatch.setattr(selecting, "FixedRule", lambda chance: FixedRule(chance * 0))
@@ -118,7 +118,7 @@ def forecast_of(words, seed):
 
 
 @given(st.integers(3, 40), st.integers(0, 99), st.floats(0.01, 4))
-def test_bands_part_all_candidates(words, seed, least):
+def test_bands_partition_all_candidates(words, seed, least):
     """Each candidate is in exactly one band, which its forecast determines, and the sizes are exact."""
     forecast = forecast_of(words, seed)
     bands = bands_of(forecast.valid, forecast, least)

@@ -12,14 +12,14 @@ from voxpop.privacy.guarantee import Guarantee
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "3", True, None, 1j])
-def test_bad_epsilon_is_refused(epsilon):
+def test_invalid_epsilons_are_rejected(epsilon):
     """Only finite positive real numbers are an epsilon."""
     with pytest.raises(BudgetError, match="epsilon"):
         Budget(epsilon, 1e-7)
 
 
 @pytest.mark.parametrize("delta", [-1e-9, 1, 1.5, float("nan"), "1e-7", False])
-def test_bad_delta_is_refused(delta):
+def test_invalid_deltas_are_rejected(delta):
     """Only real numbers in [0, 1) are a delta."""
     with pytest.raises(BudgetError, match="delta"):
         Budget(3, delta)

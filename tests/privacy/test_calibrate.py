@@ -29,7 +29,7 @@ def novelty(shape="symmetric", limit=100, norm=2):
     ],
 )
 @pytest.mark.parametrize("shape", ["symmetric", "even"])
-def test_published_pairs(budget, limit, sigma, threshold, shape):
+def test_pairs_equal_the_published_ones(budget, limit, sigma, threshold, shape):
     """The budget split of the papers gives the numbers of the papers."""
     found = calibrate(budget, novelty(shape, limit), accounting="published")
     assert found.scale == pytest.approx(sigma, abs=5.1e-6)
@@ -46,7 +46,7 @@ def test_published_pairs(budget, limit, sigma, threshold, shape):
     ],
 )
 @pytest.mark.parametrize("shape", ["symmetric", "even", "fixed"])
-def test_joint_pairs(budget, limit, sigma, threshold, shape):
+def test_the_joint_bound_gives_the_tabulated_pairs(budget, limit, sigma, threshold, shape):
     """The exact bound gives the tabulated pair to 1e-4, or one with less noise and a lower threshold."""
     found = calibrate(budget, novelty(shape, limit))
     assert found.scale == pytest.approx(sigma, rel=1e-4)
@@ -72,7 +72,7 @@ def test_published_threshold_of_fixed_weights():
     accounting=st.sampled_from(["joint", "published"]),
     sensitivity=st.sampled_from([1.0, 1.0001]),
 )
-def test_budget_is_kept(epsilon, log_delta, limit, shape, noise, accounting, sensitivity):
+def test_the_budget_is_not_exceeded(epsilon, log_delta, limit, shape, noise, accounting, sensitivity):
     """For any parameters, the certified delta of the final numbers is within the budget."""
     budget = Budget(epsilon, 10**log_delta)
     case = novelty(shape, limit, 1 if noise == "laplace" else 2)
@@ -84,7 +84,7 @@ def test_budget_is_kept(epsilon, log_delta, limit, shape, noise, accounting, sen
 
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric"])
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-def test_budget_is_used(shape, noise):
+def test_the_budget_is_spent(shape, noise):
     """All of delta is spent to 1e-6, and a threshold lower by 0.001, or less noise, exceeds the budget."""
     case = novelty(shape, norm=1 if noise == "laplace" else 2)
     scale = calibrate(PAPER, case, noise=noise)
@@ -145,7 +145,7 @@ def test_other_releases_count():
         (PAPER, {"grid": 1e-19}, "threshold"),
     ],
 )
-def test_refusals(budget, changes, message):
+def test_invalid_requests_are_rejected(budget, changes, message):
     """Calibration raises a `BudgetError` that names the wrong parameter."""
     with pytest.raises(BudgetError, match=message):
         calibrate(budget, novelty(), **changes)
@@ -153,14 +153,14 @@ def test_refusals(budget, changes, message):
 
 @pytest.mark.parametrize("limit", [1, 10**6])
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric"])
-def test_extreme_limits(limit, shape):
+def test_extreme_limits_are_planned_or_rejected(limit, shape):
     """Limits of one item and of a million items can be calibrated."""
     found = calibrate(PAPER, novelty(shape, limit))
     assert 0.999 * PAPER.delta < found.delta <= PAPER.delta
 
 
 @pytest.mark.parametrize("budget", [Budget(1e-3, 1e-20), Budget(1e-3, 0.1), Budget(20, 1e-6), Budget(0.5, 0.9)])
-def test_extreme_budgets(budget):
+def test_extreme_budgets_are_planned_or_rejected(budget):
     """Budgets far from the usual ones can be calibrated."""
     case = novelty(limit=30)
     scale = calibrate(budget, case)
@@ -170,7 +170,7 @@ def test_extreme_budgets(budget):
 @pytest.mark.parametrize(
     ("accounting", "sigma", "threshold"), [("published", 3.98371, 24.4381), ("joint", 3.89353, 23.5613)]
 )
-def test_the_first_of_nine_lengths(accounting, sigma, threshold):
+def test_the_first_of_nine_lengths_has_the_tabulated_pair(accounting, sigma, threshold):
     """DPNE has nine equal lengths at epsilon 4, delta 1e-7 and limit 100; two rows are from the theory."""
     found = calibrate(Budget(4, 1e-7), novelty(), accounting=accounting, rest=math.sqrt(8))
     assert found.scale == pytest.approx(sigma, abs=2e-5)

@@ -83,7 +83,7 @@ def test_optimal_selection_is_decided_as_the_recursion_of_fifty_digits(epsilon, 
             assert bool(released) == (fifty.mpf(draw) < chance * ALL_BITS)
 
 
-def test_the_whole_range_of_both_tails(record_property):
+def test_both_tails_are_accurate_over_the_whole_range(record_property):
     """The worst relative error of doubles on a fine grid of distances, as a share of the band, is below a tenth."""
     worst = 0.0
     for noise, far in DISTANCES.items():

@@ -95,7 +95,7 @@ def test_plans_that_were_charged_too_little_are_refused_or_charged_rightly(epsil
     assert plan.delta <= 1e-8
 
 
-def test_a_grid_chosen_anew_after_charging_is_refused(monkeypatch):
+def test_a_grid_that_is_replaced_after_charging_is_rejected(monkeypatch):
     """The restored fault of that version lets the round take the grid that fits its noise and not the charge."""
     plan = vp.papers.DPNE(9, max_phrases_per_user=10**7, weighting="policy-gaussian").plan(vp.Budget(0.03, 1e-8))
     real = Voting.round

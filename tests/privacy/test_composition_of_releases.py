@@ -93,7 +93,7 @@ def test_events_of_pure_releases_are_at_least_as_bad(own, at):
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 40])
-def test_together_never_exceeds_sums(count):
+def test_the_joint_bound_never_exceeds_the_sum(count):
     """Epsilon is at most the sum, delta is the sum, and one release composes to itself."""
     whole = compose(
         [vp.papers.SetUnion(10, "policy-gaussian", 5.0, "joint").plan(vp.Budget(1, 1e-9)).guarantee] * count
@@ -138,7 +138,7 @@ def test_a_release_without_privacy_remains_marked():
     assert type(seeded.to_dp_event()).__name__ == "NonPrivateDpEvent"
 
 
-def test_bad_calls_are_refused():
+def test_wrong_arguments_are_rejected():
     """An empty list, different neighbours and a missing event raise an error."""
     once = Guarantee(1, 1e-9)
     for guarantees in ([], [once, Guarantee(1, 1e-9, "one user replaced")]):
@@ -234,7 +234,7 @@ def test_the_mark_of_a_spend_is_kept():
             Expense.from_dict({"novel": 1e-2, "mu": 0.3, **wrong})
 
 
-def test_loose_spends_cost_at_most_their_epsilon_and_delta():
+def test_releases_with_a_loose_spend_cost_at_most_their_epsilon_and_delta():
     """A ranking has a spend that is looser than its epsilon and delta, but costs no more than they do."""
     union = vp.Items(max_items_per_user=10).plan(vp.Budget(2, 1e-7)).guarantee
     ranking = Guarantee(1, 1e-8, spend=picks_spend(1.0, 10, 1000, 0.117))

@@ -105,7 +105,7 @@ def test_the_bound_is_close():
     assert found > binom.isf(1 - FALSE_ALARM, runs, novel_release(ROUNDS, caps) / 1.3)
 
 
-def test_caps_that_forget_dropped_items_are_caught():
+def test_caps_that_ignore_dropped_items_are_detected():
     """Weights then grow as items are dropped, and the remaining items have high scores (false alarm 1e-9)."""
     runs, caps = 60_000, even(ROUNDS, 30)
     most = binom.isf(FALSE_ALARM, runs, novel_release(ROUNDS, caps))
@@ -139,7 +139,7 @@ def test_increasing_caps_are_refused(caps):
         Caps(items, tuple((each,) for each in weights), chances)
 
 
-def test_finer_grids_bound_closer():
+def test_finer_grids_give_closer_bounds():
     """Every grid gives a bound, so the finest grid gives the lowest; the default grid is within two percent of it."""
     caps = even(ROUNDS, 20)
     bounds = [novel_release(ROUNDS, caps, fineness=fineness) for fineness in (1 / 5, 1 / 10, 1 / 40, 1 / 320)]
@@ -187,7 +187,7 @@ def rounded_up(rounds, weights, chance, fineness):
 
 
 @pytest.mark.parametrize("apart", [1e-6, 0.01, 0.015, 0.04])
-def test_drop_thresholds_just_below_thresholds(apart):
+def test_drop_thresholds_just_below_thresholds_are_accepted(apart):
     """The first three lie between the same two points of the grid, so that no cell is left and only round 1 counts."""
     last = 3.02
     near = CumulativeScore(mus=(0.8, 0.8), parts=(1.0, 1.0), thresholds=(last, 9.0), drop_thresholds=(last - apart,))
@@ -199,7 +199,7 @@ def test_drop_thresholds_just_below_thresholds(apart):
 
 
 def drawing(pool, chance):
-    """Return caps by which users of one item give it all weight, and larger users draw one item with this chance."""
+    """Return caps: users of one item give it all weight, others draw one item with this probability."""
     return Caps((1, pool), ((ONE_CAP,) * 5,) * 2, (1.0, chance))
 
 
@@ -216,7 +216,7 @@ def test_the_bound_holds_for_draws_from_a_pool(novel, limit, shared):
     )
 
 
-def test_draws_that_look_at_evidence_are_caught():
+def test_draws_that_depend_on_scores_are_detected():
     """A user who draws the items of the highest score releases more than the bound allows (false alarm 1e-9)."""
     runs, caps = 60_000, drawing(20, 0.2)
     most = binom.isf(FALSE_ALARM, runs, novel_release(LONG, caps))

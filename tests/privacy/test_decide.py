@@ -59,7 +59,7 @@ def test_the_second_word_decides_below_two_to_the_minus_64():
     assert decide(rule, np.zeros(3, dtype=np.int64), draws).tolist() == [True, False, False]
 
 
-def test_weights_far_away():
+def test_distant_weights_are_decided_exactly():
     """Far below the threshold no item is released, and far above it every item, without overflow."""
     for noise in NOISES:
         rule = threshold_rule(noise)

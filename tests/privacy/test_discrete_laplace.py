@@ -53,7 +53,7 @@ def test_values_change_at_the_same_point_as_the_exact_tail(rate, depth):
     assert values[2] >= m > values[3]
 
 
-def test_the_last_number_asks_for_more_bits():
+def test_the_last_number_draws_more_bits():
     """128 zero bits leave every far value possible, so further bits decide."""
     tail = laplace_tail(Fraction(1))
     asked = []
@@ -101,7 +101,7 @@ def test_noise_depends_on_purpose_and_pair_only():
         assert (laplace_noise(Fraction(1, 50), secret, *other) != noise).mean() > 0.9
 
 
-def test_far_values_are_cut():
-    """Numbers beyond any possible count are cut at 2^62."""
+def test_distant_values_are_clipped():
+    """Numbers above every possible count are clipped at 2^62."""
     slow = Tail(2.0**-62, 0.0, lambda context: (context.mpf(2) ** -62, context.mpf(0)))
     assert invert(slow, words(2**120, 1), lambda row, turn: 0).tolist() == [LARGEST_DRAW, LARGEST_DRAW]

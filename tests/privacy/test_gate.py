@@ -121,7 +121,7 @@ FAULTS = [
 
 @pytest.mark.jit
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_schedule_with_a_fault_is_refused(fault, talk, monkeypatch):
+def test_an_invalid_schedule_is_rejected(fault, talk, monkeypatch):
     """The honest release passes; each fault is rejected before noise is drawn."""
     plan, real = NGRAMS.plan(BUDGET), Runner.execute
     honest = plan.release(talk, seed=5)
@@ -176,7 +176,7 @@ def test_a_certificate_with_less_noise_is_refused():
 
 
 @pytest.mark.parametrize("change", [{"unknown": 1}, {"version": 2}, {"proof": "counts"}, {"claim": None}])
-def test_a_certificate_of_another_form_is_refused(change):
+def test_a_certificate_of_another_format_is_rejected(change):
     """Unknown fields, other versions and other proofs are not accepted as certificates."""
     numbers = vp.papers.OptimalSelection().plan(BUDGET).certificate.to_dict()
     with pytest.raises(InternalError, match="schema"):
@@ -220,7 +220,7 @@ def test_chosen_rounds_keep_each_cap():
     assert not admits(kept, replace(slack, passes=len(rounds.later) + 1), rounds)
 
 
-def test_counts_wait_for_the_choice_of_their_limit(talk):
+def test_counts_run_after_their_limit_is_chosen(talk):
     """No count runs before the choice, nothing is chosen before the noisy classes, and only limits of the menu run."""
     release = vp.Items(max_items_per_user=100).release(talk, BUDGET, seed=1)
     plan = CountsMechanism().plan(BUDGET, release)
@@ -264,7 +264,7 @@ def test_passes_run_once_and_in_order(talk):
             several.of(name, secret)
 
 
-def test_a_night_is_paid_for_and_read_once(tmp_path):
+def test_a_night_is_charged_and_read_once(tmp_path):
     """A second reading would add the noise of the night again; nights beyond the plan have no noise."""
     plan = vp.Items().series(tmp_path / "series", BUDGET, nights=3, seed=1).plan
     gate, pools = NightsGate(plan.certificate.to_json(), Secret.from_seed(1)), NightlyPools.empty()

@@ -39,13 +39,13 @@ def test_delta_is_correct_at_the_boundary_of_two_formulas(epsilon, mu):
     assert relative_error(epsilon, mu) < 1e-11
 
 
-def test_delta_without_shift():
+def test_delta_without_a_shift_is_zero():
     """With mu 0 both laws are the same, so delta is 0, or 1 - e^epsilon below 0."""
     assert delta(1.0, 0.0) == 0.0
     assert delta(-1.0, 0.0) == pytest.approx(1 - math.exp(-1), rel=1e-15)
 
 
-def test_delta_never_is_nan():
+def test_delta_is_never_nan():
     """Extreme arguments underflow to 0 or saturate at 1."""
     values = np.exp(log_delta([700.0, 700.0, -700.0, 1e-300, 1.0], [1e-300, 1e3, 1e-300, 1e-300, 1e-160]))
     assert not np.isnan(values).any()
@@ -77,7 +77,7 @@ def test_delta_agrees_with_the_privacy_loss_distribution(epsilon, scale):
     assert delta(epsilon, 1 / scale) == pytest.approx(loss.get_delta_for_epsilon(epsilon), rel=1e-6)
 
 
-def test_known_sigma():
+def test_sigma_equals_known_values():
     """The setting of the papers has epsilon 3 and half of e^-10."""
     assert sigma(3, math.exp(-10) / 2) == pytest.approx(1.33279, abs=5e-6)
 
@@ -86,7 +86,7 @@ def test_known_sigma():
     ("epsilon", "delta_target", "sensitivity"),
     [(0, 1e-5, 1), (float("nan"), 1e-5, 1), (1, 0, 1), (1, 1, 1), (1, 1e-301, 1), (1, 1e-5, 0), (1e9, 1e-5, 1)],
 )
-def test_sigma_refuses_instead_of_guessing(epsilon, delta_target, sensitivity):
+def test_sigma_raises_an_error_if_it_has_no_bound(epsilon, delta_target, sensitivity):
     """Parameters out of range raise a `BudgetError` and do not give NaN."""
     with pytest.raises(BudgetError):
         sigma(epsilon, delta_target, sensitivity)

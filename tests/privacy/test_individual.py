@@ -83,14 +83,14 @@ def test_a_user_without_candidates_pays_nothing_and_adds_no_weight():
     assert charge.bounds(costs).tolist() == [BOUND_STEPS - 1, 0]
 
 
-def test_less_than_rounding_costs_moves_nobody():
+def test_movements_below_the_rounding_error_change_no_user():
     """If the payment of a user does not cover the rounding of all other users, the user moves nothing."""
     charge = IndividualFilter(1.0).charge(WHOLE, 1.1)
     assert charge.bounds(np.array([WHOLE // 200])).tolist() == [0]
 
 
 @pytest.mark.parametrize(("cost", "rates"), [(0, None), (WHOLE + 1, None), (1, (BOUND_STEPS + 1,)), (1, (-1,))])
-def test_prices_beyond_the_budget_are_refused(cost, rates):
+def test_charges_above_the_budget_are_rejected(cost, rates):
     """A charge of zero, of more than the whole budget, or with rates beyond the remaining budget raises an error."""
     with pytest.raises(InternalError, match="charged"):
         IndividualFilter(1.0).charge(cost, 1.0, rates)

@@ -49,7 +49,7 @@ def talk():
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Return the noise that engines are given, in order, also where nothing is left to add it to."""
+    """Return the noise that engines receive, in order, including noise for which no weight remains."""
     found = []
 
     def note(noise):
@@ -108,7 +108,7 @@ def test_adaptive_rounds(talk, seen):
     assert_rounds(seen, certificate.proof.rounds)
 
 
-def test_classic_passes(talk, seen):
+def test_classic_passes_run_with_the_planned_noise(talk, seen):
     """One rule with the scale and the threshold of the certificate."""
     for weighting in ("policy-gaussian", "policy-laplace", "weighted", "count-laplace"):
         union = vp.papers.SetUnion(20, weighting, accounting="joint")
@@ -119,7 +119,7 @@ def test_classic_passes(talk, seen):
     assert certificate.proof.few == 6
 
 
-def test_n_grams(talk, seen):
+def test_n_grams_run_with_the_planned_noise(talk, seen):
     """Every later pass has the noise of the transcript, which its price pays for."""
     plan = vp.NGrams(max_length=4).release(talk, BUDGET, seed=5).plan
     assert_rounds(seen, plan.certificate.proof.rounds)
@@ -140,7 +140,7 @@ def test_n_grams(talk, seen):
         assert Fraction(each["sigma"]) ** -2 <= paid
 
 
-def test_counts_and_rankings(talk, seen):
+def test_counts_and_rankings_run_with_the_planned_noise(talk, seen):
     """Counts of users in classes, counts of grams, and ranks."""
     words = vp.Items(max_items_per_user=20).release(talk, BUDGET, seed=1)
     del seen[:]
@@ -158,7 +158,7 @@ def test_counts_and_rankings(talk, seen):
 
 
 @pytest.mark.jit
-def test_profiles(seen):
+def test_profiles_run_with_the_planned_noise(seen):
     """Rounds over single and over joint values, counts, and cover; the parts fit into the cap of what follows."""
     table = pl.DataFrame({"u": range(3000), "city": ["a", "b"] * 1500, "n": [1, 2, 3, 4] * 750})
     profile = vp.profile(table, user="u", budget=BUDGET, columns=["city", "n"], joint=[("city", "n")], seed=1)
@@ -177,7 +177,7 @@ def test_profiles(seen):
 
 
 @pytest.mark.jit
-def test_sequences(talk, seen):
+def test_sequences_run_with_the_planned_noise(talk, seen):
     """The rate of every count is its share of epsilon over the sensitivity, exactly."""
     alphabet = [f"{part}{phrase:02}" for part in "abcd" for phrase in range(40)]
     for mechanism in (
@@ -200,7 +200,7 @@ def test_sequences(talk, seen):
                 assert noise.paths.rate(share) == proof.epsilon * own.own / proof.max_length
 
 
-def test_nights(tmp_path, seen):
+def test_nights_run_with_the_planned_noise(tmp_path, seen):
     """Readings have sigma, factor and cell of their night, and the past of a new item has those of earlier nights."""
     series = vp.Items().series(tmp_path / "series", BUDGET, nights=3, seed=1)
     for night in (1, 2, 3):
@@ -213,7 +213,7 @@ def test_nights(tmp_path, seen):
         assert (each.sigma, each.factor, each.unit, each.cell) == (sigma, factor, 1 << proof.bits, proof.cell)
 
 
-def test_votes():
+def test_votes_follow_the_certified_law():
     """A prefix needs theta votes, by the law of the certificate, in at most this number of rounds."""
     rules, laws = Rules(Ballot(0.4, 5, 0.2, 0.3), 2), []
     gate = votes_gate(rules, Secret.from_seed(1))
@@ -250,7 +250,7 @@ def test_noise_of_a_tree_is_for_the_steps_that_released_lengths_imply():
     root = np.array([-1], np.int32)
     gate.variety(2, 1, Fraction(1, 9))
     _, scale = gate.level(root, root, [Fraction(1, 2)])
-    # All sequences have one symbol: with the end, two steps; a half of the four fifths that are left.
+    # All sequences have one symbol, so two steps with the end: a half of the remaining four fifths.
     assert told == [2]
     assert (gate.steps, scale.tolist()) == (2, [2 / 0.4])
     passes = json.loads(gate.record[1])
@@ -278,7 +278,7 @@ def test_released_lengths_decide_length_and_noise_of_a_tree():
     gate.open(engine, tuple("abcdefghi"))
     assert gate.longest == 1_000
     kept, _ = gate.lengths(np.array([1, 2, 3, 4, 6, 9, 1_000]), Fraction(1, 10))
-    # Behind the class of two symbols noise explains all; the next class is whole.
+    # After the class of two symbols, noise explains everything; the next class is complete.
     assert (gate.longest, kept.tolist(), told) == (3, [4_000, 3_000, 0], [gate.steps])
     assert gate.steps <= 3
     passes = json.loads(gate.record[1])
@@ -308,7 +308,7 @@ def test_an_incomplete_rule_for_steps_is_refused(rule):
         check(Certificate(claim, PathsProof("grams", Fraction(1), 2, 9, 4, None, Fraction(1, 2), Fraction(1))))
 
 
-def test_an_alphabet_from_nowhere_is_no_proof():
+def test_an_alphabet_without_a_source_is_not_proved():
     """It is given, or found by a release that the certificate contains."""
     with pytest.raises(InternalError, match="does not apply"):
         check(Certificate(Claim(1.0, 0.0), PathsProof("contexts", Fraction(1), None, 9, 4, None)))
@@ -372,7 +372,7 @@ def test_a_gram_that_does_not_belong_to_its_row_is_refused(row, symbol):
     gate.children(none, none, [tenth])
     gate.children(np.array([0, 0]), np.array([1, 0]), [whole, tenth])
     passes = gate.record
-    with pytest.raises(InternalError, match=r"another gram|follow the end"):
+    with pytest.raises(InternalError, match=r"a gram that does not pay|follow the end"):
         gate.children(np.array([row]), np.array([symbol]), [whole])
     assert gate.record == passes
 

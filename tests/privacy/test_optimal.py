@@ -36,7 +36,7 @@ def test_closed_form_is_the_recursion(log_epsilon, log_delta):
 
 
 @given(st.floats(0.05, 5), st.floats(-12, -1))
-def test_the_last_misses_are_accurate(epsilon, log_delta):
+def test_the_last_miss_probabilities_are_accurate(epsilon, log_delta):
     """Just below the top, where the complement vanishes, the complement keeps its relative accuracy."""
     delta = 10**log_delta
     counts = np.arange(2000)
@@ -59,7 +59,7 @@ def test_the_rule_is_private_and_no_more(epsilon, log_delta):
         assert high == 1 or max(costs) > mp.mpf(delta) * (1 - mp.mpf(10) ** -20)
 
 
-def test_known_values():
+def test_values_equal_known_values():
     """An item without users is never released, an item of one user with delta, and an item of 10^15 users always."""
     released, missed = selection_probability(1.0, 1e-5, np.array([0, 1, 2, 10**15]))
     assert released[:2].tolist() == pytest.approx([0, 1e-5], rel=1e-13)
@@ -69,7 +69,7 @@ def test_known_values():
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0, 1e-5), (1, 0), (1, 1), (float("nan"), 1e-5)])
-def test_bad_parameters_are_refused(epsilon, delta):
+def test_invalid_parameters_are_rejected(epsilon, delta):
     """Without a positive delta, no item of an unknown list can be released."""
     with pytest.raises(BudgetError):
         selection_probability(epsilon, delta, np.arange(3))

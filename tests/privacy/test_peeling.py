@@ -104,7 +104,7 @@ def test_budgets_that_are_too_small_are_refused(budget, picks):
 
 
 @pytest.mark.parametrize("epsilon", [60.0, 800.0])
-def test_an_epsilon_without_any_delta_is_refused(epsilon):
+def test_an_epsilon_without_a_possible_delta_is_rejected(epsilon):
     """Draws of 128 bits cost more than 1 at such an epsilon."""
     with pytest.raises(BudgetError, match="too large"):
         largest_rate(Budget(epsilon, 0.5), 5, 10**6)

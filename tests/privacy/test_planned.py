@@ -1,4 +1,4 @@
-"""Planning checks the numbers of a plan against its budget once: a plan that was changed later has no guarantee."""
+"""Planning checks the numbers of a plan against its budget once, so a plan that was changed later has no guarantee."""
 
 import copy
 import inspect
@@ -112,7 +112,7 @@ def plan_classes(base=Planned):
 
 
 def test_every_class_of_plans_is_tried_here():
-    """A new mechanism or a new class of plans cannot be left out."""
+    """The test fails if a new mechanism or a new class of plans is missing."""
     assert {type(plan) for plan in PLANS.values()} == plan_classes()
     published = {"variable-length n-grams (CAC12)"}
     assert {plan.to_dict()["mechanism"] for plan in PLANS.values()} == {each.name for each in MECHANISMS} | published

@@ -69,14 +69,14 @@ def test_laplace_pair_costs_its_hits_only(epsilon, share, hit):
 
 
 @given(st.floats(0.2, 2), st.floats(0.1, 3))
-def test_too_little_laplace_noise_costs_everything(epsilon, scale):
+def test_too_little_laplace_noise_costs_the_whole_budget(epsilon, scale):
     """Noise that costs at most epsilon adds nothing to delta; with less noise, delta is 1."""
     assert laplace_round(epsilon, 0.25, scale, 1.0) == (
         0.25 if Fraction(1) / Fraction(scale) <= Fraction(epsilon) else 1
     )
 
 
-def test_certain_hits_cost_everything():
+def test_certain_hits_cost_the_whole_budget():
     """A novel item that is always released leaves no privacy."""
     assert either([0.1, 1.0]) == 1
     assert gaussian_rounds(1.0, 1.0, 0.1) == 1

@@ -27,13 +27,13 @@ def test_crossing_finds_a_jump(root):
     assert root <= found <= root * (1 + 1e-14)
 
 
-def test_crossing_at_the_start():
+def test_a_crossing_at_the_start_is_found():
     """For a curve that is already at most zero, the result is the start."""
     assert crossing(lambda x: -1.0, 2.0, 3.0) == 2.0
 
 
 @given(st.floats(0.0, 10.0), st.floats(-1, 11), st.floats(1e-3, 12))
-def test_around_corrects_a_wrong_guess(root, low, width):
+def test_a_wrong_initial_bracket_is_corrected(root, low, width):
     """For any guess, the bracket contains the root and stays within its limits."""
 
     def curve(x):

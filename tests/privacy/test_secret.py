@@ -27,7 +27,7 @@ def test_draws_are_aes_of_the_pair(key, purpose, first, second):
     assert [int(word).to_bytes(8, "little") for word in drawn[0]] == [expected[:8], expected[8:]]
 
 
-def test_a_draw_depends_on_its_pair_alone():
+def test_a_draw_depends_only_on_its_pair():
     """Neither order, nor other pairs, nor the size of the request changes a draw."""
     secret, size = Secret.fresh(), 2**18 + 7
     first = np.arange(size, dtype=np.uint64)
@@ -40,7 +40,7 @@ def test_a_draw_depends_on_its_pair_alone():
     assert (secret.draws("order", first[3::7], second[3::7]) == whole[3::7]).all()
 
 
-def test_one_second_number_for_all():
+def test_a_single_second_number_is_used_for_all():
     """An integer is equivalent to an array of that integer."""
     secret, first = Secret.fresh(), np.arange(9, dtype=np.uint64)
     repeated = np.full(9, 2**64 - 1, dtype=np.uint64)

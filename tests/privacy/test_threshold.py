@@ -92,7 +92,7 @@ def test_quantile_inverts_the_tail(noise, log_p):
         {"norm": 3},
     ],
 )
-def test_novelty_refuses_nonsense(fields):
+def test_invalid_novelty_bounds_are_rejected(fields):
     """The constructor checks each field."""
     with pytest.raises(BudgetError):
         UniqueItems(**({"limit": 10, "shape": "even", "least": 0.1, "norm": 2} | fields))

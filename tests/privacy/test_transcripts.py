@@ -17,7 +17,7 @@ COMMON = ["good morning to all", "good night to all", "thank you", "thank you al
 
 
 def read(strangers, **how):
-    """Return users of common phrases, and some users with words of their own only."""
+    """Return users of common phrases, and some users with only unique words."""
     rows = [(user, phrase) for user in range(1500) for phrase in (COMMON[user % 4], COMMON[(user + 1) % 4])]
     rows += [(10_000 + user, f"w{user}a w{user}b w{user}c") for user in range(strangers)]
     return read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", **how)
@@ -59,7 +59,7 @@ def test_neighbours_with_equal_outputs_have_equal_bytes(name, tmp_path):
 
 @pytest.mark.jit
 def test_neighbours_with_equal_counts_have_equal_bytes(tmp_path):
-    """The same for counts and rankings, whose users hold no released word."""
+    """The same is true for counts and rankings of users without released words."""
     words = released(vp.Items(max_items_per_user=20), 0, text="what")
     found = []
     for strangers in (0, 20):

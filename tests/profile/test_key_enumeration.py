@@ -81,7 +81,7 @@ def test_no_tiny_table_exceeds_the_certificate(limit, budget):
             found += [excess(joined, without, factor), excess(without, joined, factor)]
     # Fractions of e^epsilon and of draws are wrong by 2^-120 at most.
     assert max(found) <= spent + Fraction(1, 1 << 120)
-    # The certificate is nearly reached: exactly for one key; novel keys of one user are missed together by (1 - d)^L.
+    # The certificate is reached for one key and nearly for more; all novel keys are missed with (1 - d)^L.
     each = float(spent) / limit
     assert float(max(found)) > (1 - (1 - each) ** limit) * 0.999
 
@@ -110,7 +110,7 @@ def test_a_choice_by_noisy_numbers_costs_no_more_than_its_part():
     beyond = 1 - sizes[0] - 2 * sum(sizes[1 : far + 1])
     for users, extra in (([{0}], {1}), ([{0}, {0, 1}], {0, 1}), ([], {0, 1, 2})):
         sides = [(users, 0), ([*users, extra], 1)]
-        # A table of one class more: the choice of two keys from noisy numbers of at least 3 on.
+        # A table with one additional class, which chooses two keys if the noisy number is at least 3.
         laws = [[released(plan.menu[place], people, place + 1) for place in (0, 1)] for people, _ in sides]
         parts = []
         for one, other in ((0, 1), (1, 0)):

@@ -83,7 +83,7 @@ def worst(monkeypatch, pairs=60):
 
 
 def test_no_user_moves_more_than_is_charged(monkeypatch):
-    """One class by 1, at most L keys by 1 each, shares by at most 1, in whole users; each bound is reached."""
+    """One user moves one class by 1, at most L keys by 1 each, and shares by at most 1; each bound is reached."""
     classes, keys, users, shares, fractions = worst(monkeypatch)
     assert (classes, keys, users, fractions) == (1, 1, 1, 0)
     assert 0.999 < shares <= 1
@@ -157,21 +157,21 @@ def test_no_user_moves_more_than_its_part(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_search_finds_users_of_two_keys_who_count_twice(monkeypatch):
-    """The mutant counts users of two keys among users of more keys, too."""
+def test_the_search_detects_users_of_two_keys_who_count_twice(monkeypatch):
+    """The mutant also counts users of two keys among users of more keys."""
     monkeypatch.setattr(LocalCorpus, "with_more", lambda corpus, items, real=LocalCorpus.with_more: real(corpus, 1))
     assert worst_parts(monkeypatch)[0][2:4].min() > 0
 
 
 @pytest.mark.slow
-def test_the_search_finds_users_of_more_keys_who_find_keys(monkeypatch):
+def test_the_search_detects_users_of_many_keys_who_find_keys(monkeypatch):
     """The mutant adds users of more keys to the numbers that decide about keys."""
     monkeypatch.setattr(gates, "PART_WEIGHTS", (0, 1 << 31, 1, 1))
     assert worst_parts(monkeypatch)[0][1] > 0
 
 
 @pytest.mark.slow
-def test_the_search_finds_users_of_more_keys_without_a_limit(monkeypatch):
+def test_the_search_detects_users_of_many_keys_without_a_limit(monkeypatch):
     """The mutant counts all released keys of users of more keys."""
     real = gates.KeysGate.more
 
@@ -197,7 +197,7 @@ def test_the_search_finds_users_who_weigh_more_than_one(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_search_finds_users_of_all_their_keys(monkeypatch):
+def test_the_search_detects_users_who_count_for_all_their_keys(monkeypatch):
     """The mutant draws no sample of keys."""
     real = gates.KeysGate.numbers
 
@@ -214,7 +214,7 @@ def test_the_search_finds_users_of_all_their_keys(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_finds_fractional_weights(monkeypatch):
-    """The mutant shares a user among all keys, as counts after rounds do: noise in whole numbers would show it."""
+    """The mutant shares a user among all keys, as counts after rounds do; integer noise would show the shares."""
     real = gates.KeysGate.numbers
 
     class Shared:
@@ -244,7 +244,7 @@ def test_the_search_finds_a_class_that_counts_keys(monkeypatch):
     assert worst(monkeypatch)[0] > 1
 
 
-# Releases of many copies: the noise of the broken variant shows more than epsilon.
+# In releases of many copies, the noise of the broken variant shows more than epsilon.
 
 COPIES = 60_000
 

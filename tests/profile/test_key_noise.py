@@ -73,7 +73,7 @@ def test_selection_is_the_optimal_one(name):
 
 @pytest.mark.parametrize("change", [{"end": 2.0}, {"coin": 1.01}, {"rate": 1.01}, {"reach": -1}], ids=str)
 def test_less_noise_has_a_larger_delta(change):
-    """Each number binds: moved to the unsafe side, delta exceeds the allowed one."""
+    """Each number binds: if it is moved to the unsafe side, delta exceeds the allowed one."""
     noise, delta = NOISES["1, 1e-07"]
     (name, factor), *_ = change.items()
     value = getattr(noise, name)

@@ -30,7 +30,7 @@ JOINT = [("city", "year")]
 
 
 def visits(users=4000, each=1, seed=3):
-    """Return `each` rows per user with a city and a year, and one row of each tenth user with an own city."""
+    """Return `each` rows per user with a city and a year, and one row of every tenth user with a unique city."""
     rng = np.random.default_rng(seed)
     who = np.repeat(np.arange(users), each)
     own = np.arange(0, users, 10)
@@ -151,7 +151,7 @@ def test_certificates_keep_the_budget_and_bind(limit, other_rows):
 
 
 def test_repeated_releases_have_a_spend():
-    """Rounds run for one key per user, too; 52 releases have a small part of the sum of epsilons."""
+    """Rounds also run for one key per user; 52 releases cost a small part of the sum of epsilons."""
     table = visits()
     keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, repeated=True)
     plan = keyed.plan(vp.Budget(1, 1e-7))
@@ -366,7 +366,7 @@ def test_bounds_of_parts_contain_the_number_as_often_as_stated():
     assert np.mean(inside) > 0.92
 
 
-def test_the_rest_is_not_measured_between_rounds():
+def test_the_remaining_score_is_not_measured_between_rounds():
     """The mixture over losses is proved for pure releases before and after rounds."""
     gate, engine, _ = opened()
     gate.classes(engine)
@@ -410,7 +410,7 @@ def test_all_engines_release_the_same_in_parts():
 
 
 def test_saved_keys_are_the_same(tmp_path):
-    """Values, plan, entry and certificate come back; the record is verified; the report names the keys."""
+    """Values, plan, entry and certificate are restored; the record is verified; the report names the keys."""
     for each, name in ((1, "few"), (6, "many")):
         found = vp.profile(visits(each=each), user="who", joint=JOINT, budget=BUDGET, options=QUIET)
         found.save(tmp_path / name)
@@ -474,7 +474,7 @@ def test_sets_of_one_name_are_refused(alone):
 
 
 def test_an_exhausted_ledger_names_the_command_for_keys(tmp_path, capsys):
-    """The advice is for keys with --repeated, and follows it: a release of the largest epsilon that it names fits."""
+    """The advice is for keys with --repeated, and is correct: a release of the largest epsilon in it fits."""
     account = vp.Ledger(tmp_path / "ledger").open("visits", vp.Budget(3, 1e-6), create=True)
     table, how = visits(300), {"user": "who", "joint": JOINT, "options": QUIET, "ledger": account}
     vp.profile(table, budget=vp.Budget(1, 1e-7), **how)

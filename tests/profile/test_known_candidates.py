@@ -151,7 +151,7 @@ def test_the_search_detects_noise_on_candidates_with_users_only(monkeypatch):
 
 
 def shown(rounds):
-    """Return the release rates of candidates of no user and of one user, over 20,000 of each."""
+    """Return the release rates of candidates without users and with one user, over 20,000 of each."""
     number = 20_000
     candidates = tokens(number)
     alone = [len(released(rounds, NOBODY, candidates, Secret.fresh())) / number]
@@ -160,8 +160,8 @@ def shown(rounds):
 
 
 @pytest.mark.jit
-def test_audit_of_candidates_of_one_user(monkeypatch):
-    """A test between no user and one user has at most the power of one Gaussian shift, and most of it.
+def test_candidates_of_one_user_pass_the_audit(monkeypatch):
+    """A test between no user and one user has nearly the power of one Gaussian shift, and not more.
 
     The test detects less noise than planned. False alarm below 1e-9.
     """

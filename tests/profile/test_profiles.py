@@ -167,7 +167,7 @@ def test_combinations_with_too_many_candidates_are_skipped(table, monkeypatch):
     found = vp.profile(table, user="customer", columns=columns, joint=joint, budget=BUDGET, options=QUIET, seed=3)
     assert len(found.joint["city", "year"]) == 18
     assert not found.joint["paid", "city", "day"]
-    assert "left out: more than" in found.report().html
+    assert "omitted: more than" in found.report().html
 
 
 def test_columns_are_chosen_by_type_and_name():
@@ -279,7 +279,7 @@ def test_data_that_were_read_otherwise_are_refused(table):
             plan.release(data)
 
 
-def test_it_is_the_same_on_the_engine_of_plain_dicts(table):
+def test_the_engine_of_plain_dicts_gives_the_same_result(table):
     """The engine contract suffices, also for cover, and a memory limit does not change the profile."""
     some = table.head(600)
     profiling = vp.ProfileMechanism.of(some, user="customer", text=["note"], joint=[("city", "year")])
@@ -294,7 +294,7 @@ def test_it_is_the_same_on_the_engine_of_plain_dicts(table):
     assert len(found[0]) > 20
 
 
-def test_saved_and_loaded(profile, table, tmp_path):
+def test_a_result_is_saved_and_loaded(profile, table, tmp_path):
     """A loaded profile equals the saved one and has the same report; a changed file is rejected."""
     profile.with_metadata(title="Orders").save(tmp_path / "profile")
     again = vp.load(tmp_path / "profile", vp.Profile)
@@ -314,7 +314,7 @@ def test_saved_and_loaded(profile, table, tmp_path):
             vp.load(tmp_path / "profile")
 
 
-def test_columns_of_unusual_names():
+def test_columns_with_unusual_names_are_read():
     """There are a column named like a column of counts, a nested user, and a name with a bar and a quotation mark."""
     rows = [{"id": number} for number in range(2000)]
     table = pl.DataFrame({"who": rows, "users": [1, 2] * 1000, 'a|"': ["x"] * 2000})
@@ -323,7 +323,7 @@ def test_columns_of_unusual_names():
     assert len(found.joint["users", 'a|"']) == 2
 
 
-def test_without_counts(table):
+def test_results_without_counts_are_written(table):
     """Without counts more values are released, and there are neither counts nor cover."""
     found = vp.profile(table, user="customer", budget=BUDGET, counts=False, options=QUIET, seed=1)
     assert found.cover == {}
@@ -361,7 +361,7 @@ def test_errors_that_do_not_depend_on_noise_come_before_the_charge(table, tmp_pa
     assert len(account.entries) == 1
 
 
-def test_hundreds_of_columns(tmp_path):
+def test_hundreds_of_columns_are_profiled(tmp_path):
     """There are 300 columns, and a memory limit."""
     columns = {f"c{number}": [number % 3, number % 5] * 1500 for number in range(300)}
     table = pl.DataFrame({"u": range(3000), **columns})
@@ -373,7 +373,7 @@ def test_hundreds_of_columns(tmp_path):
         vp.ProfileMechanism.of(table, user="u", joint="pairs")
 
 
-def test_the_command_line(table, tmp_path, capsys, monkeypatch):
+def test_the_command_line_gives_the_same_result(table, tmp_path, capsys, monkeypatch):
     """The commands are plan, profile, show, verify and export."""
     monkeypatch.chdir(tmp_path)
     table.write_parquet("orders.parquet")

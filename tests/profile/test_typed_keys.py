@@ -183,7 +183,7 @@ def test_a_column_of_another_type_than_planned_is_refused():
         KEYS.tokens([pa.array(["x"]), pa.array(["x"]), pa.array([datetime.date(2026, 1, 1)]), pa.array(["x"])])
 
 
-def test_tokens_of_lists_and_other_tokenizers():
+def test_tokens_of_lists_and_other_tokenizers_are_exported():
     """The named tokenizer splits texts into words; the empty text has no words."""
     keys = TypedKeys((KeyColumn("t", "string"),), ("t",))
     assert keys.tokens([pa.array(["Tea |, tea", None, ""])], "whitespace").to_pylist() == [

@@ -66,14 +66,14 @@ def downward_closed(grams):
 
 
 @given(GRAMS.map(downward_closed), st.lists(TOKENS, max_size=5), st.integers(1, 6))
-def test_equals_a_search_of_every_gram(grams, prompt, limit):
+def test_the_result_equals_a_search_for_every_gram(grams, prompt, limit):
     """If every part of a gram is released, contexts, order and counts equal the results of a search of all grams."""
     found = release_of(grams).complete(prompt, limit)
     assert seen(found) == naive_continuations(grams, tuple(prompt), None, limit)
 
 
 @given(GRAMS, st.lists(TOKENS, max_size=5))
-def test_works_if_parts_are_missing(grams, prompt):
+def test_completions_work_if_parts_are_missing(grams, prompt):
     """For any set, continuations and contexts equal the results of the search, and no continuation is repeated."""
     found = seen(release_of(grams).complete(prompt, 1000))
     expected = naive_continuations(grams, tuple(prompt), None, 1000)
@@ -107,7 +107,7 @@ PHRASES = {("thank", "you", "for"), ("thank", "you", "f"), ("you", "found"), ("x
         ("unheard", []),
     ],
 )
-def test_the_last_word_of_a_text(prompt, tokens):
+def test_the_last_word_of_a_text_is_read(prompt, tokens):
     """A last word is a whole token if it was released there and something follows; otherwise it can be unfinished."""
     assert [each.token for each in release_of(downward_closed(PHRASES)).complete(prompt)] == tokens
 
@@ -207,7 +207,7 @@ def test_mechanisms_record_how_texts_were_cut(tmp_path):
     assert read_engine(table, user="who", text="what", tokenizer=lambda texts: [[] for _ in texts]).token_source == ""
 
 
-def test_a_call_is_quick(capsys):
+def test_a_call_takes_little_time(capsys):
     """A call on 100,000 phrases takes about 0.1 ms of processor time; the test fails at ten times the promised 1 ms."""
     grams = {(f"w{i % 300}", f"w{i % 331}", f"w{i % 7}") for i in range(60_000)}
     grams |= {gram[:2] for gram in grams} | {gram[:1] for gram in grams}

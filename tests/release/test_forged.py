@@ -147,7 +147,7 @@ def test_an_expression_of_a_folder_runs_only_to_complete_and_not_for_long(folder
         vp.load(folder / "release").complete("tea")
 
 
-def test_a_small_file_of_many_rows(folder):
+def test_a_small_file_with_too_many_rows_is_rejected(folder):
     """A table of a few kilobytes that would become gigabytes is rejected before it is read."""
     path = folder / "release" / "release.parquet"
     rows = 100_000_000

@@ -53,7 +53,7 @@ def run(script, data):
 
 
 @pytest.mark.parametrize("reading", ["words", "whitespace", "characters", ""])
-def test_prompts_are_tokenized_alike(reading):
+def test_prompts_are_tokenized_the_same_everywhere(reading):
     """Both tokenizers return the same tokens, and the same answer to whether the last token may grow."""
     body = "console.log(JSON.stringify(DATA.map((text) => cutPrompt(text, %s, new Map()))));"
     found = run(scripts(("cutting",)) + body % json.dumps(reading), TEXTS)
@@ -63,7 +63,7 @@ def test_prompts_are_tokenized_alike(reading):
         assert [each.tokens for each in wanted] == [Cutter(reading)(text) for text in TEXTS]
 
 
-def test_completions_are_alike():
+def test_completions_are_the_same_everywhere():
     """The page unpacks its grams and returns the same continuations as `Release.complete`."""
     rows = sorted((gram.split() for gram in GRAMS), key=lambda gram: (len(gram), [token.encode() for token in gram]))
     release = vp.Release(table_of_lists(rows), StoredPlan({}), vp.Guarantee(4, 1e-7), "words")
@@ -127,7 +127,7 @@ def test_a_key_of_one_column_is_one_column():
 @pytest.mark.parametrize(
     ("size", "first"), [(3, "word0 · word1 · word2"), (1000, "300 of 1,000, evenly spaced: word0 · word3 ")]
 )
-def test_paper_has_grams(size, first):
+def test_the_printed_page_contains_grams(size, first):
     """The paragraph for paper contains the grams of the list as text nodes, at most 300, with escapes."""
     fake = """
     class Node { constructor() { this.parts = []; } append(each) { this.parts.push(each); }

@@ -36,7 +36,7 @@ PLANS = {
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_a_plan_shows_itself_as_print_does(name):
+def test_a_plan_is_displayed_as_it_is_printed(name):
     """The end of a cell, `repr(plan)` and `print(plan)` show the same text, without the address of an object."""
     plan = PLANS[name]()
     assert repr(plan) == str(plan)
@@ -207,7 +207,7 @@ vp.NGrams(max_length=2).release(visits, vp.Budget(4, 1e-7)).report()
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning", "ignore::ResourceWarning")
-def test_a_real_notebook():
+def test_a_notebook_shows_the_report():
     """A real notebook has one updated line of progress, nothing on standard error, and plans and reports as HTML.
 
     The plan has a fixed-width font. The reports contain their charts.

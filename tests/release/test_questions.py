@@ -65,7 +65,7 @@ def test_grams_are_counted_as_in_plain_python(users, listed):
         assert users_of(held, gram) == sum(gram in grams_of(user, len(gram)) for user in users)
 
 
-def test_how_an_item_was_read(words):
+def test_the_explanation_shows_how_an_item_was_read(words):
     """An explanation contains the tokens, in the normal form of the tokenizer."""
     found = words.explain("Apt-GET")
     assert (found.tokens, found.released) == (("apt", "get"), False)
@@ -137,7 +137,7 @@ def test_keys_are_explained_as_values_or_as_texts(given_as):
         assert "not a value of the columns" in str(release.explain(wrong))
 
 
-def test_plans_of_others_are_explained_without_numbers(release_of):
+def test_plans_of_other_classes_are_explained_without_numbers(release_of):
     """A plan that cannot be made again gives an explanation without users."""
     found = release_of("tea").explain("milk")
     assert "cannot make the plan again" in str(found)
@@ -211,7 +211,7 @@ def test_releases_are_compared_by_their_items(release_of):
     ]
 
 
-def test_poor_comparisons_name_the_next_step(release_of):
+def test_errors_of_invalid_comparisons_name_the_next_step(release_of):
     """Mixed, missing and unsuitable arguments are errors."""
     for wrong, budgets, message in (
         ([], None, "not empty"),
@@ -282,7 +282,7 @@ def test_no_mechanism_reads_exact_figures():
 
 
 @pytest.mark.parametrize("wrong", [7, None, ["a", 1], b"apt"])
-def test_items_of_other_types(words, wrong):
+def test_items_of_other_types_are_rejected(words, wrong):
     """The error contains the allowed items, and the explanation of an empty item contains no limit."""
     with pytest.raises(InputError, match="`item` must be a text or a list of tokens"):
         words.explain(wrong)

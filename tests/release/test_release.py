@@ -30,14 +30,14 @@ def table_of(rows):
     return pa.table({"gram": [list(row) for row in rows], "length": [len(row) for row in rows]}, schema=SCHEMA)
 
 
-def test_yields_items_in_order(words):
+def test_items_are_yielded_in_order(words):
     """A release of words iterates over words in the order of their bytes; `each_gram` yields tuples of one word."""
     assert list(words) == words.to_list() == ["Zoo", "milk", "tea", "été", "𝔘nicode"]
     assert list(words.each_gram()) == [(word,) for word in words]
     assert len(words) == 5
 
 
-def test_yields_tuples_if_grams_were_requested():
+def test_tuples_are_yielded_if_grams_were_requested():
     """A release of grams yields tuples even if only single tokens were released: its type is independent of data."""
     assert list(Release(table_of([("a",)]), PLAN, GUARANTEE)) == [("a",)]
 
@@ -49,13 +49,13 @@ def test_supports_the_arrow_protocol(words):
 
 
 @pytest.mark.parametrize("gram", ["tea", ("tea",), ["tea"]])
-def test_contains_the_released_items(words, gram):
+def test_a_release_contains_the_released_items(words, gram):
     """A token, a tuple and a list can each name a released gram."""
     assert gram in words
 
 
 @pytest.mark.parametrize("gram", ["te", ("tea", "milk"), (), 3, None])
-def test_contains_no_other_files(words, gram):
+def test_a_release_contains_only_released_values(words, gram):
     """Values of any type that were not released are not in the release."""
     assert gram not in words
 
@@ -89,7 +89,7 @@ def test_a_key_column_may_have_any_name(name, tmp_path):
     assert vp.load(tmp_path / "keys") == keys
 
 
-def test_key_columns_may_have_the_names_of_results():
+def test_key_columns_may_have_the_names_of_result_columns():
     """No column of results hides a key column, also if the keys have both the usual and the second name."""
     for name in ("users", "place"):
         names = [name, f"noisy_{name}"]
@@ -121,7 +121,7 @@ def test_files_of_words_and_phrases_are_plain(words, tmp_path):
         from_parquet(to_parquet(words.grams, None), Keys())
 
 
-def test_is_frozen(words):
+def test_a_release_is_frozen(words):
     """Setting a field of a release raises an error."""
     with pytest.raises(dataclasses.FrozenInstanceError):
         words.plan = None
@@ -148,7 +148,7 @@ def test_equality_is_about_the_set_the_numbers_and_the_promise(words, release_of
     assert words != list(words)
 
 
-def test_empty_release_works(release_of):
+def test_an_empty_release_has_no_rows(release_of):
     """An empty release has length 0, empty tables and no members."""
     empty = release_of()
     assert (len(empty), list(empty), "tea" in empty) == (0, [], False)

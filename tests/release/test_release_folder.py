@@ -63,7 +63,7 @@ def run_broken(target, at, failure, *, also_after):
 
 
 @pytest.mark.parametrize("before", [None, OLD], ids=["first save", "replacement"])
-def test_a_crash_at_any_step_leaves_old_or_new(tmp_path, system, before):
+def test_a_crash_at_any_step_leaves_the_old_or_the_new_files(tmp_path, system, before):
     """If the process ends at any step, a reader finds the complete old or new folder, and the next save works."""
     for at in range(1, 100):
         target = tmp_path / str(at) / "words"
@@ -80,7 +80,7 @@ def test_a_crash_at_any_step_leaves_old_or_new(tmp_path, system, before):
 
 
 @pytest.mark.parametrize("before", [None, OLD], ids=["first save", "replacement"])
-def test_an_error_at_any_step_leaves_old_or_new(tmp_path, system, before):
+def test_an_error_at_any_step_leaves_the_old_or_the_new_files(tmp_path, system, before):
     """If one step fails and the process continues, a reader finds the old or new folder, and no other remains."""
     for at in range(1, 100):
         target = tmp_path / str(at) / "words"
@@ -151,7 +151,7 @@ KILLED = """
 """
 
 
-def test_killed_at_random_moments(tmp_path):
+def test_kills_at_random_moments_leave_one_complete_folder(tmp_path):
     """A writer killed 20 times during its work always leaves one complete folder and at most its unfinished files."""
     target = tmp_path / "words"
     for turn in range(20):

@@ -97,7 +97,7 @@ UNIONS = [
 
 @pytest.mark.parametrize("union", UNIONS, ids=str)
 @pytest.mark.parametrize("size", [1, 10, 20])
-def test_chances_of_set_union_are_the_plans(union, size):
+def test_probabilities_of_set_union_equal_those_of_the_plan(union, size):
     """The formula of the report gives the same number of users as the plan."""
     plan = union.plan(BUDGET)
     numbers = plan.to_dict()
@@ -107,14 +107,14 @@ def test_chances_of_set_union_are_the_plans(union, size):
         assert users_for(chance, probability) == plan.users_needed(probability, per_user=size)
 
 
-def test_chances_of_optimal_selection_are_the_plans():
+def test_probabilities_of_optimal_selection_equal_those_of_the_plan():
     """For one item per user, the optimal rule at the plan's delta gives the same number of users as the plan."""
     plan = vp.papers.OptimalSelection().plan(BUDGET)
     chance = optimal_chance(plan.budget.epsilon, plan.budget.delta)
     assert [users_for(chance, p) for p in (0.01, 0.5, 0.999)] == [plan.users_needed(p) for p in (0.01, 0.5, 0.999)]
 
 
-def test_chances_of_ngrams_are_the_plans():
+def test_probabilities_of_ngrams_equal_those_of_the_plan():
     """With the planned noise instead of the noise of the run, the report gives the same number of users as the plan."""
     plan = vp.NGrams(max_length=4, max_phrases_per_user=50).plan(BUDGET)
     voting = plan.mechanism.voting(2)
@@ -126,14 +126,14 @@ def test_chances_of_ngrams_are_the_plans():
             assert users_for(chance, probability) == plan.users_needed(probability, length=each.length)
 
 
-def test_chances_of_heavy_hitters_are_the_plans():
+def test_probabilities_of_heavy_hitters_equal_those_of_the_plan():
     """For the worst case of the plan, the report gives the same number of users as the plan."""
     plan = vp.HeavyHitters(max_length=8).plan(vp.Budget(2, 1e-7))
     chance = voting_chance(plan.to_dict())
     assert [users_for(chance, p) for p in (0.1, 0.5, 0.9)] == [plan.users_needed(p) for p in (0.1, 0.5, 0.9)]
 
 
-def test_a_cutoff_too_low_is_never_enough():
+def test_a_cutoff_that_is_too_low_never_suffices():
     """If the weight cannot reach the threshold, the report contains no number of users."""
     numbers = {"pass": "threshold", "noise": "gaussian", "scale": 1.0, "threshold": 9.0, "cutoff": 5.0}
     assert users_for(threshold_chance(numbers, 1.0), 0.5) is None
@@ -282,9 +282,9 @@ def test_the_report_of_a_folder_covers_counts_and_rankings_that_are_saved_later(
     saved, page = [release], tmp_path / "words" / "report.html"
     release.save(page.parent)
     for result, titles in (
-        (release.top(posts, budget, k=3), ["Held by most users"]),
-        (release.count(posts, budget), ["Noisy counts", "Held by most users"]),
-        (release.with_metadata(title="Thanks"), ["Noisy counts", "Held by most users", "Thanks"]),
+        (release.top(posts, budget, k=3), ["Most users first"]),
+        (release.count(posts, budget), ["Noisy counts", "Most users first"]),
+        (release.with_metadata(title="Thanks"), ["Noisy counts", "Most users first", "Thanks"]),
     ):
         result.save(page.parent)
         saved += [] if isinstance(result, vp.Release) else [result]
@@ -322,7 +322,7 @@ def test_the_factor_in_words_is_rounded_up(epsilon):
     assert stated == in_words.factor(epsilon)
 
 
-def test_chances_of_another_vote_are_percentages():
+def test_probabilities_of_another_vote_are_percentages():
     """The report of heavy hitters shows the probability of a second vote as a percentage."""
     page = page_of(release_of([("tea",)], vp.HeavyHitters().plan(BUDGET)))
     assert re.search(r"voted once, with probability [0-9.]+ % a second time", page)
@@ -402,8 +402,8 @@ def test_not_private_needs_no_caution():
 @pytest.mark.parametrize(
     ("delta", "words"), [(0.02, "no number of people"), (0.01, "one person, not two"), (1e-3, "at most 10 people")]
 )
-def test_a_large_delta_states_whom_it_fits(delta, words):
-    """The number of people is in the right grammatical number."""
+def test_a_large_delta_is_reported_with_the_number_of_people_that_it_fits(delta, words):
+    """The text has the singular for one person, and the plural otherwise."""
     assert any(f"It suits {words}." in each for each in in_words.cautions(vp.Guarantee(1, delta)))
 
 
@@ -475,7 +475,7 @@ def test_a_record_with_damaged_words_is_refused(tmp_path, said):
             vp.load(tmp_path / folder)
 
 
-def test_a_ledger_names_its_entry(tmp_path):
+def test_a_release_names_its_ledger_entry(tmp_path):
     """The report and the loaded release name the ledger entry that was charged."""
     import polars as pl
 

@@ -162,7 +162,7 @@ def test_users_needed_are_the_same_everywhere(case, shown):
     assert f"<td>{wanted:,}</td>" in case.page
 
 
-def test_an_export_states_the_same(case, tmp_path):
+def test_an_export_contains_the_same_guarantee(case, tmp_path):
     """The JSON and Parquet files of `voxpop export` contain the same numbers."""
     if not isinstance(case.result, vp.Release):
         return

@@ -30,7 +30,7 @@ def saved(words, tmp_path):
     return tmp_path / "words"
 
 
-def test_round_trip(words, saved):
+def test_values_are_the_same_after_a_round_trip(words, saved):
     """A loaded release equals the saved one, including the numbers of its plan."""
     again = load(saved)
     assert again == words
@@ -99,14 +99,14 @@ def test_seeded_release_is_marked(release_of, tmp_path):
     assert "NOT PRIVATE" in repr(load(tmp_path / "words"))
 
 
-def test_replaces_an_earlier_release(saved, release_of):
+def test_an_earlier_release_is_replaced(saved, release_of):
     """With `overwrite=True`, saving replaces the whole earlier release."""
     release_of("oat").save(saved, overwrite=True)
     assert list(load(saved)) == ["oat"]
     assert os.listdir(saved.parent) == ["words"]
 
 
-def test_replaces_files_only_on_request(saved, release_of):
+def test_files_are_replaced_only_on_request(saved, release_of):
     """Without `overwrite=True`, `save` does not replace another release, because budget was spent on that release."""
     before = contents(saved)
     with pytest.raises(ReleaseError, match=r"already contains a release, which budget was spent on.*overwrite=True"):
@@ -122,7 +122,7 @@ def test_makes_parents_and_takes_an_empty_folder(words, tmp_path):
     assert load(tmp_path / "a" / "b") == load(str(tmp_path / "empty")) == words
 
 
-def test_follows_links(saved, release_of, tmp_path):
+def test_links_are_followed(saved, release_of, tmp_path):
     """Saving to a link replaces the folder it points to, and keeps the link."""
     (tmp_path / "link").symlink_to(saved)
     release_of("oat").save(tmp_path / "link", overwrite=True)
@@ -146,7 +146,7 @@ def test_never_deletes_other_files_in_a_release_folder(saved, words):
     assert (saved / "notes.txt").read_text() == "mine"
 
 
-def test_refuses_files_as_folders(words, tmp_path):
+def test_a_file_is_rejected_as_a_folder(words, tmp_path):
     """`save` refuses a path that is a file, or has a file as a parent."""
     (tmp_path / "file").write_text("")
     with pytest.raises(ReleaseError, match="is a file"):
@@ -155,14 +155,14 @@ def test_refuses_files_as_folders(words, tmp_path):
         words.save(tmp_path / "file" / "words")
 
 
-def test_refuses_the_folder_one_works_in(words, tmp_path, monkeypatch):
+def test_the_current_folder_is_rejected(words, tmp_path, monkeypatch):
     """`save` refuses to replace the current working directory."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ReleaseError, match="the folder you work in"):
         words.save(".")
 
 
-def test_refuses_a_folder_that_may_not_be_written(words, tmp_path, monkeypatch):
+def test_an_unwritable_folder_is_rejected(words, tmp_path, monkeypatch):
     """`save` reports missing permission before it writes anything."""
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(ReleaseError, match="you may not write"):
@@ -261,7 +261,7 @@ def test_load_reads_one_release_while_another_arrives(saved, words, release_of, 
     assert len(reads) == 9  # three files again, and once more for the guarantees of all results in the folder
 
 
-def test_load_gives_up_on_a_folder_that_never_rests(saved, monkeypatch):
+def test_load_raises_an_error_if_a_folder_keeps_changing(saved, monkeypatch):
     """`load` raises an error, and does not loop forever, if the folder changes at every read."""
     from itertools import count
 

@@ -46,7 +46,7 @@ def key(tmp_path):
 
 
 @needs_ssh
-def test_a_signed_folder(folder, key, tmp_path, capsys):
+def test_a_signed_folder_is_verified(folder, key, tmp_path, capsys):
     """The signature is checked with the folder, by the command line and by ssh-keygen itself."""
     assert main(["sign", str(folder), "--key", str(key)]) == 0
     signature, signers = tmp_path / "phrases.sig", tmp_path / "signers"
@@ -74,7 +74,7 @@ def test_a_signed_folder(folder, key, tmp_path, capsys):
 
 @needs_ssh
 @pytest.mark.parametrize("harm", ["metadata", "another key", "another file"])
-def test_signatures_of_others_are_refused(folder, key, tmp_path, harm):
+def test_signatures_of_other_people_are_rejected(folder, key, tmp_path, harm):
     """A folder that was saved again, another person's signature and one of another file are invalid."""
     signature, signers = tmp_path / "phrases.sig", tmp_path / "signers"
     sign(folder, key, signature)
@@ -129,14 +129,14 @@ def test_only_a_signed_job_runs(key, tmp_path, monkeypatch, capsys):
     assert "is not a signature of ann" in capsys.readouterr().err
 
 
-def test_without_ssh(folder, tmp_path, monkeypatch):
+def test_signatures_without_ssh_are_reported(folder, tmp_path, monkeypatch):
     """The message names what to install."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ReleaseError, match="Install OpenSSH"):
         sign(folder, tmp_path / "key", tmp_path / "new.sig")
 
 
-def test_a_digest_binds_the_folder(folder, capsys):
+def test_a_digest_depends_on_the_folder(folder, capsys):
     """Another digest than that of the folder is an error; options of a signature need each other."""
     digest = verify(folder)["digest"]
     assert main(["verify", str(folder), "--digest", digest]) == 0
@@ -147,7 +147,7 @@ def test_a_digest_binds_the_folder(folder, capsys):
     assert main(["verify", str(folder), "--identity", "ann"]) == 2
 
 
-def test_phrases_without_names(made, tmp_path):
+def test_phrases_with_names_are_skipped(made, tmp_path):
     """Phrases with a listed word in any case, with several listed words in a row, or with "@" are removed."""
     phrases = vp.load(made, vp.Release)
     assert {("Ann", "Lee"), ("see", "@bob"), ("Ann's", "tea")} <= set(phrases)
@@ -169,7 +169,7 @@ def test_keys_without_names():
     assert keys.without(["7"]).to_list() == []
 
 
-def test_lists_of_names(tmp_path):
+def test_lists_of_names_are_read(tmp_path):
     """A list is strings or a file with one word per line."""
     plan, guarantee = vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7)
     words = vp.Release.from_items(pa.array(["ann", "bob", "tea"]), plan, guarantee, "words")
@@ -187,7 +187,7 @@ NAMES = ["Abigail", "may", "miller's", "miller’s", "tea", "ольга", "van d
 
 
 def test_public_lists_of_names():
-    """Names of the given locales are removed, with 's too, except for words that are kept; other words remain."""
+    """Names of the given locales are removed, also with 's, except for words that are kept; other words remain."""
     pytest.importorskip("faker", reason="faker is not installed: pip install voxpop[names]")
     items = pa.array(sorted(NAMES, key=str.encode))
     words = vp.Release.from_items(items, vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7), "items")
@@ -203,7 +203,7 @@ def test_public_lists_of_names():
             words.without(names=wrong)
 
 
-def test_every_locale_with_names_is_read():
+def test_names_of_every_locale_are_read():
     """Each locale that the message lists has names, without the patterns that Faker combines them by."""
     person = pytest.importorskip("faker.providers.person", reason="faker is not installed")
     empty = []
@@ -218,7 +218,7 @@ def test_every_locale_with_names_is_read():
     assert empty == ["es"]
 
 
-def test_names_without_faker(monkeypatch):
+def test_a_missing_faker_is_reported(monkeypatch):
     """The message names what to install."""
     monkeypatch.setitem(sys.modules, "faker.providers.person", None)
     words = vp.Release.from_items(pa.array(["tea"]), vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7))

@@ -41,6 +41,6 @@ def test_text_has_a_line_per_number():
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda plan: pickle.loads(pickle.dumps(plan))])
-def test_can_be_copied(again):
+def test_a_plan_can_be_copied(again):
     """Copies and pickles equal the original."""
     assert again(StoredPlan(NUMBERS)) == StoredPlan(NUMBERS)

@@ -94,7 +94,7 @@ def test_all_mechanisms_are_covered(folders):
     assert found == {each.name for each in MECHANISMS}
 
 
-def test_the_command(folders, capsys):
+def test_the_command_runs(folders, capsys):
     """The command prints text or JSON."""
     assert main(["verify", str(folders / "default")]) == 0
     text = capsys.readouterr().out
@@ -150,7 +150,7 @@ def test_changed_files_are_found(copy, change):
 
 
 @pytest.mark.parametrize("content", [b"", b"abc\n", b"\xff\xfe", b"0 *release.json\n"])
-def test_a_list_of_another_form_is_refused(copy, content):
+def test_a_list_of_another_format_is_rejected(copy, content):
     """An invalid list of checksums raises an error with a message and no traceback."""
     (copy / "SHA256SUMS").write_bytes(content)
     with pytest.raises(ReleaseError, match=r"SHA256SUMS must list a checksum and a name"):

@@ -1,4 +1,4 @@
-"""`PYTHONPATH=tests python -m searches`: search every sound weighting for neighbours further apart than it claims.
+"""`PYTHONPATH=tests python -m searches`: search sound weightings for neighbours at a larger distance than they claim.
 
 The exit code is 0 if the search finds none, and 1 otherwise.
 """

@@ -47,7 +47,7 @@ class Searched:
 
     @property
     def violated(self) -> bool:
-        """Whether some pair is further apart than 1."""
+        """Whether the distance of some pair exceeds 1."""
         return self.distance > 1.0 + TOLERANCE
 
 

@@ -71,14 +71,14 @@ class Crowds:
 
 
 def some_start(rng: Generator, shape: tuple[int, ...], cutoff: float) -> Floats:
-    """Return starting weights, a third of which are zero, any, and a little below the cutoff."""
+    """Return initial weights: a third each is zero, arbitrary, and slightly below the cutoff."""
     kind = rng.integers(3, size=shape)
     below = np.maximum(cutoff - rng.random(shape), 0.0)
     return np.select([kind == 0, kind == 1], [np.zeros(shape), rng.random(shape) * cutoff], below)
 
 
 def wild_crowds(rng: Generator, pairs: int, limit: int, users: int | None = None) -> Crowds:
-    """Return pairs of a few users, who have any of a few items.
+    """Return pairs of a few users with arbitrary subsets of a few items.
 
     Args:
         rng: The random generator.

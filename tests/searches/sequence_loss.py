@@ -22,7 +22,7 @@ from voxpop.privacy.secret import Secret
 
 Words = Sequence[Sequence[int]]
 UNBOUNDED = Fraction(10**9)
-"""The loss where equal outputs are followed by another noise: a reader with the noise can identify the user."""
+"""The loss if different noise follows equal outputs, because the noise then identifies the user."""
 REAL_COUNTS = ContextNoise.__call__
 
 

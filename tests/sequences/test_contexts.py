@@ -69,7 +69,7 @@ def test_counts_equal_those_of_the_reference_implementation(users, max_gram, cop
         assert tree.counts[node, symbol] == counts[node, symbol], path_of(tree, node)
 
 
-def test_the_end_after_max_length_symbols_is_no_step():
+def test_the_end_after_max_length_symbols_is_not_counted_as_a_step():
     """A full sequence has max_length steps; a shorter one of n symbols has n + 1."""
     assert grown([[0, 1, 2, 0, 1]] * 7, max_gram=1).counts.sum() == 35
     assert grown([[0, 1, 2, 0]] * 7, max_gram=1).counts.sum() == 35
@@ -86,7 +86,7 @@ def test_frequent_contexts_are_longer():
     assert not any(size in path[:-1] or OTHERS in path[:-1] for path in paths)
 
 
-def test_smoothed_chances_add_up(model):
+def test_smoothed_probabilities_add_up_to_one(model):
     """At every node, all probabilities are at least 0, and no sequence is empty."""
     smoothed = smooth(model.tree)
     assert smoothed.chances.min() >= 0

@@ -18,7 +18,7 @@ def model(visits):
     return vp.Sequences(max_length=8, max_gram=3, alphabet=PAGES).release(visits, vp.Budget(4), seed=1)
 
 
-def test_charts_are_the_answers(model):
+def test_charts_show_the_answers(model):
     """Bars equal the results of the same queries, so the page and the command line agree."""
     drawn = charts_of(model, END)
     starts = {row["symbol"]: row for row in model.starting().to_dicts()}
@@ -66,7 +66,7 @@ def test_symbols_without_a_row_are_one_column_together(model):
 
 
 @pytest.mark.jit
-def test_many_symbols_and_odd_ones():
+def test_many_and_unusual_symbols_are_modelled():
     """Symbols beyond twenty share one column; names that are invisible or too long get a readable form."""
     symbols = [f"page{number}" for number in range(28)] + ["turn\u202ed", "x" * 60]
     rows = pl.DataFrame({"who": range(900), "pages": [[symbols[i % 30], symbols[(i * 7) % 30]] for i in range(900)]})
@@ -80,7 +80,7 @@ def test_many_symbols_and_odd_ones():
     assert all(len(name) <= 24 and name.isprintable() for name in names)
 
 
-def test_a_model_of_very_many_counts_is_saved_at_once(model, monkeypatch):
+def test_a_model_with_many_counts_is_saved_quickly(model, monkeypatch):
     """Charts that would take longer than the release are not drawn."""
     monkeypatch.setattr("voxpop.mechanisms.sequences.describe.MOST_COUNTS", model.tree.counts.size - 1)
     assert charts_of(model, END) == {}

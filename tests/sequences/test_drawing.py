@@ -93,7 +93,7 @@ def test_counts_vary_less_than_those_of_independent_sequences(model, monkeypatch
     assert spread_of_counts(sampler) > 0.5
 
 
-def test_more_steps_than_one_batch_draws(model, monkeypatch):
+def test_more_steps_than_one_batch_are_drawn(model, monkeypatch):
     """Drawing in pieces, one after the other, loses no sequence; a draw without seeds is empty."""
     seeds = np.arange(25, dtype=np.uint64)
     monkeypatch.setattr(drawing, "_MOST_TOGETHER", 10 * model.max_length)

@@ -142,7 +142,7 @@ def test_noise_that_exceeds_the_plan_is_not_excluded_by_its_text():
 
 
 @given(USERS, st.integers(1, 8))
-def test_concatenated_sequences(users, most):
+def test_documents_of_a_user_are_joined_and_cut(users, most):
     """All documents of a user are joined without unknown symbols, then cut; users without a symbol are absent."""
     rows = [(number, document) for number, documents in enumerate(users) for document in documents]
     corpus = read_engine(
@@ -156,7 +156,7 @@ def test_concatenated_sequences(users, most):
 
 
 @given(USERS, st.integers(1, 8), st.integers(0, 1000))
-def test_sampled_sequences(users, most, seed):
+def test_sequences_are_sampled(users, most, seed):
     """One of a user's documents with a symbol is drawn and cut; other users do not affect the choice."""
     rows = [(number, document) for number, documents in enumerate(users) for document in documents]
     schema = {"who": pl.Int64, "what": pl.List(pl.String)}

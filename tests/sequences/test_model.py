@@ -78,7 +78,7 @@ def test_only_seeded_draws_repeat(model):
     assert not model.sample(50).equals(model.sample(50))
 
 
-def test_save_and_load(model, tmp_path):
+def test_a_saved_result_is_loaded_unchanged(model, tmp_path):
     """A loaded model equals the saved one, also if it replaced an earlier model, and its plan cannot run."""
     model.save(tmp_path / "model")
     model.save(tmp_path / "model")
@@ -168,7 +168,7 @@ def test_whole_numbers_name_symbols():
     assert model.probability([1, 2]) == model.probability(["1", "2"]) > 0
 
 
-def test_a_model_of_an_earlier_version_is_refused(model, tmp_path):
+def test_a_model_of_an_earlier_version_is_rejected(model, tmp_path):
     """The counts of the earlier format have another meaning."""
     model.save(tmp_path / "model")
     path = tmp_path / "model" / "model.json"

@@ -58,7 +58,7 @@ def collections():
     st.integers(1, 5),
     st.integers(0, 10**6),
 )
-def test_the_tree_is_the_one_of_the_theory(collection, epsilon, max_length, max_gram, seed):
+def test_the_tree_equals_that_of_the_theory(collection, epsilon, max_length, max_gram, seed):
     """Grams, noisy counts, consistent counts and scales equal the results of loops over dicts and fractions."""
     size, sequences, copies = collection
     sequences = [naive.truncate(each, ALPHABET[:size], max_length) for each in sequences * copies]
@@ -127,7 +127,7 @@ def test_the_last_level_of_figure_1_differs_as_the_errata_say():
     assert heights.tolist() == [2, 3]
 
 
-def test_the_consistent_counts_of_figure_1():
+def test_the_consistent_counts_of_figure_1_are_reproduced():
     """I2-I3 has probabilities 4/7, 0, 1/7, 2/7 as in the paper; v13 (I3-I1-I2) has half the count of its parent."""
     tree = plant(_level([-1], [""]))
     tree, _ = grow_tree(tree, _level([0, 1, 2], ["1", "2", "3"]))

@@ -61,7 +61,7 @@ def test_the_search_catches_an_end_mark_counted_at_the_root(monkeypatch):
 
 
 def test_the_search_catches_a_sequence_cut_one_too_late():
-    """A user with one symbol more than max_length costs more than epsilon, so the cut bounds the loss."""
+    """A user with max_length + 1 symbols costs more than epsilon, so truncation bounds the loss."""
     limits = Limits(Fraction(1), alphabet=1, max_length=3, max_gram=1)
     assert pair_loss(limits, [[0] * 3, [0]], 0, Secret.from_seed(0), grams=True) == 1
     late = Limits(Fraction(1), alphabet=1, max_length=4, max_gram=1)
@@ -217,7 +217,7 @@ def test_the_number_of_steps_is_that_of_the_reference_implementation(most, lengt
 
 
 def naive_steps(most, first, released, alphabet, epsilon):
-    """Return the cheapest number of steps, by loops over lengths."""
+    """Return the number of steps with the lowest cost, by loops over lengths."""
 
     def counted(steps):
         total = Fraction(0)
@@ -312,7 +312,7 @@ def test_the_search_catches_a_length_that_follows_from_the_data(monkeypatch):
 
 @pytest.mark.jit
 def test_the_search_detects_steps_after_the_chosen_length(monkeypatch):
-    """Sequences are not cut at the length that was decided, but the noise is for as many steps."""
+    """Sequences are not cut at the chosen length, although the noise is for this number of steps."""
     limits, users = Limits(Fraction(60), 1, 6, 1), [[0] * 6, *[[0]] * 60]
     assert pair_loss(limits, users, 0, Secret.from_seed(0), usual=1) <= 1
     monkeypatch.setattr(counting.MemoryTreeWalk, "count_first", lambda self, steps: None)

@@ -21,7 +21,7 @@ NIGHTS = 4
 
 
 def rows(night: int) -> vp.Corpus:
-    """Return rows of which most nights release something."""
+    """Return rows such that most nights release something."""
     words = [f"w{number}" for number in range(night)]
     table = pl.DataFrame({"who": range(900), "what": [words[user % len(words)] for user in range(900)]})
     return vp.read(table, user="who", items="what")

@@ -86,7 +86,7 @@ def test_a_series_does_not_move_to_another_engine_without_users(tmp_path):
     record, pools = series._read()
     assert record.started
     assert not pools.keys.size
-    with pytest.raises(InputError, match="must be read alike"):
+    with pytest.raises(InputError, match="must be read in the same way"):
         series.run(vp.read(table.clear().cast(pl.Int64), user="who", items="what"))
 
 
@@ -198,7 +198,7 @@ def test_a_user_of_any_type_can_be_removed(tmp_path, name):
 
 
 @pytest.mark.parametrize("user", [None, 7.0, {}, (), (None,), [1.5], 2**64, -(2**63) - 1, "\ud800"])
-def test_values_that_are_no_ids(tmp_path, user):
+def test_values_that_are_not_ids_are_rejected(tmp_path, user):
     """A value that no column of users can have is rejected, and the message does not quote it."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     with pytest.raises(InputError, match="must be an id as in the rows"):

@@ -18,7 +18,7 @@ from voxpop.privacy.secret import Secret
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 6), st.integers(1, 3))
 def test_nights_equal_the_reference(seed, nights, pool, tried):
-    """Releases by night, scores, pools and remaining budgets agree; some nights are without a run."""
+    """Releases by night, scores, pools and remaining budgets agree; some nights have no run."""
     rng = np.random.default_rng(seed)
     plan, secret = some_plan(rng, nights, pool, tried), Secret.from_seed(seed)
     pools, naive = NightlyPools.empty(), Nights(plan, secret)

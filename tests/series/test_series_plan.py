@@ -67,13 +67,13 @@ def test_every_night_is_charged_for_its_readings(nights):
     hit = ndtr(ndtri(plan.proof.pool * ever_reached(plan.spreads, exact)) + plan.proof.square**0.5)
     arithmetic = plan.delta - (hit + gaussian_delta(25, plan.proof.square**0.5))
     assert arithmetic >= 0.99 * nights * 2.0 ** (31 + 23 - 128) * np.exp(25)
-    # No noise of 128 bits is beyond 14 standard deviations.
+    # No noise of 128 bits exceeds 14 standard deviations.
     cells = (14 + CUTOFF) * max(plan.proof.sigmas) * 2**plan.proof.bits / plan.proof.cell
     assert cells < 2**23
     assert cells * sum(plan.proof.factors) < 2**63
 
 
-def test_states_depend_on_scores_only():
+def test_the_state_depends_only_on_scores():
     """No item rests on the first night; released items remain released."""
     plan = vp.Items().plan_series(BUDGET, 30)
     scores = np.array([-(2**50), plan.rests[20], plan.rests[20] - 1, 2**50, 2**50])
@@ -91,7 +91,7 @@ def test_states_depend_on_scores_only():
         (vp.Items(), BUDGET, 1001, InputError),
     ],
 )
-def test_wrong_plans(union, budget, nights, error):
+def test_wrong_plans_are_rejected(union, budget, nights, error):
     """Each plan is rejected."""
     with pytest.raises(error):
         union.plan_series(budget, nights)

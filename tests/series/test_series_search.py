@@ -130,7 +130,7 @@ def test_no_user_moves_more_than_its_budget(monkeypatch):
 
 
 def test_deletions_are_rows_too(monkeypatch):
-    """Some users are removed on some night, the same in both streams."""
+    """Some users are removed on some nights, which are the same in both streams."""
     assert set(searched(monkeypatch, deletes=True)[0]) == {"ok"}
 
 

@@ -28,7 +28,7 @@ BUDGET = vp.Budget(3, 1e-6)
 
 
 def rows(*words, users=3000):
-    """Return rows in which all users hold all words."""
+    """Return rows in which all users have all words."""
     table = pl.DataFrame({"who": [user for user in range(users) for _ in words], "what": list(words) * users})
     return vp.read(table, user="who", items="what")
 
@@ -72,7 +72,7 @@ def test_a_restored_state_is_refused(tmp_path, account, monkeypatch):
     assert series.run(rows("milk")).guarantee == vp.Guarantee(3, 1e-6)  # the broken variant runs night 2 again
 
 
-def test_a_copy_runs_no_further_than_one_of_both(tmp_path, account):
+def test_only_one_of_two_copies_runs_further(tmp_path, account):
     """After a night of one of two copies of a folder, the other copy is refused."""
     vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
     shutil.copytree(tmp_path / "s", tmp_path / "copy")
@@ -93,7 +93,7 @@ def test_a_lost_state_ends_the_series(tmp_path, account):
     assert [entry.label for entry in account.entries] == ["series s", "series t"]
 
 
-def test_a_start_that_stopped_is_charged_once(tmp_path, account, monkeypatch):
+def test_an_interrupted_start_is_charged_once(tmp_path, account, monkeypatch):
     """Nothing ran between the charge and the first state."""
     from voxpop.mechanisms.series.state import Store
 
@@ -267,7 +267,7 @@ def test_no_result_follows_from_the_private_state(tmp_path):
 
 
 def test_a_removed_user_has_no_further_budget(tmp_path):
-    """The pool is removed, the key stays without budget, and later rows of the user are ignored."""
+    """The pool is removed, the key remains without budget, and later rows of the user are ignored."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     series.run(rows("tea", users=3))
     assert series.remove(1)
@@ -288,7 +288,7 @@ def test_rows_must_be_of_one_kind(tmp_path):
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     series.run(rows("tea"))
     table = pl.DataFrame({"who": range(10), "what": range(10)})
-    with pytest.raises(InputError, match="must be read alike"):
+    with pytest.raises(InputError, match="must be read in the same way"):
         series.run(vp.read(table, user="who", items="what"))
     whole = vp.Items().series(tmp_path / "t", BUDGET, nights=6)
     for each in (table.clear(), table, table.clear(), table):
@@ -296,7 +296,7 @@ def test_rows_must_be_of_one_kind(tmp_path):
     assert (series.night, whole.night) == (1, 4)
 
 
-def test_wrong_calls(tmp_path, account):
+def test_wrong_calls_raise_errors(tmp_path, account):
     """Each error names the next step, and nothing is charged."""
     union = vp.Items()
     with pytest.raises(InputError, match="`nights` must be given"):

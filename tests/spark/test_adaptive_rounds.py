@@ -191,7 +191,7 @@ def test_places_are_partitions_of_spark(spark, count):
 
 @pytest.fixture(scope="module")
 def crowd():
-    """Return 500 users who hold twelve common items and one unique item each."""
+    """Return 500 users who each have twelve common items and one unique item."""
     rng = np.random.default_rng(1)
     rows = [(user, f"w{int(200 * rng.random() ** 3)}") for user in range(500) for _ in range(12)]
     own = [(user, f"nobody else holds number{user}") for user in range(500)]
@@ -227,7 +227,7 @@ def test_several_partitions_lose_little_and_tell_the_driver_released_items_only(
     assert len(one & set(other)) >= 0.7 * len(one) > 15
 
 
-def test_one_task_releases_the_same_as_a_task_for_each_place(read_both, crowd, monkeypatch):
+def test_one_task_and_one_task_per_place_release_the_same(read_both, crowd, monkeypatch):
     """The release does not depend on whether pools fit into one task."""
     _, spread_out = read_both(crowd, 4, items="what")
     releases = []

@@ -46,7 +46,7 @@ def test_no_case_shows_more_than_the_claim_on_spark(spark, record_property):
 
 
 @pytest.mark.slow
-def test_every_pass_of_the_default_path_of_n_grams_on_spark(spark, record_property):
+def test_every_default_pass_of_n_grams_is_audited_on_spark(spark, record_property):
     """The passes are individual budgets, screening vote, votes and second-chance pass, on executors in two places.
 
     Each side has one release, in which hundreds or thousands of pairs of words are trials of known probability.
@@ -85,7 +85,7 @@ def test_noise_cut_to_0_6_is_detected_in_every_pass_on_spark(spark, monkeypatch)
 
 
 @pytest.mark.slow
-def test_half_the_noise_is_caught_on_spark(spark, monkeypatch):
+def test_half_the_noise_is_detected_on_spark(spark, monkeypatch):
     """Executors receive decisions with half the charged noise, which is detected with probability above 0.999."""
     plan = vp.papers.SetUnion(LIMIT, "policy-gaussian", 5.0, "joint").plan(BUDGET)
     others, trials = int(plan.threshold), 40_000

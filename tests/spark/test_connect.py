@@ -39,7 +39,7 @@ print(json.dumps({"grams": [list(gram) for gram in phrases], **told}))
 """
 
 
-def test_a_connect_client_releases_the_same(java, talk, tmp_path):
+def test_a_connect_client_releases_the_same_items(java, talk, tmp_path):
     """Phrases, a model, and words of adaptive rounds are released through a separate server."""
     path = tmp_path / "talk.parquet"
     talk.write_parquet(path)

@@ -35,7 +35,7 @@ def same(read_both, mechanism, table, partitions=3, **columns):
 
 
 @ROADS
-def test_one_user_with_a_million_tokens_and_one_token_in_every_row(read_both, partitions):
+def test_a_user_with_a_million_tokens_in_as_many_rows_is_read(read_both, partitions):
     """A user is never split, and a token of all users is one row in the shuffle of each partition."""
     rng = np.random.default_rng(1)
     long = " ".join(f"w{number}" for number in rng.integers(0, 5000, 1_000_000))
@@ -48,14 +48,14 @@ def test_one_user_with_a_million_tokens_and_one_token_in_every_row(read_both, pa
     assert len(release) == 5
 
 
-def test_more_partitions_than_users_and_empty_rows(read_both):
+def test_more_partitions_than_users_and_empty_rows_are_accepted(read_both):
     """The table has empty partitions, null and empty texts, and users without any words."""
     table = pl.DataFrame({"who": [*range(200), *range(200)], "what": (["good day", None, ""] * 134)[:400]})
     assert len(same(read_both, vp.papers.DPNE(max_length=2, max_phrases_per_user=3), table, 37)) == 3
 
 
 @ROADS
-def test_a_table_in_which_no_user_has_items(read_both, partitions):
+def test_a_table_without_items_is_read(read_both, partitions):
     """Nothing is released at any length."""
     table = pl.DataFrame({"who": [1, 2], "what": [None, None]}, schema={"who": pl.Int64, "what": pl.String})
     assert len(same(read_both, vp.papers.DPNE(max_length=3), table, partitions)) == 0
@@ -71,7 +71,7 @@ def test_a_table_without_rows_gives_an_empty_release(read_both, partitions):
 
 
 @ROADS
-def test_odd_characters_and_strings_of_a_megabyte(read_both, partitions):
+def test_unusual_characters_and_strings_of_a_megabyte_are_read(read_both, partitions):
     """The items contain zero bytes, emoji, combining marks and lengths around a block; nulls in lists are omitted."""
     huge = "h" * 2**20
     lists = [[*ODD, None, huge if number < 40 else "short"] for number in range(300)]
@@ -83,7 +83,7 @@ def test_odd_characters_and_strings_of_a_megabyte(read_both, partitions):
 
 
 @ROADS
-def test_columns_with_dots_and_quotes_in_their_names(read_both, partitions):
+def test_columns_with_dots_and_quotes_in_their_names_are_read(read_both, partitions):
     """Column names are used literally."""
     table = pl.DataFrame({"the.user`s": range(500), "a.b": [["x", "y"]] * 500})
     local, spread = read_both(table, partitions, user="the.user`s", sequence="a.b")
@@ -109,7 +109,7 @@ def test_wrong_columns_are_refused_at_once(spark):
     frame = framed(spark, pl.DataFrame({"who": [1.5], "what": ["tea"]}))
     with pytest.raises(ColumnError, match=r'no column "whom"\. .*Did you mean "who"'):
         read_engine(frame, user="whom", text="what")
-    with pytest.raises(ColumnError, match="others that have equality, got double"):
+    with pytest.raises(ColumnError, match="another type with equality, got double"):
         read_engine(frame, user="who", text="what")
     with pytest.raises(InputError, match="exactly one"):
         read_engine(frame, user="what")
@@ -140,7 +140,7 @@ class Heavy(Written):
         self.ballast = np.random.default_rng(1).bytes(2**20)
 
 
-def test_a_weighting_too_large_to_travel_with_keys_is_refused(spark):
+def test_a_weighting_that_is_too_large_to_send_is_rejected(spark):
     """Spark would write the weighting to disk together with the keys."""
     table = framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]}))
     corpus = read_engine(table, user="who", text="what", options=vp.ReadOptions(partitions=2))
@@ -198,7 +198,7 @@ def test_unused_states_are_released(spark, read_both, talk):
     wait_until_let_go(state)
 
 
-def test_an_owner_that_is_collected_while_java_answers(spark, monkeypatch, caplog):
+def test_an_owner_can_be_collected_during_a_java_call(spark, monkeypatch, caplog):
     """The garbage collector may run during any command, and must not break the connection of its thread."""
     state = spark.range(3)
 

@@ -82,7 +82,7 @@ def test_workers_run_the_python_of_the_driver_by_default(java, tmp_path):
 
 
 @pytest.mark.slow
-def test_executors_without_voxpop(java, tmp_path):
+def test_executors_without_voxpop_are_reported(java, tmp_path):
     """The executors have a Python without any packages."""
     bare = tmp_path / "bare"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
@@ -93,7 +93,7 @@ def test_executors_without_voxpop(java, tmp_path):
 
 
 @pytest.mark.slow
-def test_executors_without_that_python(java):
+def test_executors_without_the_python_version_are_reported(java):
     """The path of the driver's Python may not exist on executors."""
     assert told(PYSPARK_PYTHON="/nowhere/python")[-1].startswith(
         "InputError the executors cannot start /nowhere/python."
@@ -101,7 +101,7 @@ def test_executors_without_that_python(java):
 
 
 @pytest.mark.slow
-def test_workers_that_die_again_and_again_and_partitions_beyond_their_memory(java):
+def test_workers_that_crash_repeatedly_and_large_partitions_are_reported(java):
     """Both errors are one line that suggests more partitions; with more partitions, the same table is released."""
     died, too_large, in_parts = told("memory")[-3:]
     assert died.startswith("MemoryLimitError executors")
@@ -150,9 +150,9 @@ def test_tables_that_differ_from_reading_to_reading_are_refused(spark):
         (
             "AttributeError: Can't get attribute 'weigh' on <module 'voxpop.engine.spark.tasks'",
             InputError,
-            "another version",
+            "different versions of voxpop",
         ),
-        ("[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9", InputError, "version of Python"),
+        ("[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9", InputError, "versions of Python"),
         ('java.io.IOException: Cannot run program "python9": error=2', InputError, "cannot start python9"),
         ("java.io.IOException: No space left on device", InputError, "spark.local.dir"),
         ("java.lang.OutOfMemoryError: Java heap space", MemoryLimitError, "spark.driver.memory"),
@@ -185,7 +185,7 @@ def test_unknown_fields_are_preserved():
 @pytest.mark.parametrize(
     ("says", "error"), [('openjdk version "11.0.2"', "is 11"), ('java version "1.8.0_1"', "is 8"), ("?", "not start")]
 )
-def test_a_java_that_is_too_old(monkeypatch, tmp_path, says, error):
+def test_a_java_version_that_is_too_old_is_reported(monkeypatch, tmp_path, says, error):
     """Spark itself reports such a version with a Java stack trace."""
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()

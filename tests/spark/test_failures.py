@@ -24,7 +24,7 @@ def test_a_message_that_may_quote_is_withheld():
     assert caught.value.__suppress_context__
 
 
-def test_an_error_of_ours_is_passed_on():
+def test_an_error_of_voxpop_is_raised_unchanged():
     """The library's own messages never quote data."""
 
     @task

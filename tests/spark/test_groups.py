@@ -49,7 +49,7 @@ def test_a_group_contains_the_users_of_its_partitions(users, count, data):
     assert len(set(words)) == len(words)
 
 
-def test_no_partitions_are_no_group():
+def test_a_corpus_without_partitions_has_no_groups():
     """An empty input gives an empty result."""
     assert list(gather([])) == []
 

@@ -126,7 +126,7 @@ def test_a_failed_query_gives_a_one_line_error_and_leaves_no_files(spark, talk, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_may_be_named_from_here(spark, talk, tmp_path, monkeypatch):
+def test_a_relative_folder_name_is_accepted(spark, talk, tmp_path, monkeypatch):
     """The folder name contains spaces. Java resolves relative paths differently."""
     (tmp_path / "my work").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -142,7 +142,7 @@ def test_a_missing_folder_is_reported(spark, talk, tmp_path):
         read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder=folder))
 
 
-def test_times_far_from_today_and_columns_of_nulls(spark):
+def test_times_far_from_today_and_columns_of_nulls_are_read(spark):
     """Values equal those in Spark, although its files would end in 2262 and could not contain a column of nulls."""
     rows = spark.range(300).selectExpr(
         "id AS who", "timestamp '2500-01-01 00:00:00Z' AS late", "timestamp_ntz '0900-03-01 01:00:00' AS early",

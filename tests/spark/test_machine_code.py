@@ -63,7 +63,7 @@ def test_machine_code_is_compiled_once_and_then_read(tmp_path):
     assert files_in(tmp_path) == (folder, before)
 
 
-def test_several_may_write_at_once(tmp_path):
+def test_several_processes_may_write_at_once(tmp_path):
     """Each file is complete; a later process reads all files and changes none."""
     for process in [compiling(tmp_path) for _ in range(3)]:
         assert ended(process)[1] == COUNT
@@ -74,7 +74,7 @@ def test_several_may_write_at_once(tmp_path):
     assert files_in(tmp_path) == (folder, before)
 
 
-def test_damaged_machine_code_is_compiled_anew(tmp_path):
+def test_damaged_machine_code_is_compiled_again(tmp_path):
     """Files that are truncated, changed in one bit or not code are written again."""
     ended(compiling(tmp_path))
     _, files = files_in(tmp_path)

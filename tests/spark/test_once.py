@@ -85,7 +85,7 @@ def test_a_second_action_sees_the_same_noise(spark):
     ]
 
 
-def test_lost_blocks_bring_the_same_noise(spark):
+def test_lost_blocks_are_recomputed_with_the_same_noise(spark):
     """Persisting does not help the broken variant after its blocks are lost."""
     twin = redrawn(weights(spark)).persist()
     before = names_of(twin)

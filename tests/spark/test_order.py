@@ -79,7 +79,7 @@ def tree_of(corpus):
 
 
 @pytest.mark.parametrize("partitions", [2, None])
-def test_a_user_more_changes_no_sequence_of_another(in_files, tmp_path, two_files, partitions):
+def test_an_additional_user_changes_no_sequence_of_another_user(in_files, tmp_path, two_files, partitions):
     """When order followed row positions, a file that grew was first, and documents of all users were reordered."""
     one, other, extra = two_files
     fewer = in_files(written(tmp_path / "fewer", [one, other]), partitions, text="what")

@@ -83,7 +83,7 @@ def test_no_round_has_more_tasks_than_places(spark, partitions):
     assert max(ran) <= max(partitions, 2)
 
 
-def test_a_length_is_two_jobs_of_as_many_tasks_as_there_are_places_and_cores(spark, talk):
+def test_each_length_runs_two_jobs_with_one_task_per_place_or_core(spark, talk):
     """Jobs are votes, and measurements with kept grams; one more job reads, or weighs deferred candidates."""
     corpus = read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(partitions=3))
     ngrams = vp.papers.DPNE(max_length=3, max_phrases_per_user=4)

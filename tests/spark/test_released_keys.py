@@ -48,7 +48,7 @@ def test_counts_and_rankings_return_to_spark(spark, sales):
             vp.exports.to_spark(result, spark, ["place", "when"])
 
 
-def test_words_and_grams(spark, sales):
+def test_words_and_grams_have_their_columns(spark, sales):
     """Words have one column of strings, grams one of lists."""
     words = vp.Items(max_items_per_user=9).release(vp.read(sales.drop_nulls(), user="customer", text="shop"), BUDGET)
     frame = vp.exports.to_spark(words, spark)

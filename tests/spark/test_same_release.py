@@ -78,7 +78,7 @@ def test_set_union_is_the_same(read_both, talk, weighting):
     assert len(one) > 5
 
 
-def test_one_item_each_is_selected_alike(read_both):
+def test_users_with_one_item_each_get_the_same_selection(read_both):
     """The optimal rule selects from items that are numbers."""
     rng = np.random.default_rng(1)
     table = pl.DataFrame({"who": np.arange(3000), "what": (60 * rng.random(3000) ** 3).astype(np.int64)})

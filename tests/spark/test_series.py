@@ -82,7 +82,7 @@ def test_a_stopped_night_on_spark_is_completed(spark, tmp_path, monkeypatch):
         series.run(read(spark, "spark", 2, tmp_path))
 
 
-def test_series_that_spark_does_not_support(spark, tmp_path):
+def test_unsupported_series_are_rejected_on_spark(spark, tmp_path):
     """A series that began on the local engine and a series with a key are rejected before the night begins."""
     here = vp.Items().series(tmp_path / "here", BUDGET, nights=NIGHTS)
     here.run(read(spark, "memory", 1, tmp_path))

@@ -93,4 +93,4 @@ def release_of(grams) -> vp.Release:
 
 
 LISTED = release_of([("good",), ("nobody",), ("thank", "you"), ("you", "soon"), ("see", "soon", "good"), ("very",)])
-"""Grams that many users hold, grams that no user holds, and grams without their parts."""
+"""Grams of many users, grams without users, and grams without their parts."""

@@ -14,7 +14,7 @@ def gate_of(plan, secret):
 
 
 def begin_night(plan, pools, secret, corpus, night):
-    """Let items join the pools, and users pay."""
+    """Add items to the pools, and charge users."""
     gate_of(plan, secret).begin(pools, corpus, night, *series._tonight(plan, night))
 
 

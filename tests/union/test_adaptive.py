@@ -100,7 +100,7 @@ def test_a_delta_too_small_is_refused():
 
 
 @pytest.mark.jit
-def test_it_releases_more_than_every_classic_mechanism(crowd, budget, plan):
+def test_adaptive_rounds_release_more_than_every_classic_mechanism(crowd, budget, plan):
     """With the same crowd and budget, adaptive rounds release more items, and only items with users."""
     adaptive = plan.release(crowd, seed=1)
     classic = [
@@ -175,7 +175,7 @@ def test_items_of_one_user_are_released_as_rarely_as_charged(novel, limit):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("novel", "limit"), [(15, 15), (40, 3)])
-def test_lower_thresholds_are_caught(novel, limit):
+def test_lower_thresholds_are_detected(novel, limit):
     """With thresholds two standard deviations lower, items of one user are released too often (false alarm 1e-9)."""
     plan = vp.Items(max_items_per_user=limit).plan(WIDE)
     lower = tuple(threshold - 2.0 for threshold in plan.last.score.thresholds)
@@ -184,14 +184,14 @@ def test_lower_thresholds_are_caught(novel, limit):
 
 
 @pytest.mark.jit
-def test_a_bound_that_is_flat_at_1_ends_no_plan():
+def test_a_bound_that_is_constant_at_1_does_not_abort_planning():
     """At a large delta and limit the search begins where the bound is 1 and has slope 0."""
     budget = vp.Budget(1.0, 0.03)
     assert vp.Items(max_items_per_user=102_400).plan(budget).delta <= budget.delta
 
 
 @pytest.mark.jit
-def test_a_bound_below_all_doubles_ends_no_plan():
+def test_a_bound_below_all_doubles_does_not_abort_planning():
     """The search for thresholds may reach 42 deviations, where the bound underflows to 0."""
     budget = vp.Budget(0.001, 0.09999999999999998)
     assert vp.Items(max_items_per_user=10**7).plan(budget).delta <= budget.delta
@@ -202,7 +202,7 @@ def mus(plan):
 
 
 @pytest.mark.parametrize("rounds", [2, 7, 20])
-def test_any_number_of_rounds_runs_the_course(budget, rounds):
+def test_any_number_of_rounds_keeps_the_budget(budget, rounds):
     """Shares of the budget add up, drop thresholds increase, thresholds decrease; the plan keeps its budget."""
     schedule = schedule_of(rounds)
     assert sum(share**2 for share in schedule.shares) == pytest.approx(sum(share**2 for share in SHARES))

@@ -28,7 +28,7 @@ def many_users(fresh: int) -> list[list[int]]:
 
 
 @pytest.mark.parametrize(("cutoff", "fresh", "expected"), [(10.0, 9, 4.9931), (13.0, 6, 5.7736), (16.0, 4, 6.1007)])
-def test_more_users_move_it_several_times_further(cutoff, fresh, expected):
+def test_more_users_exceed_the_bound_several_times(cutoff, fresh, expected):
     """With limit 100, a user of all items lets later users save on 99 of them and give the rest to the last one."""
     start = {item: cutoff - (fresh + 1) ** -0.5 for item in range(1, 100)}
     later = many_users(fresh)

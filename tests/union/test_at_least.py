@@ -64,7 +64,7 @@ def test_items_of_few_users_are_released_without_min_users(few, name):
 
 @pytest.mark.jit
 @pytest.mark.parametrize("name", ["adaptive", "policy-gaussian"])
-def test_thresholds_for_one_user_fewer_are_caught(few, name):
+def test_thresholds_for_one_user_fewer_are_detected(few, name):
     """A broken variant for at most four users is detected (false alarm 1e-9), so the bound is close."""
     plan = planned(UNIONS[name], vp.Budget(12.0, 0.2), FEW - 1, BETA / 4)
     assert len(plan.release(few, seed=2)) > binom.isf(FALSE_ALARM, ITEMS, BETA)
@@ -110,7 +110,7 @@ def test_the_numbers_that_run_keep_every_bound(epsilon, delta, min_users, beta, 
 @pytest.mark.jit
 @pytest.mark.parametrize("min_users", [1, 2, 10, 50, 10_000])
 @pytest.mark.parametrize(("epsilon", "delta"), [(3, 1e-5), (0.2, 1e-9)])
-def test_adaptive_rounds_keep_it_too(min_users, epsilon, delta):
+def test_adaptive_rounds_also_satisfy_min_users(min_users, epsilon, delta):
     """Budget and promise are kept, drop thresholds are below thresholds, and a promise of 1 changes little."""
     plan = vp.Items(min_users=min_users).plan(vp.Budget(epsilon, delta))
     without = vp.Items().plan(vp.Budget(epsilon, delta))

@@ -175,7 +175,7 @@ def test_noise_on_items_of_users_only_is_detected(monkeypatch):
 
 
 def test_a_first_round_that_depends_on_the_list_is_detected(monkeypatch):
-    """Deliberately broken: listed items are released in the first round if they have weight there.
+    """In the broken variant, listed items are released in the first round if they have weight there.
 
     Other users have the item and drew different ones; it then leaves their pools only if the extra user drew it.
     """
@@ -444,7 +444,7 @@ def test_min_users_holds_for_listed_items(monkeypatch):
 # Valid lists, and their effects.
 
 
-def test_a_list_of_many_kinds_is_one_list(tmp_path):
+def test_sources_of_several_kinds_make_one_list(tmp_path):
     """Lists, files, tables and releases of the same items have one fingerprint."""
     items = ["tea", "milk", "naïve", "tea"]
     (tmp_path / "list.txt").write_text("tea\n\nmilk\nnaïve\n", encoding="utf-8")
@@ -573,10 +573,10 @@ def with_a_level(plan, corpus, runs):
 
 
 @pytest.mark.jit
-def test_audit_of_listed_items_of_one_user(monkeypatch, generous):
+def test_listed_items_of_one_user_pass_the_audit(monkeypatch, generous):
     """Audit 20,000 items, each with one user or without users. Noise on items of users only is detected.
 
-    The variant is refuted with probability above 0.999, by its own probabilities. False alarm below 1e-9.
+    The exact probabilities of the variant refute it with probability above 0.999. False alarm below 1e-9.
     """
     single, nobody, runs = corpus_of([[f"n{number}"] for number in range(400)]), corpus_of([["x"]]), 50
     joined = with_a_level(generous, single, runs)
@@ -593,7 +593,7 @@ def test_audit_of_listed_items_of_one_user(monkeypatch, generous):
 
 
 def test_an_item_is_frozen_at_the_highest_level_which_every_rule_admits(generous):
-    """Weight is of no use there, and below it an item may still rise; dropped items are not counted as dropped."""
+    """Weight has no effect there, and an item below it may still gain weight; dropped items are not counted."""
     rounds = generous.passes[0].stated()
     known = rounds.known
     assert known.tails[-1] * known.listed.size <= known.share < known.tails[-2] * known.listed.size * 2

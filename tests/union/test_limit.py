@@ -95,7 +95,7 @@ def test_the_plan_states_the_cost_of_choice_and_rounds(budget):
 
 @pytest.mark.jit
 @pytest.mark.usefixtures("fixed_secrets")
-def test_a_ledger_is_charged_the_same_for_every_choice(tmp_path):
+def test_the_charge_to_a_ledger_is_the_same_for_every_choice(tmp_path):
     """The charge follows from the caps, not from the executed entry; otherwise, the account would depend on data."""
     account = vp.Ledger(tmp_path / "team.ledger").open("people", vp.Budget(9, 1e-3), create=True)
     crowds = [2] * 2000, [600] * 200
@@ -118,7 +118,7 @@ def test_the_plan_of_a_release_chooses_again():
 
 
 @pytest.mark.jit
-def test_menus_that_forget_a_part_exceed_the_budget():
+def test_menus_that_omit_a_part_exceed_the_budget():
     """The broken variants have rounds with all of mu^2 and a histogram as well, or a histogram with little noise."""
     budget = BUDGETS[0]
     menu = menu_of(budget)
@@ -182,7 +182,7 @@ def test_a_menu_with_a_limit_that_cannot_run_is_refused_before_a_charge(tmp_path
 
 @pytest.mark.jit
 @pytest.mark.parametrize("sets", [1, 10])
-def test_at_the_smallest_epsilon_of_a_menu_every_limit_runs(sets):
+def test_every_limit_runs_at_the_smallest_epsilon_of_a_menu(sets):
     """The check of the largest limit suffices, since just above its smallest epsilon, all limits have rounds."""
     refused, fits = 1e-5, 1e-1
     while fits / refused > 1.0001:

@@ -39,7 +39,7 @@ def test_no_plan_spends_more_than_its_budget(weighting, accounting):
 @pytest.mark.parametrize("limit", [1, 2, 1000, 10**6])
 @pytest.mark.parametrize("epsilon", [0.01, 1, 20])
 @pytest.mark.parametrize("delta", [1e-12, 1e-3])
-def test_extreme_parameters_plan_or_refuse(limit, epsilon, delta):
+def test_extreme_parameters_are_planned_or_rejected(limit, epsilon, delta):
     """All numbers are finite and within the budget; none is NaN or infinite."""
     plan = vp.papers.SetUnion(limit, "policy-gaussian", 5.0, "joint").plan(vp.Budget(epsilon, delta))
     assert 0 < plan.delta <= delta
@@ -55,7 +55,7 @@ def test_users_needed_follow_from_threshold_and_share():
     assert plan.users_needed(0.5, per_user=10_000) > 50 * plan.users_needed(0.5, per_user=100)
 
 
-def test_no_number_of_users_suffices_below_the_threshold():
+def test_no_number_of_users_reaches_the_threshold_if_weights_are_too_low():
     """With alpha 0 weights stop at the threshold, so even a million users give a probability of at most 0.5."""
     plan = vp.papers.SetUnion(100, "policy-gaussian", 0.0, "joint").plan(PAPER)
     assert plan.users_needed(0.9) is None

@@ -44,7 +44,7 @@ def test_published_accounting_releases_the_same_as_the_prototype(posts, publishe
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_the_optimal_selection_for_one_item_per_user(posts):
+def test_one_item_per_user_uses_optimal_selection(posts):
     """With limit 1 it releases a quarter more than published Gaussian noise; at most 2 % less than Laplace noise."""
     optimal = len(vp.papers.OptimalSelection().release(posts, BUDGET))
     gaussian, laplace = (

@@ -65,7 +65,7 @@ def test_repeated_rows_do_not_change_the_release(crowd, budget):
     assert list(first) == list(second)
 
 
-def test_an_empty_release_is_a_release(budget):
+def test_an_empty_release_is_saved_like_any_release(budget):
     """No item of three users can be released, so the release is empty, which is not an error."""
     corpus = vp.read(pl.DataFrame({"who": [1, 2, 3], "what": ["x", "x", "y"]}), user="who", items="what")
     release = vp.Items().release(corpus, budget)

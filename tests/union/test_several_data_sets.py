@@ -100,7 +100,7 @@ def test_the_plan_states_the_division_of_the_budget(plan):
 
 
 @pytest.mark.parametrize("names", [["a", "a"], [""], [7], "words"])
-def test_bad_names_are_refused(union, budget, names):
+def test_invalid_names_are_rejected(union, budget, names):
     """Names must be different nonempty strings, in a list and not in one string."""
     with pytest.raises(InputError, match="`data_sets`"):
         union.plan_each(names, budget)

@@ -131,7 +131,7 @@ def _of_ledger(path: Path) -> str:
     """Prove that the rule admits every entry of every data set with its recorded guarantee and spend."""
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
         head = tuple(database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
-        require(head == RULE, "this is no ledger of this version of the rule")
+        require(head == RULE, "this is not a ledger of this version of the rule")
         database.row_factory = sqlite3.Row
         entries = [dict(row) for row in database.execute("SELECT * FROM entries ORDER BY dataset, number")]
         budgets = [tuple(row) for row in database.execute("SELECT name, epsilon, delta FROM datasets ORDER BY rowid")]

@@ -22,7 +22,7 @@ WHOLE_CAP = 2**30
 MARGIN = arb(10) ** -9
 """Scores are added in doubles: thresholds are moved by that much in addition to half a cell a round."""
 DRAWN_BITS = 53
-"""Bits of the uniform number by which a user takes part."""
+"""Bits of the uniform number that decides whether a user takes part."""
 GRIDS = (40, 80)
 """Points of the score in one standard deviation of a round. Levels that a grid does not prove get the next one."""
 
@@ -79,7 +79,7 @@ def covered(slack: SimpleNamespace, rounds: SimpleNamespace, chosen: bool, state
     limits = {each.bounding.limit for each in rounds.later}
     require(len(limits) == 1, "the later rounds have no one limit")
     require(slack.passes >= len(rounds.later) + 1 + chosen, "the slack covers fewer passes than run")
-    # Of a pool beside a list, an unknown item may share its bits with any other item of the user.
+    # In a pool with a public list, an unknown item may share its bits with any other item of the user.
     sharing = rounds.pool**2 if listed is None else 2 * rounds.pool * (max(listed.size, 0) + rounds.pool)
     enough = slack.pool**2 >= sharing and slack.rounds >= len(rounds.later)
     require(enough or not rounds.pool > limits.pop(), "the slack covers fewer draws than run")
@@ -138,7 +138,7 @@ def check_caps(caps: SimpleNamespace, rounds: int, pool: int) -> None:
     require(all(len(each) == rounds for each in caps.weights), "caps without rounds")
     require(caps.items == sorted(set(caps.items)) and caps.items[0] >= 1, "levels do not rise")
     require(caps.items[-1] >= pool >= 1, "the last level serves fewer items than a pool has")
-    require(all(0 <= q <= 1 for q in caps.chances), "a chance is out of range")
+    require(all(0 <= q <= 1 for q in caps.chances), "a probability is out of range")
     for (low, q), (high, further) in pairwise(zip(caps.weights, caps.chances, strict=True)):
         falls = q >= further and all(x >= y for x, y in zip(low, high, strict=True))
         require(falls, "caps rise with the number of items")
@@ -212,7 +212,7 @@ def recursion(rounds: SimpleNamespace, levels: list[int], points: int) -> list[a
                 part = move - k
                 raised = [up(x * (1 - part) + y * (part + bulge)) for x, y in pairwise(row[k:])]
                 mixed = [up(q * x + (1 - q) * y) for x, y in zip(raised[:size], row[:size], strict=True)]
-                # At a point; between points V exceeds the line of these by at most the bulge of the upper value.
+                # Values at the points; between points V exceeds the line by at most the bulge of the upper one.
                 values.append([up(x + bulge * y) for x, y in pairwise([*mixed, ONE])] if r else mixed)
         return [row[0] for row in values]
     finally:

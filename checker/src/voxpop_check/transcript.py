@@ -17,7 +17,7 @@ PARTS = 2**40
 ROUND, FIRST_ROUND, CLASSES = "round", "first round", "classes"
 ZERO = arb(0)
 FIRST_SYMBOLS = 10
-"""Distinct and repeated symbols are counted among so many first symbols of a sequence."""
+"""The number of first symbols of a sequence among which distinct and repeated symbols are counted."""
 
 
 def check(certificate: Any, passes: Any) -> str:
@@ -80,14 +80,14 @@ def rounds_of(numbers: Any) -> list[str]:
 
 
 def unused(numbers: Any) -> arb:
-    """Return what chosen rounds leave of their cap on mu^2, which later passes may spend (docs/privacy/limit.md)."""
+    """Return the part of the cap on mu^2 that chosen rounds leave to later passes (docs/privacy/limit.md)."""
     return ZERO if numbers.choice is None else (numbers.choice.square - square_of(numbers.rounds)).max(ZERO)
 
 
 def follow(later: Any, passes: list[dict[str, Any]], more: arb = ZERO) -> None:
     """Require that the later releases are paid for: S / sigma against the price of a user, or against what is left.
 
-    Where each user pays, `more` is added to the cap of the certificate.
+    If each user pays separately, `more` is added to the cap of the certificate.
     """
     left, votes = None if later is None else later.square, 0
     for each in passes:
@@ -107,13 +107,13 @@ def follow(later: Any, passes: list[dict[str, Any]], more: arb = ZERO) -> None:
         # In doubles the program rounds S; its last bits are no difference.
         square = (bounded(form).sensitivity / arb(each["sigma"])) ** 2 * (1 - arb(2) ** -48)
         if later.charged == "everybody":
-            require(form.name != "capped" and form.bound == 1, "a pass has another bounding than its proof")
+            require(form.name != "capped" and form.bound == 1, "a pass has a bounding that differs from its proof")
             left = left - square
             require(left >= 0, "the passes exceed the cap on later releases")
         else:
             # Individual sensitivities have a proof for these, with the rounding of users of any bound.
             known = form.name == "weighted" or (form.name == "policy-gaussian" and form.bound == 4)
-            require(known and form.norm == 2, "a pass has another bounding than its proof")
+            require(known and form.norm == 2, "a pass has a bounding that differs from its proof")
             cost = each.get("cost")
             require(type(cost) is int and 0 < cost <= PARTS, "a pass ran without a price")
             require(

@@ -21,7 +21,7 @@ the claim, the next one is tried."""
 def votes(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str, arb, str]]:
     """Return the terms of delta with their sources."""
     n = numbers
-    require(0 < n.rate < 1 and 0 <= n.again <= 1 and 0 <= n.further <= 1, "a chance is out of range")
+    require(0 < n.rate < 1 and 0 <= n.again <= 1 and 0 <= n.further <= 1, "a probability is out of range")
     require(n.theta >= 1 and n.rounds >= 1, "the numbers of votes or rounds are out of range")
     # With delta 0, no number of users could be ignored, and the numbers of users are unbounded.
     require(bool(delta > 0), "votes have a delta above 0")

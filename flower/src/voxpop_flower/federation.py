@@ -269,5 +269,5 @@ def next_trie(
         except InputError as error:
             waiting[node] = f"sent an invalid vote: {error}"
     where = f"round {trie.rounds + 1}"
-    complaints = [f"{where}: node {node} {what}; going on without it" for node, what in waiting.items()]
+    complaints = [f"{where}: node {node} {what}; the round continues without it" for node, what in waiting.items()]
     return protocol.grow(trie, total, rules), complaints

@@ -97,7 +97,7 @@ class Kept:
         """
         state = self._read()
         if state["ballot"] not in (None, ballot):
-            raise InputError("the server asks for other votes than in an earlier round of this run. Start a new run.")
+            raise InputError("the votes that the server requests differ from an earlier round. Start a new run.")
         before = read_trie(state["trie"]).levels
         levels = trie.levels
         grown = all(

@@ -132,7 +132,7 @@ def standard_library(folder: Path | None = None) -> "pa.Table":
     if not rows:
         raise SourceError(
             f"No Python sources with docstrings or comments were found in {root}. "
-            "Some installations leave them out; run this with a Python that has its standard library as .py files."
+            "Some installations omit them; run this with a Python that has its standard library as .py files."
         )
     modules, texts = zip(*rows, strict=True)
     return pa.table({"module": pa.array(modules, pa.string()), "text": pa.array(texts, pa.string())})

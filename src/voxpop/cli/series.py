@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 app = App(name="series", help="Release every night under one budget for the whole period.")
 _SeriesFolder = Annotated[Path, Parameter(name="DIR", help="Folder of the series: private, never copied or restored.")]
-KeyFile = Annotated[Path | None, Parameter(help="File with 32 bytes, by which the state is encrypted.")]
+KeyFile = Annotated[Path | None, Parameter(help="File with the 32-byte key that encrypts the state.")]
 
 
 Nights = Annotated[int, Parameter(help="Number of nights that share the budget.", validator=given.COUNTED)]
 _SpendingOption = Annotated[
     Literal["growing", "equal"],
-    Parameter(help="Growing spending releases most by the end, equal spending more at first."),
+    Parameter(help="Growing spending releases the most items by the end; equal spending releases more at first."),
 ]
 _ItemsOption = Annotated[int | None, Parameter(help="Most items of one user in all nights; 1,000 by default.")]
 
@@ -176,7 +176,7 @@ def delete(
     found = [each for each in map(series.remove, _ids(user)) if each is not None]
     if not found:
         raise InputError(
-            "The state has nothing of such a user, so nothing was deleted. Give the id as in the rows, and check the "
+            "The state does not contain this user, so nothing was deleted. Give the id as in the rows, and check the "
             "folder of the series."
         )
     items, nights = sum(each.items for each in found), sum(each.nights for each in found)

@@ -177,7 +177,7 @@ class LengthWalk(Protocol):
         charge: Charge | None = None,
         among: Subset | None = None,
     ) -> Weights:
-        """Let every user share its weight over at most `limit` of its distinct grams of this length.
+        """Distribute the weight of every user over at most `limit` of its distinct grams of this length.
 
         Same as `Engine.weigh`, but a sequential weighting uses the order of "order/all lengths". From the first
         `keep` on, a weighing may have a charge, and all or some of the candidates may be weighed more than once.
@@ -193,7 +193,7 @@ class LengthWalk(Protocol):
         """
 
     def weigh_deferred(self, shares: Shares, limit: int, secret: Source, pass_name: str, charge: Charge) -> Weights:
-        """Let every user share its weight over at most `limit` of all candidates that were deferred.
+        """Distribute the weight of every user over at most `limit` of all candidates that were deferred.
 
         Candidates are named by numbers from 0, in the order of their deferral. The grams of a user are ordered by
         length, and within one length by their first occurrence in the user's documents.
@@ -230,7 +230,7 @@ class TreeWalk(Protocol):
         """Exclude all but the first steps of each sequence from "following", before the first of these counts.
 
         Args:
-            steps: the number of first steps of each sequence that count. The end of a sequence is a step, too.
+            steps: the number of first steps of each sequence that count. The end of a sequence is also a step.
         """
 
     def released(self, counted: CountKind, noise: ContextNoise, *given: Int64s) -> Int64s:
@@ -278,7 +278,7 @@ class Engine(Protocol):
         """The family of user ids by column, which is public like the schema; "" for a column without a declaration."""
 
     def weigh(self, shares: Shares, limit: int, secret: Source, pass_name: str) -> Weights:
-        """Let every user share its weight over at most `limit` distinct items.
+        """Distribute the weight of every user over at most `limit` distinct items.
 
         Args:
             shares: how a user's weight is shared.
@@ -320,7 +320,7 @@ class Engine(Protocol):
         """
 
     def with_more(self, items: int) -> "Engine":
-        """Return only the users with more than so many distinct items.
+        """Return only the users with more than a given number of distinct items.
 
         Args:
             items: The largest number of items of the other users.

@@ -228,7 +228,7 @@ def schema_before_reading(
 
 
 def source_called(source: Any, csv: CSV | None) -> str:
-    """Return what a message calls a source. The name of a text file is that of a user, so it is never shown."""
+    """Return the name of a source in messages. The name of a text file is that of a user, so it is never shown."""
     if isinstance(source, SQL):
         return RESULT
     files = local_files(source, other=csv is not None and csv.given)

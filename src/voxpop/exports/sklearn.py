@@ -106,7 +106,7 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if process != os.getpid() and self.seed is None:
             warnings.warn(
                 "a copy of an estimator was fitted in another process, such as in a model selection with `n_jobs`. "
-                f"Each fit is a release, and this process knows of {releases} only. Fit PrivateVocabulary "
+                f"Each fit is a release, and this process has counted only {releases}. Fit PrivateVocabulary "
                 "once, and select the model on its counts.",
                 stacklevel=3,
             )

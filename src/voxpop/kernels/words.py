@@ -405,7 +405,7 @@ def hash_strings(data: Bytes, starts: Int64s) -> Uint64s:
     return hashed
 
 
-# Quotes of CSV files: find a quote that is never closed.
+# Find a quote in a CSV file that is never closed.
 
 QUOTE, NEWLINE, RETURN = np.uint8(34), np.uint8(10), np.uint8(13)
 START, PLAIN, QUOTED, CLOSED, RETURNED = 0, 1, 2, 3, 4

@@ -183,7 +183,7 @@ def _check_kinds(users: pa.Array, kinds: set[str], name: str) -> None:
         kinds.add("numbers below 0" if pc.min(users).as_py() < 0 else "numbers")
     if ("strings" in kinds and len(kinds) > 1) or {"numbers from 2^63 on", "numbers below 0"} <= kinds:
         raise ColumnError(
-            f'the column "{name}" contains {" and ".join(sorted(kinds))}, which cannot be told apart safely. '
+            f'the column "{name}" contains {" and ".join(sorted(kinds))}, which cannot be distinguished safely. '
             "Give it one type in all files."
         )
 

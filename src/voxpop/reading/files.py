@@ -469,4 +469,4 @@ def _reason(error: BaseException, row: str) -> str:
         return "it may not be read by this user."
     if "CSV" in text:
         return f"{place}cannot be split into columns. {QUOTES}"
-    return f"{place}it is cut off, damaged, or not what its name says. Copy or write the file again."
+    return f"{place}it is truncated, damaged, or of another type than its name indicates. Copy or write the file again."

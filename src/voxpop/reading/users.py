@@ -23,7 +23,7 @@ Users = tuple[Int32s, Uint64s, pa.Array]
 
 
 def numbered_users(users: pa.Array) -> pa.DictionaryArray:
-    """Return users as codes into distinct users. All 64-bit integers become one type."""
+    """Encode users as numbers of distinct users. All 64-bit integers become one type."""
     return (users.view(pa.int64()) if pa.types.is_uint64(users.type) else users).dictionary_encode()
 
 

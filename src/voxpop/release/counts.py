@@ -364,7 +364,7 @@ class Top(Addition):
             marks = self.grams.known[self.places[: len(rows)]].tolist()
             rows = [[*row, "on the list" if mark else ""] for row, mark in zip(rows, marks, strict=True)]
         note = f"The guarantee of the ranking alone is {self.guarantee}; the one above covers the release too."
-        return Grid("Held by most users, in noisy order", head, rows, note)
+        return Grid("Most users first, in noisy order", head, rows, note)
 
     def __len__(self) -> int:
         return int(self.places.size)

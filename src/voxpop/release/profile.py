@@ -309,7 +309,7 @@ class Profile(Result):
             cover = self.cover.get(" x ".join(names)) if alone or len(names) == 1 else None
             share = "–" if cover is None else cover.shown(len(items)) or "–"
             if len(names) > 1 and names not in tried:
-                shown = [f"left out: more than {MOST_CANDIDATES:,} combinations of released values"]
+                shown = [f"omitted: more than {MOST_CANDIDATES:,} combinations of released values"]
             rows.append([" × ".join(names), kind, f"{len(items):,}", share, ", ".join(shown)])
         head = ["column", "type", "released", "cover", "values"]
         note = "Some released values of each; all are listed below."

@@ -113,7 +113,7 @@ def _of_parts(release: Release, gram: Gram) -> list[str]:
     if not missing:
         return ["All its parts were released, so it was a candidate."]
     part = printable(missing[0])
-    return [f"Its part {part} was not released, so it was no candidate. Explain {part} next."]
+    return [f"Its part {part} was not released, so it was not a candidate. Explain {part} next."]
 
 
 def _plan_of(release: Release) -> Any:

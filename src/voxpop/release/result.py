@@ -1,4 +1,4 @@
-"""`Result`, the base class of all that a mechanism releases, with the methods that all results share, and `load`."""
+"""`Result`, the base class of all results, with the methods that they share, and `load`."""
 
 import datetime
 from abc import ABC, abstractmethod

@@ -26,7 +26,7 @@ the report too."""
 METADATA_KEY: Final = "metadata"
 TRIES: Final = 8
 DAMAGED_FOLDER: Final = (
-    "The folder was changed or is damaged: copy it again from where it came, or make the release again."
+    "The folder was changed or is damaged: copy it again from its source, or make the release again."
 )
 
 

@@ -207,8 +207,8 @@ def without_words(
     """
     if mentions and reading == "words":
         raise InputError(
-            "the tokenizer 'words' removes \"@\" from texts, so names after it can no longer be told from other words. "
-            "Remove such names from the texts before the release, or remove public names with `names` or a list."
+            "the tokenizer 'words' removes \"@\" from texts, so names after it cannot be distinguished from other "
+            "words. Remove such names from the texts before the release, or remove public names with `names` or a list."
         )
     columns = 0 if keys is None else len(keys.columns)
     whole = columns or reading in ("items", "tokens", "sequence")

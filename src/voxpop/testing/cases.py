@@ -292,7 +292,7 @@ def top(budget: Budget = BUDGET) -> Case:
 UNSURE = 2e-7
 """Probability that a word is missing; a release without it counts as no hit. A lower probability needs more users of
 rare words. Then pairs of rare words become candidates in some releases (at 1e-9 in one of twenty), and these releases
-count as no hit, too."""
+also count as no hit."""
 MOST_HOLDERS = 5
 """With more, few copies would lie between two cutpoints, and the lowest one would not be certain."""
 COMMON, RARE, USERS_OF_WORDS = 70, 30, 300

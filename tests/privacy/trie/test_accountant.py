@@ -76,7 +76,7 @@ def test_a_draw_has_each_number_of_votes_exactly_as_often_as_accounted_for(rate,
 
 @settings(max_examples=30, deadline=None)
 @given(st.floats(0.05, 0.95), st.integers(2, 12), st.floats(0.001, 0.9), st.floats(0.001, 0.9), st.integers(0, 60))
-def test_survival_with_several_votes_against_fractions(rate, theta, again, further, holders):
+def test_survival_with_several_votes_agrees_with_fractions(rate, theta, again, further, holders):
     """The sums of votes and their complements have a relative error below 1e-10 in both tails."""
     ballot = Ballot(rate, theta, again, further)
     law = votes_law(holders, ballot)
@@ -88,7 +88,7 @@ def test_survival_with_several_votes_against_fractions(rate, theta, again, furth
 @pytest.mark.parametrize(
     ("batch", "one", "many"), [(6269, 0.0395, 0.054), (11_941, 0.0825, 0.1115), (21_718, 0.1645, 0.2205)]
 )
-def test_the_papers_own_parameters(batch, one, many):
+def test_the_parameters_of_the_paper_cost_less_than_published(batch, one, many):
     """The parameters of the paper for epsilon 1, 2 and 4, at theta 12 and 10 rounds, cost some thirty times less."""
     rate = batch / USERS
     for epsilon, words in ((one, "one"), (many, "many")):
@@ -109,12 +109,12 @@ def test_the_papers_own_parameters(batch, one, many):
         (2.524, 0.3, 17, "many"),
     ],
 )
-def test_known_epsilons(epsilon, rate, theta, words):
+def test_epsilons_equal_known_values(epsilon, rate, theta, words):
     """Epsilon agrees with an independent computation, to its stated digits."""
     assert trie_epsilon(DELTA, Ballot(rate, theta), 10, words) == pytest.approx(epsilon, abs=1.6e-3)
 
 
-def test_the_other_direction_of_one_word():
+def test_removing_a_user_with_one_word_stays_within_epsilon():
     """Without the user, no result is e^epsilon times as likely if epsilon > -ln(1 - s); below, a recursion applies."""
     corners = chances(Ballot(0.2, 16))
     assert direction_delta(0.2232, corners, 0.2, 10, "one", False, 400) == 0.0
@@ -122,7 +122,7 @@ def test_the_other_direction_of_one_word():
 
 
 @given(st.floats(0.01, 0.95), st.integers(2, 40), st.integers(0, 400))
-def test_survival_against_fifty_digits(rate, theta, spare):
+def test_survival_agrees_with_fifty_digits(rate, theta, spare):
     """Binomial tails and their complements have a relative error below 1e-10."""
     holders = theta - 1 + spare
     survived, lost = survival(Ballot(rate, theta), np.array([holders]))
@@ -197,7 +197,7 @@ def test_a_single_user_is_found_with_the_probability_of_theta_coins():
         {"further": -0.1},
     ],
 )
-def test_out_of_range(wrong):
+def test_values_out_of_range_are_rejected(wrong):
     """Parameters out of range raise an error that names them."""
     law = {"rate": 0.5, "theta": 3, "again": 0.1, "further": 0.1}
     values = {"epsilon": 1.0, "rounds": 2, "words": "one", **law, **wrong}

@@ -112,7 +112,7 @@ def test_a_client_that_votes_for_all_its_live_prefixes_is_caught():
     assert hockey_stick(*sound, math.exp(1.0)) <= trie_delta(1.0, rules.ballot, rules.rounds, "many")
 
 
-def test_a_batch_of_fixed_size_under_the_bernoulli_bound_is_caught():
+def test_a_fixed_batch_size_with_the_bernoulli_bound_is_detected():
     """One word always grows in a batch of 2 theta - 1 from two words of theta users each.
 
     With the user, each client in the batch has a word, so it is impossible that neither word grows. With an empty
@@ -160,7 +160,7 @@ def test_one_coin_for_several_users_is_caught():
     assert hockey_stick(*laws, math.exp(1.0)) > 1.5 * trie_delta(1.0, Ballot(0.3, 3), 2)
 
 
-def test_a_threshold_of_one_less_is_caught():
+def test_a_threshold_that_is_one_too_low_is_detected():
     """A server that extends prefixes with theta - 1 votes exceeds the bound for theta."""
     loose = rules_of("one", 0.3, 2, rounds=2)
     clients = [client_of(user, {("a",): 1}, loose) for user in range(2)]
@@ -170,7 +170,7 @@ def test_a_threshold_of_one_less_is_caught():
 
 @pytest.mark.parametrize("words", ["one", "many"])
 @pytest.mark.parametrize(("rate", "theta", "again"), [pytest.param(0.3, 3, 0.0, marks=pytest.mark.slow), (0.4, 2, 0.3)])
-def test_a_person_with_two_users_needs_the_bound_of_two(words, rate, theta, again):
+def test_a_person_who_is_two_users_needs_the_bound_for_two(words, rate, theta, again):
     """Exact laws of data sets that differ in two users stay below `group_delta` and exceed the bound of one user."""
     rules, rng, worst = rules_of(words, rate, theta, again=again), random.Random(2), {1: 0.0, 2: 0.0}
     ran = (rules.ballot, rules.rounds, rules.words)

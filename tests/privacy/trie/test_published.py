@@ -40,7 +40,7 @@ def test_corollary_2_does_not_follow_from_theorem_1(claimed, batch, by_theorem, 
     ("users", "theta", "one", "ten"),
     [(10**4, 10, 0.105, 1.05), (10**6, 12, 0.012, 0.12), (10**8, 14, 0.0014, 0.014), (10**10, 16, 0.00016, 0.0016)],
 )
-def test_table_1(users, theta, one, ten):
+def test_table_1_is_reproduced(users, theta, one, ten):
     """Table 1 of the paper, with gamma 1, agrees to two digits."""
     rate = users**-0.5
     assert table_theta(users) == theta
@@ -49,7 +49,7 @@ def test_table_1(users, theta, one, ten):
     assert theorem_delta(theta) <= 1 / (100 * users)
 
 
-def test_a_plan_by_the_paper():
+def test_a_plan_with_published_accounting_has_the_numbers_of_the_paper():
     """Epsilon 1 at delta 1/(100 n) gives theta 12 and needs about 2,700 users; exact accounting easily confirms it."""
     plan = TrieHH().plan(Budget(1, 1 / (100 * USERS)))
     rate, theta = plan.sampling_rate, plan.theta
@@ -79,7 +79,7 @@ def test_discovery_with_batches_by_simulation():
 
 
 @pytest.mark.parametrize("cut", [12, 20, 40])
-def test_the_trade_off_by_simulation(cut):
+def test_the_simulation_shows_the_trade_off(cut):
     """Delta of a cut is the survival probability with one more user; beyond the cut, the ratio is within epsilon."""
     users, batch, theta = 300, 60, 8
     pair = trade_off(cut, users, batch, theta)

@@ -26,7 +26,7 @@ DELTA = 1 / 65_876_900
         (4, "many", 0.3, 17, 87),
     ],
 )
-def test_no_worse_than_the_best_known(epsilon, words, rate, theta, holders):
+def test_the_plan_needs_at_most_the_best_known_number_of_users(epsilon, words, rate, theta, holders):
     """The best result of a coarse search is valid and needs the known number of users; the plan needs no more."""
     assert trie_delta(epsilon, Ballot(rate, theta), 10, words) <= DELTA
     assert voters_needed(0.9, Ballot(rate, theta), 10) == holders
@@ -44,7 +44,7 @@ def test_no_worse_than_the_best_known(epsilon, words, rate, theta, holders):
         pytest.param(0.05, 1e-8, 5, marks=pytest.mark.slow),
     ],
 )
-def test_no_threshold_near_is_better(words, epsilon, delta, rounds):
+def test_no_nearby_threshold_is_better(words, epsilon, delta, rounds):
     """The plan is compared with a search over thresholds, each with the largest rate on a grid of two per cent."""
     found = best_sampling(Budget(epsilon, delta), rounds, words, "one")
     ours = voters_needed(0.9, found.ballot, rounds)
@@ -66,7 +66,7 @@ def test_no_threshold_near_is_better(words, epsilon, delta, rounds):
         pytest.param(4, 4, "one", 22, marks=pytest.mark.slow),
     ],
 )
-def test_several_votes_need_far_fewer_holders(epsilon, rounds, words, holders):
+def test_several_votes_need_far_fewer_users(epsilon, rounds, words, holders):
     """Certified at full length. At epsilon 1, four rounds need 40 % fewer users than ten single-vote rounds (117)."""
     found = best_sampling(Budget(epsilon, DELTA), rounds, words)
     assert found.delta == trie_delta(epsilon, found.ballot, rounds, words) <= DELTA
@@ -76,7 +76,7 @@ def test_several_votes_need_far_fewer_holders(epsilon, rounds, words, holders):
 
 
 @pytest.mark.parametrize(("epsilon", "least"), [(1, 95), (2, 66), (4, 60)])
-def test_no_coin_needs_fewer_than_one_round_does(epsilon, least):
+def test_no_coin_needs_fewer_users_than_one_round(epsilon, least):
     """With single votes, any rounds need at least this number of users, by the bound of docs/privacy/heavy-hitters.md.
 
     Each threshold has the largest rate that one round may have. Delta is a maximum over numbers of users; if too few
@@ -98,7 +98,7 @@ def test_no_coin_needs_fewer_than_one_round_does(epsilon, least):
 
 
 @pytest.mark.parametrize(("epsilon", "rounds"), [(0.3, 1), (50, 1), pytest.param(0.3, 24, marks=pytest.mark.slow)])
-def test_any_reasonable_budget_is_met(epsilon, rounds):
+def test_every_reasonable_budget_is_met(epsilon, rounds):
     """Small and large budgets with few and many rounds have a plan within the budget."""
     found = best_sampling(Budget(epsilon, 1e-7), rounds, "many")
     assert 0 < found.delta <= 1e-7

@@ -156,7 +156,7 @@ class LocalCorpus:
         return replace(self, tokens=kept, user_start=starts, vocabulary=vocabulary, kind="items")
 
     def with_more(self, items: int) -> "LocalCorpus":
-        """Return only the users with more than so many distinct items."""
+        """Return only the users with more than a given number of distinct items."""
         self.require("the users of more keys", per_token=0, per_user=32, per_word=8)
         holdings = Holdings(self.tokens, self.user_start, self.user_key, len(self.vocabulary), limit=self.limit)
         sizes = distinct_sets(holdings, None, lambda _, starts, __: np.diff(starts))
@@ -373,7 +373,7 @@ def _fits(corpus: LocalCorpus) -> bool:
 
 
 def _damaged(path: Path) -> SourceError:
-    return SourceError(f"{path} contains a damaged corpus; read the source again and save it anew.")
+    return SourceError(f"{path} contains a damaged corpus; read the source again and save it again.")
 
 
 def one_sequence_each(

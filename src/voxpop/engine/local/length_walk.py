@@ -145,7 +145,7 @@ class MemoryLengthWalk:
         charge: Charge | None = None,
         among: Subset | None = None,
     ) -> Histogram:
-        """Let every user share their weight over at most `limit` distinct grams of this length.
+        """Distribute the weight of every user over at most `limit` distinct grams of this length.
 
         Before `keep`, the grams are all candidates or some of them, and the histogram uses their names. After it, the
         grams are the kept ones, and the histogram uses their ranks.
@@ -163,7 +163,7 @@ class MemoryLengthWalk:
         return histogram
 
     def weigh_deferred(self, shares: Shares, limit: int, secret: Source, pass_name: str, charge: Charge) -> Histogram:
-        """Let every user share their weight over at most `limit` of all deferred candidates."""
+        """Distribute the weight of every user over at most `limit` of all deferred candidates."""
         holdings = self._deferred.holdings(self._user_key)
         return weigh(holdings, shares, limit, None, secret, pass_name, self._budgets.pay(charge, holdings, None))
 
@@ -204,7 +204,7 @@ class MemoryLengthWalk:
     def _kept(self) -> Int32s:
         """Return the id at each position, which exists after the grams of length 1 were kept."""
         if self._ids is None:
-            raise InternalError("a walk went on from length 1 before the grams of length 1 were kept")
+            raise InternalError("a walk continued from length 1 before the grams of length 1 were kept")
         return self._ids
 
     def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:

@@ -225,7 +225,7 @@ def _corpus_of(source: Any, request: Request) -> LocalCorpus:
         (
             keyed.doubtful,
             "rows have a user that is spelled like a missing value, such as NULL or nan, or like the name of the "
-            'column, and were kept. Leave them out with missing_users="drop" (--drop-missing-users).',
+            'column, and were kept. Omit them with missing_users="drop" (--drop-missing-users).',
         ),
         (
             left_out,

@@ -93,7 +93,7 @@ class GramWalk:
     def released(self, counted: str, noise: ContextNoise) -> Int64s:
         """Return the noisy counts of the symbols after the grams."""
         if counted != "children":
-            raise InternalError("grams have no other counts than those of their children")
+            raise InternalError("only the counts of the children of grams exist")
         self._keys, counts = count_children(self._symbols, self._places, self._depth, self._width)
         noisy: Int64s = opened(noise, self._keys, counts)
         return noisy

@@ -224,7 +224,7 @@ def user_spans(user_start: Int64s, most: int) -> Iterator[tuple[int, int]]:
 # The private weights of the items that have at least one user.
 
 IDS_AT_ONCE = 1 << 17
-"""Number of items decided per batch. Draws of their bytes need 42 MB; two million items at once would need 147 MB."""
+"""Maximum number of items in a batch. Their draws need 42 MB; two million items at once would need 147 MB."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -54,7 +54,7 @@ class SparkCorpus:
         self._state = self._holder.hold(state, theirs=True)
 
     def weigh(self, shares: "Shares", limit: int, secret: "Source", pass_name: str) -> "SparkHistogram":
-        """Let every user share their weight over at most `limit` distinct items."""
+        """Distribute the weight of every user over at most `limit` distinct items."""
         state = self._in_groups() if shares.sequential else self._state
         return weighed_items(state, shares, limit, secret, pass_name, pass_name)
 
@@ -79,7 +79,7 @@ class SparkCorpus:
         return SparkCorpus(state, self._places, "items", self.token_source, self.keys, self.families)
 
     def with_more(self, items: int) -> "SparkCorpus":
-        """Return only the users with more than so many distinct items."""
+        """Return only the users with more than a given number of distinct items."""
         state = run_with_public(self._state, closure(keep_users, items=items), {})
         return SparkCorpus(state, self._places, self.kind, self.token_source, self.keys, self.families)
 
@@ -112,8 +112,8 @@ class SparkCorpus:
             InputError: Always.
         """
         raise InputError(
-            "a corpus on Spark has no arrays of all users: they stay on their executors. Set union, n-grams, counts "
-            "and sequences run on it; for heavy hitters, comparisons and baselines read a table on this machine."
+            "a corpus on Spark has no arrays of all users, because users remain on their executors. Set union, "
+            "n-grams, counts and sequences run on it; for heavy hitters and comparisons read a table on this machine."
         )
 
 

@@ -271,7 +271,7 @@ def _exact(frame: "DataFrame", name: str) -> "Expression":
     column, kind = sql.col(_quoted(name)), frame.schema[name].dataType
     if "interval" in kind.simpleString():
         raise ColumnError(
-            f'the column "{name}" must contain strings, whole numbers or others that have equality, got '
+            f'the column "{name}" must contain strings, whole numbers or another type with equality, got '
             f"{kind.simpleString()}."
         )
     if kind.simpleString() in AS_STRINGS:
@@ -325,7 +325,7 @@ def _family_of_user(frame: "DataFrame", user: str) -> str:
     found = family(_arrow_type(frame, user))
     if found is None:
         raise ColumnError(
-            f'the column "{user}" must contain whole numbers, strings or others that have equality, got '
+            f'the column "{user}" must contain whole numbers, strings or another type with equality, got '
             f"{kind.simpleString()}."
         )
     return found

@@ -52,7 +52,7 @@ def java() -> Path:
 
 
 def check_java() -> None:
-    """Raise an InputError if Java is too old or does not start."""
+    """Raise an InputError if Java is too old or cannot start."""
     program = java()
     with suppress(OSError):
         told = subprocess.run([str(program), "-version"], capture_output=True, text=True, check=False)
@@ -242,11 +242,13 @@ KNOWN: dict[str, tuple[type[InputError], str]] = {
     ),
     r"Can't get attribute '(\w+)' on <module 'voxpop": (
         InputError,
-        "the executors have another version of voxpop than the driver: theirs has no {}. Install the same on both.",
+        "the executors and the driver have different versions of voxpop: the executors lack {}. Install the same on "
+        "both.",
     ),
     r"PYTHON_VERSION_MISMATCH|Python in worker has different version": (
         InputError,
-        "the executors run another version of Python than the driver. " + PYTHON.replace(" that has it", " of its own"),
+        "the executors and the driver run different versions of Python. "
+        + PYTHON.replace(" that has it", " of its own"),
     ),
     r'Cannot run program "?([^"\s]+)': (
         InputError,
@@ -263,7 +265,7 @@ KNOWN: dict[str, tuple[type[InputError], str]] = {
     ),
     r"exited unexpectedly \(crashed\)|ExecutorLostFailure|Python worker exited|EOFException.*PythonRunner": (
         MemoryLimitError,
-        "executors, or the Python of their tasks, were lost again and again, mostly for want of memory. "
+        "executors, or the Python of their tasks, were lost again and again, mostly because of too little memory. "
         "Read into more parts (partitions= of voxpop.read), or raise spark.executor.memoryOverhead.",
     ),
     r"MALFORMED_RECORD_IN_PARSING|MALFORMED_CSV_RECORD|CSVHeaderChecker": (

@@ -162,7 +162,7 @@ def choose_keys(arrays: Arrays, sent: Arrays, *, keys: "TypedKeys") -> AnswerBat
 
 @on_state
 def keep_users(arrays: Arrays, sent: Arrays, *, items: int) -> AnswerBatches:
-    """Keep the users of a partition with more than so many distinct items."""
+    """Keep the users of a partition with more than a given number of distinct items."""
     yield from pieces(_arrays_of(corpus_of_arrays(arrays).with_more(items)))
 
 

@@ -73,7 +73,7 @@ def weigh_by(state: "DataFrame", work: SparkTask, public: Arrays, *, words: bool
 def weighed_items(
     state: "DataFrame", shares: "Shares", limit: int, secret: "Source", pass_name: str, order: str
 ) -> SparkHistogram:
-    """Let every user of all partitions share their weight over at most `limit` distinct items."""
+    """Distribute the weight of every user of all partitions over at most `limit` distinct items."""
     weighing = restricted_weighing(shares, limit, secret, pass_name, order=order)
     return weigh_by(state, closure(weigh_items, weighing=weighing, order=order), {}, words=True)
 
@@ -121,7 +121,7 @@ class SparkLengthWalk:
         charge: "Charge | None" = None,
         among: "Subset | None" = None,
     ) -> SparkHistogram:
-        """Let every user share their weight over at most `limit` distinct grams of this length."""
+        """Distribute the weight of every user over at most `limit` distinct grams of this length."""
         given = shares, limit, secret, pass_name
         if self._size is None:
             if charge is not None or among is not None:
@@ -138,14 +138,14 @@ class SparkLengthWalk:
         return weigh_by(self._state, work, self._public(), words=False)
 
     def _in_order(self, secret: "Source") -> None:
-        """From now on, let users weigh in an order, in groups."""
+        """From now on, weigh users in an order, in groups."""
         self._state = self._in_groups()
         self._order = secret.restrict(order_of(ALL_LENGTHS))
 
     def weigh_deferred(
         self, shares: "Shares", limit: int, secret: "Source", pass_name: str, charge: "Charge"
     ) -> SparkHistogram:
-        """Let every user share their weight over at most `limit` of all deferred candidates."""
+        """Distribute the weight of every user over at most `limit` of all deferred candidates."""
         if self._size is None or self._candidates is not None:
             raise InternalError("deferred candidates were weighed in the middle of a length")
         since = self._since(self._size)
@@ -202,7 +202,7 @@ class SparkLengthWalk:
         if not self._ordered:
             raise no_order()
         if self._size is None:
-            raise InternalError("a walk went on from length 1 before the grams of length 1 were kept")
+            raise InternalError("a walk continued from length 1 before the grams of length 1 were kept")
         self._candidates = candidates
         self._length += 1
 

@@ -29,6 +29,6 @@ def _about_counts(plan: Mapping[str, Any]) -> list[str]:
 def _about_top(plan: Mapping[str, Any]) -> list[str]:
     return [
         f"The {plan['picks']:,} grams of {plan['among']:,} with the most users, in order, Gumbel noise",
-        f"standard error of the number of users behind the order: {plan['error']:.4g}",
+        f"standard error of the numbers that determine the order: {plan['error']:.4g}",
         f"with probability {USUAL:g} no named gram has {plan['behind']:,.0f} users fewer than a gram after it",
     ]

@@ -13,7 +13,7 @@ _SHOWN_DIGITS = 12
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
-    whose = "its most frequent word" if plan["words"] == "one" else "any of its words, drawn anew in each round"
+    whose = "its most frequent word" if plan["words"] == "one" else "any of its words, drawn again in each round"
     times = "once"
     if plan["again"]:
         times += f"; with chance {plan['again']:g} again, and then with chance {plan['further']:g} once more, and so on"
@@ -39,7 +39,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
 def _rounds(plan: Mapping[str, Any]) -> Grid:
     first, unit = plan["first_unit"], plan["unit"]
     symbols = plain(unit) if unit == first or plan["rounds"] == 1 else f"{first}, then {unit}"
-    head = ["rounds at most", f"{plan['alphabet']} per round", "probability of being asked", "votes a prefix needs"]
+    head = ["maximum of rounds", f"{plan['alphabet']} per round", "probability of selection", "votes that a prefix needs"]
     row = [whole(plan["rounds"]), symbols, f"{plain(100 * plan['sampling_rate'], 4)} %", whole(plan["theta"])]
     return Grid("Rounds", head, [row])
 
@@ -78,6 +78,6 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         about=(whole(likely), "voters for 90 %, at worst"),
         curves=[{"name": "full length", "points": curve(voting_chance(plan))}],
         curves_note="The worst case: a word of full length that shares no prefix with others, for which its users vote "
-        "whenever they are asked.",
+        "whenever they are selected.",
         grids=[_rounds(plan)],
     )

@@ -26,20 +26,20 @@ empty string means that there was no server."""
 SERVER_VIEW: dict[Aggregation, str] = {
     "": "",
     "open": "In each round the server saw the sums of votes of every node, before the threshold.",
-    "secure": "In each round the server saw the total of all nodes' sums of votes, before the threshold, and of no "
-    "node its own sums.",
+    "secure": "In each round the server saw the total of all nodes' sums of votes, before the threshold, but "
+    "not the sums of any single node.",
 }
 """The part of a run that its guarantee does not cover."""
 _TRUST = (
-    "The guarantee is about what is released, not against the server. It stands if the server applies the threshold "
-    "and keeps the {kept} to itself, if nodes draw votes as they should, add none and tell nobody, and if each user "
-    "lives on one node."
+    "The guarantee protects against readers of the release, not against the server. It requires that the server "
+    "applies the threshold and keeps the {kept} private, that nodes draw votes by the protocol, add no votes and "
+    "disclose nothing, and that each user is on one node only."
 )
 TRUST: dict[Aggregation, str] = {
     "": "",
     "open": _TRUST.format(kept="sums"),
-    "secure": _TRUST.format(kept="total") + " That a node's own sums stay hidden needs a server that hands on the "
-    "nodes' keys unchanged, and fewer than a third of the nodes working with it.",
+    "secure": _TRUST.format(kept="total") + " The sums of single nodes are hidden only if the server forwards the "
+    "keys of the nodes unchanged, and fewer than a third of the nodes cooperate with it.",
 }
 """Assumptions about server and nodes, which are part of the plan of a run."""
 

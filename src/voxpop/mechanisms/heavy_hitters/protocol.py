@@ -384,7 +384,7 @@ class Electorate:
         return sampled, votes[sampled]
 
     def choices(self, users: Int64s, rounds: int, rules: Rules, secret: "Secret") -> tuple[Bools, Int32s]:
-        """Return which of the users have a word at all, and the word that each of these picks in the round.
+        """Return which of the users have a word, and the word that each of these picks in the round.
 
         Args:
             users: The places of the users, in increasing order.

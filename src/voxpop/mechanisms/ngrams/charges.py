@@ -348,7 +348,7 @@ class Voting:
         return setting, charges.charge(square, self.rule.sensitivity(setting), rates)
 
     def setting(self, square: float, released: int, candidates: int) -> RuleSetting:
-        """Return the finest grid that fits its own noise.
+        """Return the finest grid that fits its noise.
 
         A coarse grid needs more noise, more noise needs a higher threshold and cutoff, and these may need a still
         coarser grid. Therefore grids are tried from fine to coarse until one fits its own noise. This grid is charged

@@ -111,7 +111,7 @@ def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None)
     """Return the largest probability that a phrase of one user is released, over the lengths from 2 on.
 
     The result is an empty string if no such length ran. In the worst case, the parts of the phrase are released, the
-    user spends the whole budget of later lengths on it, and the phrase is among the likeliest ones, which have the
+    user spends the whole budget of later lengths on it, and the phrase is among the most probable ones, which have the
     lowest threshold. A phrase that is not released at its length enters the second-chance pass only if it has reached
     the lowest cutpoint.
 

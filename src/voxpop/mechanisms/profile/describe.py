@@ -32,7 +32,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         *about_menu(plan, plan["max_items_per_user"]),
         f"then {later}",
         f"columns: {', '.join(f'{on_one_line(name)} ({kind})' for name, kind in kinds.items()) or 'none'}",
-        f"left out: {', '.join(f'{name} ({why})' for name, why in plan['left_out'].items()) or 'none'}",
+        f"omitted: {', '.join(f'{name} ({why})' for name, why in plan['left_out'].items()) or 'none'}",
         f"joint: {joint}",
         "",
         *_needed(plan).lines(),

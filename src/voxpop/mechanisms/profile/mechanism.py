@@ -216,7 +216,7 @@ class KeyCounts(TypedMechanism):
         max_keys_per_user: a public bound on the number of keys per user in all sets together, such as 1 for one plan
             per account. With a bound, the release makes no choice. If a user has more keys, this number of them is
             drawn.
-        other_rows: whether the rows of keys that are not released are measured, too.
+        other_rows: whether the rows of keys that are not released are also measured.
         repeated: whether the release is one of many, such as every week. If so, rounds run for all users, because
             their charges add up by squares. From about 12 releases on, rounds find more keys per release.
 
@@ -318,7 +318,7 @@ class KeyCounts(TypedMechanism):
 
 
 def _sets_of(joint: Any) -> tuple[tuple[str, ...], ...]:
-    """Return the columns of each set; a string, or a list of strings, would be taken apart into letters."""
+    """Return the columns of each set; a string, or a list of strings, would be split into letters."""
     sets = () if joint is None else joint
     listed = isinstance(sets, Iterable) and not isinstance(sets, str)
     found = tuple(sets) if listed else ("",)
@@ -415,7 +415,7 @@ def profile(
             Listed values need fewer users; see `voxpop.Items`. Not for a release of keys.
         max_keys_per_user: a public bound on the number of keys per user, such as 1 for one plan per account. Only for
             a release of keys.
-        other_rows: whether the rows of keys that are not released are measured, too. Only for a release of keys.
+        other_rows: whether the rows of keys that are not released are also measured. Only for a release of keys.
         repeated: whether the release is one of many, such as every week. Only for a release of keys.
         types: types of columns that the source does not declare; see `voxpop.read`.
         tokenizer: the tokenizer that splits texts into words; see `voxpop.read`.

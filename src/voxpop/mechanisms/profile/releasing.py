@@ -225,7 +225,7 @@ def consistent_counts(
         if not low.size:
             break
     found: Int64s = np.rint(values).astype(np.int64)
-    # From sets with many columns to sets with few, so that raised margins raise their own margins.
+    # Sets with many columns come first, so that raised margins raise the margins of smaller sets.
     widths = np.array([len(each) for each in names])[sets[margins]] if margins.size else margins
     for width in sorted(set(widths.tolist()), reverse=True):
         mine = widths == width

@@ -203,7 +203,7 @@ def schedule_of(rounds: int, relief: float = 0.0) -> Schedule:
     # The share of the steps at the middle of each round.
     local = np.interp((ends[1:] + ends[:-1]) / 2, np.arange(steps) + 0.5, SHARES)
     drop_thresholds = np.interp(ends[1:-1], np.arange(steps - 1) + 1.0, DROP_THRESHOLDS)
-    # The relief applies in full to the first drop threshold and not at all to the last.
+    # The relief applies fully to the first drop threshold and does not apply to the last one.
     drop_thresholds -= relief * (1 - np.arange(rounds - 1) / (rounds - 1))
     return Schedule(
         shares=tuple(shares.tolist()),

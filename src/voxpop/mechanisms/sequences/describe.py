@@ -100,7 +100,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
 
 
 def rows_of_model(model: "SequenceModel", end: str) -> list[Row]:
-    """Return the grams in canonical order with their smoothed counts, if all their beginnings have a count, too."""
+    """Return the grams in canonical order with their smoothed counts, if all their beginnings also have a count."""
     import polars as pl
 
     require_polars()

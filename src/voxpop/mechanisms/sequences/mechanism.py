@@ -75,7 +75,7 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
     def __post_init__(self) -> None:
         """Check every field, and sort the alphabet."""
         if self.max_length is not None:
-            meaning = "the most symbols of one user that count; None lets the released lengths decide"
+            meaning = "the maximum number of symbols of one user that count; by default the released lengths decide"
             check_whole("max_length", self.max_length, LONGEST_SEQUENCE, meaning)
         check_whole("max_gram", self.max_gram, LONGEST_GRAM, "the length of the longest gram counted; 5 is usual")
         if self.alphabet is not None and self.alphabet != FIND:

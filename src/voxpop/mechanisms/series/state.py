@@ -193,7 +193,7 @@ class Store:
         return record, pools
 
     def write(self, record: Record, pools: NightPools) -> None:
-        """Replace the state in one step, then record it in the ledger. Publish nothing of the state before that.
+        """Replace the state in one step, then record it in the ledger. Publish no part of the state before that.
 
         Raises:
             ReleaseError: The folder cannot be written, and the state is unchanged.

@@ -166,7 +166,7 @@ def _users(plan: Mapping[str, Any]) -> Grid:
     if "min_users" in plan:
         note += _promise(plan)
     if names := plan.get("data_sets"):
-        note += f"\nOne guarantee covers {', '.join(names)} together: everything that one user has in any of them. "
+        note += f"\nOne guarantee covers {', '.join(names)} together, for all data of one user in all of them. "
         note += f"Noise in each is {len(names) ** 0.5:.3g} times that of one data set."
     note += known_note(plan, "item", "The columns of known items assume")
     return users_grid(plan, "an item", note + (_FEW_ITEMS if _has_few_items(plan) else ""))

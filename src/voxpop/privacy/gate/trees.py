@@ -129,7 +129,7 @@ class PathsGate(Gate[PathsProof]):
         else:
             last = self.numbers.size - self._first
             if not ((parents >= self._first) & (parents < self.numbers.size)).all():
-                raise refused("a context would be counted below another than the last level")
+                raise refused("a context would be counted below a level that is not the last one")
             if not (before < width).all():
                 # Such a node would have the key of a context below the next node, and the path to that context may have
                 # spent more.
@@ -166,7 +166,7 @@ class PathsGate(Gate[PathsProof]):
             if not (symbols < width - 1).all():
                 raise refused("something would follow the end")
             if not ((symbols >= 0) & (rows >= 0) & (rows < last.size)).all():
-                raise refused("a gram would be counted below another gram than the one whose path pays")
+                raise refused("a gram would be counted below a gram that does not pay for its path")
             self._counting.enter(rows * width + symbols, last.size * width)
         counts, scales = self._released([0] if root else last[rows].tolist(), parts, "children")
         # The root has no bin for the end mark, because with such a bin one user would change max_length + 1 counts.

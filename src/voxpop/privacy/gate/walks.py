@@ -153,7 +153,7 @@ class LaterPasses:
         if step.keep is not None:
             self._keep(*step.keep)
         if rules is None and step.size != self._kept:
-            raise refused("a measurement would leave out released grams")
+            raise refused("a measurement would omit released grams")
         if step.extend is not None:
             self._walk.extend(step.extend)
         price = {} if charge is None else {"cost": charge.cost, "rates": charge.rates and list(charge.rates)}
@@ -225,7 +225,7 @@ class LaterPasses:
         else:
             whole = step.among is not None and _same(candidates.subset, step.among)
         if not whole:
-            raise refused("a vote would have other candidates than those that users weigh")
+            raise refused("the candidates of a vote would differ from those that users weigh")
         return rules
 
     def _keep(self, names: Int64s, deferred: Int64s | None) -> None:
