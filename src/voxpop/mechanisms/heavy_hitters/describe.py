@@ -39,7 +39,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
 def _rounds(plan: Mapping[str, Any]) -> Grid:
     first, unit = plan["first_unit"], plan["unit"]
     symbols = plain(unit) if unit == first or plan["rounds"] == 1 else f"{first}, then {unit}"
-    head = ["maximum of rounds", f"{plan['alphabet']} per round", "probability of selection", "votes that a prefix needs"]
+    head = ["maximum of rounds", f"{plan['alphabet']} per round", "probability of selection", "votes needed"]
     row = [whole(plan["rounds"]), symbols, f"{plain(100 * plan['sampling_rate'], 4)} %", whole(plan["theta"])]
     return Grid("Rounds", head, [row])
 
