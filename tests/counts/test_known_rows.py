@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -180,6 +182,45 @@ def test_errors_precede_the_charge(corpus, tmp_path):
         with pytest.raises(vp.errors.InputError, match=message):
             release.count(corpus, BUDGET, known=known, ledger=account)
     assert not account.entries
+
+
+def test_values_of_a_file_are_those_of_the_column():
+    """A price of 1.50 and a moment with a T are the keys of the data, and have one row with their users."""
+    moments = [datetime(2026, 1, 1, 3)] * 3000
+    rows = pl.DataFrame({"who": range(3000), "price": [Decimal("1.50")] * 3000, "at": moments, "paid": [True] * 3000})
+    corpus = vp.read(rows, user="who", items=["price", "at", "paid"])
+    listed = [("1.50", "2026-01-01T03:00:00", "True"), ("1.5", "2026-01-01 03:00:00", "true")]
+    for release in (vp.Items().release(corpus, BUDGET), vp.Items(known=listed).release(corpus, BUDGET)):
+        tally = release.count(corpus, BUDGET, known=listed, counted_in_full=1)
+        assert [key for key, _ in tally] == [(Decimal("1.5"), datetime(2026, 1, 1, 3), True)]
+        assert abs(tally.users[0] - 3000) < 8 * tally.error
+
+
+@pytest.mark.parametrize("known", [["late"], ["1.5"], [2**70]])
+def test_items_refuse_a_list_of_another_type_before_the_charge(tmp_path, known):
+    """Noise could release such an item, which no column contains."""
+    corpus = vp.read(pl.DataFrame({"who": range(10), "year": [2024] * 10}), user="who", items="year")
+    account = vp.Ledger(tmp_path / "all.ledger").open("keys", vp.Budget(9, 1e-5), create=True)
+    with pytest.raises(vp.errors.InputError, match="`known`"):
+        vp.Items(known=known).release(corpus, BUDGET, ledger=account)
+    assert not account.entries
+
+
+def test_lists_without_rows_are_refused(release_of, tmp_path):
+    """If no entry is one token and nothing was released, nothing is charged."""
+    corpus = vp.read(pl.DataFrame({"who": [1], "what": ["a pot"]}), user="who", text="what")
+    empty = vp.Items(max_items_per_user=10).release(corpus, BUDGET)
+    account = vp.Ledger(tmp_path / "all.ledger").open("keys", vp.Budget(9, 1e-5), create=True)
+    for limit in (None, 1):
+        with pytest.raises(vp.errors.InputError, match="nothing to count"):
+            empty.count(corpus, BUDGET, known=["a pot", "a tea"], counted_in_full=limit, ledger=account)
+    assert not account.entries
+
+
+def test_dictionaries_are_no_list(release_of):
+    """The message names the type to give instead."""
+    with pytest.raises(vp.errors.InputError, match="not a dictionary"):
+        release_of([("a",)]).count(corpus_of([[["a"]]]), BUDGET, known={"word": ["a"]})
 
 
 def test_texts_pass_through_the_tokenizer(release_of):

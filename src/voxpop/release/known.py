@@ -22,7 +22,7 @@ from voxpop.kernels.threads import in_order
 from voxpop.privacy.budget import check_choice
 from voxpop.privacy.parameters import KnownList
 from voxpop.reading.arrow import int64_array, joined, string_array, text_buffers
-from voxpop.reading.keys import Keys, spelled_rows
+from voxpop.reading.keys import NO_KEYS, Keys, is_string, spelled_rows
 from voxpop.reading.one_text import REGEX, TOKENIZER_NAMES
 from voxpop.reading.segmenting import check_icu
 from voxpop.reading.tokenizers import list_tokeniser
@@ -86,6 +86,11 @@ class KnownItems:
         if isinstance(given, KnownItems):
             return given
         if isinstance(given, Mapping):
+            if not _is_saved(given):
+                raise InputError(
+                    "`known` must be one list, not a dictionary. Give the columns of a key as a table, such as a "
+                    "DataFrame."
+                )
             return KnownItems(int(given["size"]), str(given["fingerprint"]), int(given["columns"]), None)
         items, width = _spelled_list(given)
         items = _distinct_items(items)
@@ -116,7 +121,8 @@ class KnownItems:
             keys: The columns of the items of the data.
 
         Raises:
-            InputError: The list is one of a saved plan, or its items have other columns than those of the data.
+            InputError: The list is one of a saved plan, or its items have other columns or types than those of the
+                data.
         """
         if self.items is None:
             raise InputError(
@@ -128,6 +134,37 @@ class KnownItems:
                 f"`known` has items of {self.width} columns, and the items of the data have {wanted}. "
                 "Give a table with the columns of the data, in their order."
             )
+        try:
+            self.spelled(keys)
+        except ValueError:
+            raise InputError(
+                "`known` has values that the columns of the items cannot contain. Give a table with columns of the "
+                "same types, in their order."
+            ) from None
+
+    def spelled(self, keys: Keys) -> pa.LargeStringArray:
+        """Return the distinct items with the spelling of the data.
+
+        Other spellings of a value, such as 1.50 or True in a file of strings, would be different items.
+
+        Args:
+            keys: The columns of the items of the data.
+
+        Raises:
+            ValueError: An item has another type than the columns.
+        """
+        if all(is_string(each.type) for each in keys.columns):
+            return self.items
+        name = f"types {[each.kind for each in keys.columns]}"
+        items = self._tokens.get(name)
+        if items is None:
+            try:
+                items = pc.unique(keys.spell([joined(each) for each in keys.table(self.items).columns]))
+            except (ArithmeticError, OverflowError):
+                raise ValueError("not a value of the type of its column") from None
+            if self.size <= _MOST_KEPT:
+                self._tokens[name] = items
+        return items
 
     def parts(self, kind: str, reading: str, keys: Keys) -> list[pa.LargeStringArray]:
         """Return the distinct items in the form that the tokenizer of the data gives them, in parts.
@@ -143,7 +180,7 @@ class KnownItems:
             InputError: See `check`.
         """
         self.check(keys)
-        items: Any = self.items
+        items: Any = self.spelled(keys)
         if kind == "text" and (reading in TOKENIZER_NAMES or reading.startswith(REGEX)):
             items = self._tokens.get(reading)
             if items is None:
@@ -189,7 +226,7 @@ class KnownColumns:
             return given
         if not isinstance(given, Mapping) or not given:
             raise InputError('`known` must give a list for each of some columns, such as known={"city": ["Delft"]}.')
-        if isinstance(given.get("fingerprint"), str):
+        if _is_saved(given):
             return KnownColumns(int(given["size"]), given["fingerprint"], dict(given["columns"]), {})
         types = {each.name: each for each in keys.columns}
         for name in given:
@@ -200,10 +237,9 @@ class KnownColumns:
                 )
         lists = {name: KnownItems.of(each) for name, each in sorted(given.items())}
         for name, each in lists.items():
-            column = Keys(() if name in keys.texts else (types[name],))
-            each.check(column)
+            each.check(NO_KEYS)
             try:
-                column.values(each.items)
+                each.spelled(keys.keys_of(keys.names[name]))
             except ValueError:
                 raise InputError(
                     f'the list of "{name}" has values of another type than the column. Give values of this type.'
@@ -237,8 +273,8 @@ class KnownColumns:
         """
         found = list[pa.LargeStringArray]()
         for name, each in self.lists.items():
-            kind = "text" if name in keys.texts else "items"
-            found += [keys.listed(name, part) for part in each.parts(kind, reading, Keys())]
+            kind, column = "text" if name in keys.texts else "items", keys.keys_of(keys.names[name])
+            found += [keys.listed(name, part) for part in each.parts(kind, reading, column)]
         return found
 
 
@@ -250,18 +286,22 @@ def with_known(release: Release, known: KnownItems) -> Release:
         known: The list.
 
     Raises:
-        InputError: If the items of the list are unknown, or have other columns or types than those of the release.
+        InputError: If the items of the list are unknown, or have other columns or types than those of the release, or
+            there is nothing to count.
     """
     keys = Keys() if release.keys is None else release.keys
     items = joined(pa.chunked_array(known.parts("text", release.token_source, keys), pa.large_string()))
-    try:
-        grams = with_items(release.grams, items, release.keys)
-    except ValueError:
+    if not len(items) and not len(release):
         raise InputError(
-            "`known` has values that the columns of the release cannot contain. Give a table with columns of the same "
-            "types, in their order."
-        ) from None
-    return replace(release, grams=grams, known=None)
+            "no item of `known` is one token of the data, and the release is empty, so there is nothing to count. "
+            "Give single words."
+        )
+    return replace(release, grams=with_items(release.grams, items, release.keys), known=None)
+
+
+def _is_saved(given: Mapping[str, Any]) -> bool:
+    """Return whether a dictionary has the numbers of lists in a saved plan, and not lists by column."""
+    return {"size", "fingerprint", "columns"} <= {*given} and isinstance(given["size"], int)
 
 
 def _in_parts(items: pa.LargeStringArray) -> Iterable[pa.LargeStringArray]:
@@ -356,7 +396,7 @@ def _list_columns(given: Any) -> list[pa.Array]:
         if values and isinstance(values[0], tuple | list):
             return [_list_values(list(column)) for column in zip(*values, strict=True)]
         return [_list_values(values)]
-    except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, ColumnError) as error:
+    except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, OverflowError, ColumnError) as error:
         if isinstance(error, ColumnError):
             raise
         raise wrong from None
