@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from decimal import Decimal
 
 import polars as pl
 import pyarrow as pa
@@ -14,10 +15,11 @@ from voxpop.cli import main
 from voxpop.engine.contract import check_engine
 from voxpop.errors import InputError
 from voxpop.mechanisms.profile.mechanism import profiling_of
-from voxpop.mechanisms.rounds.listed import known_lines
+from voxpop.mechanisms.rounds.listed import known_note
 from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts
 from voxpop.reading.arrow import text_buffers
 from voxpop.release.known import KnownColumns
+from voxpop.release.profile import contradictions
 
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
@@ -57,7 +59,7 @@ def test_listed_values_need_fewer_users(profiles):
     plan = with_lists.plan.to_dict()
     pairs = zip(plan["users_needed"], plan["known"]["users_needed"], strict=True)
     assert all(known["users"] < unknown["users"] for unknown, known in pairs)
-    assert known_lines(plan, "value")[0].startswith("Columns of known values are for the list of 157 values")
+    assert "157 values are known from a public list" in known_note(plan, "value", "The column assumes")
     assert "users, known" in str(with_lists.plan)
 
 
@@ -72,7 +74,7 @@ def test_explanations_and_reports_mark_listed_values(profiles):
     for each in (profile, city):
         facts = each.report().html.split('id="facts">')[1].split("</script>")[0]
         assert json.loads(facts)["grams"]["known"] is True
-    assert "probability that a known value of one user is released" in profile.report().html
+    assert "A known value of one user was released with probability at most" in profile.report().html
 
 
 def parts_of(monkeypatch, rows, change=lambda parts, gate: parts):
@@ -135,6 +137,44 @@ def test_saved_profiles_keep_their_marks(profiles, tmp_path):
         profiling.plan(BUDGET).release(profiling.read(table(), user="who", options=QUIET))
 
 
+@pytest.mark.parametrize("column", ["city", "year", "note"])
+def test_verification_detects_other_marks(profiles, column):
+    """No column has more marks than its list has values, and a table with lists has marks."""
+    plan, table = profiles[1].plan, profiles[1].table
+    assert contradictions(profiles[1], plan) == []
+    number = table["set"].to_numpy() == profiles[1].keys.names[column]
+    items = pa.array([str(5000 + row) for row in range(200)], pa.large_string())
+    marked = pa.table({"set": pa.array([profiles[1].keys.names[column]] * 200, pa.int32()), "item": items})
+    marked = marked.append_column("known", pa.array([True] * 200)).append_column("users", pa.array([9] * 200))
+    others = table.filter(pa.array(~number))
+    forged = replace(profiles[1], table=pa.concat_tables([others, marked.select(table.column_names)]))
+    assert "the mark of a value on a list" in contradictions(forged, plan)
+    assert contradictions(replace(profiles[1], table=table.drop_columns(["known"])), plan) == ["the set of columns"]
+    assert contradictions(profiles[1], profiles[0].plan) == ["the set of columns"]
+
+
+def test_spellings_of_values_are_those_of_the_column():
+    """The strings of a file become the values of the column, so a price of 1.50 is the item 1.5."""
+    rows = pl.DataFrame({"who": range(100), "price": [Decimal("1.50")] * 100, "paid": [True] * 100})
+    lists = {"price": ["1.50", "1.5", "2"], "paid": ["True", "false"]}
+    known = vp.ProfileMechanism.of(rows, user="who", columns=["price", "paid"], known=lists).known_columns
+    keys = vp.ProfileMechanism.of(rows, user="who", columns=["price", "paid"]).keys
+    found = sorted(item for part in known.parts(keys, "words") for item in part.to_pylist())
+    assert found == sorted(
+        f"{keys.names[name]}|{each}"
+        for name, each in [("price", "1.5"), ("price", "2"), ("paid", "true"), ("paid", "false")]
+    )
+    with pytest.raises(InputError, match="another type than the column"):
+        vp.ProfileMechanism.of(rows, user="who", columns=["price"], known={"price": ["much"]})
+
+
+def test_columns_may_be_called_like_the_numbers_of_a_plan():
+    """Lists by column are told from the lists of a saved plan."""
+    rows = pl.DataFrame({"who": range(10), "fingerprint": ["a"] * 10, "size": ["b"] * 10, "columns": ["c"] * 10})
+    known = {name: ["a", "b"] for name in ("fingerprint", "size", "columns")}
+    assert vp.ProfileMechanism.of(rows, user="who", known=known).known_columns.size == 6
+
+
 @pytest.mark.parametrize(
     ("known", "message"),
     [
@@ -180,5 +220,5 @@ def test_the_command_takes_lists_by_column(tmp_path, capsys):
     assert main(["profile", *where, *spend, "--known", "cities.txt"]) == 2
     assert "--known must be COLUMN=FILE" in capsys.readouterr().err
     assert main(["profile", *where, *spend, *known]) == 0
-    assert "the list of 152 values" in capsys.readouterr().err
+    assert "152 values are known from a public list" in capsys.readouterr().err
     assert vp.load(tmp_path / "profile").columns["city"].known.any()

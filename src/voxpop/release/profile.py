@@ -377,6 +377,9 @@ def contradictions(profile: Profile, plan: Any) -> list[str]:
     schema = {"set": pa.int32(), "item": pa.large_string()}
     if keys.alone or plan.counting:
         schema["users"] = pa.int64()
+    lists = getattr(plan.mechanism, "known_columns", None)  # keys have no lists
+    if lists is not None:
+        schema[KNOWN_MARKS] = pa.bool_()
     if keys != plan.mechanism.keys or {each.name: each.type for each in table.schema} != schema:
         return ["the set of columns"]
     sets = numbers_of(joined(table["set"]).cast(pa.int64()).fill_null(-1))
@@ -384,8 +387,11 @@ def contradictions(profile: Profile, plan: Any) -> list[str]:
         return ["the set of a value"]
     if table.select(["set", "item"]).group_by(["set", "item"]).aggregate([]).num_rows != table.num_rows:
         wrong.append("a value that occurs twice")
-    for number, _, items, _ in profile._each():
+    for number, names, items, _ in profile._each():
         kinds = keys.keys_of(number)
+        listed = lists.sizes.get(names[0], 0) if lists is not None and len(names) == 1 else 0
+        if profile._marks(number).sum() > listed:
+            wrong.append("the mark of a value on a list")
         if (
             kinds.columns
             and kinds.spell([joined(each) for each in kinds.table(items).columns]).to_pylist() != items.to_pylist()
