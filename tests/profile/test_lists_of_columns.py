@@ -219,6 +219,8 @@ def test_the_command_takes_lists_by_column(tmp_path, capsys):
     known = ["--known", f"city={tmp_path / 'cities.txt'}"]
     assert main(["profile", *where, *spend, "--known", "cities.txt"]) == 2
     assert "--known must be COLUMN=FILE" in capsys.readouterr().err
+    assert main(["profile", *where, *spend, *known, *known]) == 2
+    assert "Give each column only once" in capsys.readouterr().err
     assert main(["profile", *where, *spend, *known]) == 0
     assert "152 values are known from a public list" in capsys.readouterr().err
     assert vp.load(tmp_path / "profile").columns["city"].known.any()

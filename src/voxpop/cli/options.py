@@ -477,4 +477,6 @@ def _pairs(given: list[str], problem: str) -> dict[str, str] | None:
     for name, equals, value in pairs:
         if not (name and equals and value):
             raise InputError(f"{problem} Repeat it for more.")
+    if len({name for name, *_ in pairs}) < len(pairs):
+        raise InputError(f"{problem} Give each column only once.")
     return {name: value for name, _, value in pairs} or None
