@@ -71,7 +71,7 @@ def test_explanations_and_reports_mark_listed_values(profiles):
     for each in (profile, city):
         facts = each.report().html.split('id="facts">')[1].split("</script>")[0]
         assert json.loads(facts)["grams"]["known"] is True
-    assert "probability that a known value of one user is released" in profile.report().html
+    assert "A known value of one user was released with probability" in profile.report().html
 
 
 def parts_of(monkeypatch, rows, change=lambda parts, gate: parts):
@@ -179,5 +179,5 @@ def test_the_command_takes_lists_by_column(tmp_path, capsys):
     assert main(["profile", *where, *spend, "--known", "cities.txt"]) == 2
     assert "--known must be COLUMN=FILE" in capsys.readouterr().err
     assert main(["profile", *where, *spend, *known]) == 0
-    assert "the list of 152 values" in capsys.readouterr().err
+    assert "152 values are known" in capsys.readouterr().err
     assert vp.load(tmp_path / "profile").columns["city"].known.any()
