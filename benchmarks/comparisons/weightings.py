@@ -35,7 +35,7 @@ BENCHMARK = Benchmark(
     __file__,
     ("weightings",),
     (*SET_UNION, "mechanisms/profile", "mechanisms/counts", "papers/dpsu", "papers/optimal_selection"),
-    minutes=15,
+    minutes=12,
 )
 BUDGETS = (vp.Budget(3, 1e-6), vp.Budget(1, 1e-7))
 LIMITS = (1, 2, 3, 10, 100)

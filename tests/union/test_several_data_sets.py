@@ -95,7 +95,8 @@ def test_min_users_holds_in_each_data_set(budget):
 
 def test_the_plan_states_the_division_of_the_budget(plan):
     """The plan contains the shared budget in text and in numbers."""
-    assert "for words, tags, places together: noise in each is 1.73 times" in str(plan)
+    assert "One guarantee covers words, tags, places together" in str(plan)
+    assert "Noise in each is 1.73 times" in " ".join(str(plan).split())
     assert plan.to_dict()["data_sets"] == list(NAMES)
 
 
