@@ -135,14 +135,14 @@ class KnownItems:
                 "Give a table with the columns of the data, in their order."
             )
         try:
-            self.spelled(keys)
+            self._spelled(keys)
         except ValueError:
             raise InputError(
                 "`known` has values that the columns of the items cannot contain. Give a table with columns of the "
                 "same types, in their order."
             ) from None
 
-    def spelled(self, keys: Keys) -> pa.LargeStringArray:
+    def _spelled(self, keys: Keys) -> pa.LargeStringArray:
         """Return the distinct items with the spelling of the data.
 
         Other spellings of a value, such as 1.50 or True in a file of strings, would be different items.
@@ -180,7 +180,7 @@ class KnownItems:
             InputError: See `check`.
         """
         self.check(keys)
-        items: Any = self.spelled(keys)
+        items: Any = self._spelled(keys)
         if kind == "text" and (reading in TOKENIZER_NAMES or reading.startswith(REGEX)):
             items = self._tokens.get(reading)
             if items is None:
@@ -239,7 +239,7 @@ class KnownColumns:
         for name, each in lists.items():
             each.check(NO_KEYS)
             try:
-                each.spelled(keys.keys_of(keys.names[name]))
+                each._spelled(keys.keys_of(keys.names[name]))
             except ValueError:
                 raise InputError(
                     f'the list of "{name}" has values of another type than the column. Give values of this type.'
