@@ -381,6 +381,25 @@ class Keys:
         """
         return spelled_rows(columns, self.names or ["key"])
 
+    def respelled(self, items: pa.Array) -> pa.Array:
+        """Return the distinct items with the spelling of `spell`.
+
+        Other spellings of a value, such as 1.50 or True in a file of strings, would be other items.
+
+        Raises:
+            ValueError: If items do not match these columns.
+
+        Example:
+            >>> Keys((KeyColumn("paid", "bool"),)).respelled(pa.array(["True", "true"])).to_pylist()
+            ['true']
+        """
+        if all(is_string(each.type) for each in self.columns):
+            return items
+        try:
+            return pc.unique(self.spell([joined(each) for each in self.table(items).columns]))
+        except ArithmeticError:  # of decimals, and of numbers that are out of range
+            raise ValueError("a value of another type than its column") from None
+
     def table(self, items: pa.Array) -> pa.Table:
         """Return the columns of items.
 

@@ -22,7 +22,7 @@ from voxpop.kernels.threads import in_order
 from voxpop.privacy.budget import check_choice
 from voxpop.privacy.parameters import KnownList
 from voxpop.reading.arrow import int64_array, joined, string_array, text_buffers
-from voxpop.reading.keys import NO_KEYS, Keys, is_string, spelled_rows
+from voxpop.reading.keys import NO_KEYS, Keys, spelled_rows
 from voxpop.reading.one_text import REGEX, TOKENIZER_NAMES
 from voxpop.reading.segmenting import check_icu
 from voxpop.reading.tokenizers import list_tokeniser
@@ -143,25 +143,11 @@ class KnownItems:
             ) from None
 
     def _spelled(self, keys: Keys) -> pa.LargeStringArray:
-        """Return the distinct items with the spelling of the data.
-
-        Other spellings of a value, such as 1.50 or True in a file of strings, would be different items.
-
-        Args:
-            keys: The columns of the items of the data.
-
-        Raises:
-            ValueError: An item has another type than the columns.
-        """
-        if all(is_string(each.type) for each in keys.columns):
-            return self.items
+        """Return the distinct items with the spelling of the data; see `Keys.respelled`."""
         name = f"types {[each.kind for each in keys.columns]}"
         items = self._tokens.get(name)
         if items is None:
-            try:
-                items = pc.unique(keys.spell([joined(each) for each in keys.table(self.items).columns]))
-            except (ArithmeticError, OverflowError):
-                raise ValueError("not a value of the type of its column") from None
+            items = keys.respelled(self.items)
             if self.size <= _MOST_KEPT:
                 self._tokens[name] = items
         return items
