@@ -3,6 +3,7 @@
 import ast
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 CODE = ("src", "benchmarks", ":!benchmarks/results")
@@ -33,11 +34,13 @@ def changed_since(root: Path, commit: str, paths: Sequence[str]) -> list[str]:
     """
     if not git(root, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
         return ["every file: the commit is not in this repository"]
-    differ = git(root, "diff", "--name-only", "--no-renames", commit, "--", *paths).splitlines()
+    # Each line is ":mode mode blob blob status<tab>path", with the blob of the commit first.
+    raw = git(root, "diff", "--raw", "--no-abbrev", "--no-renames", commit, "--", *paths).splitlines()
+    blobs = {path: facts.split()[2] for facts, path in (line.split("\t", 1) for line in raw)}
     new = git(root, "ls-files", "--others", "--exclude-standard", "--", *paths).splitlines()
-    files = {*differ, *new}
+    files = {*blobs, *new}
     code = {path for path in files if path.endswith(".py")}
-    before = set().union(*(_definitions(git(root, "show", f"{commit}:{path}")) for path in code))
+    before = set().union(*(_definitions_of_blob(root, blobs[path]) for path in code & blobs.keys()))
     changed = {path for path in code if (root / path).is_file() and _definitions((root / path).read_text()) - before}
     return sorted(changed | (files - code))
 
@@ -62,7 +65,14 @@ def _imported(root: Path, path: str) -> list[str]:
     return [name for name in files if (root / name).is_file()]
 
 
-def _definitions(text: str) -> set[str]:
+@cache
+def _definitions_of_blob(root: Path, blob: str) -> frozenset[str]:
+    # The blob of a file that is not in the commit does not exist.
+    return _definitions(git(root, "cat-file", "blob", blob))
+
+
+@cache
+def _definitions(text: str) -> frozenset[str]:
     """Return the syntax trees of the statements of a file, without docstrings, imports and types of functions."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
@@ -73,7 +83,7 @@ def _definitions(text: str) -> set[str]:
             node.annotation = None
         if isinstance(node, ast.FunctionDef):
             node.returns = None
-    return {ast.dump(node) for node in tree.body}
+    return frozenset(ast.dump(node) for node in tree.body)
 
 
 def _computes_nothing(node: ast.AST) -> bool:
