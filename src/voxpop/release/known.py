@@ -277,7 +277,7 @@ def _distinct_items(items: pa.Array) -> pa.LargeStringArray:
 
 
 def _single_tokens(reading: str) -> Callable[[pa.LargeStringArray], pa.LargeStringArray]:
-    """Return the function from texts to the tokens of the texts with one token."""
+    """Return a function that maps texts to the tokens of those texts that have exactly one token."""
     as_lists = list_tokeniser(re.compile(reading.removeprefix(REGEX)) if reading.startswith(REGEX) else reading)
 
     def of_lists(texts: pa.LargeStringArray, cut: Any = as_lists) -> pa.LargeStringArray:
