@@ -582,7 +582,7 @@ def test_listed_items_of_one_user_pass_the_audit(monkeypatch, generous):
     joined = with_a_level(generous, single, runs)
     sound = TrialCounts(joined, with_a_level(generous, nobody, runs), 400 * runs)
     assert epsilon_shown(sound, BUDGET.delta) <= BUDGET.epsilon
-    # Nothing better is known than the shift by mu that all rounds together show.
+    # No larger effect is known than the shift by mu over all rounds together.
     assert epsilon_shown(sound, BUDGET.delta) > 0.2
     nothing = lambda gate, rounds, letters, starts: np.zeros(starts.size - 1, np.uint8)  # noqa: E731
     monkeypatch.setattr(AdaptiveGate, "_reached_by_noise", nothing)
