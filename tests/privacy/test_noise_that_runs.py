@@ -342,7 +342,7 @@ def test_paths_follow_parents():
     gate.level(np.array([0, 0], np.int32), np.array([0, -2], np.int32), [half, Fraction(1)])
     owns = [gate.paths.shares[share].own for share in gate.numbers.tolist()]
     assert owns == [Fraction(2, 5), Fraction(1, 5), Fraction(2, 5)]
-    with pytest.raises(InternalError, match="last level"):
+    with pytest.raises(InternalError, match="not the last one"):
         gate.level(np.array([0], np.int32), np.array([1], np.int32), [half])
     # The path of node 2 is spent.
     with pytest.raises(InternalError, match="more than the budget"):

@@ -95,7 +95,7 @@ LIMIT, EDGES = 2, (2, 3, 4)
 
 
 def parts_of(users, monkeypatch):
-    """Return n1 and n2 by key, the sizes and the counts of users of more keys, of a release whose noise is replaced."""
+    """Return the n1, n2, sizes, and counts of users of more keys, from a release with its noise replaced."""
     found = []
     monkeypatch.setattr(gates, "WholeNoise", lambda rate, secret, purpose: Seen(found))
     monkeypatch.setattr(gates, "PartNumbers", lambda parts, secret, purpose: Seen(found))

@@ -546,7 +546,7 @@ def test_the_gate_refuses_another_list():
 
 
 def test_draws_with_a_list_are_charged_by_its_size():
-    """A novel item may share its bits with any of N + W items, where the limit is below the pool."""
+    """A novel item may share its bits with any of N + W items, if the limit is below the pool."""
     rounds = planned(vp.Items(max_items_per_user=3)).passes[0].stated()
     assert covers_rounds(planned_slack(3, rounds.known.listed), rounds, chosen=False)
     assert not covers_rounds(planned_slack(3, KnownList(29, "x")), rounds, chosen=False)
