@@ -335,7 +335,7 @@ def _list_file(path: Path) -> Any:
 
 
 def _list_lines(path: Path) -> pa.ChunkedArray:
-    """Return the lines of a file, which are never Python strings all at once."""
+    """Return the lines of a file, without Python strings for all of them at once."""
     return pa.chunked_array([string_array(part) for part in lines_of(path, _LIST_PART)], pa.large_string())
 
 
