@@ -111,7 +111,7 @@ def follow(later: Any, passes: list[dict[str, Any]], more: arb = ZERO) -> None:
             left = left - square
             require(left >= 0, "the passes exceed the cap on later releases")
         else:
-            # Individual sensitivities have a proof for these, with the rounding of users of any bound.
+            # Individual sensitivities are proved only for these two rules, with rounding for users of any bound.
             known = form.name == "weighted" or (form.name == "policy-gaussian" and form.bound == 4)
             require(known and form.norm == 2, "a pass has a bounding that differs from its proof")
             cost = each.get("cost")
