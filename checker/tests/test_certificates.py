@@ -11,7 +11,7 @@ from voxpop_check import PROVED, prove
 from voxpop_check.__main__ import main
 
 HERE = Path(__file__).parent
-# `make check-certificates` plans more, with voxpop, and tries all of them.
+# `make check-certificates` creates more certificates with voxpop and checks all of them.
 FOLDERS = [HERE / "certificates", *map(Path, filter(None, [os.environ.get("VOXPOP_CERTIFICATES")]))]
 GRID = sorted(file for folder in FOLDERS for file in folder.glob("*.json"))
 

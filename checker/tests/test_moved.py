@@ -48,8 +48,9 @@ def moved(certificate, path, factor):
     return changed
 
 
-# Each kind of number, at a place where it binds, with the direction that is unsafe. Numbers of one round among twenty
-# move further: at 1 percent the exact delta of the plan, whose bound comes from a coarse grid, still keeps the claim.
+# Each kind of number, at a place where a change affects delta, with the unsafe direction. A number of one round among
+# twenty moves further: at 1 percent the exact delta of the plan, whose bound comes from a coarse grid, still keeps the
+# claim.
 FIRST, ROUNDS, LATER = (NUMBERS, "rounds", "first"), (NUMBERS, "rounds"), (NUMBERS, "rounds", "later")
 BINDING = [
     ("keys", ("claim", "delta"), 0.99),
@@ -186,7 +187,7 @@ def upper(x):
 
 
 def exact(certificate):
-    """Return delta of two rounds by Simpson's rule, written apart from the checker."""
+    """Return delta of two rounds by Simpson's rule, without code of the checker."""
     epsilon, numbers = certificate["claim"]["epsilon"], certificate["numbers"]
     rounds = numbers["rounds"]
     first, (one, two), caps = rounds["first"], rounds["later"], rounds["caps"]
@@ -260,7 +261,7 @@ def test_every_number_of_two_rounds_is_moved():
 
 
 def lattice(weight):
-    """Return the next cap down whose square is well above and below parts of 1."""
+    """Return a cap of at most `weight` for which 1 / cap^2 is 1/4 to 15/16 above a whole number."""
     units = int(weight * 2**30)
     while not (units**2 <= 4 * (2**60 % units**2) and 16 * (2**60 % units**2) <= 15 * units**2):
         units -= 2**18
@@ -417,7 +418,7 @@ def test_the_length_of_sequences_follows_from_the_released_lengths():
     certificate, passes = saved("decided")
     lengths, numbers = passes[0], certificate[NUMBERS]
     assert lengths["steps"] < lengths["longest"] == numbers["usual"] < numbers["max_length"]
-    # Half of the users have the longest sequences; only noise is behind 3 symbols; nothing is known.
+    # Half of the users have the longest sequences; classes above 3 symbols contain only noise; nothing is known.
     half, short = [0] * 16 + [3_000], [3_000, 2_000, *[7] * 15]
     for change in (
         {"longest": lengths["longest"] - 6},
@@ -448,7 +449,7 @@ def test_a_usual_length_is_in_range_and_needs_its_rule(value):
     certificate, passes = saved("decided")
     certificate[NUMBERS]["usual"] = value
     if value is None:
-        # Without it all symbols would count, and the noise be for more.
+        # Without this number, all symbols would count, and the noise would have to cover more steps.
         del certificate[NUMBERS]["usual"]
         with pytest.raises(CertificateError):
             check(certificate, passes)

@@ -83,11 +83,11 @@ def entries(*guarantees):
 def test_totals_of_a_folder_are_proved(folder, capsys):
     assert main([str(folder)]) == 0
     said = capsys.readouterr().out
-    assert "total of a record, fixed beforehand: epsilon 2.21332: proved" in said
-    assert "total of a record, fixed beforehand: epsilon 2.11849: proved" in said
+    assert "total of a record, fixed in advance: epsilon 2.21332: proved" in said
+    assert "total of a record, fixed in advance: epsilon 2.11849: proved" in said
     assert "all 3 together, chosen after results: epsilon 3.5, delta 2.1e-07" in said
     # voxpop states 2.31808; the last digit is rounded up from bounds that differ by less than 1e-5.
-    assert "all 3 together, fixed beforehand: epsilon 2.31809, delta 2.1e-07 proved" in said
+    assert "all 3 together, fixed in advance: epsilon 2.31809, delta 2.1e-07 proved" in said
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_total_that_was_moved_is_not_proved(folder, right, wrong, capsys):
     assert right in stated
     changed(folder / "counts.json", total=stated.replace(right, wrong))
     assert main([str(folder)]) == 1
-    assert "fixed beforehand: epsilon 2.2133" in capsys.readouterr().out
+    assert "fixed in advance: epsilon 2.2133" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("which", "name", "factor"), [(0, "mu", 1.01), (1, "mu", 1.01), (0, "novel", 1.01)])
@@ -331,7 +331,7 @@ def test_a_release_with_a_seed_or_other_neighbours_is_not_private(folder, capsys
     ],
 )
 def test_a_statement_or_guarantee_that_no_certificate_proves_is_refused(folder, change):
-    """What people read says what the certificate proves; a file whose certificate is unknown does not count as none."""
+    """Texts for readers must state what the certificate proves; a file with an unknown certificate is not ignored."""
     changed(folder / "counts.json", **change)
     assert main([str(folder)]) == 2
 

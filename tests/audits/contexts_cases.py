@@ -67,7 +67,7 @@ def contexts_cases(budget: Budget) -> Iterator[Case]:
 
 
 def one_level_of_contexts(budget: Budget, max_length: int | None = LENGTH) -> Case:
-    """Return the case of only the empty context, which spends all of epsilon."""
+    """Return the case with the empty context only, which spends all of epsilon."""
     plan = _plan(budget, numbered_words(SYMBOLS).to_pylist(), max_length, 1)
     scale = COUNTED / rates(budget, OTHERS * SYMBOLS)[2]
     users = [[0]] * OTHERS

@@ -74,7 +74,7 @@ class Everywhere:
 
     Attributes:
         plan: The plan to run.
-        most: The smallest number of data sets.
+        most: The smallest number of data sets that must release the item.
     """
 
     plan: UnionPlan

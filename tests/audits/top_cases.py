@@ -3,7 +3,8 @@
 A copy is such a list. All grams of all copies are ranked together, with noise of the rate at which one copy releases
 its first k grams. The noise of each gram is a separate draw, so the order within a copy depends only on that copy: its
 first k grams are those that a ranking of only this copy would release. The event is that at least a given number of
-these grams belongs to the canary. No other user has a gram, because equal counts change most.
+these grams belongs to the canary. No other user has a gram, because one more user has the
+largest effect on equal counts.
 
 - *near*: the canary has its grams once.
 - *over*: the canary has each of its grams eight times.

@@ -55,7 +55,7 @@ def test_a_file_has_one_entry_in_each_line(tmp_path):
 
 @pytest.mark.parametrize("option", ["--alphabet", "--alphabet-file"])
 def test_alphabets_match_events(voxpop, tmp_path, option):
-    """Spaces after commas do not make other symbols, and the alphabet is printed."""
+    """Spaces after commas do not create additional symbols, and the alphabet is printed."""
     visits = [["pay", "ship", "a, b"]] * 600
     pl.DataFrame({"who": range(600), "visit": visits}).write_parquet(tmp_path / "t.parquet")
     (tmp_path / "alphabet.txt").write_text("\ufeffpay\n ship \n\na, b\n", encoding="utf-8")

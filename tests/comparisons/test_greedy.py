@@ -57,7 +57,7 @@ def test_one_novel_item_at_most_has_weight(users, cutoff):
 
 
 class Greedy(WeightingRule):
-    """The kernel in the interface of the search; `order` is the order in which one user pours."""
+    """The kernel in the interface of the search; `order` is the order in which one user fills items."""
 
     __slots__ = ("order",)
     sequential = True
@@ -136,7 +136,7 @@ def test_without_a_limit_unique_items_cost_more_than_delta(record_property):
 
 
 def saving_users(shares: int = 100) -> tuple[list[list[int]], int]:
-    """Return users in order, and the place of an extra user who makes later users pour on items without weight.
+    """Return users in order, and the place of an extra user who makes later users put weight on items without weight.
 
     A unit has `shares` shares, and the cutoff is five units and a share. Items a are one share below it, and items b
     are about a unit below it. The extra user fills the items a. Each later user has an a, a b and a c. The b takes all
@@ -177,7 +177,7 @@ def test_items_of_others_have_weight_only_through_the_extra_user(record_property
 
 
 def test_users_pour_in_the_documented_order():
-    """Users pour in descending order of frequency, with ties by first appearance, or by a public rank."""
+    """Users fill items in descending order of frequency, with ties by first appearance, or by a public rank."""
     held = PrivatePairs(np.array([2, 0, 1, 1], np.int32), np.array([0, 3, 4]), np.array([1, 4, 1, 1], np.int32), 3)
     assert by_own_frequency(held).items.tolist() == [0, 2, 1, 1]
     assert by_own_frequency(held).times.tolist() == [4, 1, 1, 1]

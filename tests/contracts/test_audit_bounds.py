@@ -49,7 +49,7 @@ def test_epsilon_and_delta_refute_together(joined, without, epsilon, delta):
 
 @pytest.mark.parametrize(("joined", "without"), [(0.9, 0.1), (0.2, 0.0), (0.1, 0.9), (0.3, 0.105)])
 def test_power_equals_the_computed_value(joined, without):
-    """If `surely_refuted` is true, the exact sum over outcomes gives misses below 1 in 1000; it is not always true."""
+    """If `surely_refuted` is true, the exact probability of a miss is below 1 in 1000; it is not always true."""
     trials, epsilon, delta, error = 400, 1.0, 0.01, 1e-3
     outcomes = np.arange(trials + 1)
     laws = [binom.pmf(outcomes, trials, chance) for chance in (joined, without)]

@@ -201,7 +201,7 @@ def test_a_source_is_read_in_the_thread_that_opened_it(within):
 def test_the_sorter_sorts_like_sorted(records, most):
     """The sorter sorts by both keys and keeps the order of ties at any capacity.
 
-    The search includes records of one key, or of one pair of keys, that exceed the capacity.
+    The search includes more records with one key, or with one pair of keys, than fit into the capacity.
     """
     limit = tiny(1000)
     heads = np.zeros(len(records), HEAD)

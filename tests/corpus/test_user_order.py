@@ -92,7 +92,7 @@ def test_the_eighth_user_changes_the_histogram_by_at_most_one(weigh):
 
 
 def by_the_bits_that_users_leave(keys, secret, pass_name):
-    """The broken variant, formerly used within a limit, takes the low bits that the number of users has."""
+    """This broken variant, formerly used within a limit, keeps only as many low bits as the number of users has."""
     return by_bits(keys.size.bit_length(), keys, secret, pass_name)
 
 

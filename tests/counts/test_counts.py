@@ -53,7 +53,7 @@ def test_grams_without_users_also_get_noise(release_of):
 
 
 def test_two_counts_never_share_noise(release_of):
-    """Every count draws a fresh secret; a count with a seed is repeatable and marked."""
+    """Every count draws a fresh secret; a count with a seed is repeatable and marked as not private."""
     corpus, release = corpus_of([[["a", "b"]]] * 5), release_of((f"x{i}",) for i in range(50))
     fresh = [release.count(corpus, BUDGET).users.tolist() for _ in range(2)]
     seeded = [release.count(corpus, BUDGET, seed=3) for _ in range(2)]

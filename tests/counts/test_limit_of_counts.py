@@ -28,7 +28,7 @@ def plan_of(release=WORDS, budget=BUDGET):
 
 
 def mus(plan):
-    """Return mu of the counts by limit, from the numbers that would run."""
+    """Return mu of the counts by limit, from the numbers that would be used."""
     return [root_above(max(1, sum(each.limits))) / each.sigma for each in plan.proof.menu]
 
 
@@ -47,7 +47,7 @@ def classes(engine, edges=(4, 16, 64), counted=None):
 
 @pytest.mark.parametrize("budget", [BUDGET, vp.Budget(0.1, 1e-6), vp.Budget(12, 1e-12)], ids=str)
 def test_every_limit_and_the_histogram_keep_the_budget(budget):
-    """The numbers that would run fit the budget in eighty digits; a histogram with less noise does not."""
+    """The numbers that would be used fit the budget in eighty digits; a histogram with less noise does not."""
     plan = plan_of(budget=budget)
     assert len(plan.proof.menu) == 10  # 1 to 256, and 300 for all grams
     for scale, fits in ((1.0, True), (0.1, False)):

@@ -201,7 +201,7 @@ def test_discovery_by_simulation(holders):
 
 @pytest.mark.jit
 def test_a_simulation_finds_words_of_eight_times_fewer_users():
-    """At epsilon 1 and delta 1/(100 n), an eighth of the users that the paper's plan needs suffices.
+    """At epsilon 1 and delta 1/(100 n), one eighth of the users required by the paper's plan is enough.
 
     With an eighth of the paper's 2,694 users every one of 300 words is found; the paper's plan finds no word with these
     users, and about nine in ten words with 2,694 users. False alarms are below 1e-9, by exact binomial tails.

@@ -167,7 +167,7 @@ def test_phrases_agree_with_clients(users):
     assert trie == run_protocol(clients, rules, secret)
 
 
-def test_users_of_one_key_are_sampled_apart():
+def test_users_with_the_same_key_are_sampled_independently():
     """Ten thousand users who share a key have separate coins; false alarm below 1e-9 (6.2 deviations)."""
     corpus = corpus_of([["ab"]] * 10_000, [1] * 10_000)
     rules = rules_of("one", 1, 0.3)

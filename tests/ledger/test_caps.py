@@ -124,7 +124,7 @@ def test_the_check_finds_chances_of_one_side(monkeypatch):
 @given(st.floats(1e-9, 0.05), st.floats(0.01, 3.0), st.floats(0.0, 12.0))
 @settings(max_examples=200)
 def test_the_pair_dominates_a_spend(novel, mu, epsilon):
-    """The pair has at least the delta of a spend, in both directions, at every epsilon; equality at epsilon 0."""
+    """The pair has at least the delta of a spend, in both directions, at every epsilon; they are equal at epsilon 0."""
     hit = Expense(novel, mu).hit
     pair = hit + (1 - hit) * gaussian_delta(epsilon, mu)
     assert pair >= min(1.0, novel + gaussian_delta(epsilon, mu)) * (1 - 1e-9)

@@ -14,7 +14,7 @@ def held_by(user: Documents, length: int) -> set[Gram]:
 
 
 def holders(users: Sequence[Documents], grams: Sequence[Gram], limits: Sequence[int]) -> dict[Gram, float]:
-    """Return the weight of each gram, which is one per user, and less from users with more grams than the limit."""
+    """Return the weight of each gram: one per user, or less for users with more grams than the limit."""
     weights = dict.fromkeys(grams, 0.0)
     for user in users:
         for length, limit in enumerate(limits, start=1):

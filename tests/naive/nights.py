@@ -47,7 +47,7 @@ class Nights:
                 self.released[word] = night
 
     def weights(self, night):
-        """Return the weight of each word, users in the order of their keyed hash."""
+        """Return the weight of each word, with the users in the order of their keyed hashes."""
         from voxpop.privacy.certificate import night_charge
 
         plan, charge = self.plan, night_charge(self.plan.proof, night)

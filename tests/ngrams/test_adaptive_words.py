@@ -1,4 +1,4 @@
-"""Tests of words in adaptive rounds before longer grams. Both spends add up, and the planned rounds run."""
+"""Tests of words in adaptive rounds before longer grams. The costs of both add up, and the planned rounds run."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def spent(plan, first, rest):
     ids=str,
 )
 def test_rounds_and_later_passes_add_up_to_the_budget(budget, fields):
-    """Delta follows from the numbers that run; increasing either part, or omitting it, gives another delta."""
+    """Delta follows from the numbers used; increasing either part, or omitting it, gives another delta."""
     plan = vp.NGrams(**fields).plan(budget)
     first = plan.first
     assert isinstance(first, AdaptiveRounds)

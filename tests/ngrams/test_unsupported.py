@@ -1,4 +1,4 @@
-"""Tests of candidates that reach a threshold only by noise, with exact laws, and doubles against eighty digits."""
+"""Candidates that reach a threshold only by noise agree with exact distributions, and doubles with eighty digits."""
 
 import numpy as np
 import pytest

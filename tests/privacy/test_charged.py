@@ -122,7 +122,7 @@ def test_a_grid_that_is_replaced_after_charging_is_rejected(monkeypatch):
     ALPHAS,
     st.lists(MANY, min_size=1, max_size=4),
 )
-def test_no_length_runs_above_what_it_was_charged(epsilon, delta, limit, lengths, weighting, ratio, alpha, sizes):
+def test_no_length_exceeds_its_charge(epsilon, delta, limit, lengths, weighting, ratio, alpha, sizes):
     """No length exceeds its charge for any earlier releases, from no charge on a length to the whole budget."""
     ngrams = vp.papers.DPNE(lengths, limit, weighting=weighting, ratio=ratio, alpha=alpha)
     try:
@@ -144,7 +144,7 @@ def test_more_lengths_than_32_are_refused(lengths):
 @pytest.mark.slow
 @settings(max_examples=at_length(40, 15), phases=UNSHRUNK)
 @given(EPSILONS, DELTAS, LIMITS)
-def test_no_adaptive_round_runs_above_what_it_was_charged(epsilon, delta, limit):
+def test_no_adaptive_round_exceeds_its_charge(epsilon, delta, limit):
     """The first round and the scored rounds, each with its own grid, stay within the charge in eighty digits."""
     try:
         plan = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, delta))
@@ -167,7 +167,7 @@ def test_no_adaptive_round_runs_above_what_it_was_charged(epsilon, delta, limit)
 
 @pytest.mark.parametrize("limit", [1, 100, 10**7])
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 50.0])
-def test_no_count_runs_above_what_it_was_charged(limit, epsilon):
+def test_no_count_exceeds_its_charge(limit, epsilon):
     """The shares of one user on the grid of counts, relative to the noise, stay within the charge in eighty digits."""
     from voxpop.privacy.weightings.holders import UNIT, share_table
 

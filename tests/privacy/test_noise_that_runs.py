@@ -120,7 +120,7 @@ def test_classic_passes_run_with_the_planned_noise(talk, seen):
 
 
 def test_n_grams_run_with_the_planned_noise(talk, seen):
-    """Every later pass has the noise of the transcript, which its price pays for."""
+    """Every later pass uses the noise in the transcript, and its price covers this noise."""
     plan = vp.NGrams(max_length=4).release(talk, BUDGET, seed=5).plan
     assert_rounds(seen, plan.certificate.proof.rounds)
     later = [each for each in seen if type(each) in (CellNoise, NoisyLevels)][1:]
@@ -228,7 +228,7 @@ def test_votes_follow_the_certified_law():
         gate.round(votes)
 
 
-def test_noise_of_a_tree_is_for_the_steps_that_released_lengths_imply():
+def test_noise_of_a_tree_covers_the_steps_that_released_lengths_imply():
     """Only the gate decides the number of counted steps, by the certificate; walk, noise and transcript agree."""
     told = []
 
@@ -259,7 +259,7 @@ def test_noise_of_a_tree_is_for_the_steps_that_released_lengths_imply():
 
 
 def test_released_lengths_decide_length_and_noise_of_a_tree():
-    """Only the gate decides the length of sequences. No statistic counts more symbols, and the noise is for fewer."""
+    """Only the gate decides the length of sequences. No statistic counts more symbols, and the noise covers fewer."""
     told = []
 
     class Walk:

@@ -95,7 +95,7 @@ LIMIT, EDGES = 2, (2, 3, 4)
 
 
 def parts_of(users, monkeypatch):
-    """Return n1 and n2 by key, the sizes and the counts of users of more keys, of a release whose noise is replaced."""
+    """Return the n1, n2, sizes, and counts of users of more keys, from a release with its noise replaced."""
     found = []
     monkeypatch.setattr(gates, "WholeNoise", lambda rate, secret, purpose: Seen(found))
     monkeypatch.setattr(gates, "PartNumbers", lambda parts, secret, purpose: Seen(found))
@@ -316,7 +316,7 @@ def copies_in_parts(plan, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*delta")
 def test_parts_that_are_drawn_twice_are_found(monkeypatch):
-    """The twin tests each key of users of one and of two keys with two draws; the plan keeps delta for both."""
+    """The variant tests each key of users of one and of two keys with two draws; the plan keeps delta for both."""
     plan = vp.KeyCounts({"key": "string"}, [("key",)], other_rows=False).plan(vp.Budget(1.0, 0.02))
     most = COPIES * 0.02 + 6 * (COPIES * 0.02) ** 0.5
     one, two = copies_in_parts(plan, monkeypatch)
@@ -340,7 +340,7 @@ def test_parts_that_are_drawn_twice_are_found(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*delta")
 def test_parts_with_a_lower_threshold_are_found(monkeypatch):
-    """The twin has a threshold of three less."""
+    """The broken variant has a threshold that is lower by 3."""
     plan = vp.KeyCounts({"key": "string"}, [("key",)], other_rows=False).plan(vp.Budget(1.0, 0.02))
     real = gates.PartNumbers
     monkeypatch.setattr(

@@ -126,7 +126,7 @@ def test_the_table_has_the_probabilities_of_the_noise(name):
 
 
 def test_spread_and_bound_equal_those_of_a_sample():
-    """Of 200,000 draws, the standard deviation is within 2 percent; the bound covers 95 percent, and no less one."""
+    """Of 200,000 draws, the standard deviation is within 2 percent; no smaller bound covers 95 percent."""
     noise, _ = NOISES["1, 1e-07"]
     words = np.random.default_rng(3).integers(0, 2**64, (200_000, 2), np.uint64, endpoint=False)
     z = key_levels(noise, np.full(len(words), 1000), words) + noise.reach - 1 - 1000

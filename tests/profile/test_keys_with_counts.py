@@ -240,7 +240,7 @@ def opened(**how):
 
 
 def test_the_gate_refuses_what_the_certificate_does_not_contain():
-    """Steps that run twice, out of order, or that the chosen entry does not pay for."""
+    """The gate rejects steps that run twice, run out of order, or are not covered by the chosen entry."""
     gate, engine, _ = opened()
     with pytest.raises(InternalError):
         gate.choose(0)

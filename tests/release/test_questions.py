@@ -86,7 +86,7 @@ def test_similar_items_are_named(words):
 
 
 def test_a_phrase_needs_its_parts(phrases):
-    """A missing phrase names the first part that was not released, and the longest length of the plan."""
+    """Explanations of missing phrases name the first part that was not released, and the longest length of the plan."""
     assert phrases.explain("get it").released
     assert "nobody" not in str(phrases.explain("get it"))
     assert "expected to be of no user (max_spurious_share)" in str(phrases.explain("get it"))

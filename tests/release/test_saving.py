@@ -186,7 +186,7 @@ def test_load_refuses_other_folders_and_files(tmp_path):
 
 @pytest.mark.parametrize("name", ["release.json", "release.parquet"])
 @pytest.mark.parametrize("keep", [0, 1, 100, -1])
-def test_load_notices_truncation(saved, name, keep):
+def test_load_detects_truncation(saved, name, keep):
     """`load` reports a file cut short anywhere except at its final line break."""
     content = (saved / name).read_bytes().rstrip()
     (saved / name).write_bytes(content[:keep])
@@ -194,14 +194,14 @@ def test_load_notices_truncation(saved, name, keep):
         load(saved)
 
 
-def test_load_notices_a_missing_table(saved):
+def test_load_detects_a_missing_table(saved):
     """`load` refuses a record without its table."""
     (saved / "release.parquet").unlink()
     with pytest.raises(ReleaseError, match=r"contains no release: release\.parquet"):
         load(saved)
 
 
-def test_load_notices_one_changed_bit(saved):
+def test_load_detects_one_changed_bit(saved):
     """The checksum detects a single changed bit."""
     content = bytearray((saved / "release.parquet").read_bytes())
     content[len(content) // 2] ^= 1
@@ -210,7 +210,7 @@ def test_load_notices_one_changed_bit(saved):
         load(saved)
 
 
-def test_load_notices_a_changed_table_with_a_matching_checksum(saved, tmp_path):
+def test_load_detects_a_changed_table_with_a_matching_checksum(saved, tmp_path):
     """`load` refuses a file that is not a table of a release, even if its checksum in the record was changed too."""
     from voxpop.release.saving import checksum
 

@@ -33,7 +33,7 @@ def test_charts_show_the_answers(model):
     assert not drawn["alone"]
 
 
-def test_the_report_says_if_only_single_symbols_were_counted(model, symbols_alone, tmp_path):
+def test_the_report_states_whether_only_single_symbols_were_counted(model, symbols_alone, tmp_path):
     """No released number shows how such sequences begin and continue, so the page warns of the intervals."""
     for name, each in (("contexts", model), ("alone", symbols_alone)):
         each.save(tmp_path / name)

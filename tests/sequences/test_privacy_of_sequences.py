@@ -51,7 +51,7 @@ def test_no_pair_of_a_long_search_costs_more_than_epsilon():
 
 
 @pytest.mark.jit
-def test_the_search_catches_an_end_mark_counted_at_the_root(monkeypatch):
+def test_the_search_detects_an_end_mark_counted_at_the_root(monkeypatch):
     """With the end mark at the root one user changes max_length + 1 counts there, and the loss exceeds 1."""
     count_the_end_at_the_root(monkeypatch)
     worst = search_sequence_loss(pairs=300, seed=5)
@@ -60,7 +60,7 @@ def test_the_search_catches_an_end_mark_counted_at_the_root(monkeypatch):
     assert pair_loss(limits, [[0, 0, 0], [1]], 0, Secret.from_seed(0), grams=True) >= Fraction(1, 4) * Fraction(4, 3)
 
 
-def test_the_search_catches_a_sequence_cut_one_too_late():
+def test_the_search_detects_a_sequence_cut_one_symbol_too_late():
     """A user with max_length + 1 symbols costs more than epsilon, so truncation bounds the loss."""
     limits = Limits(Fraction(1), alphabet=1, max_length=3, max_gram=1)
     assert pair_loss(limits, [[0] * 3, [0]], 0, Secret.from_seed(0), grams=True) == 1
@@ -100,14 +100,14 @@ def test_the_audit_finds_no_violation():
 
 @pytest.mark.slow
 @pytest.mark.jit
-def test_the_audit_catches_an_end_mark_counted_at_the_root(monkeypatch):
+def test_the_audit_detects_an_end_mark_counted_at_the_root(monkeypatch):
     """The broken variant shows more than its epsilon: 1.45 times, with a deviation of 0.06."""
     count_the_end_at_the_root(monkeypatch)
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
 
 
 @pytest.mark.slow
-def test_the_audit_catches_noise_of_half_the_scale(monkeypatch):
+def test_the_audit_detects_noise_of_half_the_scale(monkeypatch):
     """Noise for half the sensitivity shows more than epsilon: 1.6 times, with a deviation of 0.05."""
     monkeypatch.setattr(path_budget, "laplace_noise", lambda rate, *others: laplace_noise(2 * rate, *others))
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
@@ -169,13 +169,13 @@ SIX = Limits(Fraction(60), alphabet=2, max_length=6, max_gram=3)
 
 
 def test_a_long_sequence_among_short_ones_costs_epsilon_too():
-    """All counted steps of the user are as dear as all of epsilon allows, though noise is for fewer steps."""
+    """All counted steps of the user together cost exactly epsilon, although the noise covers fewer steps."""
     assert pair_loss(SIX, LONG_AMONG_SHORT, 0, Secret.from_seed(0)) == 1
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("further", [1, 9])
-def test_the_search_catches_more_steps_than_noise_is_for(monkeypatch, further):
+def test_the_search_detects_more_steps_than_the_noise_covers(monkeypatch, further):
     """If one step more than the sensitivity were counted, or all of them, the loss would exceed 1."""
     real = counting.MemoryTreeWalk.count_first
     monkeypatch.setattr(counting.MemoryTreeWalk, "count_first", lambda self, steps: real(self, steps + further))
@@ -184,7 +184,7 @@ def test_the_search_catches_more_steps_than_noise_is_for(monkeypatch, further):
 
 
 @pytest.mark.jit
-def test_the_search_catches_a_number_of_steps_that_follows_from_the_data(monkeypatch):
+def test_the_search_detects_a_number_of_steps_that_follows_from_the_data(monkeypatch):
     """If true lengths decided the number of counted steps, the noise would distinguish one user from none."""
     real, rule, true = counting.MemoryTreeWalk.count_lengths, path_budget.StepsRule.steps, []
 
@@ -291,7 +291,7 @@ def test_no_released_lengths_of_a_small_case_cost_more_than_epsilon(extra):
 
 
 @pytest.mark.jit
-def test_the_search_catches_a_length_that_follows_from_the_data(monkeypatch):
+def test_the_search_detects_a_length_that_follows_from_the_data(monkeypatch):
     """If true lengths decided the length of sequences, one user could change the noise of all that follows."""
     real, rule, true = counting.MemoryTreeWalk.count_lengths, path_budget.StepsRule.classes, []
 
@@ -320,7 +320,7 @@ def test_the_search_detects_steps_after_the_chosen_length(monkeypatch):
 
 
 @pytest.mark.jit
-def test_the_search_catches_a_sequence_in_several_classes_of_length(monkeypatch):
+def test_the_search_detects_a_sequence_in_several_classes_of_length(monkeypatch):
     """If a sequence counted in all classes up to its length, lengths would cost more than their share."""
 
     def count_lengths(self, first):
@@ -334,7 +334,7 @@ def test_the_search_catches_a_sequence_in_several_classes_of_length(monkeypatch)
 
 
 @pytest.mark.jit
-def test_the_search_catches_distinct_symbols_with_the_noise_of_one(monkeypatch):
+def test_the_search_detects_distinct_symbols_with_the_noise_of_one(monkeypatch):
     """If noise covered only one distinct symbol per user, all of them would cost more than their share."""
     real = path_budget.PathBudget.of_users
     monkeypatch.setattr(path_budget.PathBudget, "of_users", lambda self, bins, _: real(self, bins, 1))
@@ -342,7 +342,7 @@ def test_the_search_catches_distinct_symbols_with_the_noise_of_one(monkeypatch):
 
 
 @pytest.mark.jit
-def test_the_search_catches_repeated_symbols_with_the_noise_of_distinct_ones(monkeypatch):
+def test_the_search_detects_repeated_symbols_with_the_noise_of_distinct_ones(monkeypatch):
     """The alphabet bounds the distinct symbols of a user, but one symbol may repeat at each of the first places."""
     real = path_budget.PathBudget.of_users
 
@@ -354,7 +354,7 @@ def test_the_search_catches_repeated_symbols_with_the_noise_of_distinct_ones(mon
 
 
 @pytest.mark.jit
-def test_the_search_catches_more_symbols_than_the_first(monkeypatch):
+def test_the_search_detects_more_symbols_than_the_first(monkeypatch):
     """If all symbols of a sequence were compared, long sequences would cost more than their share."""
     real = counting.MemoryTreeWalk.count_variety
     more = np.array([2, 0])

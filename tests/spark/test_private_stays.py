@@ -48,7 +48,7 @@ def test_noisy_measurements_include_grams_without_users(collected, spark):
     assert len(set(cells.tolist())) > 30
 
 
-def test_the_driver_gets_released_counts_of_sequences_only(collected, read_both, talk):
+def test_the_driver_receives_only_released_counts_of_sequences(collected, read_both, talk):
     """The driver gets the rows of the released tree."""
     _, spread = read_both(talk)
     alphabet = ["thank", "you", "very", "much"]

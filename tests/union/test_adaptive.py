@@ -30,7 +30,7 @@ def plan(budget):
 
 
 def test_the_plan_spends_its_budget_and_no_more(plan, budget):
-    """Novel items and noise add up to the budget, computed again from the numbers that run."""
+    """Novel items and noise add up to the budget, computed again from the numbers used."""
     mu = np.hypot.reduce([1 / plan.last.first_round.scale, *mus(plan)])
     noise = gaussian_delta(budget.epsilon, float(mu))
     novel = novel_release(plan.last.score, plan.passes[0].caps)
@@ -41,7 +41,7 @@ def test_the_plan_spends_its_budget_and_no_more(plan, budget):
 
 
 def test_a_round_with_less_noise_than_was_charged_is_refused(plan, budget):
-    """The check uses the numbers that run and does not depend on the planner."""
+    """The check uses the numbers of the run and does not depend on the planner."""
     louder = (replace(plan.last.rounds[0], sigma=0.99 * plan.last.rounds[0].sigma), *plan.last.rounds[1:])
     with pytest.raises(InternalError, match="proof does not apply"):
         total_delta(replace(plan.passes[0], rounds=louder), budget)

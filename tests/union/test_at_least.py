@@ -152,7 +152,7 @@ def test_the_crude_bound_is_above_the_other(mus, threshold, floor, pool):
 
 
 def test_a_plan_that_violates_min_users_is_rejected():
-    """The check uses the numbers that run and does not depend on the planner."""
+    """The check uses the numbers of the run and does not depend on the planner."""
     with pytest.raises(InternalError, match="min_users allows"):
         check_promise(MinUsersBound(50, 1e-6), 1.1e-6)
 

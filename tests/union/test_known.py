@@ -546,7 +546,7 @@ def test_the_gate_refuses_another_list():
 
 
 def test_draws_with_a_list_are_charged_by_its_size():
-    """A novel item may share its bits with any of N + W items, where the limit is below the pool."""
+    """A novel item may share its bits with any of N + W items, if the limit is below the pool."""
     rounds = planned(vp.Items(max_items_per_user=3)).passes[0].stated()
     assert covers_rounds(planned_slack(3, rounds.known.listed), rounds, chosen=False)
     assert not covers_rounds(planned_slack(3, KnownList(29, "x")), rounds, chosen=False)
@@ -582,7 +582,7 @@ def test_listed_items_of_one_user_pass_the_audit(monkeypatch, generous):
     joined = with_a_level(generous, single, runs)
     sound = TrialCounts(joined, with_a_level(generous, nobody, runs), 400 * runs)
     assert epsilon_shown(sound, BUDGET.delta) <= BUDGET.epsilon
-    # Nothing better is known than the shift by mu that all rounds together show.
+    # No larger effect is known than the shift by mu over all rounds together.
     assert epsilon_shown(sound, BUDGET.delta) > 0.2
     nothing = lambda gate, rounds, letters, starts: np.zeros(starts.size - 1, np.uint8)  # noqa: E731
     monkeypatch.setattr(AdaptiveGate, "_reached_by_noise", nothing)

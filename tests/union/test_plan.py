@@ -29,7 +29,7 @@ def test_joint_accounting_lowers_noise_and_threshold():
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 @pytest.mark.parametrize("accounting", ["joint", "published"])
 def test_no_plan_spends_more_than_its_budget(weighting, accounting):
-    """The delta computed from the numbers that run is at most the budget's, and most of it is used."""
+    """The delta computed from the numbers of the run is at most the budget's, and most of the budget is used."""
     plan = vp.papers.SetUnion(20, weighting, accounting=accounting).plan(PAPER)
     assert plan.delta <= PAPER.delta
     assert plan.delta > (0.98 if accounting == "joint" else 0.4) * PAPER.delta

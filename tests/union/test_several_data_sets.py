@@ -28,7 +28,7 @@ def plan(union, budget):
 
 
 def test_all_data_sets_together_keep_the_budget(plan, budget):
-    """Probabilities of novel items and squares of mu add up, computed again from the numbers that run."""
+    """Probabilities of novel items and squares of mu add up, computed again from the numbers used."""
     mu = np.hypot.reduce([1 / plan.last.first_round.scale, *(1 / each.sigma for each in plan.last.rounds)])
     noise = gaussian_delta(budget.epsilon, float(mu * 3**0.5))
     novel = 3 * novel_release(plan.last.score, plan.passes[0].caps)
@@ -74,7 +74,7 @@ def test_more_items_are_released_than_with_half_the_budget_each(crowd, union, bu
 
 @pytest.mark.jit
 def test_data_sets_share_no_randomness(crowd, union, budget):
-    """The same users under two names get different noise, with and without a seed; a seed repeats and is marked."""
+    """The same users under two names get different noise, even with a seed, which gives a repeatable release."""
     for seed in (None, 5):
         found = union.release_each({"one": crowd, "two": crowd}, budget, seed=seed)
         assert found["one"].to_list() != found["two"].to_list()

@@ -17,7 +17,7 @@ contains the exact value. So "total <= delta" is a proof, if this package, pytho
 | keys with counts | `keys` | L d of one number per key; the mean of rounds over the losses of pure releases |
 
 `totals` composes several certificates of a folder, and replays the charges of a ledger (composition.md, claims 1, 2). A
-ledger is proved from the guarantees that it states; that a release kept its own is proved in the folder of the release.
+ledger is proved from the guarantees that it states. The folder of each release proves that release's guarantee.
 
 `bounding` has the sensitivity of every weighting, `balls` the arithmetic, `schema` the fields.
 

@@ -123,7 +123,7 @@ def _stated(holders: list[dict[str, Any]], releases: list[totals.Release]) -> It
             stated = tuple(f"{float(total):g}" for total in sums)
             held = (fixed == epsilon and not accounts) or totals.holds(float(fixed), pair, float(same))
             proved = held and stated == (epsilon, delta) and (bool(accounts) or same == delta)
-            print(f"total of a record, fixed beforehand: epsilon {fixed}: {PROVED if proved else NOT_PROVED}")
+            print(f"total of a record, fixed in advance: epsilon {fixed}: {PROVED if proved else NOT_PROVED}")
             yield PROVED if proved else NOT_PROVED
 
 
@@ -191,7 +191,7 @@ def together(releases: list[totals.Release]) -> str:
     least = totals.least_epsilon(releases)
     verdict = PROVED if totals.holds(least, releases) else NOT_PROVED
     print(f"all {len(releases)} together, chosen after results: epsilon {epsilon:.9g}, delta {delta:.9g}")
-    print(f"all {len(releases)} together, fixed beforehand: epsilon {least:.9g}, delta {delta:.9g} {verdict}")
+    print(f"all {len(releases)} together, fixed in advance: epsilon {least:.9g}, delta {delta:.9g} {verdict}")
     return verdict
 
 

@@ -53,7 +53,7 @@ def of_numbers(n: SimpleNamespace, noise: SimpleNamespace, epsilon: arb) -> arb:
     excess = (
         shifted.get(z, arb(0)) - rate.exp() * shifted.get(z - 1, arb(0)) for z in range(-noise.reach, noise.reach + 2)
     )
-    # Between the ends both are equal in exact numbers.
+    # Between the ends, both terms are equal in exact arithmetic, so the excess is 0.
     flat = range(2, noise.reach + 1)
     shared = sum((each.max(arb(0)) for place, each in enumerate(excess) if place not in flat), arb(0))
     novel = noise.end + noise.coin * p[noise.reach - 1]
@@ -73,7 +73,7 @@ def of_parts(n: SimpleNamespace, parts: SimpleNamespace, epsilon: arb) -> arb:
 
     def reached(t: int) -> arb:
         some = sum((q ** (2 * abs(z)) * tail(t - 2 * z) for z in range(-t, t + 1)), arb(0))
-        # Geometric series: z1 < -t, where z2 >= t - 2 z1 > 0, and z1 > t, where z2 < t - 2 z1 is the other event.
+        # Two geometric series: z1 < -t with z2 >= t - 2 z1 > 0, and z1 > t with the complement of z2 < t - 2 z1.
         far = q ** (4 * (t + 1)) / (1 - q**4)
         below, above = q**t / (1 + q) * far, q ** (2 * (t + 1)) / (1 - q**2) - q ** (1 - t) / (1 + q) * far
         return (some + below + above) * (1 - q**2) / (1 + q**2)

@@ -51,7 +51,7 @@ def ever(n: SimpleNamespace) -> arb:
     cell it is at most the straight line between its values at both ends, and at most its value at the upper end.
     """
     steps = [f * s * arb(2) ** n.bits / n.cell for f, s in zip(n.factors, n.sigmas, strict=True)]
-    # Readings are rounded to cells, so a score differs from the exact one by at most half the factors so far.
+    # Noisy weights are rounded to cells, so a score differs from the exact one by at most half the sum of the factors.
     tops, factors = [], 0
     for threshold, factor in zip(n.thresholds, n.factors, strict=True):
         factors += factor
@@ -65,8 +65,8 @@ def ever(n: SimpleNamespace) -> arb:
         for k in range(CELLS):
             mass, rise = below[k + 1] - below[k], (reached[k + 1] - reached[k]) / (ends[k + 1] - ends[k])
             if spread * ends[k + 1] <= top:
-                # The mean of a line over the cell, because the first moment of the normal distribution is the
-                # difference of its density.
+                # The integral of a straight line over the cell. The first moment of the normal distribution on a cell
+                # is the difference of the densities at its ends.
                 total += reached[k] * mass + rise * (dense[k] - dense[k + 1] - ends[k] * mass)
             else:
                 total += up(mass) * reached[k + 1]

@@ -81,7 +81,7 @@ def paths(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
     """Sequences (docs/privacy/sequences.md): shares add up to 1 on every path, so the counts cost their epsilon."""
     require(numbers.epsilon > 0 and numbers.max_length >= 1 and numbers.max_gram >= 1, "the tree is out of range")
     least, found = numbers.least, numbers.finding
-    # Only lengths are a reason to count fewer steps, and only contexts have them.
+    # Fewer steps are counted only if lengths are released, and only trees of contexts release lengths.
     ruled = least is not None and numbers.per_noise is not None and numbers.tree == "contexts" and 0 < least <= 1
     require(ruled or least is numbers.per_noise is None, "the rule for the number of steps is out of range")
     require(numbers.usual is None or (ruled and 1 <= numbers.usual <= numbers.max_length), "no length would be usual")

@@ -20,7 +20,7 @@ Grid = list[list[arb]]
 """Numbers by level and point."""
 WHOLE_CAP = 2**30
 MARGIN = arb(10) ** -9
-"""Scores are added in doubles: thresholds are moved by that much in addition to half a cell a round."""
+"""Scores are added in doubles: thresholds are moved by this amount in addition to half a cell per round."""
 DRAWN_BITS = 53
 """Bits of the uniform number that decides whether a user takes part."""
 GRIDS = (40, 80)
@@ -105,7 +105,7 @@ def passes_of(later: SimpleNamespace | None, epsilon: arb) -> arb:
 
 
 def sensitivities(rounds: SimpleNamespace) -> list[arb]:
-    """Return S of every later round: the least cap of a round is that of the last level."""
+    """Return S of every later round. The smallest cap of a round is that of the last level."""
     caps = [arb(units) / WHOLE_CAP for units in rounds.caps.weights[-1]]
     require(len(caps) == len(rounds.later) >= 1, "not every round has a cap")
     require(
@@ -177,7 +177,7 @@ def recursion(rounds: SimpleNamespace, levels: list[int], points: int) -> list[a
     require(all(each.drop is not None for each in later[:-1]), "only the last round has no drop threshold")
     shifts = [s / each.sigma for s, each in zip(sensitivities(rounds), later, strict=True)]
     cells = sum(((each.cell * arb(2) ** -each.bounding.bits / each.sigma) ** 2 for each in later), arb(0))
-    # Half a cell a round, in standard deviations of the score; whatever a certificate states, at least that.
+    # Half a cell per round, in standard deviations of the score. The margin is never below this value.
     margin = up(rounds.margin.max(cells.sqrt() / 2 + MARGIN))
     variance, spread = arb(0), []
     for each in later:
@@ -202,7 +202,7 @@ def recursion(rounds: SimpleNamespace, levels: list[int], points: int) -> list[a
             moves = [up(c * mu * arb(each[r]) / WHOLE_CAP / h) for each in caps]
             whole = [cell(move, ONE) for move in moves]
             span = range(low[r], max(low[r], high[r]) + max(whole) + 2)
-            # V_(r+1) at its points from low[r + 1] on; after the last round an item counts from the threshold on only.
+            # V_(r+1) at its points from low[r + 1] on; after the last round, an item counts only from the threshold on.
             start = low[r + 1] if r + 1 < count else 0
             reached = means(values, start, drops[r], tops[r], h, c, span, len(levels))
             bulge = h * h / (8 * c * c)

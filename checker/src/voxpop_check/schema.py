@@ -97,7 +97,7 @@ def _read(value: Any, shape: Any, place: str) -> Any:
 
 
 def exact(x: arb) -> Fraction:
-    """Return the value of a ball without radius."""
+    """Return the value of a ball of radius 0."""
     mantissa, exponent = x.man_exp()
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 

@@ -131,7 +131,7 @@ def losses(epsilons: Sequence[float]) -> dict[Fraction, arb]:
 
 
 def sums(releases: Sequence[Release]) -> tuple[Fraction, Fraction]:
-    """Return the sums of epsilons and deltas as written, a total even if budgets depend on earlier results."""
+    """Return the sums of epsilons and deltas as written, which are valid even if budgets depend on earlier results."""
     pairs = [(written(each.epsilon), written(each.delta)) for each in releases]
     return sum((epsilon for epsilon, _ in pairs), Fraction(0)), sum((delta for _, delta in pairs), Fraction(0))
 

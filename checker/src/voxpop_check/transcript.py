@@ -85,7 +85,7 @@ def unused(numbers: Any) -> arb:
 
 
 def follow(later: Any, passes: list[dict[str, Any]], more: arb = ZERO) -> None:
-    """Require that the later releases are paid for: S / sigma against the price of a user, or against what is left.
+    """Require that S / sigma of the later releases is at most the price of a user, or what is left of the budget.
 
     If each user pays separately, `more` is added to the cap of the certificate.
     """
@@ -111,7 +111,7 @@ def follow(later: Any, passes: list[dict[str, Any]], more: arb = ZERO) -> None:
             left = left - square
             require(left >= 0, "the passes exceed the cap on later releases")
         else:
-            # Individual sensitivities have a proof for these, with the rounding of users of any bound.
+            # Individual sensitivities are proved only for these two rules, with rounding for users of any bound.
             known = form.name == "weighted" or (form.name == "policy-gaussian" and form.bound == 4)
             require(known and form.norm == 2, "a pass has a bounding that differs from its proof")
             cost = each.get("cost")
@@ -176,10 +176,10 @@ def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
 
 
 def steps_of(numbers: Any, lengths: dict[str, Any]) -> tuple[int, int]:
-    """Require that length and counted steps follow from released lengths by the rules of the certificate; return both.
+    """Return the length and the counted steps, which must follow from released lengths by the rules of the certificate.
 
-    Of the numbers that count enough steps, the counted one has the least price, in doubles: `per_noise` times the root
-    of the noise, plus the share of the steps left out.
+    Among the numbers that count enough steps, the rules select the one with the smallest price, in doubles. The price
+    is `per_noise` times the root of the noise, plus the share of the steps that are not counted.
     """
     longest, symbols = numbers.max_length, lengths.get("symbols") or 0
     first, released = lengths.get("first"), lengths.get("released")
@@ -207,10 +207,10 @@ def steps_of(numbers: Any, lengths: dict[str, Any]) -> tuple[int, int]:
 
 
 def classes_of(usual: int, first: list[int], released: list[int], rate: Fraction) -> list[int]:
-    """Return the numbers of sequences by class up to that of the longest that are drawn.
+    """Return the number of sequences in each class, up to the class of the longest sequences that are drawn.
 
-    Classes behind the last of at least 4 noise scales are empty. The longest are in one of these or in the next, and
-    not longer than usual unless a fifth of the sequences is.
+    Classes after the last one with at least 4 noise scales are taken to be empty. The longest sequences are in one of
+    these clear classes or in the next class. They are no longer than usual unless a fifth of the sequences are.
     """
     common = sum(each <= usual for each in first)
     kept = max((place + 1 for place, each in enumerate(released) if each * rate >= 4), default=common)

@@ -145,7 +145,7 @@ def shift(p: arb, q: arb, g: arb) -> tuple[int, arb, arb]:
 
 
 def at(values: list[arb], j: int, w: arb, stay: arb) -> arb:
-    """Return F between two nodes. It is at most 1 left of all nodes, and at most its last value right of them."""
+    """Return F between two nodes. F is at most 1 to the left of all nodes, and at most its last value to the right."""
     if j < 0:
         return ONE
     return values[-1] if j >= len(values) - 1 else values[j] * stay + values[j + 1] * w

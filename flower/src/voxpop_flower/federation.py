@@ -244,7 +244,7 @@ def next_trie(
 ) -> tuple[Trie, list[str]]:
     """Return the trie after a round, and one line for each node without counted votes.
 
-    A node that is lost, late or sends a malformed answer is equivalent to a set of users who were not sampled.
+    A node that is lost, is late or sends a malformed answer is equivalent to a set of users who were not sampled.
     Therefore the round continues without this node, and the guarantee remains valid. A second answer of a node is not
     counted.
 

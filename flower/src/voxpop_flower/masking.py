@@ -75,7 +75,7 @@ def mask(seed: bytes, purpose: str, length: int) -> Sums:
 
 
 def sealed(key: bytes, text: bytes, context: str) -> bytes:
-    """Return a text encrypted and bound to a context.
+    """Encrypt a text, bind it to a context, and return the result.
 
     Args:
         key: The key of 32 bytes.
@@ -173,7 +173,7 @@ class Member:
         of_mask = create_shares(self.secrets[2], least, len(peers))
         letters = {}
         for other, first, second in zip(self.peers, of_key, of_mask, strict=True):
-            # Two shares, where the first one is preceded by its length.
+            # Two shares; the first one is preceded by its length.
             text = len(first).to_bytes(4, "big") + first + second
             if other == self.number:
                 self.letters[other] = text

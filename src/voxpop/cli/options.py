@@ -94,7 +94,7 @@ class TableArguments:
         return vp.SQL(self.sql, address)
 
     def columns(self, paths: list[str] | None) -> dict[str, Any]:
-        """Return the columns of a call by the names of `voxpop.read`.
+        """Return the column arguments of `voxpop.read` by name.
 
         Raises:
             InputError: The column of users or of contents is missing. The message lists the columns of the source.
@@ -153,7 +153,7 @@ class ProfileArguments:
         max_keys_per_user: Public bound on the number of keys per user, such as 1 for one plan per account. Only for
             keys without --columns and --text.
         other_rows: Measure the rows of keys that are not released. Only for keys without --columns and --text.
-        repeated: The release is one of many, such as every week. Only for keys without --columns and --text.
+        repeated: The release is one of a series, such as a weekly one. Only for keys without --columns and --text.
     """
 
     columns: list[str] | None = None

@@ -105,7 +105,7 @@ class Weights(Protocol):
         """
 
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
-        """Return the words for numbers from `chosen` or `noisy_levels`, at length 1."""
+        """Return the words with these ids, which `chosen` or `noisy_levels` returned at length 1."""
 
     def measured(self, noise: Opening, size: int) -> Int64s:
         """Return the noisy weight of every rank below `size`, including ranks without weight."""

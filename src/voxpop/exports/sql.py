@@ -5,7 +5,7 @@ dialect before it is returned, and it must contain the same keys and columns.
 
 A statement may become a model of dbt, which first renders it as a Jinja template. Rendering would run text between {{
 and }} as a program, and would change line breaks. Strings with such text are therefore concatenated from parts, so that
-a statement contains no beginning of a Jinja expression and rendering does not change it.
+no statement contains the start of a Jinja expression and rendering changes no statement.
 """
 
 import re

@@ -122,7 +122,7 @@ def replace_folder(target: Path, files: Mapping[str, bytes], *, replace: bool = 
 
 
 def replace_folder_by(target: Path, write: Callable[[Path], None], *, replace: bool = True) -> None:
-    """Make `target` a folder that a function writes, in one step.
+    """Write a new folder with a function, and move it to `target` in one step.
 
     Args:
         target: The absolute path of a folder that is absent, empty or may be replaced.

@@ -145,7 +145,7 @@ class EventLog:
     """The steps of one command, such as charged, read and saved. Events contain no data and no numbers of rows.
 
     Attributes:
-        facts: The facts of each event by its name.
+        facts: The facts of each event, by the name of the event.
     """
 
     def __init__(self, log: Path | None = None) -> None:

@@ -120,7 +120,7 @@ def _keep_while_sources_last(compiled: Any, kernel: Callable[..., Any]) -> None:
 
 
 def _has_home() -> bool:
-    """Return whether this user has a home. Without one, numba would use the folder `~` of the working directory."""
+    """Return whether this user has a home directory. Without it, numba uses a folder `~` in the working directory."""
     return bool(os.environ.get("XDG_CACHE_HOME")) or os.path.expanduser("~") != "~"
 
 

@@ -191,7 +191,10 @@ def lengthen_contexts(
 
 @jit
 def _node_of(history: Int32s, first: int, stop: int, begun: bool, width: int, child: Int32s, others: Int32s) -> Any:
-    """Return the node of the longest context at the end of `history[first:stop]`. `begun` marks a whole beginning."""
+    """Return the node of the longest context at the end of `history[first:stop]`.
+
+    If `begun` is true, the history includes the start of the sequence.
+    """
     node = 0
     place = stop
     while True:
@@ -219,7 +222,7 @@ def nodes_of(rows: Int32s, lengths: Int64s, begun: Bools, width: int, tree: tupl
     Args:
         rows: int32 (histories, most), symbols from the left, with the latest last.
         lengths: int64 by history, the number of symbols.
-        begun: Whether each history is a whole beginning of a sequence.
+        begun: Whether each history includes the start of its sequence.
         width: The number of symbols, including the end mark.
         tree: `child` (int32 by node * width + preceding symbol, or -1) and `others` (int32 by node).
 

@@ -113,7 +113,7 @@ class DPNE(Mechanism["Corpus", "Release"]):
         return tuple(share / fsum(raw) for share in raw)
 
     def voting(self, length: int) -> Voting:
-        """Return the numbers of a length's vote."""
+        """Return the parameters of the vote on one length."""
         return Voting(WEIGHTINGS[self.weighting], self.limits[length - 1], self.max_spurious_share, self.alpha)
 
     def plan(self, budget: Budget) -> NGramsPlan:

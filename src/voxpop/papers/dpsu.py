@@ -137,7 +137,7 @@ def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise:
     """Return the threshold that novel items require, or the bound for items of few users."""
     if promise is None:
         return scale.threshold
-    # One unit more than rounding up requires, because the promise is checked again from the numbers that run.
+    # One unit more than rounding up requires, because the promise is checked again from the numbers used.
     least = promise.threshold(CalibratedRule(rule, setting).largest, rule.noise, scale.scale, 1)
     return max(scale.threshold, (ceil(least * setting.unit) + 1) / setting.unit)
 

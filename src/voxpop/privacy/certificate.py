@@ -186,7 +186,7 @@ def spend_of(certificate: Certificate) -> Expense | None:
 
 @lru_cache(maxsize=64)
 def mus_of(rounds: Rounds) -> tuple[float, ...]:
-    """Return the mu of every round, which is sensitivity over sigma of the numbers that run."""
+    """Return the mu of every round, which is sensitivity over sigma of the numbers used."""
     shown = []
     if rounds.first is not None:
         shares = calibrated_rule(rounds.first.bounding)
@@ -307,7 +307,7 @@ def exact_delta(proof: AdaptiveProof, claim: Claim) -> float:
     novel, mu = pair_of(proof, NEGLIGIBLE * claim.delta / many)
     # mu^2 = the sum of S^2 / sigma^2 over all rounds and data sets (docs/privacy/adaptive.md, "Shared items").
     known = gaussian_delta(claim.epsilon, hypot(mu * sqrt(many), sqrt(_rest(proof.later))))
-    # d + delta_G(epsilon; mu), from the numbers that run.
+    # d + delta_G(epsilon; mu), from the numbers used.
     return min(1.0, (many * novel + known) * ROUNDING)
 
 

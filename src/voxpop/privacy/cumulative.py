@@ -73,7 +73,7 @@ class CumulativeScore:
 class Caps:
     """The largest weights that one user can give an item in a round, by the number of unreleased items in the pool.
 
-    A level applies to all numbers of items up to its own and above that of the previous level. No later level allows
+    A level applies to users with more items than the previous level and at most its own number. No later level allows
     more.
 
     Attributes:

@@ -24,7 +24,7 @@ class KnownList(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class KnownLevels(Stated):
-    """The levels that decide items of a public list, all at the end, by their largest score.
+    """The levels that decide about items of a public list, after the last round and by their largest score.
 
     Attributes:
         listed: The list.

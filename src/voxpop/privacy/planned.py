@@ -267,7 +267,7 @@ class DiscoveryPlan(Planned[ConfigurationType, Data, ResultType]):
 
     @abstractmethod
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        """Return the number of users for checked arguments."""
+        """Return the number of users needed; the arguments are already checked."""
 
 
 class Mechanism(ABC, Generic[Data, ResultType]):

@@ -251,7 +251,7 @@ def portions(batches: Batches, rows: int) -> Batches:
 
 
 def _split(where: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield a batch in halves of halves, until each part is small or a single row."""
+    """Yield a batch in parts, halved repeatedly until each part is small or has a single row."""
     if batch.num_rows < 2 or _own_bytes(batch) <= PORTION:
         yield where, batch
         return

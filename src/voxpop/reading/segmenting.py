@@ -4,8 +4,8 @@ A text becomes words in five steps:
 
 1. Default-ignorable characters of Unicode are removed, because readers do not see them: soft hyphens, direction marks,
    variation selectors. Joiners (U+200C, U+200D) remain between two characters of scripts in which they shape letters.
-2. The text is converted to NFC and to lower case, by Unicode's rules for all languages but without the dot above the i
-   that the lower case of İ has.
+2. The text is converted to NFC and to lower case, by Unicode's rules for all languages, except that İ becomes i
+   without a combining dot above.
 3. Addresses (http://, https://, www.) are removed, up to the first character that addresses do not contain.
 4. A word is a run of letters, marks and numbers that begins with a letter or number. An apostrophe, middle dot or
    gershayim belongs to a word between two of its letters. These are the words of Unicode (UAX #29) except that a

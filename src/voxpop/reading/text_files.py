@@ -1,7 +1,7 @@
 """CSV as people export it, and JSON lines.
 
-For CSV, this module detects delimiter, encoding and columns, and checks that quotes are closed. JSON lines contain one
-JSON object per line. They are read without inference of types (`voxpop.reading.types`).
+For CSV, this module detects the delimiter, encoding and columns, and checks that quotes are closed. JSON lines contain
+one JSON object per line. They are read without inference of types (`voxpop.reading.types`).
 
 Numbers are spelled by the rule of `spelling_of`, so 7 and "7" are the same value. Integers of any length are exact.
 Other numbers are IEEE doubles, as in most JSON software.

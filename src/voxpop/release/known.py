@@ -303,7 +303,7 @@ def _distinct_items(items: pa.Array) -> pa.LargeStringArray:
 
 
 def _single_tokens(reading: str) -> Callable[[pa.LargeStringArray], pa.LargeStringArray]:
-    """Return the function from texts to the tokens of the texts with one token."""
+    """Return a function that maps texts to the tokens of those texts that have exactly one token."""
     as_lists = list_tokeniser(re.compile(reading.removeprefix(REGEX)) if reading.startswith(REGEX) else reading)
 
     def of_lists(texts: pa.LargeStringArray, cut: Any = as_lists) -> pa.LargeStringArray:
@@ -361,7 +361,7 @@ def _list_file(path: Path) -> Any:
 
 
 def _list_lines(path: Path) -> pa.ChunkedArray:
-    """Return the lines of a file, which are never Python strings all at once."""
+    """Return the lines of a file, without Python strings for all of them at once."""
     return pa.chunked_array([string_array(part) for part in lines_of(path, _LIST_PART)], pa.large_string())
 
 

@@ -112,7 +112,7 @@ class Profile(Result):
             (large_string, as a release spells it), with public lists `known` (bool, whether the value was on the list
             of its column), and with counts `users` (int64).
         cover: The cover of each column; empty without counts.
-        plan: The numbers that ran.
+        plan: The numbers used.
         guarantee: The guarantee of the whole profile.
         token_source: The tokenizer of texts.
         error: The standard error of each count; None without counts.
@@ -335,7 +335,7 @@ class Profile(Result):
                 yield names, value, None if self.error is None else count
 
     def __eq__(self, other: object) -> bool:
-        """Compare values, counts, cover, numbers that ran, and the guarantee."""
+        """Compare values, counts, cover, numbers used, and the guarantee."""
         if not isinstance(other, Profile):
             return NotImplemented
         mine, theirs = (

@@ -62,7 +62,7 @@ class Release(Result):
 
     Attributes:
         grams: pyarrow table with the columns `gram` (list of string) and `length` (int32).
-        plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
+        plan: the numbers used; `plan.to_dict()` and `str(plan)` show them.
         guarantee: the privacy guarantee, or the statement that the release is not private.
         token_source: the source of the tokens: the tokenizer of texts, or "items", "tokens", "sequence"; "" if unknown.
         keys: the columns of the items, empty for words; None for a release of grams. Columns have the types of the
@@ -360,7 +360,7 @@ class Release(Result):
         return wanted in self._members or phrase in self._members
 
     def __eq__(self, other: object) -> bool:
-        """Compare the sets, the numbers that ran and the guarantees."""
+        """Compare the sets, the numbers used and the guarantees."""
         if not isinstance(other, Release):
             return NotImplemented
         mine, theirs = ((each.guarantee, each.token_source, each.keys) for each in (self, other))

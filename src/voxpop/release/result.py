@@ -161,7 +161,7 @@ class Result(Sized, Iterable[Any], ABC):
     use these.
 
     Attributes:
-        plan: the numbers that ran; `plan.to_dict()` and `str(plan)` show them.
+        plan: the numbers used; `plan.to_dict()` and `str(plan)` show them.
         guarantee: the privacy guarantee of this result.
         metadata: the operator's statements about the result.
     """
@@ -226,7 +226,7 @@ class Result(Sized, Iterable[Any], ABC):
         self._write(folder, overwrite=overwrite)
 
     def report(self) -> Report:
-        """Return the report, one HTML page with the guarantee, the numbers that ran and the released rows."""
+        """Return the report, one HTML page with the guarantee, the numbers used and the released rows."""
         return Report(self._page({}).decode())
 
     def charts(self) -> Report:
@@ -324,7 +324,7 @@ def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
             class.
 
     Returns:
-        The result. Its plan contains the numbers that ran and cannot run again.
+        The result. Its plan contains the numbers used and cannot run again.
 
     Raises:
         ReleaseError: If the folder contains no such result, is damaged, or has a format that this version cannot read.

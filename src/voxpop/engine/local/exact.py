@@ -1,7 +1,7 @@
 """Exact figures of a corpus for its owner. They have no noise, so they are private and never part of a release.
 
 No mechanism imports this file. Its callers mark the figures as PRIVATE. `held` is a `LocalCorpus`, which this file
-cannot import, because corpora return summaries.
+cannot import, because `engine/data.py` imports this file.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -330,7 +330,7 @@ class Pools:
         self._users.draw(size, pass_name)
 
     def advance(self, shares: CappedDescent, step: ScoreStep, pass_name: str) -> None:
-        """Run a round, which weighs items of each pool and adds to the score of every item in any pool."""
+        """Run one round, which weighs the items of each pool and updates the score of every item that is in a pool."""
         histogram = self._users.weigh_pools(shares, pass_name)
         undecided = np.flatnonzero(self._users.states > DROPPED)
         ids = undecided

@@ -4,7 +4,7 @@ The charge of a pass depends on the length or, if tokens are few, on the release
 only short runs of candidates pays a larger part of the remaining budget, because such a user can take part in fewer
 later lengths. Users pay only for passes over their candidates (docs/privacy/individual.md).
 
-The public numbers of a length are the votes of its users, the planned numbers and the numbers that ran.
+The public numbers of a length are the votes of its users, the planned numbers and the numbers used.
 """
 
 from collections.abc import Sequence

@@ -54,7 +54,7 @@ class Estimates:
 
 def cell_below(sigma: float) -> float:
     """Return the largest power of two of at most sigma / `FORECAST_CELLS_IN_SIGMA`."""
-    # Because both are powers of two, cells and units of the grid divide each other.
+    # Cells and grid units are both powers of two, so the larger is a multiple of the smaller.
     return float(2.0 ** floor(log2(sigma / tuned.FORECAST_CELLS_IN_SIGMA)))
 
 

@@ -89,7 +89,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
         return tuned.PHRASES_PER_USER if self.max_phrases_per_user is None else self.max_phrases_per_user
 
     def voting(self, length: int) -> "Voting":
-        """Return the numbers of a length's vote, which are the same at all lengths."""
+        """Return the parameters of the vote on one length, which are the same for all lengths."""
         from voxpop.mechanisms.ngrams.charges import Voting
         from voxpop.privacy.individual import MOST_BOUND
         from voxpop.privacy.weightings.builtin import PolicyGaussian

@@ -68,7 +68,7 @@ class Extraction(Protocol):
         """The expected share of spurious grams."""
 
     def voting(self, length: int) -> Voting:
-        """Return the numbers of a length's vote."""
+        """Return the parameters of the vote on one length."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""

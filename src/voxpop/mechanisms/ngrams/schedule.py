@@ -1,8 +1,8 @@
 """The order of passes, as pure functions of the public state.
 
 `schedule` returns the next pass. The first pass releases words. Each further length has a measurement of the grams
-released last, a screening vote about unlikely candidates (lengths 2 to 5), and the vote. The last pass is a
-second-chance pass about the deferred candidates of all lengths. Below, each function that returns a pass is followed by
+released last, a screening vote on unlikely candidates (lengths 2 to 5), and the vote. The last pass is a
+second-chance pass over the deferred candidates of all lengths. Below, each function that returns a pass is followed by
 the function that returns the state after it. No function here receives a corpus, so candidates, charges, noise and
 thresholds depend only on released grams and noisy weights.
 """

@@ -1,4 +1,4 @@
-"""Plans of profiles and of keys with counts, which contain the numbers that will run and the guarantee, but no data."""
+"""Plans of profiles and of keys with counts, which contain all numbers and the guarantee, but no data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ class ProfileConfiguration(Configured, Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
-    """The result of `ProfileMechanism.plan`, with every number that will run, before any data is read.
+    """The result of `ProfileMechanism.plan`, with every number that will be used, before any data is read.
 
     Attributes:
         passes: the choice of the limit; in the plan of a release also the adaptive rounds that found the keys.
@@ -123,7 +123,7 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
 
     @property
     def later(self) -> float:
-        """The mu^2 of everything after the rounds, from the numbers that run, rounded up."""
+        """The mu^2 of everything after the rounds, from the numbers used, rounded up."""
         return later_square(self.joining, self.counting, self.cover_sigma, len(self.mechanism.keys.columns))
 
     def _proof(self) -> Proof:
@@ -209,7 +209,7 @@ class KeysConfiguration(Configured, Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
-    """The result of `KeyCounts.plan`, with every number that will run, before any data is read.
+    """The result of `KeyCounts.plan`, with every number that will be used, before any data is read.
 
     Attributes:
         menu: entries with one noisy number per key.

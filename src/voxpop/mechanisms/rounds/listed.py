@@ -112,7 +112,7 @@ def _users_rows(plan: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 
 def known_note(plan: Mapping[str, Any], noun: str, assuming: str) -> str:
-    """Return the sentences about items of a public list, each on a line; empty if there is no list.
+    """Return the sentences about items of a public list, one per line; empty if there is no list.
 
     Args:
         plan: The public numbers of the plan.

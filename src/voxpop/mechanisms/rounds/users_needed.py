@@ -261,14 +261,14 @@ class MinUsersBound:
         return self.few * largest * _UP
 
     def deviations(self, noise: Noise, rounds: int) -> float:
-        """Return the quantile of noise of scale 1 for an even part of beta, rounded up."""
+        """Return the quantile of noise of scale 1 for an equal share of beta, rounded up."""
         # t with P(N >= t) = beta / rounds, by a union bound over rounds.
         return float(exceeded_with(noise, np.array([self.beta / rounds]))[0]) * _UP + 1e-9
 
     def threshold(self, largest: float, noise: Noise, scale: float, rounds: int) -> float:
-        """Return the threshold that too few users reach in one of several rounds with an even part of beta.
+        """Return the threshold that too few users reach in one of several rounds with an equal share of beta.
 
-        The even part is the probability beta / rounds.
+        The equal share is the probability beta / rounds.
         """
         return self.weight(largest) + scale * self.deviations(noise, rounds)
 
@@ -295,7 +295,7 @@ def check_promise(users_bound: MinUsersBound, chance: float) -> None:
 
     Args:
         users_bound: The promise.
-        chance: The probability that too few users reach a threshold, computed from the numbers that will run.
+        chance: The probability that too few users reach a threshold, computed from the numbers that will be used.
 
     Raises:
         InternalError: The probability is above beta.
@@ -317,7 +317,7 @@ def heights(users_bound: MinUsersBound, score: CumulativeScore) -> Floats:
 
 
 def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScore:
-    """Return rounds in each of which too few users reach its threshold with an even part of beta.
+    """Return rounds, in each of which the probability that too few users reach the threshold is an equal share of beta.
 
     The first round has such a part too. Drop thresholds increase with the thresholds, so that an item that needs more
     users is dropped as early as before. If an item at the threshold has a certain part of its score in a round, the

@@ -53,7 +53,7 @@ class SequenceModel(Result):
         alphabet: The public symbols, in the order of their bytes.
         tree: The released noisy counts by context.
         profile: The released noisy numbers of sequences by length, and of distinct and repeated symbols.
-        plan: The numbers that ran, which `plan.to_dict()` and `str(plan)` return.
+        plan: The numbers used, which `plan.to_dict()` and `str(plan)` return.
         guarantee: The guarantee of the release, or the statement that it is not private.
         metadata: The operator's statements for the report, which equality ignores.
     """
@@ -286,7 +286,7 @@ class SequenceModel(Result):
         return int(self.tree.counts.size)
 
     def __eq__(self, other: object) -> bool:
-        """Compare the released counts, the numbers that ran, and the guarantee."""
+        """Compare the released counts, the numbers used, and the guarantee."""
         if not isinstance(other, SequenceModel):
             return NotImplemented
         mine, theirs = (

@@ -104,7 +104,7 @@ class Items(Mechanism["Corpus", "Release"]):
             budget: the budget of the release.
 
         Returns:
-            The plan, with the numbers that will run, the guarantee, and the number of users that an item needs.
+            The plan, with the numbers that will be used, the guarantee, and the number of users that an item needs.
 
         Raises:
             BudgetError: if no threshold can meet the budget.

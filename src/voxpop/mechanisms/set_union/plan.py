@@ -1,4 +1,4 @@
-"""Plans of set union, with the numbers that will run, the guarantee, and the number of users that an item needs.
+"""Plans of set union, with the numbers that will be used, the guarantee, and the number of users that an item needs.
 
 Nothing here reads data.
 """
@@ -56,7 +56,7 @@ class UnionConfiguration(Configured, Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
-    """The result of `Items.plan` and `plan_each`, with every number that will run, before any data is read.
+    """The result of `Items.plan` and `plan_each`, with every number that will be used, before any data is read.
 
     Attributes:
         passes: `AdaptiveRounds`, or the `Menu` for the private choice of a limit, or one `RoundPlan` for a published

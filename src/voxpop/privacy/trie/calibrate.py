@@ -207,7 +207,7 @@ def several_votes(coin: Ballot, budget: Budget, rounds: int, words: Words) -> It
     search = _Search(budget, rounds, words)
     low = min(0.7 * coin.theta, -math.log(budget.delta) / budget.epsilon + 1.5)
     thetas = {max(3, round(each)) for each in np.geomspace(low, 1.7 * coin.theta, _THETAS)}
-    # Initially theta further votes have approximately the probability further^theta = delta.
+    # Start with a rate of further votes at which theta of them have a probability of about further^theta = delta.
     starts = {theta: (0.04, min(0.9, float(budget.delta ** (1 / theta)))) for theta in sorted(thetas)}
     found = [search.at(theta, start, _FIRST) for theta, start in starts.items()]
     best = min(found, key=lambda each: each.holders)
