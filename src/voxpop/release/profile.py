@@ -377,6 +377,9 @@ def contradictions(profile: Profile, plan: Any) -> list[str]:
     schema = {"set": pa.int32(), "item": pa.large_string()}
     if keys.alone or plan.counting:
         schema["users"] = pa.int64()
+    lists = None if keys.alone else plan.mechanism.known_columns
+    if lists is not None:
+        schema[KNOWN_MARKS] = pa.bool_()
     if keys != plan.mechanism.keys or {each.name: each.type for each in table.schema} != schema:
         return ["the set of columns"]
     sets = numbers_of(joined(table["set"]).cast(pa.int64()).fill_null(-1))
