@@ -14,7 +14,7 @@ from voxpop.cli import main
 from voxpop.engine.contract import check_engine
 from voxpop.errors import InputError
 from voxpop.mechanisms.profile.mechanism import profiling_of
-from voxpop.mechanisms.rounds.listed import known_lines
+from voxpop.mechanisms.rounds.listed import known_note
 from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts
 from voxpop.reading.arrow import text_buffers
 from voxpop.release.known import KnownColumns
@@ -57,7 +57,7 @@ def test_listed_values_need_fewer_users(profiles):
     plan = with_lists.plan.to_dict()
     pairs = zip(plan["users_needed"], plan["known"]["users_needed"], strict=True)
     assert all(known["users"] < unknown["users"] for unknown, known in pairs)
-    assert known_lines(plan, "value")[0].startswith("Columns of known values are for the list of 157 values")
+    assert known_note(plan, "value", "The column assumes").startswith("\n157 values are known from a public list")
     assert "users, known" in str(with_lists.plan)
 
 
@@ -72,7 +72,7 @@ def test_explanations_and_reports_mark_listed_values(profiles):
     for each in (profile, city):
         facts = each.report().html.split('id="facts">')[1].split("</script>")[0]
         assert json.loads(facts)["grams"]["known"] is True
-    assert "probability that a known value of one user is released" in profile.report().html
+    assert "A known value of one user was released with probability at most" in profile.report().html
 
 
 def parts_of(monkeypatch, rows, change=lambda parts, gate: parts):
@@ -180,5 +180,5 @@ def test_the_command_takes_lists_by_column(tmp_path, capsys):
     assert main(["profile", *where, *spend, "--known", "cities.txt"]) == 2
     assert "--known must be COLUMN=FILE" in capsys.readouterr().err
     assert main(["profile", *where, *spend, *known]) == 0
-    assert "the list of 152 values" in capsys.readouterr().err
+    assert "152 values are known from a public list" in capsys.readouterr().err
     assert vp.load(tmp_path / "profile").columns["city"].known.any()
