@@ -166,6 +166,18 @@ def test_repeated_releases_have_a_spend():
     assert [each["pass"] for each in found.plan.transcript][-2:] == ["counts", "cover"]
 
 
+@pytest.mark.filterwarnings("ignore:.*is large")
+@pytest.mark.parametrize(
+    ("delta", "line"), [(0.4, "12 of such releases have no meaningful"), (0.04, "12 have epsilon 7.8 ")]
+)
+def test_totals_of_large_deltas_are_stated(delta, line):
+    """A plan has no total if the deltas of 12 releases add up to 1 or more, although two releases may have one."""
+    plan = vp.KeyCounts({"city": "string"}, [("city",)]).plan(vp.Budget(1, delta))
+    (found,) = [each for each in str(plan).splitlines() if "such releases" in each]
+    assert line in found
+    assert "52" not in found
+
+
 def spends(**changes):
     """Return the delta of a certificate with other numbers, or 1 if the check refuses them."""
     plan = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET)

@@ -16,7 +16,7 @@ from voxpop.errors import InputError, InternalError
 from voxpop.privacy.budget import SAMPLE_SIZE, card, printable
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, joined, numbers_of
-from voxpop.reading.keys import KeyColumn
+from voxpop.reading.keys import KeyColumn, split_texts
 from voxpop.reading.typed_keys import MOST_CANDIDATES, TypedKeys
 from voxpop.release.counts import INTERVAL, MOST_DRAWN, draw_bars
 from voxpop.release.registry import load_object
@@ -377,7 +377,7 @@ def contradictions(profile: Profile, plan: Any) -> list[str]:
     schema = {"set": pa.int32(), "item": pa.large_string()}
     if keys.alone or plan.counting:
         schema["users"] = pa.int64()
-    lists = getattr(plan.mechanism, "known_columns", None)  # keys have no lists
+    lists = None if keys.alone else plan.mechanism.known_columns
     if lists is not None:
         schema[KNOWN_MARKS] = pa.bool_()
     if keys != plan.mechanism.keys or {each.name: each.type for each in table.schema} != schema:
@@ -397,6 +397,16 @@ def contradictions(profile: Profile, plan: Any) -> list[str]:
             and kinds.spell([joined(each) for each in kinds.table(items).columns]).to_pylist() != items.to_pylist()
         ):
             wrong.append("the spelling of a value")
+        singles = [] if keys.alone or len(names) == 1 else [profile._rows(keys.names[name])[0] for name in names]
+        parts = split_texts(items, len(names)) if singles else []
+        if not all(pc.all(pc.is_in(*pair)).as_py() is not False for pair in zip(parts, singles, strict=True)):
+            wrong.append("a joint value without its single values")
+    if lists is not None:
+        sizes = [lists.sizes.get(names[0], 0) if len(names) == 1 else 0 for names in keys.sets]
+        if sum(lists.sizes.values()) != lists.size or any(
+            np.count_nonzero(profile._marks(number)) > size for number, size in enumerate(sizes)
+        ):
+            wrong.append("the mark of a listed value")
     if keys.alone:
         items, users = joined(table["item"]), numbers_of(joined(table["users"])).astype(np.int64)
         consistent = load_object("voxpop.mechanisms.profile.releasing:consistent_counts")
@@ -416,6 +426,9 @@ def _wrong_cover(profile: Profile, plan: Any) -> list[str]:
     sums = [(each.covered * SUMS_OF_ONE, each.other * SUMS_OF_ONE) for each in profile.cover.values()]
     if not all(number.is_integer() for pair in sums for number in pair):
         return ["a sum of the cover"]
+    released = {names[0] for _, names, items, _ in profile._each() if len(items)}
+    if not profile.keys.alone and any(each.covered and name not in released for name, each in profile.cover.items()):
+        return ["the cover of a column without released values"]
     return [] if all(isclose(each.error, error) for each in profile.cover.values()) else ["the error of the cover"]
 
 

@@ -175,9 +175,12 @@ def _replanned(record: Mapping[str, Any], result: Any, where: Path) -> dict[str,
         raise ReleaseError(f"{where}: the settings of the plan cannot be planned again. {DAMAGED_FOLDER}") from error
     if {*numbers} - {*plan.to_dict()} - _RAN:
         raise unknown
-    wrong = _unproved(record, stated, plan) + wrong + _of_another_entry(record, plan)
-    if isinstance(result, Profile):
-        wrong += contradictions(result, plan) + _of_other_counts(record, plan)
+    try:
+        wrong = _unproved(record, stated, plan) + wrong + _of_another_entry(record, plan)
+        if isinstance(result, Profile):
+            wrong += contradictions(result, plan) + _of_other_counts(record, plan) + _of_other_passes(record, plan)
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise ReleaseError(f"{where}: a part of the record is missing or has another form. {DAMAGED_FOLDER}") from error
     if not record.get("transcript"):
         wrong.append("the transcript")
     seen = replace(stated, server_view="")  # a federation's statement
@@ -250,6 +253,18 @@ def _of_other_counts(record: Mapping[str, Any], plan: Any) -> list[str]:
         elif not any(_same(with_rounding(every.sigma), record["error"]) for every in proof.menu):
             wrong.append("the error")
     return wrong
+
+
+def _of_other_passes(record: Mapping[str, Any], plan: Any) -> list[str]:
+    """Return the transcript of a profile of columns if its passes are not those of the plan and the certificate."""
+    if record["plan"]["mechanism"] != "profile" or "certificate" not in record:
+        return []
+    numbers, names = record["certificate"]["numbers"], [each["pass"] for each in record.get("transcript", [])]
+    before = ["classes", "first round"] + ["round"] * len(numbers["rounds"]["later"]) + ["list"] * ("known" in numbers)
+    after = ["counts", "cover"] if plan.counting else []
+    # The number of rounds over joint values follows from the released values.
+    joint = max(0, len(names) - len(before) - len(after)) if plan.joining else 0
+    return [] if names == [*before, *["round"] * joint, *after] else ["the transcript"]
 
 
 def _passes_of_keys(plan: Any, rounds: Mapping[str, Any] | None) -> list[dict[str, Any]]:

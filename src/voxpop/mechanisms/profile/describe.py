@@ -77,7 +77,8 @@ def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
         "each further set, such as a margin, adds its keys to those of each user, so a margin may lead to rounds",
         f"of such releases, {total} together{advice}"
         if total
-        else "several of such releases have no meaningful guarantee, because their deltas add up to 1 or more",
+        else f"{plan['together'][0]['releases']} of such releases have no meaningful guarantee together, because their "
+        "deltas add up to 1 or more",
     ]
 
 
