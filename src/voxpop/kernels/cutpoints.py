@@ -99,7 +99,7 @@ def _goes_out(
     """
     for at in range(prices.size):
         others = excess[at] - spurious[at] + share * released[at]
-        # In the best case the band releases all its grams without spurious ones. If this fails, skip further work.
+        # In the best case the band releases all its grams without spurious ones. If that is not enough, skip the rest.
         if others - share * changed[0] > 0.0:
             continue
         taken, out, more = _at_price(changed, below, each, chances, prices[at])

@@ -1,4 +1,4 @@
-"""The entries of an account, which are charged releases and reserves that pay for later releases."""
+"""The entries of an account: charged releases, and reserves that pay for later releases."""
 
 import unicodedata
 from collections.abc import Mapping, Sequence

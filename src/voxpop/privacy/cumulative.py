@@ -425,7 +425,7 @@ class KnownStep(Opening):
     def __call__(self, weights: Int64s, names: Uint64s, score: Floats) -> tuple[Floats, Bytes, Bytes]:
         """Return the new score, the state and the level of each item; see `ScoreStep`.
 
-        Proof: "Its level is the number of levels that its score has reached in any round."
+        Proof: "The level of an item is the number of levels that its score has reached in any round."
 
         Decided items are in the state of released items, so that caps count neither frozen nor dropped items.
         """

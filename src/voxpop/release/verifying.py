@@ -341,7 +341,7 @@ def _with_level(plan: Any, numbers: Mapping[str, Any]) -> Any:
 
 
 def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping[str, Any]) -> Any:
-    """Return the plan of settings, with the choices that the release made."""
+    """Return the plan for the settings, with the choices that the release made."""
     mechanism = _kind(numbers)(**settings)
     budget = Budget(numbers["epsilon"], numbers["delta"])
     if "data_sets" in numbers:

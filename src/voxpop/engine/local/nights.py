@@ -181,7 +181,7 @@ class NightlyPools:
     def remove(self, key: int) -> Removed | None:
         """Remove the pool and the budget of a user; return None for a user without pool and budget.
 
-        The key remains, because later rows of the user must not begin with a second budget. Items and scores also
+        The key remains, because later rows must not give the user a second budget. Items and scores also
         remain.
         """
         (place,) = self._places(np.array([key], np.uint64))

@@ -177,7 +177,7 @@ def read_spark(frame: "DataFrame", request: Request) -> SparkCorpus | LocalCorpu
 
     If Spark runs on this machine only and `partitions` is None, Spark runs the query and writes its rows into files,
     and the local engine reads them. Otherwise executors read the rows at the first release: one shuffle places users by
-    a hash of their ids into as many partitions as tasks run in parallel, or `partitions`. The choice and the number are
+    a hash of their ids into `partitions` partitions (default: number of parallel tasks). The choice and the number are
     public and do not depend on the table, because in an order-dependent weighting the weights depend on which users
     share a partition. Each user's documents are sorted by content, so they do not depend on where rows lie.
 

@@ -94,7 +94,7 @@ class Pairs:
 
     @cached_property
     def keys(self) -> Int64s:
-        """The keys of the partners in that order, which is increasing."""
+        """The keys of the partners in `order`, so they increase."""
         return _key(self.partner_group, self.estimates)[self.order]
 
     @cached_property

@@ -85,7 +85,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
 
     @property
     def bound(self) -> int:
-        """The maximum number of phrases per user at each length; without a given limit, at each length from 2 on."""
+        """The maximum number of phrases per user at each length; if no limit is given, only from length 2 on."""
         return tuned.PHRASES_PER_USER if self.max_phrases_per_user is None else self.max_phrases_per_user
 
     def voting(self, length: int) -> "Voting":

@@ -332,8 +332,8 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         """Return the index of the entry for noisy numbers of users by class.
 
         This is the entry with the smallest number of keys that omits at most a hundredth of all pairs of a user and a
-        key. If there is no such entry, these are parts if most pairs are those of users of one and of two keys, and
-        otherwise rounds.
+        key. If there is no such entry, it is the entry of parts if most pairs belong to users of one or two keys, and
+        otherwise that of rounds.
         """
         users = assumed_users([int(count) for count in counts], 1.0 / float(self.choosing))
         pairs = sum(count * held for count, held in zip(users, KEYS_HELD, strict=True))

@@ -96,7 +96,7 @@ class SequenceModel(Result):
         """Draw synthetic sequences.
 
         Sequences are drawn together. Each has the distribution of the model, but the numbers of symbols and short runs
-        in all of them are nearer to their expected values than those of independent sequences.
+        in the whole sample are nearer to their expected values than those of independent sequences.
 
         Args:
             n: The number of sequences, at least 1.

@@ -2,7 +2,7 @@
 
 A record consists of a head (two numbers for sorting, and further values) and a slice of int32. Records are distributed
 to ranges of keys as they arrive. Each range is then read and sorted in memory. A range that is too large for memory is
-distributed again; records with a single key are distributed by the other number. Only records that agree in both
+distributed again; records that share one key are distributed by the other number. Only records that agree in both
 numbers cannot be separated in this way. They are returned in order of arrival, in several blocks.
 
 If a corpus does not fit into memory, work files contain its arrays by user and its vocabulary, merged on disk.
