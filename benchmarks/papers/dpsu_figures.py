@@ -8,7 +8,7 @@ data.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import voxpop as vp
 from benchmarks.baselines.all_grams import AllGrams
 from benchmarks.evaluation import private_user_counts
 from benchmarks.papers.algorithm8 import released_not_private
+from benchmarks.papers.dpsu_table2 import CELLS
 from benchmarks.support.benchmark import SET_UNION, Benchmark
 from benchmarks.support.cells import Cells
 from benchmarks.support.common import BUDGET, posts
@@ -33,12 +34,7 @@ COARSE = {"limit": (1, 10, 100), "epsilon": (1, 3, 5)}
 LIMIT = 100
 NOT_PRIVATE = "Policy Gaussian l1 (NOT PRIVATE)"
 ALGORITHMS: dict[str, Callable[[int], Any] | None] = {
-    "Count Laplace": partial(vp.papers.SetUnion, weighting="count-laplace"),
-    "Count Gaussian": partial(vp.papers.SetUnion, weighting="count"),
-    "Weighted Laplace": partial(vp.papers.SetUnion, weighting="weighted-laplace"),
-    "Weighted Gaussian": partial(vp.papers.SetUnion, weighting="weighted"),
-    "Policy Laplace": partial(vp.papers.SetUnion, weighting="policy-laplace"),
-    "Policy Gaussian l2": partial(vp.papers.SetUnion, weighting="policy-gaussian"),
+    **{name.partition(" (")[0]: algorithm for name, algorithm in CELLS.items()},
     NOT_PRIVATE: None,
     "default": vp.Items,
 }

@@ -401,12 +401,8 @@ def contradictions(profile: Profile, plan: Any) -> list[str]:
         parts = split_texts(items, len(names)) if singles else []
         if not all(pc.all(pc.is_in(*pair)).as_py() is not False for pair in zip(parts, singles, strict=True)):
             wrong.append("a joint value without its single values")
-    if lists is not None:
-        sizes = [lists.sizes.get(names[0], 0) if len(names) == 1 else 0 for names in keys.sets]
-        if sum(lists.sizes.values()) != lists.size or any(
-            np.count_nonzero(profile._marks(number)) > size for number, size in enumerate(sizes)
-        ):
-            wrong.append("the mark of a listed value")
+    if lists is not None and sum(lists.sizes.values()) != lists.size:
+        wrong.append("the size of a list")
     if keys.alone:
         items, users = joined(table["item"]), numbers_of(joined(table["users"])).astype(np.int64)
         consistent = load_object("voxpop.mechanisms.profile.releasing:consistent_counts")

@@ -108,7 +108,6 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
 
     _recorded: ClassVar = frozenset({"passes"})
     counts_items: ClassVar = True
-    least_count: ClassVar = None
 
     passes: tuple[Menu | AdaptiveRounds, ...]
     joining: float

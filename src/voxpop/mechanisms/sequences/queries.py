@@ -188,7 +188,7 @@ class Queries:
 
     def lengths(self, level: float, **labels: Any) -> "pl.DataFrame":
         """Return the shares of lengths; see `answer`."""
-        # Even the mean of the models is shrunk, and where nobody is, all of them are above 0.
+        # Even the mean of the models is shrunk, and for a length without users all of them are above 0.
         fit = self._sampler.fit
         return self.answer(lengths, level, (plain_lengths(self._profile, fit), even_lengths(fit)), **labels)
 
