@@ -1,14 +1,22 @@
 """Requirements on every weighting, and faults that the search must find."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
 from searches.sensitivity import Written, search_sensitivity
 from voxpop.kernels.arrays import Int64s
+from voxpop.papers.dpsu import WeightingName
 from voxpop.privacy.weightings.builtin import WEIGHTINGS, PolicyGaussian
 from voxpop.privacy.weightings.rule import RuleSetting, WeightingRule
 
 NAMES = [(name, each.norm) for name, each in WEIGHTINGS.items()]
+
+
+def test_the_names_of_a_paper_are_those_of_the_registry():
+    """The names are spelled twice, because type checkers need a literal."""
+    assert set(get_args(WeightingName)) == set(WEIGHTINGS)
 
 
 @pytest.mark.jit
