@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import ceil, floor, fsum, hypot, log, log2, nextafter, sqrt
 from typing import Any, final
 
@@ -353,6 +354,7 @@ def _score(
     return score, _caps(score, weights, chances, pool, goal)
 
 
+@lru_cache(maxsize=64)  # as `novel_release`, for repeated plans of the same budget
 def _caps(
     score: CumulativeScore, weights: tuple[tuple[int, ...], ...], chances: tuple[float, ...], pool: int, goal: float
 ) -> Caps:
