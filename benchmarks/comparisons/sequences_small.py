@@ -114,10 +114,13 @@ def _sign(cell: list[object]) -> int:
 
 
 def with_true_lengths(whole: Measure, epsilon: float, cell: str, *found: str) -> str:
-    """Return the mean figure of the best rival of a lost cell with the true lengths; empty if it is no chain."""
+    """Return the mean figure of the best rival of a lost cell with the true lengths; empty if it is no chain.
+
+    It is also empty in the cell of lengths themselves.
+    """
     cells, rival = BENCHMARK.cells(), found[2]
     gram = 1 if rival == "unigrams" else int(rival.split()[1][0]) if rival.startswith("fixed") else 0
-    if not gram:
+    if not gram or cell == COLUMNS[-2]:
         return ""
     key = [whole.name, epsilon, f"{rival}, true lengths"]
     runs = [cells.get([*key, run], partial(true_lengths, whole, gram, epsilon, run)) for run in range(1, RUNS + 1)]
