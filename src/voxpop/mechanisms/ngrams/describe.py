@@ -94,7 +94,7 @@ def _limits(plan: Mapping[str, Any]) -> list[int]:
 
 def _is_published(plan: Mapping[str, Any]) -> bool:
     """Return whether DPNE ran, which charges all users for every pass."""
-    return plan.get("algorithm") == "DPNE"
+    return bool(plan["passes"][-1]["pass"] == "threshold")
 
 
 def _chance(plan: Mapping[str, Any], run: Mapping[str, Any], items: int = PHRASES_OF_EACH) -> Chance:
