@@ -279,7 +279,7 @@ def _planned(plan: Mapping[str, Any]) -> Grid:
     """Return the table of the planned numbers."""
     rows = []
     for each in plan["lengths"]:
-        low, high, rule = each["lowest_threshold"], each["highest_threshold"], each["spurious"]
+        low, high, rule = each["lowest_threshold"], each["highest_threshold"], each["spurious_allowance"]
         span = f"{low:.5g}" if low == high else f"{low:.4g} to {high:.4g}"
         allowed = "–" if rule is None else f"{100 * rule['share']:.3g} % of {rule['of']}"
         numbers = [plain(each[name]) for name in ("length", "sigma", "measurement_sigma")]
