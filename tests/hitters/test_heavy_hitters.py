@@ -14,7 +14,7 @@ from support.look import read_engine
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import BudgetError, InputError
 from voxpop.mechanisms.heavy_hitters.plan import HittersPlan
-from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, grown_tries, spell
+from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, grown_trie, spell
 from voxpop.mechanisms.heavy_hitters.releasing import release_of_trie
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
@@ -72,7 +72,7 @@ def test_each_user_votes_for_the_most_frequent_word_with_a_public_tie_break():
     rules = Rules(Ballot(0.9, 5), 10, words="many")
     spelling = spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
-    *_, trie = grown_tries(spelling, electorate, rules, votes_gate(rules, Secret.from_seed(1)))
+    trie = grown_trie(spelling, electorate, rules, votes_gate(rules, Secret.from_seed(1)))
     assert trie.words == {("a",), ("b",), ("c",), ("d",)}
 
 
@@ -224,8 +224,8 @@ def found_rate(holders: int, theta: int, words: str) -> float:
     corpus = corpus_of(dict.fromkeys(unlike_words(1000, 2), holders))
     spelling = spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
-    runs = (grown_tries(spelling, electorate, rules, votes_gate(rules, Secret.from_seed(seed))) for seed in range(100))
-    return sum(len(trie.words) for (trie,) in runs) / 100_000
+    runs = (grown_trie(spelling, electorate, rules, votes_gate(rules, Secret.from_seed(seed))) for seed in range(100))
+    return sum(len(trie.words) for trie in runs) / 100_000
 
 
 @pytest.mark.jit

@@ -205,7 +205,7 @@ def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
         with pytest.raises(InternalError):
             gate.choose(fault)
         with pytest.raises(InternalError, match=REFUSED):
-            next(gate.rounds())
+            gate.round(0)
 
 
 def test_chosen_rounds_keep_each_cap():
@@ -239,15 +239,22 @@ def test_counts_run_after_their_limit_is_chosen(talk):
 def test_passes_run_once_and_in_order(talk):
     """A pass that runs twice would use its noise twice; a data set outside of the certificate has no gate."""
     gate = AdaptiveGate(vp.Items(max_items_per_user=20).plan(BUDGET).certificate.to_json(), Secret.fresh())
-    for early in (gate.released, gate.classes, lambda: next(gate.rounds())):
+    for early in (gate.released, gate.classes, lambda: gate.round(0), lambda: gate.round(1)):
         with pytest.raises(InternalError, match=REFUSED):
             early()
     gate.open(talk)
     with pytest.raises(InternalError, match=REFUSED):
         gate.open(talk)
-    list(gate.rounds())
+    last = len(gate.proof.rounds.later)
+    for number in range(last + 1):
+        for other in (number - 1, number + 1, last + 1):
+            with pytest.raises(InternalError, match=REFUSED):
+                gate.round(other)
+        with pytest.raises(InternalError, match=REFUSED):
+            gate.released()
+        gate.round(number)
     with pytest.raises(InternalError, match=REFUSED):
-        list(gate.rounds())
+        gate.round(last)
     several = AdaptiveGate(
         vp.Items(max_items_per_user=20).plan_each(("a", "b"), BUDGET).certificate.to_json(), Secret.fresh()
     )

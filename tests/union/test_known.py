@@ -192,14 +192,14 @@ def test_a_first_round_that_depends_on_the_list_is_detected(monkeypatch):
         return found & (listed | shared)
 
     monkeypatch.setattr(Watch, "first", early)
-    original = AdaptiveGate.rounds
+    original = AdaptiveGate.round
 
-    def remembered(self, listed):
+    def remembered(self, number, listed):
         LISTED_NOW.clear()
         LISTED_NOW.update(*(part.to_pylist() for part in listed.parts))
-        return original(self, listed)
+        original(self, number, listed)
 
-    monkeypatch.setattr(AdaptiveGate, "rounds", remembered)
+    monkeypatch.setattr(AdaptiveGate, "round", remembered)
     worst, same = searched(monkeypatch, UNIONS["some drawn"], 150)
     assert worst > 1.02 or not same
 
@@ -416,17 +416,17 @@ def test_a_listed_item_of_one_user_is_released_as_rarely_as_stated(generous):
     found, runs = 0, 12
     for seed in range(runs):
         gate = AdaptiveGate(generous.certificate.to_json(), Secret.from_seed(seed))
-        for _ in gate_rounds(gate, single, listed_parts(400)):
-            pass
+        run_rounds(gate, single, listed_parts(400))
         found += int((gate._pools.levels()[1] > level).sum())
     trials = 400 * runs
     assert found / trials <= most + 7 * (most / trials) ** 0.5
     assert found / trials >= 0.6 * most
 
 
-def gate_rounds(gate, engine, parts):
+def run_rounds(gate, engine, parts):
     gate.open(engine)
-    return gate.rounds(parts)
+    for number in range(len(gate.proof.rounds.later) + 1):
+        gate.round(number, parts)
 
 
 def test_min_users_holds_for_listed_items(monkeypatch):
@@ -535,7 +535,7 @@ def test_the_gate_refuses_another_list():
         gate = AdaptiveGate(plan.certificate.to_json(), Secret.from_seed(1))
         gate.open(engine)
         with pytest.raises(InternalError, match="list"):
-            list(gate.rounds(parts))
+            gate.round(0, parts)
     chosen = vp.Items(known=["a"]).plan(BUDGET)
     gate = AdaptiveGate(chosen.certificate.to_json(), Secret.from_seed(1))
     gate.open(engine)
@@ -561,8 +561,7 @@ def with_a_level(plan, corpus, runs):
     found, engine, parts = 0, check_engine(corpus), listed_parts(400)
     for seed in range(runs):
         gate = AdaptiveGate(plan.certificate.to_json(), Secret.from_seed(seed))
-        for _ in gate_rounds(gate, engine, parts):
-            pass
+        run_rounds(gate, engine, parts)
         names, reached = gate._pools.levels()
         noise = gate._reached_by_noise(gate.proof.rounds, *text_buffers(parts.parts[0]))
         held = set(names.filter(pa.array(reached > 0)).to_pylist())

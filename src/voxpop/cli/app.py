@@ -348,7 +348,7 @@ def audit(
     trials: Annotated[
         int, Parameter(help="Trials of each side; ten times as many give slightly tighter bounds.")
     ] = 100_000,
-    error: Annotated[float, Parameter(help="Probability that a bound is wrong.")] = 1e-9,
+    failure_probability: Annotated[float, Parameter(help="Probability that a bound is wrong.")] = 1e-9,
     json: given.Json = False,
 ) -> int:
     """Measure what releases reveal about one user; reads no data.
@@ -365,7 +365,7 @@ def audit(
     check_choice("MECHANISM", mechanism, (*AUDITED, "all"))
     failed = 0
     for name in AUDITED if mechanism == "all" else [mechanism]:
-        finding = run(name, trials, error)
+        finding = run(name, trials, failure_probability)
         failed += not finding.passed
         releasing.print_json(finding.to_dict()) if json else releasing.say(line(finding))
     if failed:
@@ -381,7 +381,7 @@ def line(finding: "Finding") -> str:
         f"    {verdict}: epsilon >= {finding.epsilon_shown:.3f} of {finding.epsilon:g} "
         f"(at most {finding.epsilon_exact:.3f} here), "
         f"delta >= {finding.delta_shown:.4f} of {finding.delta:g} (at most {finding.delta_exact:.4f}); "
-        f"{finding.counts.trials:,} trials, error {finding.error:g}"
+        f"{finding.counts.trials:,} trials, failure probability {finding.failure_probability:g}"
     )
 
 

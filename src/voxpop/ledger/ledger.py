@@ -32,6 +32,7 @@ from voxpop.ledger.storage import DAMAGED_LEDGER, changing, read_ledger
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.composition import Total, total_of
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.release.saving import SUMS, checksum
 
 if TYPE_CHECKING:
     from voxpop.ledger.runs import LedgerRun
@@ -177,8 +178,6 @@ class LedgerAccount:
         Raises:
             LedgerError: The run was started again in the meantime, so this result must be discarded.
         """
-        from voxpop.release.saving import SUMS, checksum
-
         release = _identifier(result) or (checksum(Path(kept, SUMS).read_bytes()) if kept else "")
         self._end(entry, state="finished", release=release, kept=kept)
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from voxpop.errors import InputError, required
 from voxpop.kernels.proved import proved
+from voxpop.privacy.budget import card
 
 _RELATIVE_ERROR = 1 + 1e-10
 """An upper bound of the relative error of the doubles in a spend."""
@@ -147,8 +148,6 @@ class Guarantee:
 
     def _repr_html_(self) -> str:
         """Return statement, meaning and cautions for a notebook."""
-        from voxpop.privacy.budget import card
-
         return card(str(self), [meaning(self)], warned=cautions(self))
 
     def to_dict(self) -> dict[str, Any]:

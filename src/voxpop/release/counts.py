@@ -21,6 +21,7 @@ from voxpop.privacy.composition import Charged, total_of
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, joined, numbers_of
 from voxpop.release.release import Release, report_of
+from voxpop.release.report.page import Grid
 from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
 from voxpop.release.saving import (
     BESIDE,
@@ -45,7 +46,6 @@ from voxpop.release.table import (
 )
 
 if TYPE_CHECKING:
-    from voxpop.release.report.page import Grid
     from voxpop.release.table import Completion
 
 
@@ -263,8 +263,6 @@ class Counts(Addition):
         _save(COUNTS, self, pa.table(columns), folder, overwrite)
 
     def _grid(self) -> "Grid":
-        from voxpop.release.report.page import Grid
-
         note = "The list shows a negative count as 0. The guarantee of the counts alone is "
         note += f"{self.guarantee}; the one above covers the release too."
         if self.counted is not None:
@@ -354,8 +352,6 @@ class Top(Addition):
         _save(RANKINGS, self, pa.table({"place": int64_array(self.places)}), folder, overwrite)
 
     def _grid(self) -> "Grid":
-        from voxpop.release.report.page import Grid
-
         texts = all_printable(islice(self.each_gram(), 100))
         rows = [[f"{place:,}", text] for place, text in enumerate(texts, start=1)]
         head = ["place", "gram"]

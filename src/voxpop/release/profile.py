@@ -21,13 +21,13 @@ from voxpop.reading.typed_keys import MOST_CANDIDATES, TypedKeys
 from voxpop.release.counts import INTERVAL, MOST_DRAWN, draw_bars
 from voxpop.release.registry import load_object
 from voxpop.release.release import Release
+from voxpop.release.report.page import Grid, page_of, story_of
 from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
 from voxpop.release.saving import PROFILE, record_of
 from voxpop.release.table import free_name, key_texts, read_parquet, table_of_lists, write_parquet
 
 if TYPE_CHECKING:
     from voxpop.kernels.arrays import Bools, Int64s
-    from voxpop.release.report.page import Grid
 
 KNOWN_MARKS: Final = "known"
 """The column of a table with the marks of listed values."""
@@ -281,8 +281,6 @@ class Profile(Result):
         PROFILE.save(content, tables, self._page, folder, overwrite=overwrite)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
-        from voxpop.release.report.page import page_of, story_of
-
         marks = np.concatenate([np.empty(0, np.bool_), *map(self._marks, range(len(self.keys.sets)))]).tolist()
         pairs = zip(self.each_text(), marks, strict=True)
         rows = [((" × ".join(names), *texts), users, mark) for (names, texts, users), mark in pairs]
@@ -296,8 +294,6 @@ class Profile(Result):
 
     def _grid(self) -> "Grid":
         """Return a row for each column and combination."""
-        from voxpop.release.report.page import Grid
-
         rows, alone = [], self.keys.alone
         sizes = [] if alone else [len(self._rows(number)[0]) for number in range(len(self.keys.columns))]
         tried = set(self.keys.joint) if alone else set(self.keys.sizes_of(sizes))

@@ -20,6 +20,7 @@ from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
 from voxpop.release.registry import configuration, load_object
+from voxpop.release.report.page import Grid, page_of, story_of
 from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
 from voxpop.release.saving import RELEASE, TABLE_FILE, record_of
 from voxpop.release.table import (
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from voxpop.privacy.planned import Account
     from voxpop.release.counts import Counts, Top
     from voxpop.release.explaining import Explanation
-    from voxpop.release.report.page import Grid
     from voxpop.release.table import Completion
 
 _GRAMS_AT_ONCE = 65_536
@@ -417,8 +417,6 @@ def report_of(
         ranked: whether one of the tables is a ranking.
         total: the total of several results.
     """
-    from voxpop.release.report.page import page_of, story_of
-
     lengths = release.grams["length"].value_counts().to_pylist()
     sizes = {int(row["values"]): int(row["counts"]) for row in lengths}
     story = story_of(release.plan.to_dict(), sizes)

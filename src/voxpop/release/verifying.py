@@ -303,7 +303,7 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
     found = {each.name: numbers[each.name] for each in fields(kind) if each.name in numbers}
     if numbers["mechanism"] != "keys" and _is_chosen(numbers):
         found |= dict.fromkeys(_CHOSEN & {each.name for each in fields(kind)})
-    if "nights" in numbers:
+    if "night" in _passes_in(numbers):
         return [{"max_items_per_user": numbers["max_items_per_user"]}]
     if found.get("weighting") in ("count", "weighted") and numbers["noise"] == "laplace":
         found["weighting"] += "-laplace"
@@ -318,7 +318,12 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _is_chosen(numbers: Mapping[str, Any]) -> bool:
     """Return whether the release chose a limit privately."""
-    return "menu" in numbers or any(row["pass"] == "choice" for row in numbers.get("passes", ()))
+    return "choice" in _passes_in(numbers)
+
+
+def _passes_in(numbers: Mapping[str, Any]) -> set[str]:
+    """Return the types of the passes of a plan."""
+    return {row["pass"] for row in numbers.get("passes", ())}
 
 
 def plan_again(numbers: Mapping[str, Any], release: Release | None) -> Any:

@@ -52,10 +52,10 @@ class TrialCounts:
     without: int
     trials: int
 
-    def directions(self, error: float) -> _Pairs:
-        """Return the (at least, at most) pairs that privacy compares, which are wrong with probability `error`."""
+    def directions(self, failure_probability: float) -> _Pairs:
+        """Return the (at least, at most) pairs that privacy compares, with this probability that one is wrong."""
         hits = self.joined, self.without
-        return directions(*(clopper_pearson(each, self.trials, error / 4) for each in hits))
+        return directions(*(clopper_pearson(each, self.trials, failure_probability / 4) for each in hits))
 
 
 def directions(joined: tuple[float, float], without: tuple[float, float]) -> _Pairs:
@@ -70,31 +70,31 @@ def directions(joined: tuple[float, float], without: tuple[float, float]) -> _Pa
     return [*events, *((1.0 - most, 1.0 - least) for least, most in reversed(events))]
 
 
-def clopper_pearson(hits: int, trials: int, error: float) -> tuple[float, float]:
-    """Return a lower and an upper bound of a probability, each wrong with probability at most `error`.
+def clopper_pearson(hits: int, trials: int, failure_probability: float) -> tuple[float, float]:
+    """Return a lower and an upper bound of a probability, each wrong with at most this probability.
 
     Args:
         hits: The number of trials with the event.
         trials: The number of independent trials, at least 1.
-        error: The probability of error, more than 0.
+        failure_probability: The probability of error, more than 0.
 
     Example:
         >>> low, high = clopper_pearson(0, 100, 0.05)
         >>> low, round(high, 4)
         (0.0, 0.0295)
     """
-    low = float(betaincinv(hits, trials - hits + 1, error)) if hits else 0.0
-    high = 1.0 - float(betaincinv(trials - hits, hits + 1, error)) if hits < trials else 1.0
+    low = float(betaincinv(hits, trials - hits + 1, failure_probability)) if hits else 0.0
+    high = 1.0 - float(betaincinv(trials - hits, hits + 1, failure_probability)) if hits < trials else 1.0
     return low, high
 
 
-def epsilon_shown(counts: TrialCounts, delta: float, error: float = ERROR) -> float:
-    """Return an epsilon below which no mechanism of this delta shows such counts, except with probability `error`.
+def epsilon_shown(counts: TrialCounts, delta: float, failure_probability: float = ERROR) -> float:
+    """Return an epsilon below which no mechanism of this delta shows such counts, except with this probability.
 
     Args:
         counts: The counts of an event.
         delta: The delta of the claim.
-        error: The probability that the bound is wrong.
+        failure_probability: The probability that the bound is wrong.
 
     Returns:
         The lower bound, at least 0; infinite if no epsilon is large enough.
@@ -103,7 +103,7 @@ def epsilon_shown(counts: TrialCounts, delta: float, error: float = ERROR) -> fl
         >>> 0.9 < epsilon_shown(TrialCounts(joined=73_000, without=27_000, trials=100_000), delta=0.0) < 1
         True
     """
-    return _largest_epsilon(counts.directions(error), delta)
+    return _largest_epsilon(counts.directions(failure_probability), delta)
 
 
 def _largest_epsilon(pairs: _Pairs, delta: float) -> float:
@@ -111,15 +111,15 @@ def _largest_epsilon(pairs: _Pairs, delta: float) -> float:
     return max([0.0, *(log(least / most) if most > 0.0 else inf for least, most in above)])
 
 
-def delta_shown(counts: TrialCounts, epsilon: float, error: float = ERROR) -> float:
-    """Return a delta below which no mechanism of this epsilon shows such counts, except with probability `error`.
+def delta_shown(counts: TrialCounts, epsilon: float, failure_probability: float = ERROR) -> float:
+    """Return a delta below which no mechanism of this epsilon shows such counts, except with this probability.
 
     Args:
         counts: The counts of an event.
         epsilon: The epsilon of the claim.
-        error: The probability that the bound is wrong.
+        failure_probability: The probability that the bound is wrong.
     """
-    return _largest_delta(counts.directions(error), epsilon)
+    return _largest_delta(counts.directions(failure_probability), epsilon)
 
 
 def _largest_delta(pairs: _Pairs, epsilon: float) -> float:
@@ -176,7 +176,7 @@ class Finding:
         delta: The delta of the claim.
         counts: The counts of the event.
         exact: The probabilities of the event according to the plan.
-        error: The probability that the two lower bounds are wrong.
+        failure_probability: The probability that the two lower bounds are wrong.
         repeated: Whether two releases with new secrets agreed in every copy.
     """
 
@@ -186,18 +186,18 @@ class Finding:
     delta: float
     counts: TrialCounts
     exact: tuple[float, float]
-    error: float
+    failure_probability: float
     repeated: bool
 
     @property
     def epsilon_shown(self) -> float:
         """Lower bound of epsilon at the claim's delta."""
-        return epsilon_shown(self.counts, self.delta, self.error)
+        return epsilon_shown(self.counts, self.delta, self.failure_probability)
 
     @property
     def delta_shown(self) -> float:
         """Lower bound of delta at the claim's epsilon."""
-        return delta_shown(self.counts, self.epsilon, self.error)
+        return delta_shown(self.counts, self.epsilon, self.failure_probability)
 
     @property
     def epsilon_exact(self) -> float:
@@ -226,7 +226,7 @@ class Finding:
     @property
     def off_plan(self) -> bool:
         """Return whether the runs contradict the plan, because of wrong probabilities or repeated draws."""
-        return self.strays < self.error or self.repeated
+        return self.strays < self.failure_probability or self.repeated
 
     @property
     def passed(self) -> bool:
@@ -235,8 +235,8 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers, ready for JSON. An infinite epsilon is null."""
-        names = "epsilon_shown", "delta_shown", "epsilon_exact", "delta_exact", "error", "refuted", "off_plan"
-        numbers = {name: getattr(self, name) for name in ("epsilon", "delta", *names)}
+        names = "epsilon_shown", "delta_shown", "epsilon_exact", "delta_exact", "refuted", "off_plan"
+        numbers = {name: getattr(self, name) for name in ("epsilon", "delta", "failure_probability", *names)}
         return {
             "mechanism": self.mechanism,
             "case": self.name,
@@ -252,34 +252,37 @@ AUDITED: Final[dict[str, str]] = {each.command: each.audit for each in MECHANISM
 """The case of each mechanism by the name of its command, as `module:function`."""
 
 
-def audit(mechanism: str, trials: int = 100_000, error: float = ERROR) -> Finding:
+def audit(mechanism: str, trials: int = 100_000, failure_probability: float = ERROR) -> Finding:
     """Audit a mechanism by running its case and comparing the observed counts with the claim and with the plan.
 
     Args:
         mechanism: The name of its command: "items", "ngrams", "heavy-hitters", "sequences", "profile" or "top".
         trials: The number of trials with the additional user, and the same number without.
-        error: The probability that a bound is wrong, and the probability that correct counts are reported as a
-            deviation.
+        failure_probability: The probability that a bound is wrong, and the probability that correct counts are
+            reported as a deviation.
 
     Raises:
         InputError: If the mechanism is unknown or a number is out of range.
     """
     check_choice("mechanism", mechanism, tuple(AUDITED))
     check_whole("trials", trials, 2**40, "the number of trials of each side of the case")
-    if not 0 < error < 0.5:
-        raise InputError(f"`error` must be above 0 and below 0.5, got {error}: the probability of a false alarm.")
+    if not 0 < failure_probability < 0.5:
+        raise InputError(
+            f"`failure_probability` must be above 0 and below 0.5, got {failure_probability}: the probability of a "
+            "false alarm."
+        )
     case: Case = load_object(AUDITED[mechanism])()
-    return examine(case, trials, error)
+    return examine(case, trials, failure_probability)
 
 
-def examine(case: Case, trials: int, error: float = ERROR) -> Finding:
+def examine(case: Case, trials: int, failure_probability: float = ERROR) -> Finding:
     """Run a case.
 
     Args:
         case: The case.
         trials: The number of trials of each side, rounded up to whole releases.
-        error: The probability of a false alarm, that is, of a wrong bound or of correct probabilities reported as
-            wrong.
+        failure_probability: The probability of a false alarm, that is, of a wrong bound or of correct probabilities
+            reported as wrong.
 
     Returns:
         The finding.
@@ -289,7 +292,7 @@ def examine(case: Case, trials: int, error: float = ERROR) -> Finding:
     without, again = _run(case.without, case.copies, releases, case.exact[1])
     counts = TrialCounts(joined, without, releases * case.copies)
     claim = case.budget.epsilon, case.budget.delta
-    return Finding(case.mechanism, case.name, *claim, counts, case.exact, error, repeated or again)
+    return Finding(case.mechanism, case.name, *claim, counts, case.exact, failure_probability, repeated or again)
 
 
 def _run(release: Callable[[], tuple[int, Any]], copies: int, releases: int, chance: float) -> tuple[int, bool]:

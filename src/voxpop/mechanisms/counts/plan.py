@@ -94,19 +94,20 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
             **self.mechanism.to_dict(),
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
-            **self._chosen(),
+            "passes": self._choice(),
             "limits": list(self.limits),
             "sensitivity": self.sensitivity,
             "sigma": self.sigma,
             "error": self.error,
         }
 
-    def _chosen(self) -> dict[str, Any]:
+    def _choice(self) -> list[dict[str, Any]]:
+        """Return the choice of the limit, if there is one, like `rows` of a pass of set union."""
         proof = self.proof
         if not proof.classes_sigma:
-            return {}
+            return []
         words = [each.limits[0] if each.limits else 0 for each in proof.menu]
-        return {"menu": {"limits": words, "sigma": proof.classes_sigma, "chosen": self.ran is not None}}
+        return [{"pass": "choice", "limits": words, "sigma": proof.classes_sigma, "chosen": self.ran is not None}]
 
 
 def plan_counts(

@@ -13,13 +13,14 @@ from voxpop.engine.data import Corpus
 from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.kernels.proved import proved
 from voxpop.mechanisms.counts.constants import CERTAIN_SIGMAS, CLASS_EDGES, TYPICAL_SIZES
-from voxpop.privacy.planned import with_record
+from voxpop.privacy.planned import GateCall, one_pass, run_passes, with_record
 from voxpop.reading.arrow import string_array
 from voxpop.release.counts import Counts, Top
 from voxpop.release.known import with_known
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.counts.plan import CountsPlan, TopPlan
+    from voxpop.privacy.gate.counts import CountsGate
     from voxpop.release.release import Release
 
 _Gram = tuple[str, ...]
@@ -111,6 +112,13 @@ def to_count(plan: "CountsPlan", data: Corpus) -> DataAndGrams:
     return DataAndGrams(data, plan.grams if known is None else with_known(plan.grams, known))
 
 
+class _Counted(NamedTuple):
+    """The index of the chosen limit, and the noisy numbers of users of the grams of each counted length."""
+
+    ran: int | None = None
+    users: tuple[Int64s, ...] = ()
+
+
 def release_counts(plan: "CountsPlan", data: DataAndGrams, seed: int | None) -> Counts:
     """Count the users of every released gram with noise, rounded to whole users; see `Release.count`."""
     counted = data.grams
@@ -121,15 +129,24 @@ def release_counts(plan: "CountsPlan", data: DataAndGrams, seed: int | None) -> 
     # No user has more released words than exist, so higher classes are empty.
     edges = tuple(edge for edge in CLASS_EDGES if edge <= words)
     gate.open(engine, lists)
-    ran = None
-    if plan.proof.classes_sigma:
+
+    def choose(gate: "CountsGate") -> int:
         # Listed words without users would hide the loss of released words in the mean.
         released = sum(sizes_of(plan.grams)[:1]) or words
-        ran = chosen_limit(plan, released, gate.classes(edges).tolist())
-        gate.choose(ran)
-    users = gate.counted()
+        place = chosen_limit(plan, released, gate.classes(edges).tolist())
+        gate.choose(place)
+        return place
+
+    def schedule(state: _Counted) -> "GateCall[CountsGate, _Counted] | None":
+        if plan.proof.classes_sigma and state.ran is None:
+            return GateCall(choose, _Counted, counted=False)
+        if len(state.users) == len(lists):
+            return None
+        return GateCall(lambda gate: gate.counted(), lambda users: _Counted(state.ran, (*state.users, users)))
+
+    ran, parts = run_passes(_Counted(), schedule, gate, "lengths")
     done = with_record(plan, gate, ran=ran)
-    rows = None if counted is plan.grams else counted
+    rows, users = None if counted is plan.grams else counted, np.concatenate([np.empty(0, np.int64), *parts])
     return Counts(plan.grams, users, done.error, done, guarantee, counted=rows)
 
 
@@ -155,7 +172,8 @@ def release_top(plan: "TopPlan", data: Corpus, seed: int | None) -> Top:
     """Return the released grams with the most users, in order; see `Release.top`."""
     gate, guarantee = plan.begin(seed)
     engine, lengths = _engine_of(data, plan.grams)
-    first = gate.first(engine, listed_grams(plan.grams, lengths), lengths)
+    grams = listed_grams(plan.grams, lengths)
+    first = run_passes(None, one_pass(lambda gate: gate.first(engine, grams, lengths)), gate, "passes")
     return Top(plan.grams, first, with_record(plan, gate), guarantee)
 
 

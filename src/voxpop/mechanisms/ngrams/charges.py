@@ -246,8 +246,8 @@ class LengthPlan:
         measurement_sigma: The noise scale of the measurement for the forecast of this length; None without one.
         lowest_threshold: The threshold if there are no more candidates than grams of the preceding length.
         highest_threshold: The threshold if there are a million times as many candidates.
-        spurious: The estimated number of spurious grams that are allowed; None at length 1, which has no spurious
-            grams.
+        spurious_allowance: The estimated number of spurious grams that are allowed; None at length 1, which has no
+            spurious grams.
     """
 
     length: int
@@ -255,7 +255,7 @@ class LengthPlan:
     measurement_sigma: float | None
     lowest_threshold: float
     highest_threshold: float
-    spurious: SpuriousAllowance | None = None
+    spurious_allowance: SpuriousAllowance | None = None
 
 
 @final

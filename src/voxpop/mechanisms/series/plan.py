@@ -61,7 +61,7 @@ class SeriesSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        return {"mechanism": "items", "weighting": "series", **asdict(self)}
+        return {"mechanism": "items", **asdict(self)}
 
 
 @final
@@ -111,6 +111,7 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
             **self.proof.to_dict(),
             "rests": list(self.rests),
             "tried": self.tried,
+            "passes": [{"pass": "night", "nights": self.mechanism.nights}],
         }
 
     @staticmethod

@@ -22,7 +22,7 @@ from voxpop.mechanisms.series.plan import SeriesPlan, states_of
 from voxpop.mechanisms.series.state import NightPools, Record, Store
 from voxpop.privacy.gate.nights import NightsGate
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.planned import with_record
+from voxpop.privacy.planned import GateCall, run_passes, with_record
 from voxpop.privacy.secret import Secret
 from voxpop.reading.arrow import int64_array
 from voxpop.reading.keys import Keys
@@ -120,15 +120,7 @@ class Series:
             _check_columns(record, corpus)
             pools = corpus.nights(pools, secret, first=first)
             record.before = record.night
-            gate = _gate(plan, secret)
-            for missed in range(record.night + 1, number):
-                gate.missed(pools, missed)
-            gate.begin(pools, corpus, number, *_tonight(plan, number))
-            record.night, record.begun = number - 1, number
-            # This is on disk before any noise of this night is drawn, so the night is completed from here and never
-            # runs on other rows.
-            self._store.write(record, pools)
-            self._complete(record, pools, plan, secret)
+            record = self._run_nights(record, pools, plan, secret, corpus, number)
             return _release(record, pools, plan, record.before)
 
     def remove(self, user: Any) -> Removed | None:
@@ -210,14 +202,41 @@ class Series:
         record, pools = self._store.read()
         plan, secret = SeriesPlan.from_dict(record.plan), Secret(bytes.fromhex(record.secret), private=record.private)
         if record.begun:
-            self._complete(record, pools, plan, secret)
+            record = self._run_nights(record, pools, plan, secret)
         return record, pools, plan, secret
 
-    def _complete(self, record: Record, pools: NightPools, plan: SeriesPlan, secret: Secret) -> None:
-        """Add the noise of the current night, release items and write the state. Only the state is used."""
-        _gate(plan, secret).complete(pools, record.begun, *_tonight(plan, record.begun))
-        record.night, record.begun = record.begun, 0
-        self._store.write(record, pools)
+    def _run_nights(
+        self,
+        record: Record,
+        pools: NightPools,
+        plan: SeriesPlan,
+        secret: Secret,
+        corpus: Engine | None = None,
+        last: int = 0,
+    ) -> Record:
+        """Run all nights up to the last one, which has rows. A night that has begun is completed from the state."""
+
+        def schedule(record: Record) -> GateCall[NightsGate, Record] | None:
+            number = record.begun or record.night + 1
+            tonight = _tonight(plan, number)
+
+            def stored(night: int, begun: int) -> Record:
+                after = replace(record, night=night, begun=begun)
+                self._store.write(after, pools)
+                return after
+
+            if record.begun:
+                return GateCall(lambda gate: gate.complete(pools, number, *tonight), lambda _: stored(number, 0))
+            if number < last:
+                return GateCall(lambda gate: gate.missed(pools, number), lambda _: replace(record, night=number))
+            if number > last:
+                return None
+            # The rows are on disk before any noise of this night is drawn, so the night never runs on other rows.
+            return GateCall(
+                lambda gate: gate.begin(pools, corpus, number, *tonight), lambda _: stored(record.night, number)
+            )
+
+        return run_passes(record, schedule, NightsGate(plan.certificate.to_json(), secret), "nights")
 
     def __repr__(self) -> str:
         return f"Series({str(self.folder)!r}, private)"
@@ -226,10 +245,6 @@ class Series:
 def _tonight(plan: SeriesPlan, night: int) -> tuple[States, int]:
     """Return the states of items, and the first night with resting items that still get weight."""
     return partial(states_of, plan, night=night), night - plan.tried + 1
-
-
-def _gate(plan: SeriesPlan, secret: Secret) -> NightsGate:
-    return NightsGate(plan.certificate.to_json(), secret)
 
 
 def _next(record: Record, plan: SeriesPlan, night: int | None) -> int:

@@ -18,7 +18,6 @@ from math import floor
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, final
 
-import jinja2
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -257,6 +256,8 @@ def _script() -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Any:
+    import jinja2  # only the page of a report needs it
+
     names = [path.name for path in files("voxpop.release.report").joinpath("template").iterdir()]
     pages = {name: _asset(f"template/{name}") for name in names if name.endswith(".html")}
     environment = jinja2.Environment(
