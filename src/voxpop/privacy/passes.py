@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, final
 
-from voxpop.privacy.parameters import KeyNoise, KeyParts, KnownLevels, KnownList
+from voxpop.privacy.parameters import KeyNoise, KeyParts, KnownLevels, KnownList, NightLevels
 from voxpop.privacy.stated import Stated, malformed
 
 FORMAT, VERSION = "voxpop certificate", 1
@@ -377,7 +377,8 @@ class NightsProof(Stated):
         sigmas: Standard deviation of the noise of each night, in weight.
         cutoffs: The weight, in units, above which items get no more weight, by night.
         factors: The factor of a noisy weight, in cells, in the score of each night.
-        thresholds: The score at which an item is released, by night.
+        thresholds: The score at which an item is released, by night; an item of a public list has levels instead.
+        known: The levels that decide items of a public list; None without a list.
     """
 
     square: float
@@ -389,6 +390,7 @@ class NightsProof(Stated):
     cutoffs: tuple[int, ...]
     factors: tuple[int, ...]
     thresholds: tuple[int, ...]
+    known: NightLevels | None = None
 
 
 @final

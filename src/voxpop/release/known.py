@@ -114,6 +114,19 @@ class KnownItems:
         """The numbers of the list in a certificate."""
         return KnownList(self.size, self.fingerprint)
 
+    @property
+    def given(self) -> pa.LargeStringArray:
+        """The items as they were given.
+
+        Raises:
+            InputError: The list is one of a saved plan.
+        """
+        if self.items is None:
+            raise InputError(
+                "the items of `known` are unknown, because the plan was loaded from a file. Give the list again."
+            )
+        return self.items
+
     def check(self, keys: Keys) -> None:
         """Reject data with items that cannot be on the list.
 
@@ -124,30 +137,26 @@ class KnownItems:
             InputError: The list is one of a saved plan, or its items have other columns or types than those of the
                 data.
         """
-        if self.items is None:
-            raise InputError(
-                "the items of `known` are unknown, because the plan was loaded from a file. Give the list again."
-            )
-        wanted = max(1, len(keys.columns))
+        items, wanted = self.given, max(1, len(keys.columns))
         if self.width != wanted:
             raise InputError(
                 f"`known` has items of {self.width} columns, and the items of the data have {wanted}. "
                 "Give a table with the columns of the data, in their order."
             )
         try:
-            self._spelled(keys)
+            self._spelled(items, keys)
         except ValueError:
             raise InputError(
                 "`known` has values that the columns of the items cannot contain. Give a table with columns of the "
                 "same types, in their order."
             ) from None
 
-    def _spelled(self, keys: Keys) -> pa.LargeStringArray:
+    def _spelled(self, given: pa.LargeStringArray, keys: Keys) -> pa.LargeStringArray:
         """Return the distinct items with the spelling of the data; see `Keys.respelled`."""
         name = f"types {[each.kind for each in keys.columns]}"
         items = self._tokens.get(name)
         if items is None:
-            items = keys.respelled(self.items)
+            items = keys.respelled(given)
             if self.size <= _MOST_KEPT:
                 self._tokens[name] = items
         return items
@@ -166,7 +175,7 @@ class KnownItems:
             InputError: See `check`.
         """
         self.check(keys)
-        items: Any = self._spelled(keys)
+        items: Any = self._spelled(self.given, keys)
         if kind == "text" and (reading in TOKENIZER_NAMES or reading.startswith(REGEX)):
             items = self._tokens.get(reading)
             if items is None:
@@ -225,7 +234,7 @@ class KnownColumns:
         for name, each in lists.items():
             each.check(NO_KEYS)
             try:
-                each._spelled(keys.keys_of(keys.names[name]))
+                each._spelled(each.given, keys.keys_of(keys.names[name]))
             except ValueError:
                 raise InputError(
                     f'the list of "{name}" has values of another type than the column. Give values of this type.'
