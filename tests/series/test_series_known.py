@@ -229,7 +229,7 @@ def test_a_list_that_does_not_fit_is_rejected(tmp_path):
     with pytest.raises(InputError, match="must have columns with types"):
         series.run(vp.read(pl.DataFrame({"who": [], "what": []}), user="who", items="what"))
     both = pl.DataFrame({"who": [1], "what": ["a"], "where": ["b"]})
-    with pytest.raises(InputError, match="items of 1 columns"):
+    with pytest.raises(InputError, match="has 1 column,"):
         series.run(vp.read(both, user="who", items=["what", "where"]))
     assert (tmp_path / "s" / "state.voxpop").read_bytes() == before
     plan = SeriesPlan.from_dict(vp.Items(known=["tea"]).plan_series(BUDGET, 3).to_dict())

@@ -32,7 +32,7 @@ PROOFS: dict[str, dict[str, Any]] = {
     "adaptive rounds": {**SETS, "choice?": CHOICE, "rounds?": ROUNDS, "later?": LATER, "slack": SLACK},
     "threshold": {"first": FIRST, "later?": LATER},
     "optimal selection": {"delta": arb, "few": int},
-    "counts": {"menu": [{"limits": [int], "sigma": arb}], "classes_sigma": arb, "chosen?": int},
+    "counts": {"menu": [{"limits": [int], "sigma": arb}], "classes_sigma": arb, "chosen?": int, "known?": LISTED},
     "picks": {"picks": int, "candidates": int, "rate": arb},
     "votes": {**_all(arb, "rate again further"), **_all(int, "theta rounds"), "words": {"one", "many"}},
     "paths": {

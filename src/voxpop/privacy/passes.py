@@ -290,11 +290,13 @@ class CountsProof(Stated):
         menu: The possible counts, one of which runs.
         classes_sigma: Standard deviation of the noise on the number of users in a class; 0 if nothing is chosen.
         chosen: The position in the menu, after a release.
+        known: The public list of items that are counted, too; None without a list.
     """
 
     menu: tuple[Counted, ...]
     classes_sigma: float
     chosen: int | None = None
+    known: KnownList | None = None
 
 
 @final

@@ -160,7 +160,7 @@ class NightDecision:
     def __call__(self, scores: Int64s, decided: Int64s, levels: Int64s) -> tuple[Int64s, Int64s]:
         """Return the night of the decision and the level of each item. Listed items are decided by `settled`.
 
-        Proof: "The level of a listed item depends on its own readings only."
+        Proof: "The level of an item after night t is the largest level that its score has reached on any night"
 
         Args:
             scores: The scores after the night, as int64 of shape (items,).

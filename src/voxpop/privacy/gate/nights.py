@@ -92,7 +92,7 @@ def _decision(proof: NightsProof, night: int) -> NightDecision:
 def _settle(proof: NightsProof, pools: Any, night: int) -> None:
     """Freeze and release listed items after the scores of a night were read.
 
-    Proof: "No weight depends on the levels of items without users."
+    Proof: "No weight depends on the levels of empty items"
     """
     known = proof.known
     if known is None:
