@@ -46,9 +46,9 @@ joined the pool. Without these nights, words that become common late are never r
 (benchmarks/comparisons/series.py)."""
 _NIGHT_CELLS_IN_SIGMA = 2**12
 FACTOR = 2**20
-REST_OF_LISTED = 0.4
-"""The part of the distance between the thresholds of other items and those of listed items by which listed items rest
-later. With 1 instead of 0.4, unlisted items lose a quarter on a chat. With 0.25, the release loses 5 percent."""
+REST_OF_LISTED = 0.25
+"""The part of the distance between the thresholds of unlisted and listed items by which the rest thresholds of listed
+items are lower. With 0.4, releases have up to 6 percent more items, and up to 16 percent fewer unlisted ones."""
 LEVEL_STEP = 0.1
 """Distance between two levels of listed items, in standard deviations."""
 NEVER = -(2**62)
