@@ -102,7 +102,7 @@ def run(rows: pl.DataFrame, nights: int, way: str) -> tuple[pl.DataFrame, list[i
         gate.begin(pools, corpus, night, *_tonight(plan, night))
         gate.complete(pools, night, *_tonight(plan, night))
         took = time.perf_counter() - begun
-    words, out = pools.out(0)
+    words, out, _ = pools.out(0)
     counts = np.bincount(out, minlength=nights + 1)[1:]
     return pl.DataFrame({"word": words.to_pylist(), "out": out}), np.cumsum(counts).tolist(), took
 

@@ -131,6 +131,8 @@ BINDING = [
     ("series", (NUMBERS, "thresholds", 29), 0.99),
     ("series", (NUMBERS, "factors", 3), 1.5),
     ("series", (NUMBERS, "cell"), 0.99),
+    ("series_known", (NUMBERS, "pool"), 1.01),
+    ("series_known", (NUMBERS, "thresholds", 29), 0.99),
 ]
 
 

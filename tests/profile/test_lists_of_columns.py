@@ -182,8 +182,8 @@ def test_columns_may_be_called_like_the_numbers_of_a_plan():
         ({"city": [2020]}, None),
         (["Delft"], "a list for each of some columns"),
         ({}, "a list for each of some columns"),
-        ({"city": pl.DataFrame({"a": ["x"], "b": ["y"]})}, "items of 2 columns"),
-        ({"city": []}, "at least one item"),
+        ({"city": pl.DataFrame({"a": ["x"], "b": ["y"]})}, 'column "city" is not usable: .known. has 2 columns'),
+        ({"city": []}, 'column "city" is not usable: .known. must contain at least one item'),
     ],
 )
 def test_lists_that_do_not_fit_are_refused(known, message):

@@ -13,7 +13,7 @@ from voxpop.mechanisms.series.plan import CUTOFF, SeriesPlan, states_of
 from voxpop.privacy.certificate import night_charge
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.individual import WHOLE
-from voxpop.privacy.upcrossing import ever_reached
+from voxpop.privacy.upcrossing import UNLISTED, ever_reached
 
 BUDGET = vp.Budget(3, 1e-6)
 
@@ -77,9 +77,9 @@ def test_the_state_depends_only_on_scores():
     """No item rests on the first night; released items remain released."""
     plan = vp.Items().plan_series(BUDGET, 30)
     scores = np.array([-(2**50), plan.rests[20], plan.rests[20] - 1, 2**50, 2**50])
-    released = np.array([0, 0, 0, 0, 3])
-    assert states_of(plan, scores, released, 22).tolist() == [1, 2, 1, 2, 0]
-    assert states_of(plan, scores, released, 1).tolist() == [2, 2, 2, 2, 0]
+    released, none = np.array([0, 0, 0, 0, 3]), np.full(5, UNLISTED)
+    assert states_of(plan, scores, released, none, 22).tolist() == [1, 2, 1, 2, 0]
+    assert states_of(plan, scores, released, none, 1).tolist() == [2, 2, 2, 2, 0]
 
 
 @pytest.mark.parametrize(

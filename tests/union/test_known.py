@@ -469,12 +469,6 @@ def test_values_other_than_lists_are_rejected(given):
         vp.Items(known=given)
 
 
-def test_a_list_needs_one_release():
-    """Series have no rounds for lists."""
-    with pytest.raises(InputError, match="series"):
-        vp.Items(known=["tea"]).plan_series(vp.Budget(1, 1e-7), 3)
-
-
 def test_the_tokenizer_of_the_data_makes_the_items():
     """Texts of one token become that token; other texts are not items of the data."""
     listed = KnownItems.of(["Tea", "tea", "ice cream", "naïve ", "..."])
@@ -498,8 +492,35 @@ def test_keys_of_tables_are_compared_by_value():
     union = vp.Items(max_items_per_user=2, known=listed)
     assert union.release(corpus, BUDGET, seed=3).to_list() == [("a", 1), ("a", 2)]
     assert vp.Items(max_items_per_user=2, known=[("a", 1), ("a", 2), ("b", 3)]) == union
-    with pytest.raises(InputError, match="1 columns"):
+    with pytest.raises(InputError, match="has 1 column,"):
         vp.Items(max_items_per_user=2, known=["a"]).release(corpus, BUDGET)
+
+
+def test_columns_of_a_list_are_found_by_their_names(tmp_path):
+    """A table, a file or a release with the columns of the data in another order is the same list.
+
+    A table with none of these names is read in the order of its columns.
+    """
+    rows = pl.DataFrame({"who": range(400), "shop": ["1"] * 400, "day": [1, 2] * 200})
+    rows = rows.with_columns(day=pl.date(2026, 11, pl.col("day")))
+    corpus = vp.read(rows, user="who", items=["shop", "day"], options=QUIET)
+    table = pl.DataFrame({"day": ["2026-11-01", "2026-11-02", "2026-11-03"], "shop": ["1", "1", "7"]})
+    table.write_csv(tmp_path / "keys.csv")
+    table.with_columns(pl.col("day").str.to_date()).write_parquet(tmp_path / "keys.parquet")
+    other = vp.read(rows, user="who", items=["day", "shop"], options=QUIET)
+    release = vp.Items(max_items_per_user=2).release(other, vp.Budget(4, 1e-6), seed=1)
+    expected = vp.Items(max_items_per_user=2, known=release).release(corpus, BUDGET, seed=3)
+    assert len(expected) == 2
+    assert expected.known.all()
+    renamed = table.select(pl.col("shop").alias("a"), pl.col("day").alias("b"))
+    for known in (table, tmp_path / "keys.csv", str(tmp_path / "keys.parquet"), renamed):
+        found = vp.Items(max_items_per_user=2, known=known).release(corpus, BUDGET, seed=3)
+        assert found.to_list() == expected.to_list()
+        assert found.known.all()
+        tally = found.count(corpus, BUDGET, known=known, seed=1)
+        assert len(tally.to_arrow()) == 3
+    with pytest.raises(InputError, match="exactly the columns shop, day"):
+        vp.Items(known=table.rename({"day": "date"})).release(corpus, BUDGET)
 
 
 def test_categories_of_columns_change_no_release():

@@ -21,6 +21,7 @@ BOUNDING = {"name": WEIGHTINGS, **_all(int, "norm limit bits cutoff bound")}
 FIRST = {"bounding": BOUNDING, "noise": {"gaussian", "laplace"}, "scale": arb, "threshold": int}
 LATER_ROUND = {"bounding": BOUNDING, "cell": int, **_all(arb, "sigma mu part threshold drop? enough steps")}
 CAPS, LISTED = {"items": [int], "weights": [[int]], "chances": [arb]}, {"size": int, "fingerprint": str}
+NIGHT_LEVELS = {"listed": LISTED, "share": arb, "lowest": [int], "steps": [int], "tails": [arb]}
 LEVELS = {"listed": LISTED, **_all(arb, "share step"), **_all([arb], "drops lowest tails enough")}
 ROUNDS = {"pool": int, "first?": FIRST, "later": [LATER_ROUND], "caps": CAPS, "margin": arb, "known?": LEVELS}
 CHARGED, COVER = {"each user", "everybody", "parts"}, {"columns": int, "sigma": arb}
@@ -31,7 +32,7 @@ PROOFS: dict[str, dict[str, Any]] = {
     "adaptive rounds": {**SETS, "choice?": CHOICE, "rounds?": ROUNDS, "later?": LATER, "slack": SLACK},
     "threshold": {"first": FIRST, "later?": LATER},
     "optimal selection": {"delta": arb, "few": int},
-    "counts": {"menu": [{"limits": [int], "sigma": arb}], "classes_sigma": arb, "chosen?": int},
+    "counts": {"menu": [{"limits": [int], "sigma": arb}], "classes_sigma": arb, "chosen?": int, "known?": LISTED},
     "picks": {"picks": int, "candidates": int, "rate": arb},
     "votes": {**_all(arb, "rate again further"), **_all(int, "theta rounds"), "words": {"one", "many"}},
     "paths": {
@@ -39,7 +40,11 @@ PROOFS: dict[str, dict[str, Any]] = {
         **_all(Fraction, "epsilon least? per_noise?"),
         **_all(int, "alphabet? max_length max_gram usual?"),
     },
-    "nights": {**_all(int, "pool bits cell"), "square": arb, "sigmas": [arb], **_all([int], NIGHTS)},
+    "nights": {
+        **_all(int, "pool bits cell"),
+        **{"square": arb, "sigmas": [arb], "known?": NIGHT_LEVELS},
+        **_all([int], NIGHTS),
+    },
 }
 PROOFS["keys"] = {
     **{"edges": [int], "sets": int, "chosen?": int, "choosing": Fraction, "rest": Fraction},

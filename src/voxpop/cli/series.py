@@ -38,6 +38,9 @@ _SpendingOption = Annotated[
     Parameter(help="Growing spending releases the most items by the end; equal spending releases more at first."),
 ]
 _ItemsOption = Annotated[int | None, Parameter(help="Most items of one user in all nights; 1,000 by default.")]
+_KnownOption = Annotated[
+    str | None, Parameter(help="Public items that need fewer users, as in `voxpop items --known`; stored in the state.")
+]
 
 
 @app.command
@@ -46,6 +49,7 @@ def plan(
     nights: Nights,
     spending: _SpendingOption = "growing",
     max_items_per_user: _ItemsOption = None,
+    known: _KnownOption = None,
     spend: given.SpendOptions = given.SpendArguments(),
     json: given.Json = False,
 ) -> Any:
@@ -53,7 +57,8 @@ def plan(
 
     Example: `voxpop series plan --nights 365 --epsilon 3 --delta 1e-6`
     """
-    return print_plan(vp.Items(max_items_per_user).plan_series(spend.budget, nights, spending=spending), as_json=json)
+    mechanism = vp.Items(max_items_per_user, known=known)
+    return print_plan(mechanism.plan_series(spend.budget, nights, spending=spending), as_json=json)
 
 
 @app.command
@@ -64,6 +69,7 @@ def init(
     nights: Nights,
     spending: _SpendingOption = "growing",
     max_items_per_user: _ItemsOption = None,
+    known: _KnownOption = None,
     spend: given.SpendOptions = given.SpendArguments(),
     charge: given.ChargeOptions = given.ChargeArguments(),
     key_file: KeyFile = None,
@@ -76,7 +82,7 @@ def init(
     if charge.run_id is not None:
         raise InputError("--run-id does not apply: a series is named by its folder. Remove it.")
     account, key = account_of(charge, reported=False), _key(key_file)
-    series = vp.Items(max_items_per_user).series(
+    series = vp.Items(max_items_per_user, known=known).series(
         folder, spend.budget, nights=nights, spending=spending, ledger=account, seed=charge.seed, key=key
     )
     print_plan(series.plan, as_json=json)

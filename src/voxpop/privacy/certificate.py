@@ -47,7 +47,7 @@ from voxpop.privacy.peeling import picks_spend, spent
 from voxpop.privacy.trie.accountant import trie_delta
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.privacy.truncated import keys_delta
-from voxpop.privacy.upcrossing import ever_reached
+from voxpop.privacy.upcrossing import ever_reached, proved_levels
 from voxpop.privacy.weightings.builtin import WEIGHTINGS, PolicyGaussian, is_proved
 from voxpop.privacy.weightings.capped import CappedDescent, on_lattice
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
@@ -456,6 +456,7 @@ def _night_hit(proof: NightsProof) -> float:
     _ensure(bool(exact.min() > 0))
     spreads = np.multiply(proof.factors, proof.sigmas) / (proof.cell * 2.0**-proof.bits)
     novel = min(1.0, proof.pool * ever_reached(spreads, exact))
+    _ensure(proved_levels(proof))
     for night in range(1, len(proof.costs) + 1):
         night_charge(proof, night)  # raises an error if the noise is less than the charge requires
     return float(ndtr(ndtri(novel) + sqrt(proof.square) * ROUNDING))

@@ -18,10 +18,11 @@ from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.group import lay_documents
 from voxpop.kernels.threads import THREADS, in_order, require_polars
-from voxpop.reading.arrow import decoded, flattened, int_codes
+from voxpop.reading.arrow import decoded, flattened, int64_array, int_codes
 from voxpop.reading.choices import TokenizerName
 from voxpop.reading.columns import quieten, text_column, valid_text
 from voxpop.reading.keys import is_list, is_string, value_type
+from voxpop.reading.one_text import REGEX
 from voxpop.reading.segmenting import ANY_IGNORED, ANY_WITHOUT_WIDTH, DOTTED_I, check_icu
 from voxpop.reading.segmenting import sentences as cut_sentences
 from voxpop.reading.users import Stretch
@@ -387,3 +388,24 @@ def _piece(chunk: pa.DictionaryArray, starts: np.ndarray | None, kind: str) -> P
     ends = np.zeros(starts.size, np.int64)
     lay_documents(codes, starts, ids, ends)
     return Piece(ids[: ends[-1]], ends, 0)
+
+
+def single_tokens(reading: str) -> Callable[[pa.LargeStringArray], pa.LargeStringArray]:
+    """Return a function that maps texts to the tokens of those texts that have exactly one token."""
+    as_lists = list_tokeniser(re.compile(reading.removeprefix(REGEX)) if reading.startswith(REGEX) else reading)
+
+    def of_lists(texts: pa.LargeStringArray, cut: Any = as_lists) -> pa.LargeStringArray:
+        lists = cut(texts)
+        return lists.filter(pc.equal(pc.list_value_length(lists), 1)).flatten().cast(pa.large_string())
+
+    def of_words(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+        interner = WordInterner()
+        ids, ends = interner.cut(texts)
+        # Each text ends with -1, so a single token is one of two numbers.
+        starts, sizes = ends[:-1], np.diff(ends)
+        return interner.vocabulary().take(int64_array(ids[starts[sizes == 2]]))
+
+    if as_lists is None:
+        check_icu()
+        return of_words
+    return of_lists

@@ -4,15 +4,13 @@ A list is public, so it must not be made from the private data. The guide to lis
 """
 
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Union, final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,18 +19,15 @@ from voxpop.files.folder import lines_of
 from voxpop.kernels.threads import in_order
 from voxpop.privacy.budget import check_choice
 from voxpop.privacy.parameters import KnownList
-from voxpop.reading.arrow import int64_array, joined, string_array, text_buffers
-from voxpop.reading.keys import NO_KEYS, Keys, spelled_rows
+from voxpop.reading.arrow import joined, string_array, text_buffers
+from voxpop.reading.keys import NO_KEYS, Keys, joined_texts, spelled_rows, split_texts
 from voxpop.reading.one_text import REGEX, TOKENIZER_NAMES
-from voxpop.reading.segmenting import check_icu
-from voxpop.reading.tokenizers import list_tokeniser
+from voxpop.reading.tokenizers import single_tokens
 from voxpop.reading.typed_keys import TypedKeys
-from voxpop.reading.words import WordInterner
 from voxpop.release.counts import Counts, Top
 from voxpop.release.profile import Profile
 from voxpop.release.release import Release
 from voxpop.release.result import load
-from voxpop.release.table import with_items
 
 __all__ = ["KnownItems", "countries", "languages", "months", "words"]
 
@@ -61,6 +56,7 @@ class KnownItems:
         size: The number of different items.
         fingerprint: The SHA-256 digest of the items in the order of their bytes.
         width: The number of columns of an item; 1 for words.
+        names: The names of the columns of a table or of the keys of a release; empty for other lists.
         items: large_string, the items as `voxpop.reading.keys` spells them, distinct and in the order of their bytes;
             None for the list of a saved plan, which contains only the other fields.
 
@@ -73,6 +69,7 @@ class KnownItems:
     fingerprint: str
     width: int
     items: pa.LargeStringArray | None = field(compare=False)
+    names: tuple[str, ...] = field(default=(), compare=False)
     _tokens: dict[str, pa.LargeStringArray] = field(default_factory=dict, init=False, compare=False)
 
     @staticmethod
@@ -92,7 +89,7 @@ class KnownItems:
                     "DataFrame."
                 )
             return KnownItems(int(given["size"]), str(given["fingerprint"]), int(given["columns"]), None)
-        items, width = _spelled_list(given)
+        items, names, width = _spelled_list(given)
         items = _distinct_items(items)
         if not len(items):
             raise InputError("`known` must contain at least one item. Omit it if there is no list.")
@@ -100,7 +97,7 @@ class KnownItems:
         digest = sha256(width.to_bytes(8, "little"))
         digest.update((starts - starts[0]).tobytes())
         digest.update(letters[starts[0] : starts[-1]].tobytes())
-        return KnownItems(len(items), f"sha256:{digest.hexdigest()}", width, items)
+        return KnownItems(len(items), f"sha256:{digest.hexdigest()}", width, items, names)
 
     def __repr__(self) -> str:
         return f"KnownItems({self.size:,} items, {self.fingerprint})"
@@ -114,6 +111,19 @@ class KnownItems:
         """The numbers of the list in a certificate."""
         return KnownList(self.size, self.fingerprint)
 
+    @property
+    def given(self) -> pa.LargeStringArray:
+        """The items as they were given.
+
+        Raises:
+            InputError: The list is one of a saved plan.
+        """
+        if self.items is None:
+            raise InputError(
+                "the items of `known` are unknown, because the plan was loaded from a file. Give the list again."
+            )
+        return self.items
+
     def check(self, keys: Keys) -> None:
         """Reject data with items that cannot be on the list.
 
@@ -124,33 +134,48 @@ class KnownItems:
             InputError: The list is one of a saved plan, or its items have other columns or types than those of the
                 data.
         """
-        if self.items is None:
-            raise InputError(
-                "the items of `known` are unknown, because the plan was loaded from a file. Give the list again."
-            )
-        wanted = max(1, len(keys.columns))
+        items, wanted = self.given, max(1, len(keys.columns))
         if self.width != wanted:
             raise InputError(
-                f"`known` has items of {self.width} columns, and the items of the data have {wanted}. "
-                "Give a table with the columns of the data, in their order."
+                f"`known` has {self.width} column{'s' * (self.width > 1)}, and the items of the data have {wanted}. "
+                "Give a table with the columns of the items."
             )
+        self._in_another_order(keys)
         try:
-            self._spelled(keys)
+            self._spelled(items, keys)
         except ValueError:
             raise InputError(
                 "`known` has values that the columns of the items cannot contain. Give a table with columns of the "
-                "same types, in their order."
+                "same names and types."
             ) from None
 
-    def _spelled(self, keys: Keys) -> pa.LargeStringArray:
+    def _spelled(self, given: pa.LargeStringArray, keys: Keys) -> pa.LargeStringArray:
         """Return the distinct items with the spelling of the data; see `Keys.respelled`."""
-        name = f"types {[each.kind for each in keys.columns]}"
+        name = f"types {[(each.name, each.kind) for each in keys.columns]}"
         items = self._tokens.get(name)
         if items is None:
-            items = keys.respelled(self.items)
+            if self._in_another_order(keys):
+                texts = dict(zip(self.names, split_texts(given, self.width), strict=True))
+                given = joined_texts([texts[each] for each in keys.names])
+            items = keys.respelled(given)
             if self.size <= _MOST_KEPT:
                 self._tokens[name] = items
         return items
+
+    def _in_another_order(self, keys: Keys) -> bool:
+        """Return whether the columns of the list must be put into the order of those of the data.
+
+        Raises:
+            InputError: If only some of the names are those of the data.
+        """
+        if self.width == 1 or not {*self.names} & {*keys.names}:
+            return False
+        if {*self.names} != {*keys.names}:
+            raise InputError(
+                "`known` has some of the columns of the items, and others. Give a table with exactly the columns "
+                f"{', '.join(keys.names[:20])}."
+            )
+        return self.names != tuple(keys.names)
 
     def parts(self, kind: str, reading: str, keys: Keys) -> list[pa.LargeStringArray]:
         """Return the distinct items in the form that the tokenizer of the data gives them, in parts.
@@ -166,12 +191,12 @@ class KnownItems:
             InputError: See `check`.
         """
         self.check(keys)
-        items: Any = self._spelled(keys)
+        items: Any = self._spelled(self.given, keys)
         if kind == "text" and (reading in TOKENIZER_NAMES or reading.startswith(REGEX)):
             items = self._tokens.get(reading)
             if items is None:
                 # Only the fingerprint needs an order.
-                found = list(in_order(_single_tokens(reading), _in_parts(self.items)))
+                found = list(in_order(single_tokens(reading), _in_parts(self.items)))
                 items = pc.unique(joined(pa.chunked_array(found)))
             if self.size <= _MOST_KEPT:
                 self._tokens[reading] = items
@@ -221,11 +246,10 @@ class KnownColumns:
                     f'`known` names "{name}", which is no column of the profile. Choose from '
                     f"{', '.join(list(types)[:20])}."
                 )
-        lists = {name: KnownItems.of(each) for name, each in sorted(given.items())}
+        lists = {name: _list_of(name, each) for name, each in sorted(given.items())}
         for name, each in lists.items():
-            each.check(NO_KEYS)
             try:
-                each._spelled(keys.keys_of(keys.names[name]))
+                each._spelled(each.given, keys.keys_of(keys.names[name]))
             except ValueError:
                 raise InputError(
                     f'the list of "{name}" has values of another type than the column. Give values of this type.'
@@ -264,25 +288,14 @@ class KnownColumns:
         return found
 
 
-def with_known(release: Release, known: KnownItems) -> Release:
-    """Return a release with the items of a public list in addition, for counts of both.
-
-    Args:
-        release: The release, which keeps its plan and guarantee.
-        known: The list.
-
-    Raises:
-        InputError: If the items of the list are unknown, or have other columns or types than those of the release, or
-            there is nothing to count.
-    """
-    keys = Keys() if release.keys is None else release.keys
-    items = joined(pa.chunked_array(known.parts("text", release.token_source, keys), pa.large_string()))
-    if not len(items) and not len(release):
-        raise InputError(
-            "no item of `known` is one token of the data, and the release is empty, so there is nothing to count. "
-            "Give single words."
-        )
-    return replace(release, grams=with_items(release.grams, items, release.keys), known=None)
+def _list_of(name: str, given: Any) -> KnownItems:
+    """Return the list of a column. Errors name the column."""
+    try:
+        listed = KnownItems.of(given)
+        listed.check(NO_KEYS)
+        return listed
+    except (InputError, SourceError) as error:
+        raise type(error)(f'the list of the column "{name}" is not usable: {error}') from None
 
 
 def _is_saved(given: Mapping[str, Any]) -> bool:
@@ -302,29 +315,8 @@ def _distinct_items(items: pa.Array) -> pa.LargeStringArray:
     return items.cast(pa.large_string())
 
 
-def _single_tokens(reading: str) -> Callable[[pa.LargeStringArray], pa.LargeStringArray]:
-    """Return a function that maps texts to the tokens of those texts that have exactly one token."""
-    as_lists = list_tokeniser(re.compile(reading.removeprefix(REGEX)) if reading.startswith(REGEX) else reading)
-
-    def of_lists(texts: pa.LargeStringArray, cut: Any = as_lists) -> pa.LargeStringArray:
-        lists = cut(texts)
-        return lists.filter(pc.equal(pc.list_value_length(lists), 1)).flatten().cast(pa.large_string())
-
-    def of_words(texts: pa.LargeStringArray) -> pa.LargeStringArray:
-        interner = WordInterner()
-        ids, ends = interner.cut(texts)
-        # Each text ends with -1, so a single token is one of two numbers.
-        starts, sizes = ends[:-1], np.diff(ends)
-        return interner.vocabulary().take(int64_array(ids[starts[sizes == 2]]))
-
-    if as_lists is None:
-        check_icu()
-        return of_words
-    return of_lists
-
-
-def _spelled_list(given: Any) -> tuple[pa.LargeStringArray, int]:
-    """Return the items of a list, with repetitions, and their number of columns."""
+def _spelled_list(given: Any) -> tuple[pa.LargeStringArray, tuple[str, ...], int]:
+    """Return the items of a list, with repetitions, and the names and the number of their columns."""
     if isinstance(given, Profile):
         raise InputError(
             'a profile has several columns. Give one of them as `known`, such as profile.columns["shop"], or '
@@ -335,14 +327,15 @@ def _spelled_list(given: Any) -> tuple[pa.LargeStringArray, int]:
     if isinstance(given, Release):
         single = given.grams.filter(pc.equal(given.grams["length"], 1))
         items = joined(single["gram"].combine_chunks().flatten() if len(single) else pa.array([], pa.large_string()))
-        return items.cast(pa.large_string()), max(1, len(given.keys.columns) if given.keys else 1)
+        names = tuple(given.keys.names) if given.keys else ()
+        return items.cast(pa.large_string()), names, max(1, len(names))
     if isinstance(given, str | PathLike):
         path = Path(given)
         if path.is_dir():
             return _spelled_list(load(path))
         given = _list_file(path) if path.suffix.lower() in _LIST_FILES else _list_lines(path)
-    columns = _list_columns(given)
-    return spelled_rows(columns, ["known"] * len(columns)), len(columns)
+    columns, names = _list_columns(given)
+    return spelled_rows(columns, ["known"] * len(columns)), names, len(columns)
 
 
 def _list_file(path: Path) -> Any:
@@ -365,8 +358,8 @@ def _list_lines(path: Path) -> pa.ChunkedArray:
     return pa.chunked_array([string_array(part) for part in lines_of(path, _LIST_PART)], pa.large_string())
 
 
-def _list_columns(given: Any) -> list[pa.Array]:
-    """Return the columns of a table, a column, or a list of values or of tuples."""
+def _list_columns(given: Any) -> tuple[list[pa.Array], tuple[str, ...]]:
+    """Return the columns of a table, a column, or a list of values or of tuples, and the names if they have names."""
     wrong = InputError(
         "`known` must be a list of items, a table, a release, or the path of a file or of a saved release, got "
         f"{type(given).__name__}. Items are strings, or values of one type such as whole numbers or dates; those of "
@@ -375,13 +368,13 @@ def _list_columns(given: Any) -> list[pa.Array]:
     try:
         if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
             table = _arrow_table(given)
-            return [joined(each) for each in table.columns]
+            return [joined(each) for each in table.columns], tuple(table.column_names)
         if isinstance(given, bytes) or not isinstance(given, Iterable):
             raise wrong
         values = list(given)
         if values and isinstance(values[0], tuple | list):
-            return [_list_values(list(column)) for column in zip(*values, strict=True)]
-        return [_list_values(values)]
+            return [_list_values(list(column)) for column in zip(*values, strict=True)], ()
+        return [_list_values(values)], ()
     except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, OverflowError, ColumnError) as error:
         if isinstance(error, ColumnError):
             raise

@@ -304,7 +304,7 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
     if numbers["mechanism"] != "keys" and _is_chosen(numbers):
         found |= dict.fromkeys(_CHOSEN & {each.name for each in fields(kind)})
     if "night" in _passes_in(numbers):
-        return [{"max_items_per_user": numbers["max_items_per_user"]}]
+        return [{name: numbers.get(name) for name in ("max_items_per_user", "known")}]
     if found.get("weighting") in ("count", "weighted") and numbers["noise"] == "laplace":
         found["weighting"] += "-laplace"
     if "alphabet_size" in numbers:

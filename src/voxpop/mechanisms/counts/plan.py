@@ -146,7 +146,8 @@ def plan_counts(
         whole = noise(1.0) * (1 + 2.0**-40)
         sigmas = tuple(each * (whole / sqrt(1 - SHARE_OF_LIMIT)) for each in sensitivities)
         histogram = whole / sqrt(SHARE_OF_LIMIT)
-    proof = CountsProof(tuple(map(Counted, menu, sigmas)), histogram)
+    known = None if counts.known_items is None else counts.known_items.listed
+    proof = CountsProof(tuple(map(Counted, menu, sigmas)), histogram, known=known)
     # The comparison uses eighty digits, as the confirmation of sigma does, and the most expensive limit.
     if square is not None and counts_square(proof) > precise.number(square):
         raise InternalError("counts would run with less noise than was charged for")

@@ -1,7 +1,7 @@
 """The release of counts and rankings for a public list of grams."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import pi, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,13 +10,16 @@ import pyarrow as pa
 
 from voxpop.engine.contract import Engine, check_engine, check_ordered
 from voxpop.engine.data import Corpus
+from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.kernels.proved import proved
 from voxpop.mechanisms.counts.constants import CERTAIN_SIGMAS, CLASS_EDGES, TYPICAL_SIZES
 from voxpop.privacy.planned import GateCall, one_pass, run_passes, with_record
-from voxpop.reading.arrow import string_array
+from voxpop.reading.arrow import joined, string_array
+from voxpop.reading.keys import NO_KEYS
 from voxpop.release.counts import Counts, Top
-from voxpop.release.known import with_known
+from voxpop.release.known import KnownItems
+from voxpop.release.table import with_items
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.counts.plan import CountsPlan, TopPlan
@@ -109,7 +112,7 @@ def to_count(plan: "CountsPlan", data: Corpus) -> DataAndGrams:
         InputError: If the list is one of a saved plan, or has other columns or types than the release.
     """
     known = plan.mechanism.known_items
-    return DataAndGrams(data, plan.grams if known is None else with_known(plan.grams, known))
+    return DataAndGrams(data, plan.grams if known is None else _with_known(plan.grams, known))
 
 
 class _Counted(NamedTuple):
@@ -183,3 +186,24 @@ def _engine_of(data: Corpus, release: "Release") -> tuple[Engine, int]:
     if lengths > 1:
         check_ordered(engine)
     return engine, lengths
+
+
+def _with_known(release: "Release", known: KnownItems) -> "Release":
+    """Return a release with the items of a public list in addition, for counts of both.
+
+    Args:
+        release: The release, which keeps its plan and guarantee.
+        known: The list.
+
+    Raises:
+        InputError: If the items of the list are unknown, or have other columns or types than those of the release, or
+            there is nothing to count.
+    """
+    keys = release.keys or NO_KEYS
+    items = joined(pa.chunked_array(known.parts("text", release.token_source, keys), pa.large_string()))
+    if not len(items) and not len(release):
+        raise InputError(
+            "no item of `known` is one token of the data, and the release is empty, so there is nothing to count. "
+            "Give single words."
+        )
+    return replace(release, grams=with_items(release.grams, items, release.keys), known=None)

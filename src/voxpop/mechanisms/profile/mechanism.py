@@ -479,8 +479,9 @@ def profiling_of(
     if alone:
         if known is not None:
             raise InputError(
-                "keys with counts have no `known` keys. Release the keys with vp.Items(known=...) and count them, or "
-                "name `columns` with lists (docs/guides/dashboard.md)."
+                "keys with counts take no list `known`, because nothing bounds the number of released keys that no "
+                "user has (docs/privacy/known.md). Release the keys with vp.Items(known=...) and count them, or name "
+                "`columns` with lists (docs/guides/dashboard.md)."
             )
         sets: Any = joint
         return KeyCounts.of(

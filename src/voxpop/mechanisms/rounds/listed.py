@@ -122,16 +122,30 @@ def known_note(plan: Mapping[str, Any], noun: str, assuming: str) -> str:
     known = plan.get("known", {})
     if "users_needed" not in known:
         return ""
+    return _sentences(
+        known, noun, f"{assuming} that a tenth of the list is released.", f"At most {{}} % of the released {noun}s"
+    )
+
+
+def known_series_note(plan: Mapping[str, Any]) -> str:
+    """Return the sentences about items of a public list in a series, one per line; empty if there is no list."""
+    if "known" not in plan:
+        return ""
+    assuming = "The column of known items assumes that a tenth of the list is released by the last night."
+    return _sentences(plan["known"], "item", assuming, "On each night, at most {} % of the items released so far")
+
+
+def _sentences(known: Mapping[str, Any], noun: str, assuming: str, share: str) -> str:
     one = f"A known {noun} of one user"
     alone = f"{one} is released with probability at most {at_most(known['alone_at_a_tenth'])} if a tenth of the list is"
     alone += f" released, and never more than {at_most(known['alone_at_most'])}."
     if "alone" in known:
         alone = f"{one} was released with probability at most {at_most(known['alone'])}."
+    percent = f"{100 * known['share_without_users']:g}"
     return (
-        f"\n{known['size']:,} {noun}s are known from a public list ({known['fingerprint'][:_SHOWN]}...). "
-        f"{assuming} that a tenth of the list is released.\n"
-        f"At most {100 * known['share_without_users']:g} % of the released {noun}s, in expectation, are known {noun}s "
-        f"that no user has.\n{alone}\nAll other numbers about {noun}s of one user are about unknown {noun}s."
+        f"\n{known['size']:,} {noun}s are known from a public list ({known['fingerprint'][:_SHOWN]}...). {assuming}\n"
+        f"{share.format(percent)}, in expectation, are known {noun}s that no user has.\n{alone}\n"
+        f"All other numbers about {noun}s of one user are about unknown {noun}s."
     )
 
 

@@ -16,7 +16,7 @@ from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.nights import NightlyPools, Removed, States
 from voxpop.errors import InputError, LedgerError, ReleaseError
-from voxpop.kernels.arrays import Int64s
+from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.ledger.ledger import LedgerAccount
 from voxpop.mechanisms.series.plan import SeriesPlan, states_of
 from voxpop.mechanisms.series.state import NightPools, Record, Store
@@ -89,7 +89,11 @@ class Series:
                     )
                 entry = ledger.charge(guarantee, "series", label)
                 record.ledger = [str(Path(ledger.path).resolve()), ledger.name, entry.number]
-            store.write(record, NightlyPools.empty())
+            known, pools = plan.mechanism.known, NightlyPools.empty()
+            if known is not None:
+                # The first night spells the items like its rows.
+                pools.recognise([known.given])
+            store.write(record, pools)
         return Series(folder, key)
 
     def run(self, data: Corpus, night: int | None = None) -> Release:
@@ -118,7 +122,11 @@ class Series:
             number = _next(record, plan, night)
             first, record.started = not record.started, True
             _check_columns(record, corpus)
+            known = _listed_parts(plan, pools, corpus) if first else []
             pools = corpus.nights(pools, secret, first=first)
+            if known:
+                # Before any noise, because every item of the list has noise from the first night on.
+                pools.recognise(known)
             record.before = record.night
             record = self._run_nights(record, pools, plan, secret, corpus, number)
             return _release(record, pools, plan, record.before)
@@ -169,7 +177,7 @@ class Series:
         """All released items with the columns of `Release.to_arrow`, and `night`, the night of their release."""
         record, pools = self._read()
         release = _release(record, pools, SeriesPlan.from_dict(record.plan), 0)
-        _, nights = _sorted(pools, 0)
+        _, nights, _ = _sorted(pools, 0)
         return with_result(release.to_arrow(), "night", nights)
 
     @property
@@ -282,18 +290,37 @@ def _check_columns(record: Record, corpus: Engine) -> None:
         record.families, (record.token_source, record.keys) = families, mine
 
 
-def _sorted(pools: NightPools, after: int) -> tuple[pa.LargeStringArray, Int64s]:
-    """Return the items released after a night, in order of bytes, and the nights of their release."""
-    words, nights = pools.out(after)
+def _listed_parts(plan: SeriesPlan, pools: NightPools, corpus: Engine) -> list[pa.LargeStringArray]:
+    """Return the public list in the form of the rows of the first night; the state contains it as it was given.
+
+    Raises:
+        InputError: The list does not fit the columns of the items, or the columns have no types.
+    """
+    known = plan.mechanism.known
+    if known is None:
+        return []
+    if not any(corpus.families):
+        raise InputError(
+            "the first night of a series with a public list must have columns with types, because the list is read "
+            "like these columns. Give a table without rows its types."
+        )
+    begun: Any = pools  # a series begins in memory
+    return replace(known, items=begun.words).parts(corpus.kind, corpus.token_source, corpus.keys)
+
+
+def _sorted(pools: NightPools, after: int) -> tuple[pa.LargeStringArray, Int64s, Bools]:
+    """Return the result of `out` in the order of the bytes of the items."""
+    words, nights, listed = pools.out(after)
     order = np.asarray(pc.sort_indices(words)).astype(np.int64)
-    return words.take(int64_array(order)), nights[order]
+    return words.take(int64_array(order)), nights[order], listed[order]
 
 
 def _release(record: Record, pools: NightPools, plan: SeriesPlan, after: int) -> Release:
     guarantee = replace(plan.guarantee, private=record.private)
     keys = Keys.from_list(record.keys)
-    words = _sorted(pools, after)[0]
-    release = Release.from_items(words, with_record(plan, ran=record.night), guarantee, record.token_source, keys)
+    words, _, listed = _sorted(pools, after)
+    done, marks = with_record(plan, ran=record.night), None if plan.mechanism.known is None else listed
+    release = Release.from_items(words, done, guarantee, record.token_source, keys, marks)
     if not record.ledger:
         return release
     path, name, number = record.ledger

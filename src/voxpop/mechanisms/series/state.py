@@ -1,6 +1,6 @@
 """The folder of a series, with the whole private state in one file that is replaced in one step.
 
-Checksums chain the states. Format version 1 is an .npz file of arrays (`NightlyPools.arrays`) and the array `record`,
+Checksums chain the states. Format version 2 is an .npz file of arrays (`NightlyPools.arrays`) and the array `record`,
 which is UTF-8 JSON with the fields below. If the caller gave a key, the whole file is encrypted. On Spark, the record
 names a folder of Parquet files next to the file. docs/guides/every-night.md describes their contents.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 NightPools = Union[NightlyPools, "SparkNights"]
 STATE_FILE = "state.voxpop"
-FORMAT, VERSION = "voxpop series", 1
+FORMAT, VERSION = "voxpop series", 2
 LOCK = ".lock"
 FRAMES = "frames-"
 
