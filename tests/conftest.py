@@ -4,6 +4,7 @@ By default every run is the same: hypothesis derives examples from the tests, an
 `--hypothesis-seed` both are drawn again.
 """
 
+import gc
 import hashlib
 import itertools
 import os
@@ -77,6 +78,12 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("voxpop-random")
 
 
+def pytest_collection_finish() -> None:
+    """Exclude everything that exists before the first test from garbage collection, which would visit it each time."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Count secrets from 0 in each test, so that they depend neither on other tests nor on the order of tests."""
@@ -115,9 +122,16 @@ FEW_SESSIONS = {"queries.MODELS": 4, "queries.SESSIONS": 2000, "queries.SESSIONS
 """Queries of a model draw a million sessions, for intervals that tests/sequences checks."""
 
 
+@pytest.fixture
+def few_sessions_in_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw few sessions in one test, which prints, saves or exports answers and does not check their accuracy."""
+    for name, number in FEW_SESSIONS.items():
+        monkeypatch.setattr(f"voxpop.mechanisms.sequences.{name}", number)
+
+
 @pytest.fixture(scope="module")
 def few_sessions() -> Iterator[None]:
-    """Draw few sessions, for tests that print, save and export answers and do not check their accuracy."""
+    """Draw few sessions in all tests of a file."""
     with pytest.MonkeyPatch.context() as patch:
         for name, number in FEW_SESSIONS.items():
             patch.setattr(f"voxpop.mechanisms.sequences.{name}", number)

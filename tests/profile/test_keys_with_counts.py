@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -178,18 +179,23 @@ def test_totals_of_large_deltas_are_stated(delta, line):
     assert "52" not in found
 
 
+@cache
+def proof_of_keys():
+    """Return the numbers of the certificate of a plan for one column."""
+    return vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET).certificate.proof
+
+
 def spends(**changes):
     """Return the delta of a certificate with other numbers, or 1 if the check refuses them."""
-    plan = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET)
     try:
-        return check(Certificate(Claim(2.0, 1e-7), replace(plan.certificate.proof, **changes)))
+        return check(Certificate(Claim(2.0, 1e-7), replace(proof_of_keys(), **changes)))
     except InternalError:
         return 1.0
 
 
 def test_numbers_moved_to_the_unsafe_side_are_refused():
     """Each number that binds; the unchanged certificate keeps its claim."""
-    proof = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET).certificate.proof
+    proof = proof_of_keys()
     assert isinstance(proof, KeysProof)
     assert spends() <= 1e-7
     (one, two, three), parts = proof.menu, proof.parts
