@@ -10,8 +10,10 @@ import itertools
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from functools import partial, wraps
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run in parallel, so more threads would wait for each other
 
@@ -21,7 +23,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from voxpop.kernels import threads
-from voxpop.mechanisms.rounds import adaptive
+from voxpop.mechanisms.rounds import adaptive, users_needed
 from voxpop.privacy import cumulative
 from voxpop.privacy.secret import Secret
 
@@ -32,27 +34,26 @@ if numba.config.DISABLE_JIT:
     threads.ThreadPoolExecutor = partial(ThreadPoolExecutor, initializer=partial(np.seterr, over="ignore"))
 
 
-def once(compute: Callable[..., cumulative.Floats]) -> Callable[..., cumulative.Floats]:
-    """Return the same function, which computes each result once per process.
+def once(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the same function of numbers, which computes each result once per process.
 
-    A quarter of the time of many folders is this function, because hundreds of tests plan for the same few budgets. The
-    key is every argument, so no test gets a result of other numbers. No test replaces a part of the function.
+    Hundreds of tests plan for the same few budgets and print the plans. The key is every argument, so no test gets a
+    result of other numbers. No test replaces a part of these functions.
     """
-    known: dict[object, cumulative.Floats] = {}
+    known: dict[object, Any] = {}
 
     @wraps(compute)
-    def remembered(
-        rounds: cumulative.CumulativeScore, weights: cumulative.Floats, chances: cumulative.Floats, *fineness: float
-    ) -> cumulative.Floats:
-        key = (rounds, weights.shape, weights.tobytes(), chances.tobytes(), *fineness)
+    def remembered(*arguments: Any) -> Any:
+        key = tuple((each.shape, each.tobytes()) if isinstance(each, np.ndarray) else each for each in arguments)
         if key not in known:
-            known[key] = compute(rounds, weights, chances, *fineness)
-        return known[key].copy()
+            known[key] = compute(*arguments)
+        return copy(known[key])
 
     return remembered
 
 
 cumulative.lone_releases = adaptive.lone_releases = once(cumulative.lone_releases)
+users_needed._never = once(users_needed._never)
 
 EXAMPLES = int(os.environ.get("VOXPOP_EXAMPLES", "100"))
 GENERATED = {"max_examples": EXAMPLES, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
