@@ -273,7 +273,7 @@ FOUR = Limits(Fraction(40), alphabet=1, max_length=4, max_gram=2)
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("extra", [1, 2, 3, 4])
+@pytest.mark.parametrize("extra", [1, 4, *(pytest.param(each, marks=pytest.mark.slow) for each in (2, 3))])
 def test_no_released_lengths_of_a_small_case_cost_more_than_epsilon(extra):
     """All lengths that matter to the rules are released in turn, and each neighbour then costs at most all of epsilon.
 
