@@ -82,9 +82,9 @@ def test_bounds_contain_the_number_as_often_as_stated():
     table = visits()
     keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, max_keys_per_user=1, other_rows=False)
     corpus, truth = keyed.read(table, user="who", options=QUIET), truth_of(table, "city", "year")
-    inside = []
+    plan, inside = keyed.plan(vp.Budget(0.5, 1e-8)), []
     for _ in range(20):
-        rows = keyed.release(corpus, vp.Budget(0.5, 1e-8)).counts("city", "year").to_pylist()
+        rows = plan.release(corpus).counts("city", "year").to_pylist()
         inside += [row["low"] <= truth[row["city"], row["year"]] <= row["high"] for row in rows]
     assert np.mean(inside) > 0.92
 
@@ -375,9 +375,9 @@ def test_bounds_of_parts_contain_the_number_as_often_as_stated():
     table = mostly_one(8000)
     keyed = vp.KeyCounts.of(table, user="who", joint=[("city",)], other_rows=False)
     corpus, truth = keyed.read(table, user="who", options=QUIET), truth_of(table, "city")
-    inside = []
+    plan, inside = keyed.plan(vp.Budget(1, 1e-8)), []
     for _ in range(20):
-        found = keyed.release(corpus, vp.Budget(1, 1e-8))
+        found = plan.release(corpus)
         assert found.plan.chosen == 3
         rows = found.counts("city").to_pylist()
         inside += [row["low"] <= truth[row["city"],] <= row["high"] for row in rows]

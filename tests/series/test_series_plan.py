@@ -20,7 +20,14 @@ BUDGET = vp.Budget(3, 1e-6)
 
 @pytest.mark.parametrize(
     ("nights", "spending"),
-    [(1, "growing"), (1, "equal"), (2, "equal"), (30, "growing"), (365, "equal"), (1000, "growing")],
+    [
+        (1, "growing"),
+        (1, "equal"),
+        (2, "equal"),
+        (30, "growing"),
+        (365, "equal"),
+        pytest.param(1000, "growing", marks=pytest.mark.slow),
+    ],
 )
 def test_the_guarantee_follows_from_the_numbers(nights, spending):
     """Nearly all of delta is spent, charges are within the budget, and the saved plan equals the original."""
