@@ -224,7 +224,7 @@ def test_the_plan_of_a_series_has_no_charge(voxpop):
     assert voxpop(*call, "--json").json["plan"]["nights"] == 30
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_shells_complete_commands(voxpop, shell):
     """The script contains the commands and their options."""
     code, out, err = voxpop("completion", shell)

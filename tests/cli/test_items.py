@@ -140,6 +140,7 @@ def test_invalid_utf8_is_a_user_error(voxpop, tmp_path):
     assert "secret" not in complaint
 
 
+@pytest.mark.slow  # the next test runs the demo in the process of the tests
 @pytest.mark.jit
 def test_the_demo_releases_phrases(tmp_path):
     """The demo releases and completes phrases of the standard library; the test allows three times its 20 seconds."""

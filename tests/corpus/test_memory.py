@@ -273,6 +273,7 @@ print([name for name in ("pandas", "scipy.stats", "rich") if name in sys.modules
 """
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 def test_nothing_heavy_is_imported_on_the_way(tmp_path):
     """The script covers all steps from reading to loading.

@@ -116,6 +116,7 @@ def test_the_record_names_the_sums_that_the_server_received(aggregation, saw, tm
     assert "trust" not in plan.to_dict()
 
 
+@pytest.mark.slow  # the test checks the simulation, and not the package
 @pytest.mark.parametrize(("length", "epsilon", "delta"), [(15, 20, 2.9e-11), (2, 20, 3.9e-11), (17, 12.76, 2e-11)])
 def test_thresholds_without_probability_for_further_votes_are_detected(length, epsilon, delta):
     """At a few tried thresholds, all probabilities of a further vote round to 0; the best plan has a different one."""

@@ -502,11 +502,17 @@ def test_the_end_of_an_entry_keeps_its_charge(account):
     assert [(each.guarantee, each.state) for each in account.entries] == [(ONCE, "finished")]
 
 
-@pytest.mark.parametrize("epsilon", [0.29, 0.57, 1.15, 4.35, 0.295])
-def test_the_largest_epsilon_is_the_whole_budget_at_first(path, epsilon):
+WEIGHTED = vp.papers.SetUnion(10, "weighted", accounting="joint")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "mechanism"),
+    [(0.29, vp.Items(max_items_per_user=10)), *((each, WEIGHTED) for each in (0.57, 1.15, 4.35, 0.295))],
+)
+def test_the_largest_epsilon_is_the_whole_budget_at_first(path, epsilon, mechanism):
     """This is also true if the quotient of doubles is below the whole number of steps."""
     whole = vp.Ledger(path).open("posts", vp.Budget(epsilon, 1e-6), create=True)
-    assert whole.largest_epsilon(vp.Items(max_items_per_user=10), 1e-8) == round(epsilon * 1000) // 10 / 100
+    assert whole.largest_epsilon(mechanism, 1e-8) == round(epsilon * 1000) // 10 / 100
 
 
 def test_the_error_for_a_missing_delta_names_a_command_that_works(path, capsys):

@@ -123,6 +123,7 @@ def test_a_plan_of_single_symbols_has_no_threshold():
 
 
 @pytest.mark.jit  # long inputs show nothing more without it, and take minutes
+@pytest.mark.usefixtures("few_sessions_in_test")  # the test compares texts, and not the accuracy of answers
 def test_noise_that_exceeds_the_plan_is_not_excluded_by_its_text():
     """Without a max_length, long sequences get more noise than that of 20 steps; the text and the page state it."""
     rng = np.random.default_rng(1)

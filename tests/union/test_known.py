@@ -164,6 +164,7 @@ def test_one_user_moves_shared_items_by_at_most_what_is_charged(monkeypatch, nam
     assert 0.3 < worst <= 1 + 1e-9
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 def test_noise_on_items_of_users_only_is_detected(monkeypatch):
     """Deliberately broken (the first round): listed items without users get no noise, so that only a user adds it."""
     real = AdaptiveGate._reached_by_noise
@@ -174,6 +175,7 @@ def test_noise_on_items_of_users_only_is_detected(monkeypatch):
     assert searched(monkeypatch, UNIONS["some drawn"], 20)[1]
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 def test_a_first_round_that_depends_on_the_list_is_detected(monkeypatch):
     """In the broken variant, listed items are released in the first round if they have weight there.
 
