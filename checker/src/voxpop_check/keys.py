@@ -1,7 +1,7 @@
 """Keys with counts: a pure choice of an entry, one noisy number per key or rounds, and pure sums of other rows.
 
 parts:             delta = max(W(T - 2), 2 W(T - 1)), W(t) = P(2 z1 + z2 >= t)
-one number a key:  delta = L max(end + coin p(j-1), the excess of p over e^rate times p, shifted by 1)
+one number per key:  delta = L max(end + coin p(j-1), the excess of p over e^rate times p, shifted by 1)
 rounds:            delta = E[D(epsilon - L_1 - L_2)] over the losses of pure releases          (docs/privacy/keys.md)
 """
 

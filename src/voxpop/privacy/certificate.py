@@ -92,7 +92,7 @@ def calibrated_rule(bounding: Bounding) -> CalibratedRule:
     return CalibratedRule(named[0], _setting(bounding, sequential=named[0].sequential))
 
 
-@proved("set-union.md#items-that-only-the-extra-user-holds")
+@proved("set-union.md#items-that-only-the-extra-user-has")
 def _setting(bounding: Bounding, *, sequential: bool) -> RuleSetting:
     """Return a setting in which weights fit 64 bits and items at weight 0 can take an even share.
 
@@ -120,7 +120,7 @@ def bounding_of(shares: CalibratedRule) -> Bounding:
 def caps_of(rounds: Rounds) -> Caps:
     """Return the caps of rounds.
 
-    Proof: "With k items at the cap the others share 1 - k a^2: exact, as caps are whole multiples of 2^-30, and at
+    Proof: "With k items at the cap the others share 1 - k a^2: exact, because caps are whole multiples of 2^-30, and at
     least a^2 / 4"
     """
     caps = Caps(rounds.caps.items, rounds.caps.weights, rounds.caps.chances)
@@ -143,7 +143,7 @@ def capped(rounds: Rounds, number: int) -> CappedDescent:
 def score_of(rounds: Rounds) -> CumulativeScore:
     """Return the cumulative score of later rounds, with the sensitivities that were charged.
 
-    Proof: "thresholds and drop thresholds are moved by half a cell a round and 1e-9 to the safe side before the bound
+    Proof: "thresholds and drop thresholds are moved by half a cell per round and 1e-9 to the safe side before the bound
     is taken"
     """
     later = rounds.later
@@ -264,7 +264,7 @@ def pair_of(proof: AdaptiveProof, negligible: float = 0.0) -> tuple[float, float
 def admits(choice: Choice, slack: Slack, rounds: Rounds) -> bool:
     """Return whether rounds keep the caps of a choice, and whether the slack covers them.
 
-    Proof: "Each entry is compared with both, by its own numbers, before it runs."
+    Proof: "Before an entry runs, its own numbers are compared with both."
     """
     return (
         rounds.first is not None

@@ -214,7 +214,7 @@ class KeysGate(Gate[KeysProof]):
             raise refused("an entry was chosen that the certificate does not contain")
         self.proof = replace(self.proof, chosen=place)
 
-    @proved("keys.md#one-number-a-key")
+    @proved("keys.md#one-number-per-key")
     def numbers(self, engine: Any) -> tuple[Any, Int64s]:
         """Return the released keys in order of bytes, and their noisy numbers of users.
 
@@ -280,7 +280,7 @@ class KeysGate(Gate[KeysProof]):
     def more(self, limit: int) -> Int64s:
         """Return the noisy number of users of more keys of every released key.
 
-        Proof: "at most l of the released keys of each user"
+        Proof: "at most l of the user's released keys are drawn by a keyed hash"
 
         Args:
             limit: The maximum number of released keys per user, which follows from the noisy sizes.

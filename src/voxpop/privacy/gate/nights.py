@@ -123,7 +123,7 @@ def _admitted(known: NightLevels, unlisted: int, reached: Int64s) -> int:
 def _past_noise(proof: NightsProof, secret: Source, night: int, names: Uint64s) -> Int64s:
     """Return the scores of new items, which are the sums of the noise of all earlier nights.
 
-    Proof: "Under P, novel readings are pure noise and independent of all outputs, so of the choice of items"
+    Proof: "Under P, novel readings are pure noise and independent of all outputs, and therefore of the choice of items"
     """
     scores, none = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
     for earlier in range(1, night):

@@ -133,7 +133,7 @@ class LaterPasses:
     def run(self, step: Step) -> tuple[Int64s, Int64s]:
         """Run a pass, if it is paid for.
 
-        Proof: "Gaussian noise is added to the weight of every member of S_k, held or not"
+        Proof: "Gaussian noise is added to the weight of every member of S_k, with or without users"
 
         Returns:
             For a vote, the candidates that reach the lowest cutpoint and the number of cutpoints that each reaches. For

@@ -117,7 +117,7 @@ class CappedDescent:
 def on_lattice(units: int) -> bool:
     """Return whether `lattice` can return a cap.
 
-    Proof: "as 1 / a^2 is at least 1/4 above and 1/16 below a whole number"
+    Proof: "because 1 / a^2 is at least 1/4 above and 1/16 below a whole number"
     """
     # 1 / cap^2 modulo 1, in exact integers.
     rest, square = ONE_CAP**2 % max(units, 1) ** 2, units**2
