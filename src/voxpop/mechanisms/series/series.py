@@ -244,7 +244,7 @@ class Series:
                 lambda gate: gate.begin(pools, corpus, number, *tonight), lambda _: stored(record.night, number)
             )
 
-        return run_passes(record, schedule, NightsGate(plan.certificate.to_json(), secret), "nights")
+        return run_passes(record, schedule, _gate(plan, secret), "nights")
 
     def __repr__(self) -> str:
         return f"Series({str(self.folder)!r}, private)"
@@ -253,6 +253,10 @@ class Series:
 def _tonight(plan: SeriesPlan, night: int) -> tuple[States, int]:
     """Return the states of items, and the first night with resting items that still get weight."""
     return partial(states_of, plan, night=night), night - plan.tried + 1
+
+
+def _gate(plan: SeriesPlan, secret: Secret) -> NightsGate:
+    return NightsGate(plan.certificate.to_json(), secret)
 
 
 def _next(record: Record, plan: SeriesPlan, night: int | None) -> int:
