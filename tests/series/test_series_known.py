@@ -14,7 +14,7 @@ from support.series_nights import begin_night, begun, read_night, weights_of
 from support.streams import WORDS, rows_of, some_plan
 from voxpop.errors import InputError, InternalError
 from voxpop.mechanisms.series import plan as planning
-from voxpop.mechanisms.series.plan import SeriesPlan, listed_numbers
+from voxpop.mechanisms.series.plan import SeriesPlan, numbers_of_list
 from voxpop.mechanisms.series.series import Series
 from voxpop.privacy.certificate import check
 from voxpop.privacy.gate import nights as gated
@@ -163,7 +163,7 @@ def test_a_listed_item_of_one_user_is_released_as_rarely_as_stated(tmp_path):
     for night in range(1, 5):
         series.run(vp.read(table, user="who", items="what"), night=night)
     _, pools = series._read()
-    rate, most = float((pools.levels > 0).mean()), listed_numbers(series.plan.proof)["alone_at_most"]
+    rate, most = float((pools.levels > 0).mean()), numbers_of_list(series.plan.proof)["alone_at_most"]
     assert rate <= most + 7 * (most / items) ** 0.5
     assert rate >= 0.3 * most
 

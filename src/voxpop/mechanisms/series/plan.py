@@ -125,7 +125,7 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
         levels = proof.pop("known", None)
         own = {**proof, "rests": list(self.rests), "tried": self.tried}
         if self.mechanism.known is not None:
-            known = {**self.mechanism.known.to_dict(), **listed_numbers(self.proof)}
+            known = {**self.mechanism.known.to_dict(), **numbers_of_list(self.proof)}
             own |= {"known": known, "levels": levels, "listed_rests": list(self.listed_rests)}
         passes = [{"pass": "night", "nights": self.mechanism.nights}]
         return {**self.mechanism.to_dict(), **budget_numbers(self.budget, self.delta), **own, "passes": passes}
@@ -217,7 +217,7 @@ def _with_levels(
     return replace(proof, known=levels), last_for(RELEASED_SHARE * SHARE_WITHOUT_USERS)
 
 
-def listed_numbers(proof: NightsProof) -> dict[str, float]:
+def numbers_of_list(proof: NightsProof) -> dict[str, float]:
     """Return the share of listed items without users, and the probabilities of a release of a listed item of one user.
 
     The shift of all readings by one user is at most M, so Neyman and Pearson bound the probability of each level.
