@@ -11,8 +11,6 @@ from math import fsum, inf, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.files.progress import track
@@ -31,9 +29,10 @@ from voxpop.privacy.certificate import admits
 from voxpop.privacy.numerics import paired_pool
 from voxpop.privacy.parameters import KnownList
 from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Slack
-from voxpop.reading.arrow import numbers_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from voxpop.engine.contract import Engine
     from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts
 
@@ -169,7 +168,7 @@ def rows_of(*steps: UnionStep) -> list[dict[str, Any]]:
 
 def released_in_rounds(
     step: Menu | AdaptiveRounds, gate: "AdaptiveGate", engine: "Engine", listed: "PublicParts | None" = None
-) -> tuple[pa.LargeStringArray, AdaptiveRounds]:
+) -> "tuple[pa.LargeStringArray, AdaptiveRounds]":
     """Return the items that rounds release, in order of bytes, and the rounds that ran.
 
     Args:
@@ -187,8 +186,12 @@ def released_in_rounds(
     return gate.released(), step
 
 
-def on_list(items: pa.LargeStringArray, listed: "PublicParts") -> Bools:
+def on_list(items: "pa.LargeStringArray", listed: "PublicParts") -> Bools:
     """Return whether each released item is on the list."""
+    import pyarrow.compute as pc
+
+    from voxpop.reading.arrow import numbers_of
+
     found = np.zeros(len(items), np.bool_)
     # Lists are longer than releases, so the released items are laid out.
     for part in listed.parts:
