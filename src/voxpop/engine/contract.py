@@ -22,21 +22,23 @@ single-side pruning, the partner is the rank of the token). Ranks number the kep
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from voxpop.engine.data import CandidateArrays, Corpus, Subset
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s
-from voxpop.privacy.cumulative import ScoreStep
 from voxpop.privacy.individual import Charge
 from voxpop.privacy.opening import Opening
-from voxpop.privacy.path_budget import ContextNoise
 from voxpop.privacy.secret import Source
-from voxpop.privacy.weightings.capped import CappedDescent
 from voxpop.reading.keys import Keys
 from voxpop.reading.typed_keys import TypedKeys
+
+if TYPE_CHECKING:
+    from voxpop.privacy.cumulative import ScoreStep
+    from voxpop.privacy.path_budget import ContextNoise
+    from voxpop.privacy.weightings.capped import CappedDescent
 
 ALL_LENGTHS = "all lengths"
 """Name of the only order of users in a walk through lengths."""
@@ -143,7 +145,7 @@ class PoolWalk(Protocol):
     def draw(self, size: int, pass_name: str) -> None:
         """Draw a pool of at most `size` remaining items for every user, once and uniformly."""
 
-    def advance(self, shares: CappedDescent, step: ScoreStep, pass_name: str) -> None:
+    def advance(self, shares: "CappedDescent", step: "ScoreStep", pass_name: str) -> None:
         """Weigh at most the limit of undecided items from each user's pool, in a new draw, then decide.
 
         If users take part at random, the draw is "part/PASS" by the user's key and 0. The step is applied to every
@@ -233,7 +235,7 @@ class TreeWalk(Protocol):
             steps: the number of first steps of each sequence that count. The end of a sequence is also a step.
         """
 
-    def released(self, counted: CountKind, noise: ContextNoise, *given: Int64s) -> Int64s:
+    def released(self, counted: CountKind, noise: "ContextNoise", *given: Int64s) -> Int64s:
         """Count, and return the noisy counts (nodes, width).
 
         Args:

@@ -12,11 +12,11 @@ from voxpop.errors import InputError, InternalError
 from voxpop.files.progress import track
 from voxpop.privacy.budget import Budget, Printed, check_probability, check_whole
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.passes import Certificate, Claim, Proof
 
 if TYPE_CHECKING:
     from voxpop.privacy.composition import Admission
     from voxpop.privacy.gate.gate import Gate
+    from voxpop.privacy.passes import Certificate, Claim, Proof
 
 ConfigurationType = TypeVar("ConfigurationType")
 Data = TypeVar("Data")
@@ -98,12 +98,14 @@ class CertifiedPlan(Printed, ABC, Generic[ConfigurationType]):
         return self._spent
 
     @property
-    def certificate(self) -> Certificate:
+    def certificate(self) -> "Certificate":
         """All numbers on which the guarantee is based. `voxpop.privacy.certificate.check` computes delta from them.
 
         Raises:
             InputError: The plan was changed after its creation.
         """
+        from voxpop.privacy.passes import Certificate
+
         return Certificate.from_dict(json.loads(self._checked()))
 
     @property
@@ -124,12 +126,14 @@ class CertifiedPlan(Printed, ABC, Generic[ConfigurationType]):
         return self._certificate
 
     @property
-    def _claim(self) -> Claim:
+    def _claim(self) -> "Claim":
         """The budget that the certificate claims."""
+        from voxpop.privacy.passes import Claim
+
         return Claim(self.budget.epsilon, self.budget.delta)
 
     @abstractmethod
-    def _proof(self) -> Proof:
+    def _proof(self) -> "Proof":
         """Return all numbers on which the guarantee is based."""
 
     @abstractmethod
@@ -310,6 +314,7 @@ def certified(plan: AnyPlan) -> AnyPlan:
         InternalError: The numbers of the certificate cost more than the budget.
     """
     from voxpop.privacy.certificate import check
+    from voxpop.privacy.passes import Certificate
 
     text = Certificate(plan._claim, plan._proof()).to_json()
     # Check the written text, because the gate and saved releases use this text too.

@@ -11,10 +11,10 @@ from voxpop.privacy.budget import check_probability, check_whole
 from voxpop.privacy.guarantee import at_most
 from voxpop.privacy.planned import USUAL_ITEMS
 from voxpop.release.report.numbers import whole
-from voxpop.release.report.page import Grid
 
 if TYPE_CHECKING:
     from voxpop.release.known import KnownColumns, KnownItems
+    from voxpop.release.report.page import Grid
 
 _SHOWN = 23
 """Number of characters of a fingerprint in texts, with its prefix."""
@@ -84,7 +84,7 @@ def listed_numbers(
     return {"known": {**known.to_dict(), **numbers, **ran}}
 
 
-def users_grid(plan: Mapping[str, Any], noun: str, note: str) -> Grid:
+def users_grid(plan: Mapping[str, Any], noun: str, note: str) -> "Grid":
     """Return the table of users needed; with a public list, each probability has a column for known items.
 
     Args:
@@ -92,6 +92,8 @@ def users_grid(plan: Mapping[str, Any], noun: str, note: str) -> Grid:
         noun: The name of an item, with its article.
         note: The note below the table.
     """
+    from voxpop.release.report.page import Grid
+
     head, rows = _users_rows(plan)
     if "users_needed" in plan.get("known", {}):
         pairs = zip(rows, _users_rows(plan["known"])[1], strict=True)
@@ -149,7 +151,7 @@ def _sentences(known: Mapping[str, Any], noun: str, assuming: str, share: str) -
     )
 
 
-def known_grids(plan: Mapping[str, Any]) -> list[Grid]:
+def known_grids(plan: Mapping[str, Any]) -> "list[Grid]":
     """Return the table of the users that a known word needs, if there is a public list."""
     note = known_note(plan, "word", "The table assumes")
     return [users_grid(plan["known"], "a known word", note.strip())] if note else []

@@ -11,8 +11,6 @@ from math import fsum, inf, nextafter, sqrt
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from voxpop.errors import BudgetError, InternalError
 from voxpop.kernels.arrays import Bools, Int64s
@@ -31,9 +29,10 @@ from voxpop.privacy.numerics import paired_pool
 from voxpop.privacy.parameters import KnownList
 from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Slack
 from voxpop.privacy.planned import GateCall, run_passes
-from voxpop.reading.arrow import numbers_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from voxpop.engine.contract import Engine
     from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts
 
@@ -193,7 +192,7 @@ def _next_round(listed: "PublicParts | None", state: _Rounds) -> "GateCall[Adapt
 
 def released_in_rounds(
     step: Menu | AdaptiveRounds, gate: "AdaptiveGate", engine: "Engine", listed: "PublicParts | None" = None
-) -> tuple[pa.LargeStringArray, AdaptiveRounds]:
+) -> "tuple[pa.LargeStringArray, AdaptiveRounds]":
     """Return the items that rounds release, in order of bytes, and the rounds that ran.
 
     Args:
@@ -207,8 +206,12 @@ def released_in_rounds(
     return gate.released(), deciding(rounds)
 
 
-def on_list(items: pa.LargeStringArray, listed: "PublicParts") -> Bools:
+def on_list(items: "pa.LargeStringArray", listed: "PublicParts") -> Bools:
     """Return whether each released item is on the list."""
+    import pyarrow.compute as pc
+
+    from voxpop.reading.arrow import numbers_of
+
     found = np.zeros(len(items), np.bool_)
     # Lists are longer than releases, so the released items are laid out.
     for part in listed.parts:

@@ -9,13 +9,11 @@ from typing import Literal, final
 
 import numpy as np
 
-from voxpop.kernels.arrays import DROPPED, ONE_CAP, UNDECIDED, Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.arrays import DROPPED, NOTHING_LISTED, ONE_CAP, UNDECIDED, Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.proved import proved
 from voxpop.privacy.cumulative import STEPS, Caps
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import USERS_BOUND, WEIGHT_ROUNDING, RuleSetting
-
-NOTHING_LISTED = np.empty(0, np.uint8)
 
 
 @final
