@@ -276,7 +276,7 @@ def test_a_night_is_charged_and_read_once(tmp_path):
     plan = vp.Items().series(tmp_path / "series", BUDGET, nights=3, seed=1).plan
     gate, pools = NightsGate(plan.certificate.to_json(), Secret.from_seed(1)), NightlyPools.empty()
     gate.missed(pools, 1)
-    tonight = (lambda scores, released: np.full(scores.size, 2, np.uint8)), 1
+    tonight = (lambda scores, decided, levels: np.full(scores.size, 2, np.uint8)), 1
     gate.begin(pools, corpus_of([[["tea"]]]), 2, *tonight)
     for again in (
         lambda: gate.missed(pools, 1),
