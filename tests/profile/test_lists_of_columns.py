@@ -78,15 +78,17 @@ def test_explanations_and_reports_mark_listed_values(profiles):
 
 def parts_of(monkeypatch, rows, change=lambda parts, gate: parts):
     """Return the items of the list that the gate receives, and those that get noise, in a release of rows."""
-    seen, original = [], AdaptiveGate.rounds
+    seen, original = [], AdaptiveGate.round
 
-    def watched(self, listed=None):
+    def watched(self, number, listed=None):
+        if number:
+            return original(self, number, listed)
         changed = PublicParts(change(listed.parts, self), text_buffers)
         seen.append(sorted(item for part in changed.parts for item in part.to_pylist()))
-        return original(self, changed)
+        return original(self, number, changed)
 
     with monkeypatch.context() as patch:
-        patch.setattr(AdaptiveGate, "rounds", watched)
+        patch.setattr(AdaptiveGate, "round", watched)
         profiling = vp.ProfileMechanism.of(rows, **CHOSEN, known=LISTS)
         profiling.plan(BUDGET).release(profiling.read(rows, user="who", options=QUIET), seed=2)
     return seen[0]
