@@ -1,6 +1,6 @@
 """The gate of a series of nights.
 
-Users pay before noise is drawn, and a new item receives its past noise before its state is computed.
+Users pay before noise is drawn. A new item receives the noise of past nights before its state is computed.
 """
 
 from collections.abc import Callable
@@ -21,18 +21,18 @@ from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import RuleSetting
 
 _States = Callable[[Int64s, Int64s], Bytes]
-"""A function from scores and nights of release to the state of each item: 0 released, 1 resting, 2 active."""
+"""A function that maps scores and nights of release to the state of each item: 0 released, 1 resting, 2 active."""
 
 
 @final
 class NightsGate(Gate[NightsProof]):
-    """The gate of a series, with a state that outlives the process (docs/privacy/series.md)."""
+    """The gate of a series. Its state outlives the process (docs/privacy/series.md)."""
 
     _proves = NightsProof
 
     @proved("series.md#proof")
     def begin(self, pools: Any, corpus: Any, night: int, states: _States, since: int) -> None:
-        """Add the items of a night to the pools with their past noise, and charge users afterwards.
+        """Add the items of a night to the pools with their past noise, and then charge the users.
 
         Proof: "By induction over nights, outputs, rows, pools, payments and remaining budgets of all users but x are
         equal."
@@ -41,8 +41,8 @@ class NightsGate(Gate[NightsProof]):
             pools: The private state.
             corpus: The rows of the night.
             night: The number of the night, from 1.
-            states: The function of scores that returns the states of items, independent of their users.
-            since: The first night with items that get weight even if they are resting.
+            states: The function that computes the states of items from their scores, independently of their users.
+            since: The first night whose items get weight even if they are resting.
         """
         self._check("payment", night)
         past = self._secret.restrict(*map(noise_of, range(1, night)))
@@ -57,14 +57,14 @@ class NightsGate(Gate[NightsProof]):
         self._read(pools, night, pools.weigh(night_charge(self.proof, night), states, since, add))
 
     def missed(self, pools: Any, night: int) -> None:
-        """Read a night without a run, which adds noise but no weights."""
+        """Process a night without a run, which adds noise but no weights."""
         self._check("reading", night)
         self._read(pools, night, None)
 
     def _read(self, pools: Any, night: int, weights: Any) -> None:
-        """Add the noisy weights of a night to the scores of all items, with or without users, and release.
+        """Add the noisy weights of a night to the scores of all items, with or without users, and release items.
 
-        Items are released if their score reaches the threshold.
+        An item is released if its score reaches the threshold.
         """
         self._note("night", {"night": night})
         reading = _reading(self.proof, self._secret, night)
