@@ -70,7 +70,7 @@ class _Polars:
     """The state of polars' threads in this process.
 
     Attributes:
-        state: not known, started or lost.
+        state: Not known, started or lost.
         doubtful: Whether polars was imported before this module, so that an earlier fork may have lost its threads.
     """
 

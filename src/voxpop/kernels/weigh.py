@@ -28,7 +28,7 @@ def gather_distinct(
         users: int64, the users to read, in this order.
         candidates: uint8 (vocabulary), nonzero for items that may be chosen; empty means every item.
         seen: int32 (vocabulary), scratch space that contains no value in `stamp .. stamp + len(users)`; overwritten.
-        stamp: int, the mark of the first of `users`.
+        stamp: The mark of the first of `users`.
 
     Returns:
         The items (int32) and starts (int64, len(users) + 1). User `users[j]` has `items[starts[j]:starts[j + 1]]`.
@@ -118,7 +118,7 @@ def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int
         items: int32, as from `gather_distinct`; overwritten from the front.
         starts: int64, as from `gather_distinct`; overwritten with the new starts.
         priorities: uint64, one per pair that `pairs_over_limit` listed.
-        limit: int, the maximum number of items per user.
+        limit: The maximum number of items per user.
 
     Returns:
         The number of items kept; `items[:kept]` and `starts` describe the bounded sets.

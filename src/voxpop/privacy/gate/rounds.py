@@ -350,7 +350,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         Proof: "the squares add up to at most 1 in each column, and to at most m over all"
 
         Args:
-            engine: the private data.
+            engine: The private data.
             listed: The released values.
             columns: The number of columns.
             unit: The number of units in a share of 1.
@@ -376,8 +376,8 @@ class ThresholdGate(Gate[ThresholdProof]):
         """Return the items that reach the threshold, in order of bytes. Only items of bounded sets are candidates.
 
         Args:
-            engine: the private data.
-            shares: the weighting. Its numbers must equal those of the certificate.
+            engine: The private data.
+            shares: The weighting. Its numbers must equal those of the certificate.
         """
         self._begin("released")
         weights = engine.weigh(self._checked(shares), shares.setting.limit, self._secret, FIRST_ROUND)
