@@ -372,7 +372,7 @@ def test_a_gram_that_does_not_belong_to_its_row_is_refused(row, symbol):
     gate.children(none, none, [tenth])
     gate.children(np.array([0, 0]), np.array([1, 0]), [whole, tenth])
     passes = gate.record
-    with pytest.raises(InternalError, match=r"a gram that does not pay|follow the end"):
+    with pytest.raises(InternalError, match=r"a gram that does not pay|after the end mark"):
         gate.children(np.array([row]), np.array([symbol]), [whole])
     assert gate.record == passes
 

@@ -100,8 +100,8 @@ class Weights(Protocol):
         """Return the names with a level above 0, in increasing order, and their levels.
 
         Args:
-            levels: number of cutpoints that each item with weight reaches.
-            spurious_names: names, in increasing order, that have a level if they have no weight. They are simulated
+            levels: Number of cutpoints that each item with weight reaches.
+            spurious_names: Names, in increasing order, that have a level if they have no weight. They are simulated
                 and therefore public.
             theirs: int64 (spurious), the level of each spurious candidate.
         """
@@ -125,7 +125,7 @@ class PoolWalk(Protocol):
         """Count the users by their number of distinct items, before the first round.
 
         Args:
-            edges: edges of the classes, in increasing order. The class of a user is the number of edges that are at
+            edges: Edges of the classes, in increasing order. The class of a user is the number of edges that are at
                 most the user's number of items. Users without items are in no class.
 
         Returns:
@@ -189,9 +189,9 @@ class LengthWalk(Protocol):
         """Keep only the released grams, including grams that no user has.
 
         Args:
-            names: names of the released grams, in increasing order. At length 1 they are the result of the last
+            names: Names of the released grams, in increasing order. At length 1 they are the result of the last
                 weighing's `chosen` or `noisy_levels`.
-            deferred: names, in increasing order, of other candidates of this length, for `weigh_deferred`.
+            deferred: Names, in increasing order, of other candidates of this length, for `weigh_deferred`.
         """
 
     def weigh_deferred(self, shares: Shares, limit: int, secret: Source, pass_name: str, charge: Charge) -> Weights:
@@ -205,15 +205,15 @@ class LengthWalk(Protocol):
         """Keep only public tokens, including tokens that no user has.
 
         Args:
-            words: the tokens, distinct and in order of bytes.
-            order: the source of the order of users, if later weightings are sequential.
+            words: The tokens, distinct and in order of bytes.
+            order: The source of the order of users, if later weightings are sequential.
         """
 
     def extend(self, candidates: CandidateArrays) -> None:
         """Continue with the next length and the candidates among the pairs that at least one user has.
 
         Raises:
-            InputError: if the data have no order.
+            InputError: If the data have no order.
         """
 
 
@@ -232,7 +232,7 @@ class TreeWalk(Protocol):
         """Exclude all but the first steps of each sequence from "following", before the first of these counts.
 
         Args:
-            steps: the number of first steps of each sequence that count. The end of a sequence is also a step.
+            steps: The number of first steps of each sequence that count. The end of a sequence is also a step.
         """
 
     def released(self, counted: CountKind, noise: "ContextNoise", *given: Int64s) -> Int64s:
@@ -244,15 +244,15 @@ class TreeWalk(Protocol):
                 all before and, if `given[1]` is 2, that equal the one before; "following" for the steps under each
                 node of the last level by their symbol (the last symbol is the end). The first two are available only
                 before contexts are lengthened.
-            noise: the noise of these counts.
-            given: the classes that are counted, for "lengths" and "variety".
+            noise: The noise of these counts.
+            given: The classes that are counted, for "lengths" and "variety".
         """
 
     def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
         """Move each step under the node of a context that reaches one symbol further back.
 
         Args:
-            depth: current length of the contexts. The symbol `depth + 1` before the step selects the new node.
+            depth: Current length of the contexts. The symbol `depth + 1` before the step selects the new node.
             keys: int64, distinct `node * width + symbol`; the symbol `width - 1` precedes every sequence.
             longer: int32 by key, number of the new node.
             others: int32 by old node, the new node of steps that have none of its keys; -1 if they are not counted.
@@ -283,18 +283,18 @@ class Engine(Protocol):
         """Distribute the weight of every user over at most `limit` distinct items.
 
         Args:
-            shares: how a user's weight is shared.
-            limit: maximum number of items per user; a user with more items draws `limit` of them uniformly.
-            secret: source of the sample ("sample/PASS" by the user's key and the item's 64 bits of "words") and, if
+            shares: How a user's weight is shared.
+            limit: Maximum number of items per user; a user with more items draws `limit` of them uniformly.
+            secret: Source of the sample ("sample/PASS" by the user's key and the item's 64 bits of "words") and, if
                 the weighting is sequential, of the order of users ("order/PASS" by the user's key).
-            pass_name: name of this pass of the release; every pass makes new draws.
+            pass_name: Name of this pass of the release; every pass makes new draws.
         """
 
     def pools(self, secret: Source) -> PoolWalk:
         """Return the items, to be released in adaptive rounds.
 
         Args:
-            secret: source of the order, the pools and the draws of every round ("sample/PASS" by the user's key and
+            secret: Source of the order, the pools and the draws of every round ("sample/PASS" by the user's key and
                 the item's 64 bits of "words").
         """
 
@@ -307,18 +307,18 @@ class Engine(Protocol):
         """Return every user's one sequence, to be counted.
 
         Args:
-            alphabet: distinct public symbols. Other tokens are removed before anything is counted or cut.
-            max_length: maximum number of symbols per user.
-            secret: source of the draw ("sequences/sample" by the user's key).
-            other: a symbol of the alphabet that replaces all other tokens, so that they are not removed.
+            alphabet: Distinct public symbols. Other tokens are removed before anything is counted or cut.
+            max_length: Maximum number of symbols per user.
+            secret: Source of the draw ("sequences/sample" by the user's key).
+            other: A symbol of the alphabet that replaces all other tokens, so that they are not removed.
         """
 
     def only(self, keys: TypedKeys, listed: pa.LargeStringArray | None) -> "Engine":
         """Return the same users with either their single or some of their joint typed keys.
 
         Args:
-            keys: the columns and combinations.
-            listed: public tokens; a joint key is kept if all its single values are listed. None keeps single keys.
+            keys: The columns and combinations.
+            listed: Public tokens; a joint key is kept if all its single values are listed. None keeps single keys.
         """
 
     def with_more(self, items: int) -> "Engine":
@@ -332,9 +332,9 @@ class Engine(Protocol):
         """Add up the shares of each user's typed keys that are on a public list, row by row.
 
         Args:
-            listed: the tokens on the list.
-            columns: number of columns of the table.
-            unit: the weight of a share of 1.
+            listed: The tokens on the list.
+            columns: Number of columns of the table.
+            unit: The weight of a share of 1.
 
         Returns:
             The sums of shares. To rank 2 c, each user adds the share of its keys of column c that are on the list,
@@ -345,20 +345,20 @@ class Engine(Protocol):
         """Return the private state of a series in the form of this engine.
 
         Args:
-            state: state after the nights so far; before the first night an empty `NightlyPools`.
-            secret: secret of the series.
-            first: whether no night has run yet.
+            state: State after the nights so far; before the first night an empty `NightlyPools`.
+            secret: Secret of the series.
+            first: Whether no night has run yet.
 
         Raises:
-            InputError: if the state is on another engine.
-            MemoryLimitError: if the night would exceed the memory limit of the data.
+            InputError: If the state is on another engine.
+            MemoryLimitError: If the night would exceed the memory limit of the data.
         """
 
     def gathered(self) -> Any:
         """Return all users in arrays on this machine: a `LocalCorpus`.
 
         Raises:
-            InputError: if the users are not on one machine.
+            InputError: If the users are not on one machine.
         """
 
 
@@ -366,7 +366,7 @@ def check_engine(data: object) -> Engine:
     """Return the engine of the data that was passed to `release`.
 
     Raises:
-        InputError: if the data has not been read, such as a path or a table.
+        InputError: If the data has not been read, such as a path or a table.
     """
     engine = data._engine if isinstance(data, Corpus) else data
     if not isinstance(engine, Engine):
@@ -381,7 +381,7 @@ def check_ordered(engine: Engine) -> None:
     """Check that the data have an order, which grams need.
 
     Raises:
-        InputError: if the data are items, which have no order.
+        InputError: If the data are items, which have no order.
     """
     if engine.kind == "items":
         raise no_order()

@@ -1,1 +1,1 @@
-"""Kernels: functions from arrays to arrays, compiled by numba. The only module they import from voxpop is `arrays`."""
+"""Kernels are functions from arrays to arrays that numba compiles. They import no module of voxpop except `arrays`."""

@@ -1,14 +1,15 @@
-"""The only import of numba, with one decorator, so that caching and threading are decided in one place.
+"""The decorator that compiles kernels. Only this module imports numba, so caching and threading are set in one place.
 
 `NUMBA_DISABLE_JIT=1` runs every kernel as plain Python, `NUMBA_BOUNDSCHECK=1` checks every index, and
-`VOXPOP_JIT_CACHE=0` keeps compiled kernels out of `__pycache__` (use it if workers share a read-only installation).
-Cached machine code becomes stale if any file of this folder changes. Numba itself checks only the kernel's own file, so
-it would miss an edit of a kernel that this kernel calls.
+`VOXPOP_JIT_CACHE=0` disables the cache of compiled kernels (use it if workers share a read-only installation). Cached
+machine code becomes stale if any file in this folder changes. Numba itself checks only the kernel's own file, so it
+would miss an edit to a kernel that this kernel calls.
 
 Any number of processes may read and write the cached machine code, because its files never change. Numba's own cache
-replaces an index before the file that the index names, and two writers may give two signatures the same file. This
-cache has no index. Instead, the name of a file identifies its content: the file name contains a kernel and the types of
-its arguments, and the folder name contains sources, compiler and processor. A file gets its name when it is complete.
+replaces its index before it writes the file that the index names, and two concurrent writers may assign the same file
+to two signatures. This cache has no index. Instead, the path of a file identifies its content. The file name encodes a
+kernel and the types of its arguments, and the folder name encodes the sources, the compiler and the processor. A file
+gets its final name only when it is complete.
 """
 
 import os
@@ -33,11 +34,11 @@ from voxpop.kernels._kept import digest_of_sources, folders, is_ours, is_tempora
 _rebuild: Callable[..., Any] = CompileResult._rebuild
 _dumps: Callable[..., bytes] = dumps
 DIGEST = 16
-"""Number of bytes of the digest at the beginning of a file."""
+"""The number of bytes in the digest at the beginning of a file."""
 
 
 class OverloadFiles(NullCache):
-    """The cache of one kernel. Its methods for numba are `load_overload` and `save_overload`."""
+    """The cache of one kernel. Numba calls `load_overload` and `save_overload`."""
 
     def __init__(self, kernel: Callable[..., Any], folder: str) -> None:
         """Cache the code of a kernel in a folder that no other user can write to, because code is loaded from it."""
@@ -49,7 +50,7 @@ class OverloadFiles(NullCache):
         return self._folder / f"{self._name}-{blake2b(str(types).encode(), digest_size=12).hexdigest()}"
 
     def load_overload(self, types: Any, target: Any) -> Any:
-        """Return compiled code; None for a missing or damaged file, which makes numba compile again."""
+        """Return the compiled code, or None for a missing or damaged file, so that numba compiles the kernel again."""
         with suppress(Exception):
             content = self.path_of(types).read_bytes()
             if _digest(content[DIGEST:]) == content[:DIGEST]:
@@ -58,7 +59,7 @@ class OverloadFiles(NullCache):
         return None
 
     def save_overload(self, types: Any, code: Any) -> None:
-        """Write code to a temporary file and rename it. If this fails, the next process compiles again."""
+        """Write code to a temporary file and rename it. If this fails, the next process compiles the kernel again."""
         with suppress(Exception):
             if code.library.has_dynamic_globals or code.lifted:
                 return
@@ -82,7 +83,7 @@ def _digest(content: bytes) -> bytes:
     return blake2b(content, digest_size=DIGEST).digest()
 
 
-# A fork waits until no thread compiles, because the child would wait for the lock of such a thread forever.
+# A fork waits until no thread is compiling. Otherwise the child would wait forever for the lock of that thread.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=global_compiler_lock.acquire,
@@ -106,7 +107,7 @@ def jit(kernel: Kernel) -> Kernel:
 
 
 def _keep_while_sources_last(compiled: Any, kernel: Callable[..., Any]) -> None:
-    """Cache machine code until a file of this folder changes, in numba's folder or otherwise in a folder of voxpop."""
+    """Cache machine code in numba's folder, or else in a folder of voxpop, until a file in this folder changes."""
     with suppress(RuntimeError, OSError):  # numba finds no folder in a read-only installation without a home
         if _has_home() or os.environ.get("NUMBA_CACHE_DIR"):
             compiled.enable_caching()
@@ -120,12 +121,15 @@ def _keep_while_sources_last(compiled: Any, kernel: Callable[..., Any]) -> None:
 
 
 def _has_home() -> bool:
-    """Return whether this user has a home directory. Without it, numba uses a folder `~` in the working directory."""
+    """Return whether this user has a home directory.
+
+    Without one, numba uses a folder named `~` in the working directory.
+    """
     return bool(os.environ.get("XDG_CACHE_HOME")) or os.path.expanduser("~") != "~"
 
 
 def _is_trusted(path: Path) -> bool:
-    """Check that no other user can write to a cache, because it may be in a shared home such as /tmp."""
+    """Check that no other user can write to the cache, because the home directory may be shared, such as /tmp."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     inside = path.parent == Path(__file__).parent or (chosen and path.is_relative_to(os.path.abspath(chosen)))
     return bool(inside) or (is_ours(path) and is_ours(path.parent))
@@ -133,40 +137,43 @@ def _is_trusted(path: Path) -> bool:
 
 @cache
 def _own_folder() -> str | None:
-    """Return a safe folder for the code of all kernels; None without one. Print a line for a temporary folder."""
+    """Return a safe folder for the code of all kernels, or None if there is none.
+
+    Print a message for a temporary folder.
+    """
     folder = next(map(str, folders()), None)
     if folder is None or is_temporary(folder):
         place = "by every process again" if folder is None else f"in {folder}"
         sys.stderr.write(
-            f"voxpop: kernels are compiled {place}, because neither the installation nor a home can be written. To "
-            "change the folder, set NUMBA_CACHE_DIR to one that only you can write to.\n"
+            f"voxpop: kernels are compiled {place}, because neither the installation nor a home directory is "
+            "writable. To choose another folder, set NUMBA_CACHE_DIR to one that only you can write to.\n"
         )
     return folder
 
 
 class _Forgiving:
-    """A cache of numba that tolerates damaged files and a full disk by compiling kernels again."""
+    """A numba cache that compiles kernels again if files are damaged or the disk is full."""
 
     def __init__(self, cache: Any) -> None:
         self._cache = cache
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_cache":  # while the object is copied
+        if name == "_cache":  # true while the object is being copied
             raise AttributeError(name)
         return getattr(self._cache, name)
 
     def load_overload(self, types: Any, target: Any) -> Any:
-        """Return compiled code; None for a missing or damaged file."""
+        """Return the compiled code, or None for a missing or damaged file."""
         with suppress(Exception):
             return self._cache.load_overload(types, target)
         return None
 
     def save_overload(self, types: Any, code: Any) -> None:
-        """Write code, or do nothing if the disk is full."""
+        """Write the compiled code, or do nothing if the disk is full."""
         with suppress(OSError):
             self._cache.save_overload(types, code)
 
 
 def keep_overloads_in(folder: str | None) -> None:
-    """Cache the code of kernels that are imported from now on in write-once files. None disables the cache."""
+    """Use a cache of write-once files for all kernels that are imported after this call. None disables the cache."""
     _FOLDER[:] = [] if folder is None else [folder]

@@ -1,6 +1,6 @@
 """Folders for compiled kernels that only this user can write to, because machine code is loaded from them.
 
-This module does not import numba, because workers of Spark choose a folder before numba is imported.
+This module does not import numba, because Spark workers choose a folder before numba is imported.
 """
 
 import os
@@ -19,10 +19,10 @@ TEMPORARY = "voxpop-{}"
 
 
 def folders() -> Iterator[Path]:
-    """Yield folders of this user, the best first. Their name is a digest of everything that machine code depends on."""
+    """Yield this user's folders, the best first. Their name is a digest of everything that machine code depends on."""
     name, caches = f"kernels-{_digest()}", os.environ.get("XDG_CACHE_HOME")
     homes: tuple[Callable[[], Path], ...] = (
-        lambda: (Path(caches) if caches else Path.home() / ".cache") / "voxpop",  # a home does not always exist
+        lambda: (Path(caches) if caches else Path.home() / ".cache") / "voxpop",  # the home may not exist
         lambda: Path(tempfile.gettempdir()) / TEMPORARY.format(os.geteuid()),
     )
     for home in homes:
@@ -36,12 +36,12 @@ def folders() -> Iterator[Path]:
 
 
 def is_temporary(folder: str) -> bool:
-    """Return whether a folder of `folders` is temporary."""
+    """Return whether one of the folders from `folders` is temporary."""
     return Path(folder).parent.name == TEMPORARY.format(os.geteuid())
 
 
 def is_ours(folder: Path) -> bool:
-    """Check whether the folder exists and only this user can have written it."""
+    """Return whether the folder exists and no other user can have written to it."""
     with suppress(OSError):
         status = folder.lstat()
         return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
@@ -50,7 +50,7 @@ def is_ours(folder: Path) -> bool:
 
 @cache
 def digest_of_sources() -> str:
-    """Return a digest of the bytes of all kernel files, because times and sizes may be the same after an upgrade."""
+    """Return a digest of the bytes of all kernel files, because an upgrade may keep their times and sizes."""
     digest = blake2b(digest_size=16)
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())

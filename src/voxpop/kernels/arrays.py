@@ -1,4 +1,4 @@
-"""Names for types of arrays. The int64 in a docstring means `Int64s`."""
+"""Names for array types. In docstrings, int64 means `Int64s`."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,12 @@ Uint64s = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 
 Texts = tuple[Bytes, Int64s]
-"""The concatenated bytes of strings, and where each string begins (one entry more than strings)."""
+"""The concatenated bytes of strings, and the position where each string begins (one more entry than strings)."""
 
 ONE_CAP = 2**30
-"""Unit of caps, which are multiples of 2^-30, so that 64 bits add up their squares exactly if the sum is at most 1."""
+"""The unit of caps. Caps are multiples of 2^-30, so 64 bits represent the sum of their squares exactly if it is at most
+1.
+"""
 
 RELEASED, DROPPED, UNDECIDED = 0, 1, 255
 """States of an item in adaptive rounds. Undecided items have 2 to 255, by the weight they can use; see `ScoreStep`."""

@@ -1,9 +1,10 @@
-"""Kernels for the cutpoints of bands of candidates if each spurious gram has a price.
+"""Kernels that choose a cutpoint for each band of candidates, given a price for each spurious gram.
 
-A band's value at cutpoint i and price c is reached_i - c e p_i, which is the number of released grams minus the price
-of candidates without users. Their estimated number is e = (below + 1) / (1 - p_r), where `below` counts the candidates
-that do not reach cutpoint r (Storey 2002). The band takes the lowest of its best cutpoints. If all values are negative,
-it takes no cutpoint, which is written as the number of cutpoints.
+A band's value at cutpoint i and price c is reached_i - c e p_i. This is the number of released grams minus the price of
+the expected number of released candidates without users. The number of candidates without users is estimated as e =
+(below + 1) / (1 - p_r), and `below` is the number of candidates that do not reach cutpoint r (Storey 2002). The band
+takes the lowest of its best cutpoints. If all values are negative, it takes no cutpoint, and the index is then the
+number of cutpoints.
 """
 
 from typing import Any
@@ -29,12 +30,13 @@ def _best(reached: Int64s, empty: float, chances: Floats, charge: float) -> int:
 
 @jit
 def _loosest(reached: Int64s, empty: float, chances: Floats, charge: float) -> int:
-    """Return the lowest level for which one more candidate would be selected, or the number of cutpoints.
+    """Return the lowest level at which one more candidate would be selected, or the number of cutpoints.
 
-    At level l the candidate adds one to the counts of cutpoints 0 to l. Therefore it is selected if the best value up
-    to l, plus one, is at least the value of every stricter cutpoint and at least 0.
+    A candidate at level l adds one to the counts of cutpoints 0 to l. Therefore it is selected if the best of these
+    values, plus one, is at least the value of every stricter cutpoint and at least 0.
     """
-    # The lowest cutpoint with a value, plus one, of at least all stricter values. The loop starts at the strictest.
+    # Find the lowest cutpoint for which the value plus one is at least all stricter values. The loop starts at the
+    # strictest.
     loosest, beyond = chances.size, 0.0
     for cutpoint in range(chances.size - 1, -1, -1):
         value = reached[cutpoint] - charge * empty * chances[cutpoint]
@@ -46,24 +48,24 @@ def _loosest(reached: Int64s, empty: float, chances: Floats, charge: float) -> i
 
 @jit
 def _at_price(reached: Int64s, below: int, each: float, chances: Floats, charge: float) -> Any:
-    """Return a band's cutpoint, its number of released grams, and the spurious grams that it may add."""
+    """Return a band's cutpoint, its number of released grams, and the number of spurious grams that it may add."""
     taken = _best(reached, each * (below + 1), chances, charge)
     loosest = _loosest(reached, each * below, chances, charge)
     released, spurious = 0.0, each * below * chances[loosest] if loosest < chances.size else 0.0
     if taken < chances.size:
-        # At least the number for a fixed cutpoint, because a small count below r contains little information.
+        # Use at least the number for a fixed cutpoint, because a small count below r contains little information.
         released, spurious = float(reached[taken]), max(spurious, each * (below + 1) * chances[taken])
     return taken, released, spurious
 
 
 @jit
 def at_prices(reached: Int64s, below: Int64s, each: float, chances: Floats, prices: Floats) -> Any:
-    """Return the cutpoints and released grams of bands at each price, and the spurious grams that they may add.
+    """Return the cutpoints of bands at each price, the numbers of released grams, and the numbers of spurious grams.
 
     Args:
         reached: (bands, cutpoints), the number of candidates that reach each cutpoint, in decreasing order.
         below: (bands), the number of candidates that do not reach cutpoint r.
-        each: 1 / (1 - p_r), the number of empty candidates per counted one.
+        each: 1 / (1 - p_r), the number of candidates without users per counted one.
         chances: (cutpoints), the probability that a candidate without users reaches each cutpoint, in decreasing order.
         prices: (prices), in released grams per spurious gram, in increasing order.
 
@@ -93,13 +95,13 @@ def _goes_out(
     released: Floats,
     spurious: Floats,
 ) -> bool:
-    """Return whether a candidate that is now at `level` is selected if the price is chosen again.
+    """Return whether a candidate that is now at `level` is selected after the price is chosen again.
 
-    Only the candidate's band changes, so the new totals are the old ones with this band's part replaced.
+    Only the candidate's band changes. Therefore the function computes the new totals by replacing this band's part.
     """
     for at in range(prices.size):
         others = excess[at] - spurious[at] + share * released[at]
-        # In the best case the band releases all its grams without spurious ones. If that is not enough, skip the rest.
+        # At best, the band releases all its grams and adds no spurious ones. If that is not enough, skip the rest.
         if others - share * changed[0] > 0.0:
             continue
         taken, out, more = _at_price(changed, below, each, chances, prices[at])
@@ -121,33 +123,34 @@ def charges(
     released: Floats,
     spurious: Floats,
 ) -> Any:
-    """Return the spurious grams charged to each band: the release probability of every candidate below cutpoint r.
+    """Return the spurious grams charged to each band, summed over all candidates below cutpoint r.
 
     Proof: "so its level has the distribution of noise without weight"
 
-    This is the probability for a candidate without users if its noise is drawn again. The function tries every level
-    that the candidate may get. For each level, everything is chosen again: first the lowest price with `excess` at most
-    0, then the cutpoints at that price (docs/privacy/ngrams.md, "Spurious grams").
+    The charge for each candidate is the probability that it is released if it has no users and its noise is drawn
+    again. The function tries every level that the candidate may reach. For each level, everything is chosen again:
+    first the lowest price with `excess` at most 0, then the cutpoints at that price (docs/privacy/ngrams.md, "Spurious
+    grams").
 
     Args:
-        reached: (bands, cutpoints), the same array as in `at_prices`.
+        reached: (bands, cutpoints), see `at_prices`.
         sizes: (bands), the number of candidates.
         reference: The cutpoint r.
-        chances: The same array as in `at_prices`.
-        prices: The same array as in `at_prices`.
+        chances: See `at_prices`.
+        prices: See `at_prices`.
         share: The number of spurious grams allowed per released gram.
-        excess: (prices), the spurious grams of all bands minus the allowed ones.
-        released: (bands, prices), each band's released grams.
-        spurious: (bands, prices), each band's spurious grams.
+        excess: (prices), the number of spurious grams of all bands minus the allowed number.
+        released: (bands, prices), each band's number of released grams.
+        spurious: (bands, prices), each band's number of spurious grams.
 
     Returns:
-        float64 (bands), the charged spurious grams.
+        float64 (bands), the charged number of spurious grams.
     """
     charged, each = np.zeros(sizes.size), 1.0 / (1.0 - chances[reference])
     changed = np.empty(chances.size, np.int64)
     for band in range(sizes.size):
         below = sizes[band] - reached[band, reference]
-        # Candidates that reach no cutpoint, and then those at each level below cutpoint r.
+        # Visit the candidates that reach no cutpoint, and then the candidates at each level below cutpoint r.
         for now in range(-1, reference):
             alike = (sizes[band] if now < 0 else reached[band, now]) - reached[band, now + 1]
             if alike == 0:
@@ -162,7 +165,7 @@ def charges(
                 if _goes_out(
                     changed, left, level, each, chances, prices, share, excess, released[band], spurious[band]
                 ):
-                    # The probability that an empty candidate reaches this cutpoint and not the next one.
+                    # The probability that a candidate without users reaches this cutpoint and not the next one.
                     chance += chances[level] - (chances[level + 1] if level + 1 < chances.size else 0.0)
             charged[band] += each * alike * chance
     return charged

@@ -1,7 +1,7 @@
-"""The kernel of the paper's gram tree (CAC12) that takes grams as sequences.
+"""The kernel that takes grams as sequences, for the gram tree of the paper CAC12.
 
-Grams are numbered in increasing length. `prefix[g]` and `suffix[g]` are the numbers of g without its last and without
-its first symbol; they are -1 for missing grams and for single symbols.
+Grams are numbered in order of increasing length. `prefix[g]` is the number of g without its last symbol, and
+`suffix[g]` is the number of g without its first symbol. Both are -1 for missing grams and for single symbols.
 """
 
 import numpy as np
@@ -12,20 +12,20 @@ from voxpop.kernels.arrays import Bools, Int32s, Int64s
 
 @jit
 def take_sequences(prefix: Int32s, suffix: Int32s, counts: Int64s, lengths: Int32s, closed: Bools) -> Bools:
-    """Take grams as sequences in decreasing length, and subtract their parts from the counts.
+    """Take grams as sequences in order of decreasing length, and subtract their parts from the counts.
 
-    A gram that occurs m times is taken m times if every shorter gram in it has at least m occurrences left for each of
-    its places in the gram. Otherwise it is not taken.
+    A gram that occurs m times is taken m times if the remaining count of every shorter gram in it is at least m for
+    each place where the shorter gram occurs. Otherwise the gram is not taken.
 
     Args:
-        prefix: int32 by gram, the gram without its last symbol.
-        suffix: int32 by gram, the gram without its first symbol.
-        counts: int64 by gram, changed to the remaining counts.
+        prefix: int32 by gram, the number of the gram without its last symbol.
+        suffix: int32 by gram, the number of the gram without its first symbol.
+        counts: int64 by gram, overwritten by the remaining counts.
         lengths: int32 by gram, in increasing order.
-        closed: Whether the gram ends in the end mark. Such grams are not sequences.
+        closed: By gram, whether it ends in the end mark. The kernel does not take such grams as sequences.
 
     Returns:
-        The grams that were taken, which occur as often as their counts indicate.
+        The grams that were taken. Each one is taken as often as its count indicates.
     """
     taken = np.zeros(prefix.size, np.bool_)
     # A gram of L symbols has L (L + 1) / 2 parts, including itself.
@@ -39,8 +39,8 @@ def take_sequences(prefix: Int32s, suffix: Int32s, counts: Int64s, lengths: Int3
         begin = 0
         complete = True
         for _ in range(lengths[gram] - 1):
-            # The parts of this length: the prefix of the first part that is one longer, and the suffixes of all of
-            # these.
+            # The parts of this length are the prefix of the first part that is one symbol longer, and the suffixes of
+            # all parts that are one symbol longer.
             above = size
             parts[size] = prefix[parts[begin]]
             size += 1

@@ -1,4 +1,4 @@
-"""Kernels that arrange documents by user and give ids their final names."""
+"""Kernels that group documents by user and replace ids by their final names."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from voxpop.kernels.arrays import Bytes, Int32s, Int64s
 
 @jit
 def rename(ids: Int32s, names: Int32s, target: Int32s) -> None:
-    """Write `names[id]` for every id, and keep negative ids. `target` may be `ids` itself."""
+    """Write `names[id]` for every nonnegative id, and copy negative ids. `target` may be `ids` itself."""
     for position in range(ids.size):
         old = ids[position]
         target[position] = names[old] if old >= 0 else old
@@ -16,15 +16,15 @@ def rename(ids: Int32s, names: Int32s, target: Int32s) -> None:
 
 @jit
 def sizes_by_user(codes: Int32s, ends: Int64s, user_start: Int64s) -> None:
-    """Write where each user's tokens start, computed from the user and the end of each document.
+    """Compute where each user's tokens start from the user and the end of each document.
 
     Args:
         codes: int32 (documents), the user of each document.
-        ends: int64 (documents + 1), `ends[d]` to `ends[d + 1]` are the tokens of document d.
-        user_start: int64 (users + 1), zeros, which are overwritten.
+        ends: int64 (documents + 1). The tokens of document d are at positions `ends[d]` to `ends[d + 1]`.
+        user_start: int64 (users + 1), filled with zeros; overwritten.
     """
     for document in range(codes.size):
-        # Store sizes first, shifted by one. The running sum below converts them to starts.
+        # First store the sizes, shifted by one position. The running sum below converts them to starts.
         user_start[codes[document] + 1] += ends[document + 1] - ends[document]
     for user in range(1, user_start.size):
         user_start[user] += user_start[user - 1]
@@ -37,7 +37,7 @@ def group_items(items: Int32s, codes: Int32s, user_start: Int64s) -> Int32s:
     Args:
         items: int32 (rows), an item or -1.
         codes: int32 (rows), the user of each row.
-        user_start: int64 (users + 1), zeros, which are overwritten by the start of each user's items.
+        user_start: int64 (users + 1), filled with zeros; overwritten by the start of each user's items.
     """
     grouped = True
     for row in range(items.size):
@@ -59,7 +59,7 @@ def group_items(items: Int32s, codes: Int32s, user_start: Int64s) -> Int32s:
 
 @jit
 def gather_documents(tokens: Int32s, codes: Int32s, ends: Int64s, user_start: Int64s, target: Int32s) -> None:
-    """Copy documents into `target`, grouped by user, in their order."""
+    """Copy documents into `target`, grouped by user and otherwise in their original order."""
     # (users,), the next free place of each user.
     free = user_start[:-1].copy()
     for document in range(codes.size):
@@ -73,7 +73,7 @@ def gather_documents(tokens: Int32s, codes: Int32s, ends: Int64s, user_start: In
 
 @jit
 def lay_documents(codes: Int32s, list_start: Int64s, target: Int32s, ends: Int64s) -> None:
-    """Write the nonnegative codes of each list, followed by -1, and where each list ends."""
+    """Write the nonnegative codes of each list, followed by -1, and the position where each list ends."""
     out = 0
     for document in range(list_start.size - 1):
         for position in range(list_start[document], list_start[document + 1]):

@@ -1,4 +1,4 @@
-"""Kernels for the pools of a series: users' items over many nights."""
+"""Kernels for the pools of a series. A pool contains a user's items from many nights."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from voxpop.kernels.proved import proved
 
 @jit
 def sort_items(tokens: Int32s, starts: Int64s) -> None:
-    """Sort the items of each user in place, because their order must not depend on the engine that read the rows.
+    """Sort the items of each user in place. Otherwise their order would depend on the engine that read the rows.
 
     Args:
         tokens: int32, the items of all users, concatenated.
@@ -24,18 +24,18 @@ def sort_items(tokens: Int32s, starts: Int64s) -> None:
 def fresh_items(
     tokens: Int32s, starts: Int64s, places: Int64s, items: Int32s, pool_starts: Int64s, decided: Bytes
 ) -> tuple[Int32s, Int64s]:
-    """Return the distinct items of the night's users that are neither in their pool nor released.
+    """Return the distinct items of each of the night's users, except released items and items of the user's pool.
 
     Args:
-        tokens: int32, the night's items of all its users, concatenated; negative for no item.
+        tokens: int32, the items of all users of the night, concatenated; negative for no item.
         starts: int64 (users of the night + 1), where each user's items begin.
-        places: int64 (users of the night), the position of each user in the pools, or -1 for a new user.
+        places: int64 (users of the night), the position of each user among the pools, or -1 for a new user.
         items: int32, the pools of all users, concatenated.
         pool_starts: int64 (users + 1), where each pool begins.
         decided: uint8 (items), nonzero for released items.
 
     Returns:
-        The items, and where those of each user begin.
+        The items, and the position where each user's items begin.
     """
     found = np.empty(tokens.size, np.int32)
     ends = np.zeros(starts.size, np.int64)
@@ -60,14 +60,14 @@ def fresh_items(
 def joined_pools(
     old: Int64s, fresh: Int64s, pools: tuple[Int32s, Int64s, Int32s], added: tuple[Int32s, Int64s], night: int
 ) -> tuple[Int32s, Int64s, Int32s]:
-    """Return the pools of all users, with this night's items after the earlier ones.
+    """Return the pools of all users. This night's items follow the earlier items.
 
     Proof: "x has at most W novel items, because its pool never has room again"
 
     Args:
-        old: int64 (users), the position of each user in the earlier pools, or -1.
-        fresh: int64 (users), the position among this night's users, or -1.
-        pools: The items, starts, and the night on which each item joined.
+        old: int64 (users), the position of each user among the earlier pools, or -1.
+        fresh: int64 (users), the position of each user among this night's users, or -1.
+        pools: The items and starts, and the night on which each item joined its pool.
         added: This night's items and starts.
         night: The number of this night.
     """
@@ -94,7 +94,7 @@ def joined_pools(
 
 @jit
 def active_items(items: Int32s, starts: Int64s, nights: Int32s, states: Bytes, since: int) -> tuple[Int32s, Int64s]:
-    """Return the items of each user that get weight, which are active items and resting ones that joined recently.
+    """Return the items of each user that get weight, which are the active items and the recently joined resting items.
 
     Args:
         items: int32, the pools of all users, concatenated.

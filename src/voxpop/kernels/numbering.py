@@ -1,9 +1,9 @@
-"""A table that numbers distinct keys by first appearance.
+"""A hash table that numbers distinct keys in order of first appearance.
 
-The table consists of two arrays. `keys` is int64 by number. `slots` is int32, and its size is a power of two and at
-least twice the number of keys; a slot contains the number of a key, or -1. A key is stored in the slot given by its
-hash, or in the next free slot after it (linear probing). The hash is Fibonacci's, the upper half of the key times 2^64
-over the golden ratio.
+The table consists of two arrays. `keys` (int64) contains the key of each number. `slots` (int32) contains the number of
+a key or -1 in each slot, and its size is a power of two and at least twice the number of keys. A key is stored in the
+slot given by its hash, or in the next free slot after it (linear probing). The hash is Fibonacci hashing, which
+multiplies the key by 2^64 divided by the golden ratio and takes the upper half.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ FIRST_SLOTS = 1 << 12
 def slot_of(key: Any, keys: Int64s, slots: Int32s) -> Any:
     """Return the slot that contains a key, or the empty slot for it."""
     mask = slots.size - 1
-    # Bits 32 and up of the product, because each of these depends on all lower bits of the key.
+    # Use bits 32 and above of the product, because each of them depends on all lower bits of the key.
     slot = np.int64((np.uint64(key) * _SPREAD) >> _HIGH) & mask
     while slots[slot] >= 0 and keys[slots[slot]] != key:
         slot = (slot + 1) & mask
@@ -40,7 +40,7 @@ def slots_for(keys: Int64s, found: int, size: int) -> Int32s:
 
 @jit
 def stretched(values: Int64s, size: int) -> Int64s:
-    """Return these values, followed by zeros, `size` in total."""
+    """Return the values, padded with zeros to `size`."""
     grown = np.zeros(size, np.int64)
     grown[: values.size] = values
     return grown
@@ -48,15 +48,18 @@ def stretched(values: Int64s, size: int) -> Int64s:
 
 @jit
 def roomier(keys: Int64s, counts: Int64s) -> tuple[Int64s, Int64s, Int32s]:
-    """Return a copy of a full table with room for four times as many keys and counts, or the first table."""
-    # Twice as many slots as keys. At most half of them are full, so runs of full slots remain short.
+    """Return a copy of a full table with room for four times as many keys and counts.
+
+    An empty table gets its first size.
+    """
+    # There are twice as many slots as keys. At most half of them are full, so runs of full slots remain short.
     size = max(FIRST_SLOTS // 2, 4 * keys.size)
     return stretched(keys, size), stretched(counts, size), slots_for(keys, keys.size, 2 * size)
 
 
 @jit
 def count_pairs(symbols: Int32s, nodes: Int32s, ahead: int, width: int, numbers: Int32s) -> tuple[Int64s, Int64s]:
-    """Count (node, symbol `ahead` positions later) over all positions with a node.
+    """Count the pairs of a node and the symbol `ahead` positions later, over all positions with a node.
 
     Args:
         symbols: int32, the symbol at each position.
@@ -76,7 +79,7 @@ def count_pairs(symbols: Int32s, nodes: Int32s, ahead: int, width: int, numbers:
             continue
         if found == keys.size:
             keys, counts, slots = roomier(keys, counts)
-        # The pair as a single number.
+        # This encodes the pair as a single number.
         key = np.int64(nodes[position]) * width + symbols[position + ahead]
         slot = slot_of(key, keys, slots)
         if slots[slot] < 0:

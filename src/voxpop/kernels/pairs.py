@@ -1,7 +1,7 @@
-"""Kernels that number the grams of one length from those of the previous length.
+"""Kernels that number the grams of one length, given the numbers of the grams of the previous length.
 
-A gram of length k+1 is a pair of the gram of length k at the same start and a partner with the same end. Ids are
-written in place, so the list of distinct pairs is the only array that grows.
+A gram of length k+1 is a pair: the gram of length k with the same start, and a partner with the same end. Ids are
+written in place, so only the list of distinct pairs grows.
 """
 
 from typing import Any
@@ -17,24 +17,26 @@ _HIGH = np.uint64(64)
 _LOW_HALF = 2**32 - 1
 FIRST_SLOTS_BITS = 12
 PAIRS_AT_ONCE = 64
-"""Number of names that are looked up together."""
+"""The number of names that are looked up together."""
 _PairTable = tuple[Int64s, Uint32s]
-"""Names by number, and slots. The number of slots is a power of two and at least twice the number of names. A slot
-contains a number + 1, or 0 if it is empty."""
+"""The names in order of their numbers, and the slots. The number of slots is a power of two and at least twice the
+number of names. A slot contains the number of a name plus 1, or 0 if it is empty.
+"""
 
 
 @jit
 def _first_slot(name: Any, shift: np.uint64) -> Any:
     """Return the slot at which the search for a name begins."""
     mixed = np.uint64(name) * _SPREAD
-    # Both halves of a name must influence the slot, so this shifts upper bits down, and a second product spreads them.
+    # Both halves of a name must influence the slot. Therefore upper bits are shifted down, and a second product spreads
+    # them.
     mixed ^= mixed >> np.uint64(29)
     return np.int64((mixed * _SPREAD) >> shift)
 
 
 @jit
 def _number_slot(name: Any, first: Any, names: Int64s, table: Uint32s) -> Any:
-    """Return the slot that contains a name's number, or the empty slot for it. A slot is a number + 1."""
+    """Return the slot of a name, or the empty slot for it. A slot contains the number of a name plus 1."""
     slot = first
     while table[slot] != 0 and names[np.int64(table[slot]) - 1] != name:
         slot = (slot + 1) & (table.size - 1)
@@ -43,7 +45,7 @@ def _number_slot(name: Any, first: Any, names: Int64s, table: Uint32s) -> Any:
 
 @jit
 def _shift_of(table: Uint32s) -> np.uint64:
-    """Return the number of bits by which hashes are shifted to a slot."""
+    """Return the number of bits by which a hash is shifted to give a slot."""
     bits = 0
     while 1 << bits < table.size:
         bits += 1
@@ -62,7 +64,7 @@ def _numbers_of(names: Int64s, count: int, size: int) -> Uint32s:
 
 @jit
 def _slots_for(count: int) -> int:
-    """Return the number of slots for `count` names, of which at most half are full."""
+    """Return the number of slots for `count` names, at least twice the number of names."""
     size = 1 << FIRST_SLOTS_BITS
     while size < 2 * count:
         size *= 2
@@ -98,19 +100,20 @@ def number_more_pairs(
     """Continue the numbering of `number_pairs` after pairs of earlier ranges.
 
     Args:
-        ids: The same array as in `number_pairs`.
-        partners: The same array as in `number_pairs`.
-        offset: The same number as in `number_pairs`.
-        span: The first position, the end, and the end of the range of partners.
-        need: The same array as in `number_pairs`.
-        estimates: The same array as in `number_pairs`.
-        names: int64, room for 2^k names, of which the first `count` are valid.
+        ids: See `number_pairs`.
+        partners: See `number_pairs`.
+        offset: See `number_pairs`.
+        span: The first position, the end of the range, and the end of the range of partners.
+        need: See `number_pairs`.
+        estimates: See `number_pairs`.
+        names: int64, with room for 2^k names. The first `count` names are valid.
         count: The number of valid names.
-        table: uint32 (2^(k+1)), finds the names. It has 4 bytes per slot, because there may be hundreds of millions.
+        table: uint32 (2^(k+1)), the hash table of the names. A slot has only 4 bytes, because there may be hundreds of
+            millions of slots.
         most: The maximum number of names in the table.
 
     Returns:
-        The names, their count (-1 if the table would have had to grow beyond `most`), and the table.
+        The names, their count (-1 if there are more than `most`), and the table.
     """
     position, end, stop = span
     shift = _shift_of(table)
@@ -122,7 +125,7 @@ def number_more_pairs(
             if count >= most:
                 return names, -1, table
             longer = np.empty(2 * names.size, np.int64)
-            for number in range(count):  # numba takes seconds to compile the assignment of a slice
+            for number in range(count):  # numba takes seconds to compile a slice assignment
                 longer[number] = names[number]
             names = longer
             # Free the old table before allocating the new one, because both together would set the peak memory of a
@@ -137,11 +140,11 @@ def number_more_pairs(
 @jit
 @proved("ngrams.md#proof")
 def _is_candidate(left: Any, right: Any, need: Int64s, estimates: Int64s) -> bool:
-    """Return whether a pair is a candidate, by the only test of membership (docs/privacy/ngrams.md, "One predicate").
+    """Return whether a pair is a candidate. This is the only membership test (docs/privacy/ngrams.md, "One predicate").
 
     Proof: "The test at each position, the count and the list all compare with that array"
     """
-    # Integers, here as in the count and in the list.
+    # This compares integers, as do the count and the list.
     return bool(estimates[right] >= need[left])
 
 
@@ -166,12 +169,12 @@ def _gather_pairs(
     while position < end and held < block.size:
         left = ids[position]
         if left >= 0:
-            # In place, which is possible because position p + offset is read before it is written (offset >= 1).
+            # Writing in place is possible because position p + offset is read before it is written (offset >= 1).
             right = partners[position + offset] if position + offset < stop else np.int32(-1)
             if right < 0 or not _is_candidate(left, right, need, estimates):
                 ids[position] = -1
             else:
-                # left * 2^32 + partner, which is below 2^63 because ranks are below 2^31.
+                # The name is left * 2^32 + partner. It is below 2^63 because ranks are below 2^31.
                 places[held], block[held] = position, (np.int64(left) << 32) | np.int64(right)
                 held += 1
         position += 1
@@ -190,14 +193,15 @@ def _number_block(
     table: Uint32s,
     shift: np.uint64,
 ) -> Any:
-    """Write the numbers of a block's names to their positions, as long as there is room for new names.
+    """Write the number of each of a block's names to its position, while there is room for new names.
 
-    In a large table each lookup reads memory twice, for a number and for its name. Therefore the kernel first reads the
-    first slots of all names in the block, and then the names of these numbers. No lookup depends on an earlier lookup
-    or on a branch after it, so several lookups run at the same time.
+    In a large table, each lookup reads memory twice, first a number and then its name. Therefore the kernel first reads
+    the first slots of all names in the block, and then the names of these numbers. No lookup depends on an earlier
+    lookup or on a branch after it, so the processor runs several lookups at the same time.
 
     Returns:
-        The first name of the block without room (or `held` if all names have room), and the number of names.
+        The position of the first name in the block without room (`held` if all names have room), and the number of
+        names.
     """
     slots, seen, met = (
         np.empty(PAIRS_AT_ONCE, np.int64),
@@ -232,22 +236,22 @@ def number_pairs(
 ) -> tuple[Int64s, int]:
     """Replace the gram at each position by the number of the pair (gram, partner) that starts there, or -1.
 
-    The pair of `a` and `b` is a candidate if and only if `estimates[b] >= need[a]`. Pairs are numbered by first
-    appearance within the range.
+    The pair of `a` and `b` is a candidate if and only if `estimates[b] >= need[a]`. Pairs are numbered in order of
+    first appearance within the range.
 
     Args:
-        ids: int32, the gram that starts at each position, or -1. Changed in place from `begin` to `end`.
+        ids: int32, the gram that starts at each position, or -1. Overwritten from `begin` to `end`.
         partners: int32, the partner that starts at each position. It may be `ids` itself.
         offset: The distance of the partner, at least 1. The partner of position p starts at p + offset.
-        begin: The first position of the range, which is the start of a user.
-        end: The end of the range, which is the end of a user.
-        need: int64 by left gram, the smallest estimate of a partner.
+        begin: The first position of the range, which is the first position of a user.
+        end: The end of the range, which is the end of a user's positions.
+        need: int64 by left gram, the smallest estimate that a partner must have.
         estimates: int64 by partner.
         most: The maximum number of names, a power of two and at most 2^31, so that 32-bit numbers distinguish them.
 
     Returns:
-        int64, `a * 2^32 + b` of every pair, by number; and the number of valid names, or -1 if there are more than
-        `most`.
+        int64, the names `a * 2^32 + b` of the pairs in order of their numbers; and the number of valid names, or -1 if
+        there are more than `most`.
     """
     names = np.empty(1 << (FIRST_SLOTS_BITS - 1), np.int64)
     table = np.zeros(1 << FIRST_SLOTS_BITS, np.uint32)
@@ -259,11 +263,11 @@ def number_pairs(
 
 @jit
 def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> Int64s:
-    """Number the names of one more part after the first `count` names, except for names that already have numbers.
+    """Number the names of another part, starting at `count`. Names that already have numbers keep them.
 
     Args:
         parts: int64, the distinct names of the part.
-        names: int64, the distinct names so far, of which the first `count` are valid.
+        names: int64, the distinct names so far. The first `count` names are valid.
         count: The number of valid names.
         renamed: int32 (parts), overwritten by the number of each name of the part.
 
@@ -275,7 +279,7 @@ def merge_names(parts: Int64s, names: Int64s, count: int, renamed: Int32s) -> In
         merged[number] = names[number]
     table = _numbers_of(merged, count, _slots_for(merged.size))
     shift = _shift_of(table)
-    # Existing names keep their numbers. New names get the next numbers, in their order.
+    # Existing names keep their numbers. New names get the next numbers, in order.
     for number in range(parts.size):
         slot = _number_slot(parts[number], _first_slot(parts[number], shift), merged, table)
         if table[slot] == 0:
@@ -303,7 +307,7 @@ def mark_met(names: Int64s, table: _PairTable, met: Bytes) -> None:
     Args:
         names: int64, nonnegative names.
         table: The table from `table_of`.
-        met: uint8, by number in the table; changed in place.
+        met: uint8, by number in the table; overwritten.
     """
     shift = _shift_of(table[1])
     for place in range(names.size):
@@ -314,7 +318,7 @@ def mark_met(names: Int64s, table: _PairTable, met: Bytes) -> None:
 
 @jit
 def belongs(names: Int64s, need: Int64s, estimates: Int64s, further: _PairTable) -> Bytes:
-    """Return 1 for each pair that is allowed, as in `number_pairs`, or that a table contains; otherwise 0.
+    """Return 1 for each pair that is allowed as in `number_pairs` or is in the table `further`, and 0 otherwise.
 
     Args:
         names: int64, `left * 2^32 + partner`.
@@ -333,18 +337,18 @@ def belongs(names: Int64s, need: Int64s, estimates: Int64s, further: _PairTable)
 
 @jit
 def rename_in_runs(ids: Int32s, user_start: Int64s, first: int, stop: int, renamed: Int32s, starts: Int64s) -> int:
-    """Write `renamed[id]` for every id of some users, in place, and close gaps.
+    """Replace every id of some users by `renamed[id]`, in place, and close gaps.
 
-    A run of positions without an id is reduced to its first position, or removed before a user's first id. Therefore
-    ids that are adjacent in the result were adjacent before.
+    A run of positions without an id is reduced to its first position, or removed if it precedes a user's first id.
+    Therefore ids that are adjacent in the result were adjacent before.
 
     Args:
-        ids: int32 by position. The result overwrites it from the start of the first of these users.
+        ids: int32 by position, overwritten from the start of the first of these users.
         user_start: int64 (users + 1), the first position of each user.
         first: The first of the users.
         stop: The end of the users (exclusive).
         renamed: int32 by id, the new id; negative for removed ids.
-        starts: int64, overwritten from `first` to before `stop` by the new start of each user.
+        starts: int64, overwritten by the new start of each user from `first` to `stop` (exclusive).
 
     Returns:
         The new end of the last of these users.

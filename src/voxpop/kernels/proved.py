@@ -1,4 +1,4 @@
-"""The decorator for functions that proofs use. A test compares their code with the stamps of the pages."""
+"""The decorator for functions that proofs refer to. A test compares their code with the stamps of the proof pages."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -7,9 +7,11 @@ Code = TypeVar("Code")
 
 
 def proved(section: str) -> Callable[[Code], Code]:
-    """Mark a function. Its docstring quotes, after "Proof:", the sentence that a proof needs.
+    """Mark a function that a proof refers to.
+
+    Its docstring quotes the corresponding sentence of the proof after "Proof:".
 
     Args:
-        section: The page of docs/privacy and the section, such as "adaptive.md#novel-items".
+        section: The page in docs/privacy and the section, such as "adaptive.md#novel-items".
     """
     return lambda code: code

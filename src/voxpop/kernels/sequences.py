@@ -1,11 +1,11 @@
-"""Kernels that cut one sequence per user, count its grams and contexts, and draw sequences from the probabilities.
+"""Kernels that cut one sequence per user, count grams and contexts, and draw sequences from released probabilities.
 
-Symbols are 0 to end - 1, and each sequence is followed by `end`. For each position, `nodes` contains the node of the
-gram that starts there, or -1. Sequences are concatenated. A gram never extends into the next sequence, because no
-node's gram contains `end`.
+Symbols are numbered from 0 to end - 1, and each sequence is followed by `end`. For each position, `nodes` contains the
+node of the gram that starts there, or -1. Sequences are concatenated. A gram never extends into the next sequence,
+because no node's gram contains `end`.
 
-A step is a position of a symbol or of an end mark. Its context of length d is the d symbols before it. The positions
-before the first symbol of a sequence are also denoted by `end`.
+A step is a position of a symbol or of an end mark. Its context of length d is the d symbols before it. `end` also
+represents the positions before the first symbol of a sequence.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ def count_documents(tokens: Int32s, user_start: Int64s, names: Int32s, documents
         tokens: int32, the tokens, with -1 after each document.
         user_start: int64 (users + 1), where each user's tokens begin.
         names: int32 by token, the symbol of the token, or -1.
-        documents: int64 (users), overwritten by the counts.
+        documents: int64 (users), overwritten by the number of documents.
     """
     for user in range(documents.size):
         count = 0
@@ -37,7 +37,7 @@ def count_documents(tokens: Int32s, user_start: Int64s, names: Int32s, documents
         for position in range(user_start[user], user_start[user + 1]):
             token = tokens[position]
             if token < 0:
-                # -1 ends a document, which counts if it had a symbol.
+                # -1 ends a document. The document is counted if it contained a symbol.
                 count += held
                 held = False
             elif names[token] >= 0:
@@ -49,16 +49,16 @@ def count_documents(tokens: Int32s, user_start: Int64s, names: Int32s, documents
 def cut_sequences(
     tokens: Int32s, user_start: Int64s, names: Int32s, chosen: Int64s, most: int, end: int, symbols: Int32s
 ) -> int:
-    """Write the first `most` symbols of each user's one sequence, followed by `end`.
+    """Write the first `most` symbols of each user's sequence, followed by `end`.
 
     Args:
         tokens: int32, the tokens, with -1 after each document.
         user_start: int64 (users + 1), where each user's tokens begin.
-        names: int32 by token, the symbol of the token, or -1 for tokens that are removed first.
+        names: int32 by token, the symbol of the token, or -1 for tokens that are removed before the cut.
         chosen: int64 (users), the index of the sequence among the documents with a symbol; -1 joins all documents.
         most: The maximum number of symbols per user.
         end: The end mark.
-        symbols: int32, overwritten; it has room for (most + 1) times the users, or for all tokens and users.
+        symbols: int32, overwritten; with room for (most + 1) entries per user, or for one entry per token and per user.
 
     Returns:
         The number of symbols written. Nothing is written for users without symbols.
@@ -73,7 +73,7 @@ def cut_sequences(
             if token < 0:
                 document += held
                 held = False
-                # Nothing after the chosen document is read.
+                # Tokens after the chosen document are not read.
                 if chosen[user] >= 0 and document > chosen[user]:
                     break
             elif names[token] >= 0:
@@ -82,7 +82,8 @@ def cut_sequences(
                     symbols[size] = names[token]
                     size += 1
                     taken += 1
-                    # Cut to the first `most` symbols, so that one user changes at most `most` counts on each level.
+                    # Cut the sequence to its first `most` symbols, so one user changes at most `most` counts on each
+                    # level.
                     if taken == most:
                         break
         if taken:
@@ -93,18 +94,18 @@ def cut_sequences(
 
 @jit
 def count_children(symbols: Int32s, nodes: Int32s, depth: int, width: int) -> tuple[Int64s, Int64s]:
-    """Count (node, next symbol) over all positions with a node, and number the pairs by first appearance.
+    """Count the pairs (node, next symbol) over all positions with a node, and number them in order of first appearance.
 
     Args:
         symbols: int32, the symbol at each position.
-        nodes: int32, the node of the gram that starts at each position, or -1. Overwritten with the number of the pair.
-        depth: The length of the nodes' grams.
+        nodes: int32, the node of the gram that starts at each position, or -1. Overwritten by the number of the pair.
+        depth: The length of the grams of the nodes.
         width: The number of symbols, including the end mark.
 
     Returns:
-        The keys (node * width + symbol) and counts, by pair.
+        The keys (node * width + symbol) and the counts of the pairs.
     """
-    # `nodes` is also the output, because the number of the pair replaces the node.
+    # `nodes` is also the output: the number of the pair replaces the node.
     return count_pairs(symbols, nodes, depth, width, nodes)
 
 
@@ -131,9 +132,8 @@ def open_steps(symbols: Int32s, end: int, most: int, nodes: Int32s) -> None:
     length = 0
     for position in range(symbols.size):
         if symbols[position] == end:
-            # A sequence of `most` symbols has no step for its end. So a user has at most `most` steps, which is the
-            # bound that
-            # determines the noise scale (docs/privacy/sequences.md, "Contexts").
+            # A sequence of `most` symbols has no step for its end. Therefore a user has at most `most` steps, and this
+            # bound determines the noise scale (docs/privacy/sequences.md, "Contexts").
             nodes[position] = 0 if length < most else -1
             length = 0
         else:
@@ -143,7 +143,7 @@ def open_steps(symbols: Int32s, end: int, most: int, nodes: Int32s) -> None:
 
 @jit
 def count_following(symbols: Int32s, nodes: Int32s, width: int) -> tuple[Int64s, Int64s]:
-    """Count (node, symbol) over all steps with a node.
+    """Count the pairs (node, symbol) over all steps with a node.
 
     Args:
         symbols: int32, the symbol at each position.
@@ -167,7 +167,7 @@ def lengthen_contexts(
         nodes: int32 by position, nodes of contexts of length `depth`, or -1. Overwritten.
         depth: The length of those contexts.
         width: The number of symbols, including the end mark.
-        keys: Distinct keys, node * width + the preceding symbol.
+        keys: The distinct keys, node * width + preceding symbol.
         longer: int32 by key, the node of the extended context.
         others: int32 by node, the new node of steps without a key, or -1.
     """
@@ -180,9 +180,8 @@ def lengthen_contexts(
         node = nodes[position]
         if node < 0:
             continue
-        # The symbol just before a context of length `depth`. An end mark there belongs to another sequence, so the
-        # context
-        # is a beginning.
+        # Read the symbol just before a context of length `depth`. An end mark belongs to the previous sequence, so in
+        # that case the context is the beginning of its sequence.
         place = position - 1 - depth
         before = symbols[place] if place >= 0 else width - 1
         slot = slot_of(np.int64(node) * width + before, keys, slots)
@@ -206,7 +205,8 @@ def _node_of(history: Int32s, first: int, stop: int, begun: bool, width: int, ch
         else:
             return node
         longer = child[node * width + before]
-        # If there is no separate node, the symbol belongs to the node "others" or, without that, to the context itself.
+        # If the symbol has no separate node, it belongs to the node "others" or, if that does not exist, to the context
+        # itself.
         if longer < 0:
             return others[node] if others[node] >= 0 else node
         node = longer
@@ -220,11 +220,11 @@ def nodes_of(rows: Int32s, lengths: Int64s, begun: Bools, width: int, tree: tupl
     """Return the node of each history.
 
     Args:
-        rows: int32 (histories, most), symbols from the left, with the latest last.
+        rows: int32 (histories, most), the symbols of each history from the left, in order of time.
         lengths: int64 by history, the number of symbols.
         begun: Whether each history includes the start of its sequence.
         width: The number of symbols, including the end mark.
-        tree: `child` (int32 by node * width + preceding symbol, or -1) and `others` (int32 by node).
+        tree: The arrays `child` (int32 by node * width + preceding symbol, or -1) and `others` (int32 by node).
 
     Returns:
         int32 by history.
@@ -250,12 +250,12 @@ def _next_symbol(
     """Return the next symbol, which is copied from an earlier position or drawn from the context's distribution.
 
     The latest position is chosen with probability `repeats`. Otherwise each earlier position is chosen with probability
-    1 / (novelty + positions); after the empty context, the latest position is excluded. The symbol at the chosen
-    position is copied if its context is the same. Otherwise a symbol is drawn.
+    1 / (novelty + positions). If the context is empty, this second choice excludes the latest position. The symbol at
+    the chosen position is copied if its context is the current context. Otherwise a symbol is drawn.
     """
     novelty, repeats = copies
     row, share = rows[length], (uniform(state) - repeats) / (1.0 - repeats)
-    # Row 0 belongs to the empty context.
+    # Row 0 is the row of the empty context.
     places = length - (row == 0)
     place = int(share * (novelty + places))
     if share < 0.0:
@@ -284,21 +284,20 @@ def fit_ends(
     wanted: Floats,
     factors: Floats,
 ) -> Floats:
-    """Fit the ends of sequences to given lengths, and return the share of sequences of each length.
+    """Fit the odds of an end to given lengths, and return the share of sequences of each length.
 
-    No sequence ends in the simulation. Instead, its weight is the probability that it continues, so the shares contain
-    only the noise of the contexts.
+    No sequence ends in the simulation. Instead, each sequence is weighted by the probability that it continues, so the
+    shares contain no noise except that of the contexts.
 
     Args:
         seeds: uint64, one per sequence; overwritten.
         width: The number of symbols, including the end mark.
-        sums: float64 (nodes * width), the same array as in `draw_contexts`.
+        sums: float64 (nodes * width), see `draw_contexts`.
         tree: The arrays `child` and `others`, as in `nodes_of`.
-        copies: The same numbers as in `draw_contexts`.
-        wanted: float64 by length below the maximum, the fraction of sequences of at least this length that end;
-            negative
-            values are not fitted.
-        factors: float64 by length below the maximum, factors of the odds of an end; overwritten for fitted lengths.
+        copies: See `draw_contexts`.
+        wanted: float64 by length below the maximum, the fraction of sequences of at least this length that end there;
+            negative values are not fitted.
+        factors: float64 by length below the maximum, the factors of the odds of an end; overwritten for fitted lengths.
 
     Returns:
         float64 (maximum length + 1).
@@ -322,7 +321,7 @@ def fit_ends(
             if turn < rounds - 1:
                 goal = min(wanted[length], 1.0 - NOBODY)
                 share = min(max(shares[length] / total, NOBODY), 1.0 - NOBODY)
-                # Newton's method would overshoot. A factor by the ratio of odds converges within a few rounds.
+                # Newton's method would overshoot. Multiplying by the ratio of the odds converges within a few rounds.
                 factors[length] *= goal / (1.0 - goal) * (1.0 - share) / share
         weights *= stays / np.maximum(stays + odds, NOBODY)
         for number in range(seeds.size):
@@ -351,11 +350,10 @@ def draw_contexts(
         sums: float64 (nodes * width), running sums of the probabilities at each node. The last one of a node is 1.
         tree: The arrays `child` and `others`, as in `nodes_of`.
         copies: The novelty, which is the weight of the probabilities relative to one earlier symbol of the sequence;
-            and
-            the probability of first trying a copy of the latest symbol, below 1.
-        factors: float64 by length below the maximum, factors of the odds of an end at this length.
-        symbols_out: int32, overwritten; it has room for `most` symbols per seed.
-        sizes: int64 by seed, overwritten.
+            and the probability, below 1, that a copy of the latest symbol is tried first.
+        factors: float64 by length below the maximum, the factors of the odds of an end at this length.
+        symbols_out: int32, overwritten; with room for `most` symbols per seed.
+        sizes: int64 by seed, overwritten by the length of the sequence.
 
     Returns:
         The number of symbols written.
@@ -383,22 +381,21 @@ def draw_contexts(
 def count_variety(symbols: Int32s, starts: Int64s, stops: Int64s, width: int, most: int) -> Int64s:
     """Count the distinct symbols, and the repetitions of the previous symbol, among the first symbols of sequences.
 
-    No symbol counts in both, because a repetition has already occurred in its sequence. Therefore a sequence changes
-    both
-    numbers together by at most `most`.
+    No symbol is counted twice, because a repeated symbol has already occurred in its sequence. Therefore a sequence
+    changes the sum of both numbers by at most `most`.
 
     Args:
         symbols: int32, the symbols of all sequences.
         starts: int64 by sequence, the position of its first symbol.
         stops: int64 by sequence, the position after its last symbol.
         width: The number of symbols.
-        most: The number of first symbols of a sequence that are counted.
+        most: The maximum number of symbols that are counted, from the start of a sequence.
 
     Returns:
         int64 (2), the sums of both numbers over the sequences.
     """
     counts = np.zeros(2, np.int64)
-    # int64 by symbol, the last sequence with the symbol.
+    # int64 by symbol, the latest sequence that contains the symbol.
     last = np.full(width, -1, np.int64)
     for sequence in range(starts.size):
         for position in range(starts[sequence], min(starts[sequence] + most, stops[sequence])):
@@ -420,8 +417,8 @@ def count_reaching(symbols: Int32s, starts: Int64s, steps: Int32s, within: int) 
         within: The maximum distance, in symbols, from one step to the next.
 
     Returns:
-        int64 by step, the number of sessions with positions for all steps up to this one. The positions are in order,
-        and each is at most `within` after the previous one.
+        int64 by step, the number of sessions that contain all steps up to this one, in order, each at most `within`
+        positions after the previous one.
     """
     counts = np.zeros(steps.size, np.int64)
     # int64 by step, the latest end of a match up to this step, or -1.
@@ -430,8 +427,7 @@ def count_reaching(symbols: Int32s, starts: Int64s, steps: Int32s, within: int) 
         last[:] = -1
         reached = 0
         for position in range(starts[session], starts[session + 1]):
-            # Start at the last step, so that one position does not match two steps. The latest position is the best
-            # one.
+            # Start at the last step, so one position never matches two steps. The latest position is the best one.
             for step in range(min(reached, steps.size - 1), -1, -1):
                 if symbols[position] != steps[step]:
                     continue

@@ -1,6 +1,6 @@
-"""Kernels that estimate true counts from noisy counts, bin by bin, given approximate expected values.
+"""Kernels that estimate the true count of each bin from its noisy count and an approximate expected value.
 
-A count is its expected value times an unknown ratio, plus Laplace noise. The distribution of the ratio is uniform
+A noisy count is the expected value times an unknown ratio, plus Laplace noise. The distribution of the ratio is uniform
 within each of several cells. The weights of the cells are fitted to all counts together (nonparametric empirical
 Bayes).
 """
@@ -19,12 +19,12 @@ LEAST_WEIGHT = 1e-3  # the minimum weight of a cell, in counts, so that no cell 
 @jit
 def _weigh_cells(noisy: float, expected: float, scale: float, edges: Floats, like: Floats) -> None:
     """Write the likelihood of each cell, up to a common factor."""
-    # Use distances from the nearest cell: far from all cells, exponentials of the whole distance would lose their
-    # digits.
+    # Measure distances from the nearest cell. Far from all cells, exponentials of the full distance would lose
+    # precision.
     shift = max(edges[0] * expected - noisy, noisy - edges[edges.size - 1] * expected, 0.0)
     for cell in range(edges.size - 1):
         low, high = edges[cell] * expected, edges[cell + 1] * expected
-        if high - low < NARROW * scale:  # the differences below would lose all digits
+        if high - low < NARROW * scale:  # otherwise the differences below would lose all precision
             like[cell] = np.exp(-(abs(noisy - 0.5 * (low + high)) - shift) / scale)
             continue
         # The integral of exp(-|noisy - n| / scale) over the cell, split at the noisy count.
@@ -35,13 +35,17 @@ def _weigh_cells(noisy: float, expected: float, scale: float, edges: Floats, lik
         if high > noisy:
             near, far = max(low, noisy) - noisy - shift, high - noisy - shift
             mass += scale * (np.exp(-near / scale) - np.exp(-far / scale))
-        # The ratio is uniform within a cell, so take means over its length. The common factor 1 / (2 scale) is omitted.
+        # The ratio is uniform within a cell, so divide by the length of the cell. The common factor 1 / (2 scale) is
+        # omitted.
         like[cell] = max(mass, 0.0) / (high - low)
 
 
 @jit
 def _smooth_cells(weights: Floats) -> Floats:
-    """Return the mean of each weight, counted twice, and its neighbours. At edges, the weight replaces a neighbour."""
+    """Return the mean of each weight (counted twice) and its two neighbours.
+
+    At an edge, the weight replaces the missing neighbour.
+    """
     last = weights.size - 1
     smooth = np.empty_like(weights)
     for cell in range(weights.size):
@@ -61,12 +65,11 @@ def fit_ratios(
     rounds: int,
     smoothings: int,
 ) -> Floats:
-    """Return smooth weights of cells that explain the counts well, by expectation maximisation.
+    """Return smooth cell weights that fit the counts well, by expectation maximisation.
 
-    The best-fitting weights overfit, because they concentrate in few cells. Therefore each round smooths the weights
-    that it has maximised (Silverman, Jones, Wilson and Nychka, "A smoothed EM approach to indirect estimation
-    problems",
-    1990).
+    The weights of maximum likelihood overfit, because they are concentrated in few cells. Therefore each round smooths
+    the weights after the maximisation (Silverman, Jones, Wilson and Nychka, "A smoothed EM approach to indirect
+    estimation problems", 1990).
 
     Args:
         noisy: float64 by bin, the noisy counts.
@@ -74,7 +77,7 @@ def fit_ratios(
         scale: float64 by bin, the noise scale.
         edges: float64 (cells + 1), the ratios at the edges of cells.
         weights: float64 by cell, the initial weights, with sum 1.
-        prior_bins: The number of bins that the initial weights are worth in each round.
+        prior_bins: The number of bins to which the initial weights are equivalent in each round.
         rounds: The number of rounds.
         smoothings: The number of smoothing steps in each round.
 
@@ -85,7 +88,7 @@ def fit_ratios(
     table = np.empty((noisy.size, cells))
     for row in range(noisy.size):
         _weigh_cells(noisy[row], expected[row], scale[row], edges, table[row])
-        # (bins, cells): a factor by bin prevents underflow of whole rows, and cancels in the quotient below.
+        # (bins, cells). A factor per bin prevents underflow of whole rows, and it cancels in the quotient below.
         largest = table[row].max()
         for cell in range(cells):
             table[row, cell] = table[row, cell] / largest if largest > 0.0 else 1.0
@@ -98,9 +101,8 @@ def fit_ratios(
                 total += fitted[cell] * table[row, cell]
             if total > 0.0:
                 for cell in range(cells):
-                    # Expectation computes the probability of each cell, given the count. Maximisation takes each cell's
-                    # share of
-                    # the sum of these probabilities.
+                    # The expectation step computes the probability of each cell, given the count. The maximisation step
+                    # takes each cell's share of the sum of these probabilities.
                     more[cell] += fitted[cell] * table[row, cell] / total
         fitted = more / more.sum()
         for _ in range(smoothings):
@@ -115,8 +117,8 @@ def _within(noisy: float, low: float, high: float, scale: float, place: float) -
     split = min(max(noisy, low), high)
     left, right = 0.0, 0.0
     nearest = max(low - noisy, noisy - high, 0.0)
-    # The mass on both sides of the noisy count, divided by scale. Distances are relative to the nearest point, which
-    # avoids loss of digits.
+    # Compute the mass on both sides of the noisy count, divided by the scale. Distances are relative to the nearest
+    # point, which avoids a loss of precision.
     if split > low:
         left = np.exp(-(noisy - split - nearest) / scale) - np.exp(-(noisy - low - nearest) / scale)
     if split < high:
@@ -137,7 +139,7 @@ def _within(noisy: float, low: float, high: float, scale: float, place: float) -
 def count_quantiles(
     noisy: Floats, expected: Floats, scale: Floats, edges: Floats, weights: Floats, stratum: Int64s, levels: Floats
 ) -> Floats:
-    """Return a quantile of the posterior of each count, such as the median at level 0.5 or a draw at a uniform level.
+    """Return a quantile of each count's posterior. Level 0.5 gives the median, and a uniform random level gives a draw.
 
     Args:
         noisy: float64 by bin, the noisy counts.
@@ -160,7 +162,7 @@ def count_quantiles(
         if mass <= 0.0:
             found[row] = max(noisy[row], 0.0)
             continue
-        # Find the cell that contains the level in the running sum of masses, and the point within the cell.
+        # Find the cell in which the running sum of masses reaches the level, and then the point within the cell.
         wanted, chosen = levels[row] * mass, 0
         while chosen < like.size - 1 and wanted >= like[chosen]:
             wanted -= like[chosen]

@@ -1,7 +1,8 @@
-"""The number of threads to use, parallel work with results in order, and threads that a fork lost.
+"""The number of threads to use, parallel work with ordered results, and a check for threads that were lost in a fork.
 
-A forked process has only the thread that forked. Arrow and the C library start threads again, and voxpop starts new
-threads for each call. Polars does not, so in a child it would wait forever for threads of the parent.
+A forked process has only the thread that forked. Arrow and the C library start their threads again, and voxpop starts
+new threads for each call. Polars does not start its threads again, so in the child process it would wait forever for
+threads that exist only in the parent.
 """
 
 import os
@@ -23,13 +24,13 @@ THREADS = int(os.environ.get("VOXPOP_THREADS", min(8, os.cpu_count() or 1)))
 
 
 def in_order(work: Callable[[_ThreadTask], _ThreadResult], tasks: Iterable[_ThreadTask]) -> Iterator[_ThreadResult]:
-    """Yield `work(task)` in the order of the tasks, while threads compute a few results in advance.
+    """Yield `work(task)` for each task in order, while threads compute a few results in advance.
 
     The threads have the context variables of the caller.
 
-    A single task runs without threads, because starting and ending threads takes longer than weighing the items of few
-    users. A search of small collections, which makes a hundred thousand calls, took 18 seconds with threads and takes
-    6.
+    A single task runs without threads, because starting and stopping threads takes longer than weighing the items of a
+    few users. A search of small collections, which makes a hundred thousand calls, took 18 seconds with threads and
+    takes 6 seconds without them.
     """
     coming = iter(tasks)
     first = list(islice(coming, 2))
@@ -47,9 +48,9 @@ def in_order(work: Callable[[_ThreadTask], _ThreadResult], tasks: Iterable[_Thre
 
 
 POLARS = ("tokio-rt", "async-exec", *(f"polars-{digit}" for digit in range(10)))
-"""Prefixes of the names of the threads that polars starts with its first work."""
+"""Name prefixes of the threads that polars starts when it first does work."""
 PROBED = 60.0
-"""Seconds within which polars must answer if it is unknown whether it has lost its threads."""
+"""The time limit, in seconds, for polars to respond if it may have lost its threads."""
 NOT_KNOWN, STARTED, LOST = 0, 1, 2
 
 
@@ -66,10 +67,10 @@ def _has_threads() -> bool:
 
 
 class _Polars:
-    """The state of the threads of polars in this process.
+    """The state of polars' threads in this process.
 
     Attributes:
-        state: not known, started or lost.
+        state: Not known, started or lost.
         doubtful: Whether polars was imported before this module, so that an earlier fork may have lost its threads.
     """
 
@@ -85,10 +86,10 @@ class _Polars:
             self.state = LOST
 
     def probe(self) -> None:
-        """Let a thread run work of polars that needs its threads."""
+        """Run a polars query in a thread. The query needs the threads of polars."""
         import polars as pl
 
-        # Two computed columns and a sort, because selecting a single column would need no threads.
+        # The query has two computed columns and a sort, because selecting a single column would need no threads.
         work = pl.LazyFrame({"a": [2, 1]}).select(pl.col("a") + 1, (pl.col("a") * 2).alias("b")).sort("a")
         asked = threading.Thread(target=work.collect, daemon=True)
         asked.start()
@@ -106,20 +107,20 @@ def require_polars() -> None:
     """Check, before each use of polars, that polars has not lost its threads in a fork.
 
     Raises:
-        InputError: If polars has lost its threads, so that it would never return.
+        InputError: If polars has lost its threads and would therefore never return.
     """
     if _polars.state == NOT_KNOWN and _polars.doubtful and not _has_threads():
         _polars.probe()
     if _polars.state == LOST:
         raise InputError(
-            "this process was forked after polars had started threads, which do not exist here, so polars would wait "
-            'for ever. Start processes by "spawn" or "forkserver" (multiprocessing.get_context), or use polars only '
-            "after the fork. Without polars, read Parquet, Arrow or CSV files, and use to_arrow or to_pandas."
+            "this process was forked after polars had started its threads. These do not exist here, so polars would "
+            'wait forever. Start processes with "spawn" or "forkserver" (multiprocessing.get_context), or use polars '
+            "only after the fork. Without polars, read Parquet, Arrow or CSV files, and use to_arrow or to_pandas."
         )
 
 
 def one_ahead(items: Iterator[_ThreadResult]) -> Iterator[_ThreadResult]:
-    """Yield an iterator's values (except None), while a thread computes the next value during the caller's work."""
+    """Yield an iterator's values, except None. A thread computes the next value while the caller works."""
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, items, None)
         while (found := coming.result()) is not None:
@@ -128,7 +129,7 @@ def one_ahead(items: Iterator[_ThreadResult]) -> Iterator[_ThreadResult]:
 
 
 def one_behind(work: Callable[[_ThreadTask], None], tasks: Iterable[_ThreadTask]) -> None:
-    """Run `work(task)` for all tasks in order, in a thread, while this thread fetches the next task."""
+    """Run `work(task)` for all tasks in order in another thread, while this thread fetches the next task."""
     with ThreadPoolExecutor(1) as thread:
         done: Future[None] | None = None
         for task in tasks:

@@ -5,7 +5,7 @@ import numpy as np
 from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s
 
-CONTINUES = 0x80  # the two high bits of a byte inside a UTF-8 character are 10
+CONTINUES = 0x80  # the two high bits of every byte after the first of a UTF-8 character are 10
 
 
 @jit
@@ -46,13 +46,13 @@ def measure_strings(data: Bytes, starts: Int64s, characters: bool, sizes: Int32s
 
 @jit
 def hold_all(words: Int32s, user_start: Int64s, fits: Bytes, held: Int32s, held_start: Int64s) -> int:
-    """List each user's words that fit, sorted and with repetitions.
+    """List each user's words that fit, in sorted order and with repetitions.
 
     Args:
         words: int32, the words of all users, concatenated; negative for no word.
         user_start: int64 (users + 1), where each user's words begin.
         fits: uint8 (distinct words), nonzero for words that may receive votes.
-        held: int32 (words), written from the front.
+        held: int32 (words), overwritten from the front.
         held_start: int64 (users + 1), overwritten.
 
     Returns:
@@ -75,7 +75,7 @@ def hold_all(words: Int32s, user_start: Int64s, fits: Bytes, held: Int32s, held_
 
 @jit
 def keep_most_frequent(held: Int32s, held_start: Int64s) -> int:
-    """Keep each user's most frequent word, or the first in order of several, in place and from the front.
+    """Keep each user's most frequent word, in place and from the front. A tie is decided by the order of the words.
 
     Args:
         held: int32, as from `hold_all`; overwritten.
@@ -95,7 +95,7 @@ def keep_most_frequent(held: Int32s, held_start: Int64s) -> int:
             word, first = held[position], position
             while position < stop and held[position] == word:
                 position += 1
-            # A strict inequality selects the first of several most frequent words, as on every engine.
+            # A strict inequality selects the first of several most frequent words, as in every engine.
             if position - first > most:
                 best, most = word, position - first
         if most > 0:

@@ -1,7 +1,8 @@
-"""Uniform numbers inside of kernels, by splitmix64.
+"""Uniform random numbers inside kernels, from splitmix64.
 
 Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014; the constants are those of its
-64-bit mix. Use it only for draws from public data, because noise and samples of a release use its secret.
+64-bit mix. Use this generator only for draws from public data. The noise and the samples of a release use the release's
+secret.
 """
 
 from typing import Any
@@ -11,14 +12,14 @@ import numpy as np
 from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Uint64s
 
-GOLDEN_STEP = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio; odd, so the state takes all 2^64 values
+GOLDEN_STEP = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio; odd, so the state takes all 2^64 values
 FIRST = np.uint64(0xBF58476D1CE4E5B9)
 SECOND = np.uint64(0x94D049BB133111EB)
 
 
 @jit
 def uniform(state: Uint64s) -> Any:
-    """Return a number in [0, 1), a multiple of 2^-53, and advance the generator's state (uint64, one number)."""
+    """Return a multiple of 2^-53 in [0, 1), and advance the generator's state (uint64, one number)."""
     state[0] += GOLDEN_STEP
     mixed = state[0]
     mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST

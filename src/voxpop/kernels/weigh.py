@@ -1,7 +1,7 @@
-"""Kernels that add bounded sets to an integer histogram, one user after the other.
+"""Kernels that add bounded sets to an integer histogram, one user after another.
 
-A bounded set is `items[starts[j]:starts[j + 1]]`, the distinct ids of one user. Weights are int64 counts of a public
-unit.
+The bounded set of user j is `items[starts[j]:starts[j + 1]]`, which contains distinct ids. Weights are int64 multiples
+of a public unit.
 """
 
 import numpy as np
@@ -27,15 +27,15 @@ def gather_distinct(
         user_start: int64 (n_users + 1), the first position of each user's tokens.
         users: int64, the users to read, in this order.
         candidates: uint8 (vocabulary), nonzero for items that may be chosen; empty means every item.
-        seen: int32 (vocabulary), scratch space without a value in `stamp .. stamp + len(users)`; overwritten.
-        stamp: int, the mark of the first of `users`.
+        seen: int32 (vocabulary), scratch space that contains no value in `stamp .. stamp + len(users)`; overwritten.
+        stamp: The mark of the first of `users`.
 
     Returns:
         The items (int32) and starts (int64, len(users) + 1). User `users[j]` has `items[starts[j]:starts[j + 1]]`.
     """
     most = 0
     for j in range(users.size):
-        # An upper bound on the number of pairs, as if all tokens were distinct.
+        # An upper bound on the number of pairs, which counts all tokens as distinct.
         most += user_start[users[j] + 1] - user_start[users[j]]
     items = np.empty(most, np.int32)
     starts = np.empty(users.size + 1, np.int64)
@@ -46,7 +46,7 @@ def gather_distinct(
         mark = stamp + j
         for position in range(user_start[users[j]], user_start[users[j] + 1]):
             item = tokens[position]
-            # Each user has a distinct mark, so `seen` need not be cleared from user to user.
+            # Each user has a distinct mark, so `seen` need not be cleared between users.
             if item < 0 or seen[item] == mark:
                 continue
             seen[item] = mark
@@ -60,7 +60,7 @@ def gather_distinct(
 
 @jit
 def pairs_over_limit(items: Int32s, starts: Int64s, keys: Uint64s, limit: int) -> tuple[Uint64s, Uint64s]:
-    """List (user key, item) for every item of the users with more than `limit` items, in order."""
+    """List the pair (user key, item) for every item of the users with more than `limit` items, in order."""
     total = 0
     for j in range(starts.size - 1):
         if starts[j + 1] - starts[j] > limit:
@@ -72,7 +72,7 @@ def pairs_over_limit(items: Int32s, starts: Int64s, keys: Uint64s, limit: int) -
         if starts[j + 1] - starts[j] <= limit:
             continue
         for position in range(starts[j], starts[j + 1]):
-            # (user key, item) names the draw, so it depends only on the user and the item
+            # The pair (user key, item) identifies the draw, so the draw depends only on the user and the item
             # (docs/privacy/randomness.md).
             first[end] = keys[j]
             second[end] = np.uint64(items[position])
@@ -82,7 +82,7 @@ def pairs_over_limit(items: Int32s, starts: Int64s, keys: Uint64s, limit: int) -
 
 @jit
 def _smallest(values: Uint64s, rank: int) -> np.uint64:
-    """Return the value of the given rank (0 is the smallest) and reorder the values, by Hoare's selection."""
+    """Return the value of the given rank (0 is the smallest) and reorder the values, by Hoare's selection algorithm."""
     low, high = 0, values.size - 1
     while low < high:
         pivot = values[(low + high) // 2]
@@ -109,7 +109,7 @@ def _smallest(values: Uint64s, rank: int) -> np.uint64:
 @jit
 @proved("README.md#proofs")
 def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int) -> int:
-    """Keep the `limit` items of smallest priority of every user who has more, in place and in order.
+    """For every user who has more items, keep the `limit` items of smallest priority, in place and in order.
 
     Proof: "Draws that determine samples and orders are functions of independent randomness and of one user each, so
     an added user changes no draws of other users."
@@ -118,7 +118,7 @@ def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int
         items: int32, as from `gather_distinct`; overwritten from the front.
         starts: int64, as from `gather_distinct`; overwritten with the new starts.
         priorities: uint64, one per pair that `pairs_over_limit` listed.
-        limit: int, the maximum number of items per user.
+        limit: The maximum number of items per user.
 
     Returns:
         The number of items kept; `items[:kept]` and `starts` describe the bounded sets.
@@ -141,8 +141,8 @@ def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int
             last = _smallest(mine.copy(), limit - 1)
             kept = 0
             for offset in range(held):
-                # If several items have the priority of the last one, only the first ones are kept, so that a user never
-                # keeps more than `limit`.
+                # If several items have the priority of the last kept item, only the first ones are kept, so a user
+                # never keeps more than `limit`.
                 if mine[offset] <= last and kept < limit:
                     items[end] = items[begin + offset]
                     end += 1
@@ -152,18 +152,18 @@ def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int
     return end
 
 
-# Runs are the numbers of consecutive candidates of users.
+# A run is a number of consecutive positions that contain candidates of one user.
 
 
 @jit
 def candidate_runs(ids: Int32s, user_start: Int64s, wanted: Bytes, whole: bool) -> Int64s:
-    """Return the largest number of consecutive positions with a candidate, by user.
+    """Return the largest number of consecutive positions with a candidate for each user.
 
     Args:
-        ids: int32 by position; below 0 for no id.
+        ids: int32 by position, the id; negative for no id.
         user_start: int64 (users + 1), the first position of each user.
         wanted: uint8 by id, nonzero for candidates; empty means every id.
-        whole: False to find out only whether the number is positive; then 1 means a positive number.
+        whole: Whether to compute the whole number. If false, the result is 1 for every positive number.
     """
     found = np.zeros(user_start.size - 1, np.int64)
     for user in range(user_start.size - 1):
@@ -178,7 +178,7 @@ def candidate_runs(ids: Int32s, user_start: Int64s, wanted: Bytes, whole: bool) 
     return found
 
 
-# Pools contain the undecided items of each user, one user after the other.
+# A pool contains the undecided items of one user. Pools are concatenated.
 
 
 @jit
@@ -190,10 +190,10 @@ def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s
     noise, and on n, U, caps and drawn items of every other user"
 
     Args:
-        items: int32, with `items[starts[j]:starts[j + 1]]` for user j; overwritten from the front.
+        items: int32, the items of all users, concatenated; overwritten from the front.
         starts: int64 (users + 1), the first 0; overwritten from the front.
         keys: uint64 (users), overwritten from the front.
-        dropped: int64 (users), the number of removed items that were dropped; overwritten from the front.
+        dropped: int64 (users), the number of the user's items that were dropped; overwritten from the front.
         states: uint8 (vocabulary), the state of each item; undecided items are kept.
 
     Returns:
@@ -205,7 +205,7 @@ def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s
         stop = starts[j + 1]
         first = end
         many = dropped[j]
-        # `end` never passes `position`, so overwritten values have been read.
+        # `end` never exceeds `position`, so overwritten values have already been read.
         for position in range(begin, stop):
             item = items[position]
             if states[item] > DROPPED:
@@ -224,7 +224,7 @@ def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s
 
 
 BOUND_BITS = 20
-"""A bound is a whole multiple of 2^-20, which is exact in integers and in doubles."""
+"""The unit of bounds. A multiple of 2^-20 is exact as an integer number of units and as a double."""
 ONE_BOUND = 2**BOUND_BITS
 
 
@@ -239,11 +239,11 @@ def add_even(histogram: Int64s, items: Int32s, starts: Int64s, shares: Int64s) -
         histogram: int64 (vocabulary), the weights, changed in place.
         items: int32, the items of all users.
         starts: int64 (users + 1), the first position of each user's items.
-        shares: int64 (limit + 1), the units for each item, by size of the set.
+        shares: int64 (limit + 1), the number of units for each item, by size of the set.
     """
     for j in range(starts.size - 1):
-        # The share does not depend on the histogram, so a user adds at most 1 in the l1 or l2 norm, regardless of other
-        # users.
+        # The share does not depend on the histogram. Therefore a user adds at most 1 in the l1 or l2 norm, regardless
+        # of other users.
         share = shares[starts[j + 1] - starts[j]]
         for position in range(starts[j], starts[j + 1]):
             histogram[items[position]] += share
@@ -256,9 +256,9 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
 
     Proof: "Hence the l1 distance, a difference of sums, does not grow."
 
-    The level is the largest whole number with a total of at most `unit`, where items that reach the cutoff count by
-    their gap (DPSU, Algorithm 4, in integers). Therefore a histogram that is nowhere lower than another one is nowhere
-    lower afterwards, exactly.
+    The level is the largest whole number for which the total is at most `unit`. An item that reaches the cutoff adds
+    only its gap to the total (DPSU, Algorithm 4, in integers). Therefore, if a histogram is nowhere lower than another
+    one, this is still exactly true afterwards.
     """
     for j in range(starts.size - 1):
         begin = starts[j]
@@ -266,12 +266,13 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         gaps = np.empty(size, np.int64)
         for offset in range(size):
             gaps[offset] = cutoff - histogram[items[begin + offset]]
-        # Water filling: the items with the smallest gaps are full first, and the other items share the rest evenly.
+        # This is water filling: the items with the smallest gaps are full first, and the other items share the rest
+        # evenly.
         ordered = np.sort(gaps)
         left = unit
         level = 0
         for rank in range(size):
-            # If `rank` items are full, each of the others gets at most floor(left / (size - rank)).
+            # If `rank` items are full, each of the other items gets at most floor(left / (size - rank)).
             level = left // (size - rank)
             if ordered[rank] > level:
                 break
@@ -295,11 +296,12 @@ def add_even_within(histogram: Int64s, items: Int32s, starts: Int64s, shares: In
         histogram: int64 (vocabulary), the weights, changed in place.
         items: int32, the items of all users.
         starts: int64 (users + 1), the first position of each user's items.
-        shares: int64 (limit + 1), the units for each item at bound 1, by size of the set, at most 2^40.
-        bounds: int64 (users), the bound of each user in 2^-20, below 2^23.
+        shares: int64 (limit + 1), the number of units for each item at bound 1, by size of the set, at most 2^40.
+        bounds: int64 (users), the bound of each user in multiples of 2^-20, below 2^23.
     """
     for j in range(starts.size - 1):
-        # At most 2^40 times less than 2^23 is below 2^63. The shift rounds down, so no user exceeds their bound.
+        # The product is below 2^63, because the factors are at most 2^40 and below 2^23. The shift rounds down, so no
+        # user exceeds their bound.
         share = (shares[starts[j + 1] - starts[j]] * bounds[j]) >> BOUND_BITS
         for position in range(starts[j], starts[j + 1]):
             histogram[items[position]] += share
@@ -308,7 +310,7 @@ def add_even_within(histogram: Int64s, items: Int32s, starts: Int64s, shares: In
 @jit
 @proved("set-union.md#proof")
 def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, unit: int, bounds: Int64s) -> None:
-    """Move a user's items towards `cutoff` by an l2 distance of the bound of the user (DPSU, Algorithm 7, for bound 1).
+    """Move a user's items towards `cutoff` by the user's bound in the l2 norm (DPSU, Algorithm 7, for bound 1).
 
     Proof: "By Moreau's decomposition that is the proximal map of the norm, and proximal maps are nonexpansive; off W it
     is the identity."
@@ -324,7 +326,7 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         starts: int64 (users + 1), the first position of each user's items.
         cutoff: The cutoff, in units.
         unit: The number of units in a weight of 1.
-        bounds: int64, the bounds in 2^-20, one for each user or a single one for all users.
+        bounds: int64, the bounds in multiples of 2^-20, one for each user or a single one for all users.
     """
     for j in range(starts.size - 1):
         steps = bounds[j] if bounds.size > 1 else bounds[0]
@@ -335,22 +337,22 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         total = 0.0
         lost = 0.0
         for offset in range(size):
-            # The squares of gaps are in units of weight. `lost` is the rounding error, which is added back (Kahan,
+            # The squares of gaps are measured in weight. `lost` is the rounding error, which is added back (Kahan,
             # 1965).
             gap = (cutoff - histogram[items[begin + offset]]) / unit
             term = gap * gap - lost
             raised = total + term
             lost = (raised - total) - term
             total = raised
-        # The l2 norm of the gaps in units of the bound, for a projection onto the ball of that radius.
+        # The l2 norm of the gaps, divided by the bound, for a projection onto the ball whose radius is the bound.
         length = np.sqrt(total) / (steps / ONE_BOUND)
         for offset in range(size):
             item = items[begin + offset]
             gap = cutoff - histogram[item]
             # The step along the gaps has length 1, or less if the cutoffs are nearer.
             if length > 1.0:
-                # z - P(z), with z the gaps, is a proximal map (docs/privacy/set-union.md, "policy-gaussian"). It is
-                # rounded towards 0 and never goes beyond the cutoff.
+                # For the gaps z, z - P(z) is a proximal map (docs/privacy/set-union.md, "policy-gaussian"). The step is
+                # rounded towards 0 and never exceeds the cutoff.
                 histogram[item] += min(np.int64(gap / length), gap)
             else:
                 histogram[item] = cutoff
@@ -387,7 +389,7 @@ def capped_descent(
     caps: Int64s,
     listed: Bytes,
 ) -> None:
-    """Move a user's items towards their cutoffs by the projection of the gaps onto the unit ball and a box.
+    """Move a user's items towards their cutoffs by the projection of the gaps onto the unit ball within a box.
 
     Proof: "So it is the proximal map of the support function of K, and brings no two points further apart."
 
@@ -403,8 +405,8 @@ def capped_descent(
         states: uint8 (vocabulary), the position of each item's cutoff.
         cutoffs: int64 (256), the cutoff of each state, in units, above 0.
         unit: The number of units in a weight of 1, a power of two.
-        caps: int64 (users), the largest weight of one item, in 2^-30, at most 2^30; 0 for a user who gives nothing to
-            items that are not listed.
+        caps: int64 (users), the maximum weight that the user gives to one item, in multiples of 2^-30, at most 2^30; 0
+            for a user who gives weight only to listed items.
         listed: uint8 (vocabulary), nonzero for items with a cap of 1; empty without such items.
     """
     free = listed.size > 0
@@ -418,7 +420,7 @@ def capped_descent(
             continue
         begin = starts[j]
         size = starts[j + 1] - begin
-        # The cap in weight is exact.
+        # The cap is exact as a weight.
         cap = caps[j] / ONE_CAP
         total = 0.0
         lost = 0.0
@@ -460,7 +462,7 @@ def capped_descent(
                 factor = 1.0
             elif left > 0:
                 factor = max(factor, np.sqrt(left / (ONE_CAP * ONE_CAP) / total))
-        # The cap in units, rounded down.
+        # This is the cap in units, rounded down.
         highest = caps[j] * (unit // ONE_CAP) if unit >= ONE_CAP else caps[j] * unit // ONE_CAP
         for offset in range(size):
             item = items[begin + offset]

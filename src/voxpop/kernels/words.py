@@ -3,12 +3,13 @@
 The interner consists of three arrays in `voxpop.reading.words`:
 
 * arena: uint64, the lower-cased bytes of all words, each word padded with zeros to a multiple of 8 bytes;
-* word_start: int64 by id (one entry more), where each word begins in the arena;
-* slots: uint64, a power of two of pairs. The first number is the word itself if it has at most 8 bytes, or else its
-  hash. The second is the word's id + 1, with the top bit set for a hash, or 0 for an empty slot.
+* word_start: int64 by id (with one additional entry), the position where each word begins in the arena;
+* slots: uint64, pairs of numbers; the number of pairs is a power of two. The first number is the word itself if it has
+at most 8 bytes, and otherwise its hash. The second number is the word's id + 1, with the top bit set for a hash, or 0
+for an empty slot.
 
-Therefore a typical word is compared byte by byte with one read of one cache line, and equal hashes are never trusted.
-`counts[0]` is the number of words, and `counts[1]` is the number of slow documents.
+Therefore comparing all bytes of a typical word takes one read of one cache line. Words with equal hashes are always
+compared in full. `counts[0]` is the number of words, and `counts[1]` is the number of slow documents.
 """
 
 from typing import Any
@@ -41,7 +42,7 @@ FULL = np.uint64(64)
 @jit
 def _mixed(value: np.uint64) -> np.uint64:
     """Spread the bits of a hash."""
-    # The finaliser of MurmurHash3: every bit of the input changes about half of the bits of the output.
+    # This is the finaliser of MurmurHash3, in which every input bit changes about half of the output bits.
     value = (value ^ (value >> HALF)) * MIX_1
     value = (value ^ (value >> HALF)) * MIX_2
     return value ^ (value >> HALF)
@@ -58,7 +59,7 @@ def _hashed(arena: Uint64s, begin: int, end: int) -> np.uint64:
 
 @jit
 def _equal(arena: Uint64s, first: int, second: int, size: int) -> bool:
-    """Return whether two words of the arena, each of `size` 8-byte units, are equal."""
+    """Return whether two words in the arena, each of `size` 8-byte units, are equal."""
     for offset in range(size):
         if arena[first + offset] != arena[second + offset]:
             return False
@@ -67,7 +68,7 @@ def _equal(arena: Uint64s, first: int, second: int, size: int) -> bool:
 
 @jit
 def _intern(arena: Uint64s, tail: int, slots: Uint64s, word_start: Int64s, counts: Int64s) -> Whole:
-    """Return the id of the word between the end of the last word and `tail`, and add the word if it is new."""
+    """Return the id of the word between the end of the last word and `tail`. Add the word if it is new."""
     words = counts[0]
     end = word_start[words]
     size = tail - end
@@ -113,7 +114,7 @@ def refill(arena: Uint64s, word_start: Int64s, words: int, slots: Uint64s) -> No
 
 @jit
 def unpack(arena: Uint64s, word_start: Int64s, words: int, data: Bytes, starts: Int64s) -> None:
-    """Write the bytes of the words without padding, and where each word begins (one entry more)."""
+    """Write the bytes of the words without padding, and the start of each word (with one additional entry)."""
     out = 0
     for word in range(words):
         for place in range(word_start[word], word_start[word + 1]):
@@ -130,11 +131,11 @@ def _decode(data: Bytes, position: Whole) -> tuple[Whole, Whole]:
     """Return the code point of valid UTF-8 at a position, and its number of bytes."""
     first = np.int64(data[position])
     if first < 0xE0:
-        # 110xxxxx 10xxxxxx: five and six bits.
+        # The bytes 110xxxxx 10xxxxxx contain five and six bits.
         return ((first & 0x1F) << 6) | (np.int64(data[position + 1]) & 0x3F), 2
     second = np.int64(data[position + 1]) & 0x3F
     third = np.int64(data[position + 2]) & 0x3F
-    # 1110xxxx and two bytes with six bits each; below, 11110xxx and three such bytes.
+    # The byte 1110xxxx is followed by two bytes with six bits each. The case below is 11110xxx with three such bytes.
     if first < 0xF0:
         return ((first & 0x0F) << 12) | (second << 6) | third, 3
     fourth = np.int64(data[position + 3]) & 0x3F
@@ -143,7 +144,7 @@ def _decode(data: Bytes, position: Whole) -> tuple[Whole, Whole]:
 
 @jit
 def _packed(code: Whole) -> tuple[np.uint64, Whole]:
-    """Return the UTF-8 bytes of a code point, first byte lowest, and their number."""
+    """Return the UTF-8 bytes of a code point as one number, with the first byte lowest, and the number of bytes."""
     if code < 0x80:
         return np.uint64(code), 1
     last = 0x80 | (code & 0x3F)
@@ -162,7 +163,7 @@ def _matches(data: Bytes, position: Whole, stop: Whole, lower: Bytes) -> bool:
         return False
     for offset in range(lower.size):
         byte = data[position + offset]
-        # The lower case of A to Z is 32 higher.
+        # The lower case of a letter from A to Z is 32 higher.
         if 65 <= byte <= 90:
             byte += 32
         if byte != lower[offset]:
@@ -181,8 +182,8 @@ def _url_head(data: Bytes, position: Whole, stop: Whole, heads: tuple[Bytes, Byt
 
 @jit
 def _bracketed(data: Bytes, position: Whole, stop: Whole, table: Uint32s) -> Whole:
-    """Return the length of a pair of brackets in a URL, 0 for an unclosed one, and -1 for the slow path."""
-    # ( and ), or [ and ].
+    """Return the length of a bracketed part of a URL, 0 if the bracket is not closed, or -1 for the slow path."""
+    # The brackets are ( and ), or [ and ].
     closing = 0x29 if data[position] == 0x28 else 0x5D
     for place in range(position + 1, stop):
         byte = data[place]
@@ -199,7 +200,7 @@ def _bracketed(data: Bytes, position: Whole, stop: Whole, table: Uint32s) -> Who
 def _url_width(
     data: Bytes, position: Whole, stop: Whole, table: Uint32s, heads: tuple[Bytes, Bytes, Bytes]
 ) -> tuple[Whole, Whole]:
-    """Return the length in bytes of a URL at a position (1 for no URL, -1 for the slow path), and a missing page."""
+    """Return the length of a URL in bytes (1 for no URL, -1 for the slow path), and a missing page of the table."""
     head = width = _url_head(data, position, stop, heads)
     if width == 0:
         return 1, -1
@@ -240,8 +241,11 @@ def _last(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: np.ui
 
 @jit
 def _pushed(arena: Uint64s, tail: Whole, key: np.uint64, shift: np.uint64, byte: np.uint64) -> Any:
-    """Append one byte to a word, and return the end of its complete 8-byte units, the current unit and its bits."""
-    # Eight bytes per number, with the first byte lowest.
+    """Append one byte to a word.
+
+    Return the end of the word's complete 8-byte units, the current unit, and its number of bits.
+    """
+    # A number contains eight bytes, with the first byte lowest.
     key |= byte << shift
     shift += EIGHT
     if shift < FULL:
@@ -252,7 +256,7 @@ def _pushed(arena: Uint64s, tail: Whole, key: np.uint64, shift: np.uint64, byte:
 
 @jit
 def _finished(arena: Uint64s, head: Whole, tail: Whole, key: np.uint64, shift: np.uint64) -> Whole:
-    """Write the rest of a word, without an apostrophe at its end, and return where the word ends."""
+    """Write the rest of a word, without an apostrophe at its end, and return the end of the word."""
     if _last(arena, head, tail, key, shift) == APOSTROPHE:
         if shift == NONE:
             tail -= 1
@@ -286,16 +290,16 @@ def cut_words(
         data: The valid UTF-8 of all documents.
         starts: int64 (documents + 1), where each document begins in `data`.
         first: The document to begin with. The position of its first id is `ends[first]`.
-        letters: uint8 by byte, the lower case of an ASCII letter or digit, and 0 for other bytes. For documents that
-            consist of words and spaces, every byte except the space is a letter.
-        table: uint32 by code point, the lower case (every apostrophe becomes ') and the class (see
+        letters: uint8 by byte, the lower case of an ASCII letter or digit, and 0 for other bytes. In documents that
+            consist of words and spaces, every byte except the space is treated as a letter.
+        table: uint32 by code point, the lower case (every kind of apostrophe becomes ') and the class (see
             `voxpop.reading.words`).
-        heads: The beginnings of a URL in lower case.
+        heads: The possible beginnings of a URL, in lower case.
         slots: The slots of the interner; see the module.
         word_start: The starts of the interner; see the module.
         arena: The arena of the interner; see the module.
         counts: The counts of the interner; see the module.
-        ids: int32, overwritten by the ids of each document, followed by -1. A slow document has only -2.
+        ids: int32, overwritten by the ids of each document, followed by -1. A document for the slow path has only -2.
         ends: int64 (documents + 1), overwritten by the end of each document's ids.
 
     Returns:
@@ -339,7 +343,7 @@ def cut_words(
                 position += width
                 mark = NONE
             elif byte < 0x80:
-                # A quotation mark after a Hebrew letter (0xD7 and one byte) may belong to the word.
+                # A quotation mark after a Hebrew letter (0xD7 and a second byte) may belong to the word.
                 if byte == 0x22 and position >= starts[document] + 2 and data[position - 2] == 0xD7:
                     slow = True
                     break
@@ -350,9 +354,8 @@ def cut_words(
                 info = np.int64(table[code])
                 if not info & BUILT:
                     return MISSING_PAGE, document, code
-                # An invisible character between words is skipped, such as the one after a heart. Elsewhere, the parts
-                # on both
-                # sides of such a character may become one word or address.
+                # An invisible character between words is skipped, such as the one after a heart symbol. Elsewhere, the
+                # parts on both sides of such a character may form one word or address.
                 if info & IGNORED and shift == NONE and tail == head and _is_between(data, position, starts[document]):
                     position += width
                     continue
@@ -395,7 +398,7 @@ def cut_words(
 
 @jit
 def hash_strings(data: Bytes, starts: Int64s) -> Uint64s:
-    """Return a fixed 64-bit hash of each string's bytes: FNV-1a, mixed."""
+    """Return a fixed 64-bit hash of each string's bytes, which is FNV-1a with a final mix."""
     hashed = np.empty(starts.size - 1, np.uint64)
     for row in range(starts.size - 1):
         value = HASH_SEED
@@ -405,28 +408,29 @@ def hash_strings(data: Bytes, starts: Int64s) -> Uint64s:
     return hashed
 
 
-# Find a quote in a CSV file that is never closed.
+# Find a quoted field of a CSV file that is not closed correctly.
 
 QUOTE, NEWLINE, RETURN = np.uint8(34), np.uint8(10), np.uint8(13)
 START, PLAIN, QUOTED, CLOSED, RETURNED = 0, 1, 2, 3, 4
-"""States: start of a field, unquoted field, quoted field, after its second quote, after a carriage return."""
+"""The states of the parser: at the start of a field, in an unquoted field, in a quoted field, after a quote in a quoted
+field, and after a carriage return.
+"""
 MODE, ROW, OPENED, END = 0, 1, 2, 3
 
 
 @jit
 def follow_quotes(data: Bytes, delimiter: Any, state: Int64s) -> Any:
-    """Continue through a file, and return whether every quoted field is closed correctly.
+    """Parse the next bytes of a file, and return whether every quoted field is closed correctly.
 
     Args:
         data: The next bytes.
         delimiter: The byte between fields.
-        state: int64 (4): the state of the parser, the row, the first row of the last quoted field, and where the last
-            whole row of these bytes ends (or 0). All are 0 at the start of a file, and they are changed in place.
+        state: int64 (4), overwritten: the state of the parser, the row, the first row of the last quoted field, and the
+            position where the last whole row of these bytes ends (or 0). All are 0 at the start of a file.
 
     Returns:
-        Whether there is no error so far. Otherwise, the field that began in row `state[OPENED]` continues after its
-        last
-        quote.
+        Whether there is no error so far. If there is one, the field that began in row `state[OPENED]` continues after
+        its closing quote.
     """
     mode, row, end = state[MODE], state[ROW], 0
     for place in range(data.size):

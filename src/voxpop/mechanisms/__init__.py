@@ -1,1 +1,1 @@
-"""The mechanisms in one package each, and the weightings and rounds that they share."""
+"""The mechanisms, each in its own package, and the rounds that they share."""

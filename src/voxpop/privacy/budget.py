@@ -13,7 +13,7 @@ from numbers import Real
 
 from voxpop.errors import BudgetError, InputError, on_one_line
 
-_EPSILON = "At most 1 is strict, and values above 10 give hardly any protection"
+_EPSILON = "A value of at most 1 is strict, and values above 10 give hardly any protection"
 _DELTA = (
     "Use a hundredth of one over the expected number of users or less, such as 1e-7; do not compute it from the data"
 )
@@ -23,10 +23,10 @@ SUSPECT_DELTA = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The maximum epsilon and delta that a release may spend. A delta above 0.001 is accepted with a warning.
+    """The maximum epsilon and delta that a release may spend. A delta above 0.001 causes a warning.
 
     Args:
-        epsilon: The bound on the change of any result's log-odds by one user, finite and more than 0.
+        epsilon: The bound on how much one user changes the log-odds of any result, finite and more than 0.
         delta: The maximum probability that an item of only one user is released, at least 0 and less than 1.
 
     Raises:
@@ -75,7 +75,7 @@ def check_slack(what: str, budget: Budget, slack: float) -> None:
     """Raise an error if finite arithmetic costs at least half of delta.
 
     Args:
-        what: The subject and verb of the message, such as "n-grams need".
+        what: The subject and verb with which the message begins, such as "n-grams need".
         budget: The budget.
         slack: The cost of finite arithmetic in delta.
 
@@ -97,19 +97,19 @@ LARGEST_LIMIT = 10**7
 
 
 def check_whole(name: str, value: object, most: int, meaning: str, least: int = 1) -> None:
-    """Raise an error unless a value is an integer from `least` to `most`."""
+    """Raise an error unless a value is an integer between `least` and `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InputError(f"`{name}` must be a whole number from {least:,} to {most:,}, got {value!r}. It is {meaning}.")
 
 
 def check_within(name: str, value: object, least: float, most: float, meaning: str) -> None:
-    """Raise an error unless a value is a finite number from `least` to `most`."""
+    """Raise an error unless a value is a finite number between `least` and `most`."""
     if not is_real(value) or not least <= value <= most:  # type: ignore[operator]
         raise InputError(f"`{name}` must be a number from {least:g} to {most:g}, got {value!r}. It is {meaning}.")
 
 
 def check_probability(probability: float) -> None:
-    """Raise an error unless a probability is between 0 and 1, both excluded."""
+    """Raise an error unless a probability is strictly between 0 and 1."""
     if not 0.0 < probability < 1.0:
         raise InputError(f"`probability` must lie strictly between 0 and 1, got {probability!r}.")
 
@@ -138,21 +138,21 @@ def is_real(value: object) -> bool:
 BOX = "border:1px solid rgba(128,128,128,.4);border-radius:8px;padding:.7em 1em;max-width:100%;overflow-x:auto"
 SOFT = "opacity:.75;margin-top:.35em"
 SAMPLE_SIZE = 12
-"""The number of rows or words of the released results in a box."""
+"""The maximum number of rows or words of a result that a box shows."""
 CAREFUL = "border-left:4px solid #d9822b;padding-left:.7em;margin-top:.5em"
 
 
 class Printed:
-    """A text that every display shows as `print` shows it."""
+    """A text that notebooks and terminals display in the same way as `print`."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Return the text of `print`."""
+        """Return the text that `print` shows."""
         return str(self)
 
     def _repr_html_(self) -> str:
-        """Return the text of `print` as HTML for a notebook, with scroll bars for wide tables."""
+        """Return the text that `print` shows as HTML for a notebook, with scroll bars for wide tables."""
         return f'<pre style="overflow-x:auto;white-space:pre;font-family:monospace">{escape(str(self))}</pre>'
 
 
@@ -170,7 +170,7 @@ def card(
         lines: The lines below the title.
         head: The column names of a table, or empty for no table.
         rows: The rows of the table.
-        warned: Warnings, which are highlighted.
+        warned: The warnings, which are highlighted.
     """
     parts = [f"<b>{escape(title)}</b>"]
     parts += [f'<div style="{SOFT}">{escape(line)}</div>' for line in lines]
@@ -183,10 +183,10 @@ def card(
 
 
 def printable(gram: Iterable[str], *, marked: bool = False) -> str:
-    """Return a gram with escapes for control characters of terminals, and blank tokens in quotes.
+    """Return a gram with terminal control characters escaped and blank tokens in quotes.
 
-    In a gram of several tokens, tokens with spaces are quoted too, so that their boundaries are visible. A single token
-    with spaces is quoted only if `marked`.
+    In a gram of several tokens, tokens with spaces are also quoted, so that their boundaries are visible. A single
+    token with spaces is quoted only if `marked`.
 
     Example:
         >>> print(printable(("new york", "city")), printable(("new", "york")), printable(("new york",)), sep=", ")
@@ -205,7 +205,7 @@ def _token(token: str, *, marked: bool) -> str:
 
 
 def all_printable(grams: Iterable[Sequence[str]]) -> list[str]:
-    """Return grams as `printable` does. If some have several tokens, the boundaries of all tokens are visible."""
+    """Return grams as `printable` does. If any gram has several tokens, the boundaries of all tokens are visible."""
     every = list(grams)
     several = any(len(gram) > 1 for gram in every)
     return [printable(gram, marked=several) for gram in every]
@@ -217,6 +217,6 @@ def words_first(grams: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows of cells as lines with columns aligned to the right."""
+    """Return rows of cells as lines with right-aligned columns."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

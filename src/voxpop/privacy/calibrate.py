@@ -30,8 +30,8 @@ class Scale:
     Args:
         scale: The sigma of Gaussian noise, or the scale of the Laplace distribution.
         threshold: The smallest noisy weight of a released item.
-        delta: The delta of this round without other rounds at the epsilon of the budget, computed from the scale and
-            the threshold.
+        delta: The delta of this round on its own, at the epsilon of the budget, computed from the scale and the
+            threshold.
     """
 
     scale: float
@@ -52,19 +52,19 @@ def calibrate(
     """Return the noise scale and the threshold of a round within the budget.
 
     The accounting `published` follows the papers and uses half of delta for the noise and half for the threshold. The
-    accounting `joint` uses the exact bound of `joint.py`. This bound allows a choice of sigma, so sigma minimises
-    threshold + 1.28 sigma, the weight of an item that is released with probability 0.9. For Laplace noise both
-    accountings are identical.
+    accounting `joint` uses the exact bound of `joint.py`. This bound leaves a choice of sigma, so sigma is chosen to
+    minimise threshold + 1.28 sigma, which is the weight of an item that is released with probability 0.9. For Laplace
+    noise, both accountings are identical.
 
     Args:
         budget: The privacy budget.
-        novelty: The possible weights of items of a single user.
+        novelty: The possible weights of items that only one user has.
         noise: `gaussian` or `laplace`. Its norm must equal the norm of `novelty`.
         accounting: `joint` or `published`.
-        sensitivity: The bound on the change of all weights by one user, in the norm of `novelty`.
-        grid: The unit of thresholds, which are rounded up to multiples of it.
-        rest: The cost of later Gaussian releases about known items, which have a total mu of at most `rest / scale`.
-            Use 0 if there are no later releases.
+        sensitivity: The bound on how much one user changes all weights together, in the norm of `novelty`.
+        grid: The unit of thresholds. Thresholds are rounded up to multiples of this unit.
+        rest: The cost of later Gaussian releases about known items. Their total mu is at most `rest / scale`. Use 0 if
+            there are no later releases.
 
     Raises:
         BudgetError: If the budget cannot be met, or the parameters do not fit together.
@@ -103,7 +103,7 @@ def calibrate(
         if spent <= budget.delta:
             return replace(settled, delta=spent)
         settled = replace(settled, threshold=_on_grid(settled.threshold + 2.0**attempt * grid, grid))
-    raise InternalError("the calibrated numbers miss the budget they were made for")
+    raise InternalError("the calibrated numbers exceed the budget for which they were computed")
 
 
 def total_delta(
@@ -120,9 +120,9 @@ def total_delta(
     Args:
         only: The round.
         epsilon: The epsilon of the guarantee.
-        novelty: The possible weights of items of a single user.
+        novelty: The possible weights of items that only one user has.
         noise: `gaussian` or `laplace`.
-        sensitivity: The bound on the change of all weights by one user, in the norm of `novelty`.
+        sensitivity: The bound on how much one user changes all weights together, in the norm of `novelty`.
         mu_rest: The total mu of other Gaussian releases, about items that are known in advance or already released.
 
     Returns:
@@ -133,14 +133,14 @@ def total_delta(
     """
     _check_calibration(novelty, noise, sensitivity)
     if mu_rest and noise != "gaussian":
-        raise BudgetError("`mu_rest` goes with Gaussian noise; a Laplace round has no mu to add it to.")
+        raise BudgetError("`mu_rest` applies only to Gaussian noise. Remove it.")
     return joint.threshold_delta(novelty, noise, epsilon, only.scale, only.threshold, sensitivity, mu_rest)
 
 
 def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: float, rest: float) -> tuple[float, float]:
-    """Return the best pair for the sampled cases, with the threshold raised until every certified case is met."""
+    """Return the best pair for the sampled cases, and raise its threshold until it satisfies every certified case."""
     goal = target / joint.ROUNDING * (1 - 1e-12)
-    # For items that are known in advance, mu^2 = (S^2 + rest^2) / sigma^2, without any share for novel items.
+    # If all items are known in advance, mu^2 = (S^2 + rest^2) / sigma^2, and novel items have no share.
     least_sigma = gaussian_sigma(epsilon, goal, math.hypot(sensitivity, rest))
     sampled = joint.sampled_cases(novelty, sensitivity)
 
@@ -149,7 +149,8 @@ def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: flo
             worst = float(np.max(joint.deltas(cases, epsilon, sigma, value, rest / sigma)))
             return math.log(worst / goal) if worst > 0 else -math.inf
 
-        # Novel items are below this threshold with a probability that doubles cannot distinguish from 1.
+        # The probability that novel items are below this threshold is so near 1 that doubles cannot distinguish it from
+        # 1.
         highest = float(np.max(cases.weight)) + 45 * sigma
         return crossing(excess, *around(excess, *bracket, 0.0, highest), tolerance)
 
@@ -159,7 +160,7 @@ def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: flo
         nonlocal guess
         sigma = least_sigma * (1 + math.exp(log_extra))
         found = threshold(sigma, sampled, guess, 1e-9)
-        guess = (found - 0.01 * sigma, found + 0.01 * sigma)  # start of the search for the next sigma
+        guess = (found - 0.01 * sigma, found + 0.01 * sigma)  # where the search for the next sigma starts
         return found + _NINE_IN_TEN * sigma
 
     # If there are later releases, the smallest noise scale is best, because all releases share it.
@@ -167,7 +168,8 @@ def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: flo
     sigma = least_sigma * (1 + math.exp(log_extra))
     least = threshold(sigma, sampled, guess, 1e-12)
     certified = joint.certified_cases(novelty, sensitivity)
-    # A case that is met at this threshold is also met above it, so only the remaining cases are examined again.
+    # A case that is satisfied at this threshold is also satisfied at higher ones, so only the remaining cases are
+    # examined again.
     open_cases = certified.where(joint.deltas(certified, epsilon, sigma, least, rest / sigma) > goal)
     return sigma, threshold(sigma, open_cases, (least, least + 1e-3 * sigma), 1e-12) if len(open_cases.items) else least
 

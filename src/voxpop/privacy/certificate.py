@@ -1,8 +1,8 @@
 """Compute the delta of a certificate from only its numbers (`check`).
 
-Planners (calibration, searches, menus, allocation) propose numbers. This file decides whether the numbers keep the
-claim, according to the formulas of the proofs, and imports no planner. docs/privacy/certificate.md describes the schema
-and the formulas.
+Planners (calibration, searches, menus, allocation) propose numbers. This module decides by the formulas of the proofs
+whether the numbers support the claim. It imports no planner. docs/privacy/certificate.md describes the schema and the
+formulas.
 """
 
 from dataclasses import replace
@@ -53,7 +53,7 @@ from voxpop.privacy.weightings.capped import CappedDescent, on_lattice
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 NEGLIGIBLE = 1e-4
-"""If a crude bound on novel items is at most this share of delta, it is used instead of the exact recursion."""
+"""If a crude bound on the release of novel items is at most this share of delta, it replaces the exact recursion."""
 _MOST_UNITS = 2**62
 CAPPED = "capped"
 
@@ -62,10 +62,10 @@ def check(certificate: Certificate) -> float:
     """Return the delta that the numbers of a certificate spend at its epsilon, rounded up.
 
     Args:
-        certificate: the certificate, which is valid if the result is at most the delta that it claims.
+        certificate: The certificate. It is valid if the result is at most the delta that it claims.
 
     Raises:
-        InternalError: if a number is out of the range that its proof allows.
+        InternalError: A number is outside the range that its proof allows.
     """
     claim = certificate.claim
     _ensure(claim.epsilon > 0.0 and 0.0 <= claim.delta < 1.0 and claim.neighbours == Claim(1.0, 0.0).neighbours)
@@ -86,7 +86,7 @@ def _delta(proof: Any, claim: Claim) -> float:
 
 
 def calibrated_rule(bounding: Bounding) -> CalibratedRule:
-    """Return the weighting of a pass with its setting, which determine its sensitivity and its novel items."""
+    """Return the weighting of a pass and its setting. Both determine the sensitivity and the weights of novel items."""
     named = [each for each in WEIGHTINGS.values() if (each.name, each.norm) == (bounding.name, bounding.norm)]
     _ensure(len(named) == 1)
     return CalibratedRule(named[0], _setting(bounding, sequential=named[0].sequential))
@@ -94,7 +94,7 @@ def calibrated_rule(bounding: Bounding) -> CalibratedRule:
 
 @proved("set-union.md#items-that-only-the-extra-user-has")
 def _setting(bounding: Bounding, *, sequential: bool) -> RuleSetting:
-    """Return a setting in which weights fit 64 bits and items at weight 0 can take an even share.
+    """Return a setting in which weights fit in 64 bits and items at weight 0 can take an even share.
 
     Proof: "descents give items at 0 the largest step of all; the cutoff is kept at 1 or more for this"
     """
@@ -110,7 +110,7 @@ def bounding_of(shares: CalibratedRule) -> Bounding:
     """Return the numbers of a weighting on which its sensitivity depends."""
     rule, setting = shares.weighting_rule, shares.setting
     numbers = setting.norm, setting.limit, setting.bits, setting.cutoff, setting.bound
-    # A name proves nothing about a derived class, because its weights may differ.
+    # The name of a weighting is not sufficient for a derived class, because the weights of that class may differ.
     _ensure(is_proved(rule))
     return Bounding(rule.name, *numbers)
 
@@ -126,7 +126,7 @@ def caps_of(rounds: Rounds) -> Caps:
     caps = Caps(rounds.caps.items, rounds.caps.weights, rounds.caps.chances)
     _ensure(caps.items[-1] == rounds.pool and caps.items[0] >= 1)
     _ensure(all(len(level) == len(rounds.later) for level in caps.weights))
-    # The rounding of K that was charged for is correct only at these caps (docs/privacy/adaptive.md, "The projection").
+    # The charge for rounding is correct only at these caps (docs/privacy/adaptive.md, "The projection").
     _ensure(all(map(on_lattice, {cap for level in caps.weights for cap in level})))
     _ensure(all(0.0 < chance <= 1.0 for chance in caps.chances))
     return caps
@@ -158,7 +158,7 @@ def score_of(rounds: Rounds) -> CumulativeScore:
 
 
 def spend_of(certificate: Certificate) -> Expense | None:
-    """Return the numbers for composition with other releases, rounded up; None if only epsilon and delta count."""
+    """Return the numbers for composition with other releases, rounded up, or None if only epsilon and delta count."""
     proof, epsilon = certificate.proof, certificate.claim.epsilon
     if isinstance(proof, AdaptiveProof) and not proof.data_sets:
         novel, mu = pair_of(proof)
@@ -169,7 +169,8 @@ def spend_of(certificate: Certificate) -> Expense | None:
         slack = numerical_slack(epsilon) + _later_slack(proof.later, certificate.claim)
         return gaussian_spend([pair], slack, _rest(proof.later))
     if isinstance(proof, CountsProof):
-        # The largest mu of the menu, not that of the limit that ran, because the charge must not depend on the choice.
+        # Use the largest mu of the menu and not the mu of the limit that ran, because the charge must not depend on the
+        # choice.
         mu = max(root_above(max(1, sum(each.limits))) / each.sigma for each in proof.menu)
         square = proof.classes_sigma**-2 if proof.classes_sigma else 0.0
         return gaussian_spend([(0.0, mu)], _counts_slack(proof, epsilon), square)
@@ -186,7 +187,7 @@ def spend_of(certificate: Certificate) -> Expense | None:
 
 @lru_cache(maxsize=64)
 def mus_of(rounds: Rounds) -> tuple[float, ...]:
-    """Return the mu of every round, which is sensitivity over sigma of the numbers used."""
+    """Return the mu of every round, which is the ratio of the sensitivity and the sigma that are used."""
     shown = []
     if rounds.first is not None:
         shares = calibrated_rule(rounds.first.bounding)
@@ -196,11 +197,11 @@ def mus_of(rounds: Rounds) -> tuple[float, ...]:
     for number, each in enumerate(rounds.later):
         sensitivity = capped(rounds, number).sensitivity
         _ensure(each.sigma > 0.0 and each.part > 0.0 and each.cell >= 1)
-        # Exact comparison: the score was charged for a shift of at least S / sigma.
+        # This compares exactly: the score was charged for a shift of at least S / sigma.
         _ensure(Fraction(sensitivity) <= Fraction(each.mu) * Fraction(each.sigma))
         shown.append(sensitivity / each.sigma)
         margin = hypot(margin, each.cell / (1 << each.bounding.bits) / each.sigma)
-    # Half a cell per round.
+    # The margin is half a cell per round.
     _ensure(margin / 2 <= rounds.margin)
     return tuple(shown)
 
@@ -208,7 +209,7 @@ def mus_of(rounds: Rounds) -> tuple[float, ...]:
 @lru_cache(maxsize=64)
 @proved("adaptive.md#shared-items")
 def square_of(rounds: Rounds) -> Fraction:
-    """Return the exact sum of mu^2 over all rounds, for sensitivities in doubles.
+    """Return the exact sum of mu^2 over all rounds, given sensitivities as doubles.
 
     Proof: "with mu^2 the sum of S_r^2/sigma_r^2 over all rounds"
     """
@@ -223,13 +224,14 @@ def square_of(rounds: Rounds) -> Fraction:
 
 @proved("adaptive.md#novel-items")
 def novel_of(rounds: Rounds, negligible: float = 0.0) -> float:
-    """Return an upper bound on the probability that rounds release an item of only one user.
+    """Return an upper bound on the probability that the rounds release an item of only one user.
 
     Proof: "The first round costs the same as set union."
 
     Args:
-        rounds: the rounds, including a first round.
-        negligible: maximum probability for which a crude bound that uses only the pool replaces the exact recursion.
+        rounds: The rounds, including a first round.
+        negligible: The maximum probability at which a crude bound replaces the exact recursion. The crude bound depends
+            only on the pool.
     """
     if rounds.first is None:
         raise InternalError("rounds over public candidates have no novel items")
@@ -242,18 +244,20 @@ def novel_of(rounds: Rounds, negligible: float = 0.0) -> float:
 def _first_novel(first: Threshold) -> float:
     shares = calibrated_rule(first.bounding)
     threshold = first.threshold / shares.setting.unit
-    # d is the maximum over all numbers of novel items, each of weight w.
+    # d is the maximum over all counts of novel items, each of weight w.
     return release_probability(shares.novelty, first.noise, first.scale, threshold, shares.sensitivity)
 
 
 def pair_of(proof: AdaptiveProof, negligible: float = 0.0) -> tuple[float, float]:
-    """Return, for one data set, the probability that a novel item is released, and mu without later releases.
+    """For one data set, return the probability that a novel item is released, and the mu without later releases.
 
-    With a choice these are the caps of the choice, for every chosen entry (docs/privacy/limit.md).
+    If the certificate contains a choice, both numbers are the caps of the choice, regardless of the chosen entry
+    (docs/privacy/limit.md).
     """
     if proof.choice is not None:
         _ensure(proof.choice.sigma > 0.0 and proof.choice.square >= 0.0 and 0.0 <= proof.choice.novel <= 1.0)
-        # The squares add up on every path, because a last Gaussian completes the rest of the cap.
+        # The squares add up to the cap on every path, because the proof adds a last Gaussian that uses the rest of the
+        # cap.
         return proof.choice.novel, hypot(1.0 / proof.choice.sigma, sqrt(proof.choice.square))
     if proof.rounds is None:
         raise InternalError("a certificate has neither rounds nor a choice of rounds")
@@ -262,7 +266,7 @@ def pair_of(proof: AdaptiveProof, negligible: float = 0.0) -> tuple[float, float
 
 @proved("limit.md#proof")
 def admits(choice: Choice, slack: Slack, rounds: Rounds) -> bool:
-    """Return whether rounds keep the caps of a choice, and whether the slack covers them.
+    """Return whether rounds are within the caps of a choice, and whether the slack covers them.
 
     Proof: "Before an entry runs, its own numbers are compared with both."
     """
@@ -275,7 +279,7 @@ def admits(choice: Choice, slack: Slack, rounds: Rounds) -> bool:
 
 
 def covers_rounds(slack: Slack, rounds: Rounds, *, chosen: bool) -> bool:
-    """Return whether the slack covers every decision, and draws from pools that are larger than a limit."""
+    """Return whether the slack covers every decision, and every draw from a pool that is larger than a limit."""
     limits = {each.bounding.limit for each in rounds.later}
     drawn = rounds.pool > min(limits)
     pool = paired_pool(rounds.pool, 0 if rounds.listed is None else rounds.listed.size)
@@ -301,13 +305,13 @@ def exact_delta(proof: AdaptiveProof, claim: Claim) -> float:
 
     Proof: "the whole is (epsilon, d + delta_G(epsilon; mu))-private"
 
-    Over several data sets, each with these rounds, the probabilities add up, and so do the squares of mu.
+    If several data sets each have these rounds, the probabilities add up, and so do the squares of mu.
     """
     many = max(1, len(proof.data_sets))
     novel, mu = pair_of(proof, NEGLIGIBLE * claim.delta / many)
     # mu^2 = the sum of S^2 / sigma^2 over all rounds and data sets (docs/privacy/adaptive.md, "Shared items").
     known = gaussian_delta(claim.epsilon, hypot(mu * sqrt(many), sqrt(_rest(proof.later))))
-    # d + delta_G(epsilon; mu), from the numbers used.
+    # Compute d + delta_G(epsilon; mu) from the numbers that are used.
     return min(1.0, (many * novel + known) * ROUNDING)
 
 
@@ -318,7 +322,7 @@ def slack_delta(slack: Slack, epsilon: float) -> float:
 
 
 def _rest(later: Later | None) -> float:
-    """Return the cap on mu^2 of later releases, to which their parts add up exactly."""
+    """Return the cap on the mu^2 of later releases. Their parts add up exactly to this cap."""
     if later is None:
         return 0.0
     cover = Fraction(0) if later.cover is None else Fraction(later.cover.columns) / Fraction(later.cover.sigma) ** 2
@@ -336,7 +340,7 @@ def _threshold(proof: ThresholdProof, claim: Claim) -> float:
     _ensure(first.scale > 0.0 and first.bounding.norm == (1 if first.noise == "laplace" else 2))
     _ensure(proof.later is None or first.noise == "gaussian")
     threshold = first.threshold / shares.setting.unit
-    # mu from mu^2; the factor exceeds the rounding error of the root.
+    # Compute mu from mu^2. The factor exceeds the rounding error of the root.
     rest = _rest(proof.later) ** 0.5 * (1.0 + 2.0**-50)
     only = threshold_delta(shares.novelty, first.noise, claim.epsilon, first.scale, threshold, shares.sensitivity, rest)
     return only + _later_slack(proof.later, claim)
@@ -349,16 +353,16 @@ def _selection(proof: SelectionProof, claim: Claim) -> float:
 
 
 def root_above(number: int) -> float:
-    """Return the square root of an integer, never rounded down."""
+    """Return the square root of an integer, exact or rounded up."""
     root = sqrt(number)
-    # Only roots of squares are exact; any other root is below the next larger double.
+    # Only the roots of squares are exact. Any other root is below the next larger double.
     exact = float(isqrt(number)) == root and isqrt(number) ** 2 == number
     return root if exact else nextafter(root, float("inf"))
 
 
 @proved("counts.md#the-choice-of-the-limit")
 def counts_square(proof: CountsProof) -> Any:
-    """Return mu^2 of counts in eighty digits, for the limit that costs most, so that the choice changes nothing.
+    """Return the mu^2 of counts in eighty digits, for the most expensive limit, so it does not depend on the choice.
 
     Proof: "the counts are a Gaussian mechanism with the same"
     """
@@ -377,7 +381,7 @@ def _counts(proof: CountsProof, claim: Claim) -> float:
 
 
 def _counts_slack(proof: CountsProof, epsilon: float) -> float:
-    """Return the cost of finite arithmetic; the choice of a limit counts as one more pass."""
+    """Return the cost of finite arithmetic. The choice of a limit counts as one more pass."""
     lengths = max(1, *(len(each.limits) for each in proof.menu))
     return walk_slack(epsilon, lengths + bool(proof.classes_sigma))
 
@@ -396,9 +400,9 @@ def _paths(proof: PathsProof, claim: Claim) -> float:
     Proof: "On a path of nodes shares add up to at most 1 - s1 - s2"
     """
     _ensure(proof.epsilon > 0 and proof.max_length >= 1 and proof.max_gram >= 1)
-    # The alphabet is public, or it is a release with its cost in the certificate.
+    # The alphabet is public, or it is the result of a release whose cost is in the certificate.
     _ensure(proof.alphabet is not None or proof.finding is not None)
-    # Only released lengths are a reason to count fewer steps, and only contexts have lengths.
+    # Only released lengths justify counting fewer steps, and only trees of contexts release lengths.
     _ensure((proof.least is None) is (proof.per_noise is None))
     _ensure(proof.least is None or (proof.tree == "contexts" and 0 < proof.least <= 1))
     _ensure(proof.usual is None or (proof.least is not None and 1 <= proof.usual <= proof.max_length))
@@ -425,19 +429,19 @@ def night_setting(proof: NightsProof, night: int) -> RuleSetting:
 
 @proved("series.md#the-mechanism")
 def night_charge(proof: NightsProof, night: int) -> Charge:
-    """Return the charge of a night with its noise; a user spends the night's part of the user's remaining budget.
+    """Return the charge of a night with its noise. Each user spends the night's part of their remaining budget.
 
     Proof: "noise sigma_t with (S / sigma_t)^2 <= M p_t"
 
     Raises:
-        InternalError: if the night has less noise than its charge requires.
+        InternalError: The night has less noise than its charge requires.
     """
     cost, sigma = proof.costs[night - 1], proof.sigmas[night - 1]
     sensitivity = PolicyGaussian().sensitivity(night_setting(proof, night))
     square = Fraction(proof.square) / WHOLE * cost
     if (Fraction(sensitivity) / Fraction(sigma)) ** 2 > square:
         raise InternalError("a night would run with less noise than was charged for")
-    # Rounded down; the rest is spent on later nights.
+    # The part is rounded down, and the rest is spent on later nights.
     rate = cost * BOUND_STEPS // sum(proof.costs[night - 1 :])
     return Charge(cost, square, sensitivity, sigma, (rate,))
 
@@ -451,7 +455,7 @@ def _night_hit(proof: NightsProof) -> float:
     lists = (proof.costs, proof.sigmas, proof.cutoffs, proof.factors, proof.thresholds)
     _ensure(proof.square > 0.0 and proof.pool >= 1 and proof.cell >= 1 and len(set(map(len, lists))) == 1)
     _ensure(min(proof.costs) >= 1 and min(proof.factors) >= 1 and min(proof.sigmas) > 0.0)
-    # A score of rounded readings differs from the exact score by at most half a factor per night.
+    # The score of rounded readings differs from the exact score by at most half a factor per night.
     exact = np.array(proof.thresholds) - np.cumsum(proof.factors) / 2
     _ensure(bool(exact.min() > 0))
     spreads = np.multiply(proof.factors, proof.sigmas) / (proof.cell * 2.0**-proof.bits)

@@ -1,20 +1,20 @@
 """The total privacy cost of several releases from one collection.
 
-Each release is dominated by one symmetric pair of distributions. Dominating pairs compose, even if the choice of a
-later release depends on an earlier result (Zhu, Dong and Wang, 2022). On either side, the pair has a revealing outcome
-of some probability, which is impossible on the other side. Otherwise, the pair is
+One symmetric pair of distributions dominates each release. Dominating pairs compose, even if the choice of a later
+release depends on an earlier result (Zhu, Dong and Wang, 2022). On each side, the pair has a revealing outcome, which
+is impossible on the other side. If no revealing outcome occurs, the pair is
 
-* for a release with an `Expense`, a Gaussian mechanism of mu, where the revealing outcome has the probability `hit`;
-* for any other (epsilon_j, delta_j)-private release, randomised response with loss epsilon_j or -epsilon_j, where the
-  revealing outcome has the probability delta_j (Kairouz, Oh and Viswanath, 2015).
+* for a release with an `Expense`, a Gaussian mechanism of mu, and the revealing outcome has probability `hit`;
+* for any other (epsilon_j, delta_j)-private release, randomised response with loss epsilon_j or -epsilon_j, and the
+revealing outcome has probability delta_j (Kairouz, Oh and Viswanath, 2015).
 
 Let D = 1 - (1 - d_1)(1 - d_2)... over all revealing outcomes, mu^2 the sum of squares, and L the sum of the losses of
-randomised responses. Then delta in both directions of neighbours is
+randomised responses. Then the delta in both directions between neighbours is
 
     D + (1 - D) E[delta_G(epsilon - L; mu)]
 
-Every release may also be treated as the second kind. The parameters of the releases must not depend on the outcomes of
-other releases. If they may, an account with caps is needed (`voxpop.ledger`).
+Every release may also be treated as the second kind. The parameters of a release must not depend on the outcomes of
+other releases. If they may depend on them, an account with caps is needed (`voxpop.ledger`).
 """
 
 import math
@@ -42,13 +42,14 @@ LOSS_SLACK = 1e-12
 def compose(guarantees: Sequence[Guarantee]) -> Guarantee:
     """Return the total guarantee of releases about the same users.
 
-    Its delta is the sum of deltas, and its epsilon is the smallest one for this delta.
+    The delta of the total is the sum of all deltas, and its epsilon is the smallest one for this delta.
 
     Args:
         guarantees: The guarantees of one or more releases.
 
     Returns:
-        The guarantee of all releases together. Its epsilon is rounded up to six digits and at most the sum of epsilons.
+        The guarantee of all releases together. Its epsilon is rounded up to six digits, and it is at most the sum of
+        all epsilons.
 
     Raises:
         InputError: There is no guarantee, or the guarantees have different neighbouring relations.
@@ -78,9 +79,9 @@ class Admission:
     Attributes:
         dataset: The name of the data set.
         entry: The number of the entry.
-        label: The label of the run, or "".
+        label: The label of the run, or an empty string.
         budget: The budget of the data set, which bounds the total of all its entries.
-        ledger: The random name of the account, which distinguishes accounts of one data set in two ledgers.
+        ledger: The random name of the account, which distinguishes the accounts of one data set in different ledgers.
     """
 
     dataset: str
@@ -104,10 +105,10 @@ class Admission:
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> "Admission":
-        """Return the admission from the dictionary of `to_dict`.
+        """Return the admission from the dictionary that `to_dict` returned.
 
         Raises:
-            ValueError: A field has another type, or is not a single line.
+            ValueError: A field has the wrong type, or is not a single line.
         """
         found = Admission(**{**values, "budget": Budget(**values["budget"])})
         texts = (found.dataset, found.label, found.ledger)
@@ -126,12 +127,13 @@ class Total:
     """The total guarantee of several releases, under two assumptions about their budgets.
 
     Attributes:
-        adaptive: The guarantee that is valid even if each budget was chosen after earlier results. This is the budget
-            of the ledger, which covers all its entries, or without a ledger the sums of epsilons and deltas.
-        fixed: The guarantee of the releases if all budgets were fixed in advance. It is smaller, because Gaussian noise
-            adds up in squares.
+        adaptive: The guarantee that is valid even if each budget was chosen after earlier results. With a ledger, this
+            is the budget of the ledger, which covers all its entries. Without a ledger, it is the sums of epsilons and
+            deltas.
+        fixed: The guarantee of the releases if all budgets were fixed in advance. It is smaller, because the costs of
+            Gaussian noise add up in squares.
         charged: Whether `adaptive` is the budget of a ledger.
-        by_squares: Whether `fixed` is smaller than the sum of epsilons because noise adds up in squares.
+        by_squares: Whether `fixed` is smaller than the sum of epsilons because the costs of noise add up in squares.
 
     Example:
         >>> once = Guarantee(1, 1e-7)
@@ -149,18 +151,18 @@ class Total:
 
     @property
     def reason(self) -> str:
-        """The reason why the second total is smaller than a sum, or "" if it is not smaller."""
+        """The reason why the second total is smaller than a sum, or an empty string if it is not smaller."""
         return WHY_SMALLER if self.by_squares else ""
 
     @property
     def even_if(self) -> str:
-        """The first total with its assumption."""
+        """The first total and its assumption."""
         covers = ", the budget of the ledger, for everything that is charged to it" if self.charged else ""
         return f"{self.adaptive}{covers}, even if each budget was chosen after earlier results"
 
     @property
     def if_fixed(self) -> str:
-        """The second total with its assumption."""
+        """The second total and its assumption."""
         return f"if all budgets were fixed in advance: ({self.fixed.epsilon:g}, {self.fixed.delta:g})"
 
     def to_dict(self) -> dict[str, Any]:
@@ -172,7 +174,7 @@ def total_of(results: Sequence[Charged]) -> Total:
     """Return the total of results about the same users.
 
     Args:
-        results: Pairs of a guarantee and the ledger entry that admitted the result, or None, for one or more results.
+        results: One or more pairs, each of a guarantee and the ledger entry that admitted the result (or None).
 
     Raises:
         InputError: There is no result, or the guarantees have different neighbouring relations.
@@ -189,7 +191,7 @@ def total_of(results: Sequence[Charged]) -> Total:
     counted: list[Guarantee | Budget] = [*alone, *(budget for _, _, budget in accounts)]
     epsilon, delta = map(float, _sums(counted))
     if accounts and fixed.epsilon > epsilon:
-        # A ledger may admit more than the sum of deltas allows at its epsilon, but never more than its own delta.
+        # At its epsilon, a ledger may admit more than the sum of deltas, but never more than its own delta.
         delta = min(1.0, delta)
         fixed = replace(fixed, epsilon=_least_epsilon(guarantees, delta, epsilon), delta=delta)
     by_squares = Fraction(fixed.epsilon) < _sums(guarantees)[0]
@@ -197,32 +199,33 @@ def total_of(results: Sequence[Charged]) -> Total:
 
 
 def covers_guarantees(budget: Budget, guarantees: Sequence[Guarantee]) -> bool:
-    """Return whether a ledger with a budget may have admitted releases. If not, the budget was edited."""
+    """Return whether a ledger with this budget may have admitted the releases. If not, the budget was edited."""
     epsilon, delta = _sums(guarantees)
     if epsilon <= Fraction(repr(float(budget.epsilon))) and delta <= Fraction(repr(float(budget.delta))):
         return True
-    # The releases that a ledger admits are within its budget, also if all budgets were fixed in advance.
+    # The releases that a ledger admits are also within its budget if all budgets were fixed in advance.
     return composed_delta(budget.epsilon, guarantees) <= budget.delta
 
 
 LOOSE: Final = 4.0
 """If the delta of a spend at the stated epsilon exceeds the stated delta by more than this factor, the spend is looser
-than the stated pair. An example is the spend of a ranking, because its picks are not Gaussian."""
+than the stated pair. An example is the spend of a ranking, because a ranking is not a Gaussian mechanism.
+"""
 
 
 @proved("composition.md#claim-1-fixed-budgets")
 def composed_delta(epsilon: float, guarantees: Sequence[Guarantee], *, plain: bool = True) -> float:
-    """Return the delta of all releases at some epsilon.
+    """Return the delta of all releases together at one epsilon.
 
     Proof: "delta in both directions is D + (1 - D) E[delta_G(epsilon - L; mu)]."
 
     Args:
         epsilon: Any real number of at least 0.
         guarantees: The guarantees of the releases.
-        plain: Whether to use also the bounds that treat releases with an `Expense` by their epsilon and delta.
+        plain: Whether to use also the bounds that use only epsilon and delta of releases with an `Expense`.
 
     Returns:
-        The smallest of three bounds, which use every `Expense`, only those that are not loose, or no `Expense`.
+        The smallest of three bounds. They use every `Expense`, only those that are not loose, or none.
     """
     tightest = _delta(epsilon, *_split(guarantees, math.inf))
     for loosest in (LOOSE, 0.0) if plain else ():
@@ -231,7 +234,7 @@ def composed_delta(epsilon: float, guarantees: Sequence[Guarantee], *, plain: bo
 
 
 def _split(guarantees: Sequence[Guarantee], loosest: float) -> tuple[list[Guarantee], list[Guarantee]]:
-    """Return the releases that count with epsilon and delta, and the releases that count with their spend."""
+    """Return the releases that are composed by epsilon and delta, and the releases that are composed by their spend."""
 
     def loose(each: Guarantee) -> bool:
         if each.spend is None or loosest == math.inf:
@@ -242,14 +245,14 @@ def _split(guarantees: Sequence[Guarantee], loosest: float) -> tuple[list[Guaran
 
 
 def sum_up(values: Sequence[float]) -> float:
-    """Return the sum of values, rounded up, so that it is never below the true sum."""
+    """Return the sum of values, rounded up, so it is never below the true sum."""
     exact = sum((Fraction(value) for value in values), Fraction(0))
     total = float(exact)
     return math.nextafter(total, math.inf) if Fraction(total) < exact else total
 
 
 def _sums(counted: Sequence[Guarantee | Budget]) -> tuple[Fraction, Fraction]:
-    """Return the sums of epsilons and deltas as written decimals, so that 0.1 + 0.2 is 0.3 as in a ledger."""
+    """Return the sums of epsilons and deltas as written in decimal, so that 0.1 + 0.2 is 0.3 as in a ledger."""
     pairs = [(Fraction(repr(float(each.epsilon))), Fraction(repr(float(each.delta)))) for each in counted]
     return sum((epsilon for epsilon, _ in pairs), Fraction(0)), sum((delta for _, delta in pairs), Fraction(0))
 
@@ -275,7 +278,7 @@ def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guaran
     if hit >= 1:
         return 1.0
     mu = math.hypot(*(each.mu for each in spends))
-    # Arrays of float64 with the values of L, and the probability of each value with the user in the data.
+    # These are float64 arrays of the values of L and of the probability of each value if the user is in the data.
     losses, chances = _losses([each.epsilon for each in plain])
     # The formula in the docstring of this module.
     exact = hit + (1 - hit) * float(chances @ np.exp(log_delta(epsilon - losses, mu)))
@@ -283,9 +286,9 @@ def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guaran
 
 
 def _losses(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
-    """Return the values of the sum of losses of randomised responses, never rounded down, and their probabilities.
+    """Return the possible sums of the losses of randomised responses, never rounded down, and their probabilities.
 
-    The probabilities are those with the user in the data.
+    The probabilities apply if the user is in the data.
     """
     losses: Floats = np.zeros(1)
     chances: Floats = np.ones(1)

@@ -21,40 +21,40 @@ from voxpop.privacy.parameters import KnownLevels
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
 
-# The probability that an item of only one user is ever released, if rounds add up their noisy weights.
+# This computes the probability that an item of only one user is ever released if rounds add up their noisy weights.
 #
 # In round r, the noisy weight of an item of weight w is z_r = mu_r w + N(0, 1). The cumulative score of the item is
 # S_r = c_1 z_1 + ... + c_r z_r. The item is released as soon as S_r reaches a threshold, and dropped when S_r is below
-# a drop threshold. Caps bound the weight by the number n of items in the user's pool that are not released. While none
-# of t novel items is released, n >= t. If users draw, one item is drawn with probability at most q(n). Let a_r(n) be
-# the cap and G(w) the expectation of the later value after weight w. Then each of t novel items is released with
-# probability at most V_1(0), where
+# a drop threshold. Caps bound the weight by the number n of items in the user's pool that are not released. n >= t as
+# long as none of t novel items is released. If a user draws items, each item is drawn with probability at most q(n).
+# Let a_r(n) be the cap, and let G(w) be the expectation of the later value after weight w. Then each of t novel items
+# is released with probability at most V_1(0), where
 #
 #     V_r(S) = q(t) G(a_r(t)) + (1 - q(t)) G(0),
 #
 # so P(some novel item is released) <= max over t <= pool of t V_1(0). The proof is in docs/privacy/adaptive.md.
 #
-# V is computed backwards at the points of a grid, for all levels of the caps at once. Between points, V exceeds the
+# V is computed backwards at the points of a grid, for all levels of the caps together. Between points, V exceeds the
 # straight line through its values by at most h^2 / (8 c^2) of the value at the upper end, for a grid of step h. This
 # follows because G(S) = E f(S + c N) with f >= 0 has G'' = E f(S + c N) (N^2 - 1) / c^2 >= -G / c^2. Lines are
 # integrated exactly, and all terms have the same sign, so nothing cancels.
 
 FINENESS = 1 / 40
-"""Step of the grid of scores, in standard deviations of the round with the most noise; any step gives a bound."""
+"""The step of the grid of scores, in standard deviations of the noisiest round. Any step gives a valid bound."""
 UNIT_ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class CumulativeScore:
-    """The public numbers of rounds that add up a score.
+    """The public numbers of rounds that add up a cumulative score.
 
     Args:
-        mus: The shift of the noisy weight by a weight of 1 in each round, in standard deviations of the round's noise.
+        mus: By round, how far a weight of 1 shifts the noisy weight, in standard deviations of the round's noise.
         parts: The factor c_r of each round, above 0.
-        thresholds: The score for a release in each round, in standard deviations of the sum.
+        thresholds: The score that is required for a release in each round, in standard deviations of the sum.
         drop_thresholds: The drop threshold of each round except the last. An item with a lower cumulative score is
             dropped.
-        margin: The largest difference between the compared score and the exact one, in standard deviations.
+        margin: The largest difference between the score that is compared and the exact score, in standard deviations.
     """
 
     mus: tuple[float, ...]
@@ -71,15 +71,16 @@ class CumulativeScore:
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The largest weights that one user can give an item in a round, by the number of unreleased items in the pool.
+    """The largest weights that a user can give one item in a round, by the number of unreleased items in the pool.
 
-    A level applies to users with more items than the previous level and at most its own number. No later level allows
-    more.
+    A level applies to users who have more items than the previous level and at most its own number of items. No level
+    allows more than the level before it.
 
     Attributes:
-        items: The largest number of items of each level, in increasing order; the last one is the size of the pool.
-        weights: The largest weight of an item by level and round, in 2^-30.
-        chances: The largest probability that one item is drawn, by level; 1 if users give to all items of their pool.
+        items: The largest number of items at each level, in increasing order. The last one is the size of the pool.
+        weights: The largest weight of an item by level and round, in multiples of 2^-30.
+        chances: The largest probability that one item is drawn, by level; 1 if users give weight to all items of their
+            pool.
     """
 
     items: tuple[int, ...]
@@ -88,7 +89,7 @@ class Caps:
 
     @proved("adaptive.md#the-mechanism")
     def __post_init__(self) -> None:
-        """Reject a later level that allows more, because the bound would not hold.
+        """Reject a level that allows more than the level before it, because the bound would not hold.
 
         Proof: "The caps a_r(n) <= 1 and q(n) <= 1 never rise with n."
         """
@@ -99,7 +100,7 @@ class Caps:
 
     @proved("adaptive.md#novel-items")
     def level(self, items: Int64s) -> Int64s:
-        """Return the level of each number of items.
+        """Return the level for each number of items.
 
         Proof: "all t between two levels get the caps of the upper one and count as its t"
         """
@@ -107,7 +108,7 @@ class Caps:
 
 
 def whole_caps(rounds: int, pool: int) -> Caps:
-    """Return caps without an effect."""
+    """Return caps that have no effect."""
     return Caps((pool,), ((ONE_CAP,) * rounds,), (1.0,))
 
 
@@ -121,10 +122,10 @@ def novel_release(rounds: CumulativeScore, caps: Caps, fineness: float = FINENES
     Args:
         rounds: The public numbers.
         caps: The largest weights of a user.
-        fineness: Step of the grid, in standard deviations of the round with the most noise.
+        fineness: The step of the grid, in standard deviations of the noisiest round.
 
     Returns:
-        The bound, for any number of novel items up to the size of the pool.
+        The bound, which applies to any number of novel items up to the size of the pool.
 
     Example:
         >>> one = CumulativeScore(mus=(0.5,), parts=(1.0,), thresholds=(5.0,), drop_thresholds=())
@@ -132,34 +133,34 @@ def novel_release(rounds: CumulativeScore, caps: Caps, fineness: float = FINENES
         >>> bool(1 <= novel_release(one, whole_caps(1, 100)) / exact < 1.01)
         True
     """
-    # The largest t of a level has the largest t V_1(0).
+    # Within a level, t V_1(0) is largest for the largest t.
     each = lone_releases(rounds, np.array(caps.weights) / ONE_CAP, np.array(caps.chances), fineness)
     return min(1.0, float(np.max(np.array(caps.items) * each)) * UNIT_ROUNDING)
 
 
 @proved("adaptive.md#novel-items")
 def lone_releases(rounds: CumulativeScore, weights: Floats, chances: Floats, fineness: float = FINENESS) -> Floats:
-    """Bound the probability that one item is ever released, for several laws of its weight.
+    """Bound the probability that one item is ever released, for several distributions of its weight.
 
     Proof: "the probability that it is among the first to be released is, by backward induction, at most V_1(0)"
 
     Args:
         rounds: The public numbers.
-        weights: The largest weight, by law and round.
-        chances: The largest probability of getting weight in a round, given the past, by law.
-        fineness: Step of the grid, in standard deviations of the round with the most noise.
+        weights: The largest weight, by distribution and round.
+        chances: By distribution, the largest probability that the item gets weight in a round, given the past.
+        fineness: The step of the grid, in standard deviations of the noisiest round.
 
     Returns:
-        V_1(0) of each law.
+        V_1(0) for each distribution.
     """
     grid = _Grid(rounds, fineness)
     # The draws of users have 53 bits.
     likely = np.minimum(chances * UNIT_ROUNDING + 2.0**-52, 1.0)[:, None]
-    # float64 (laws, points), V_(r+1) by law and score S. Nothing follows the last round.
+    # float64 (distributions, points), V_(r+1) by distribution and score S. No round follows the last one.
     later = np.zeros((len(weights), len(grid.points)))
     for number in reversed(range(len(rounds.mus))):
         without = grid.shown(number, later)
-        # q G(a) + (1 - q) G(0).
+        # This computes q G(a) + (1 - q) G(0).
         mixed = grid.moved(number, without, weights[:, number]) * likely + without * (1.0 - likely)
         later = np.minimum(mixed * UNIT_ROUNDING, 1.0)
     return later[:, grid.origin]
@@ -168,11 +169,13 @@ def lone_releases(rounds: CumulativeScore, weights: Floats, chances: Floats, fin
 # The level of items on a public list is decided after the last round (docs/privacy/known.md).
 
 LEVEL_FINENESS = 1 / 20
-"""Step of the grid for levels. The bound is 5 percent above that of `FINENESS`, in a quarter of the time per level."""
+"""The step of the grid for levels. The bound is 5 percent larger than with `FINENESS` and takes a quarter of the time
+per level.
+"""
 
 
 def at_level(rounds: CumulativeScore, known: KnownLevels, level: int) -> CumulativeScore:
-    """Return rounds that release a listed item from the given level (counted from 0) upwards."""
+    """Return rounds that release a listed item at the given level (counted from 0) and above."""
     thresholds = tuple(lowest + level * known.step for lowest in known.lowest)
     return replace(rounds, thresholds=thresholds, drop_thresholds=known.drops)
 
@@ -180,7 +183,7 @@ def at_level(rounds: CumulativeScore, known: KnownLevels, level: int) -> Cumulat
 @lru_cache(maxsize=1024)
 @proved("known.md#spurious-items")
 def released_by(rounds: CumulativeScore, weight: float = 0.0) -> float:
-    """Return an upper bound on the probability that a listed item with this weight in every round is ever released.
+    """Bound the probability that a listed item is ever released if it has this weight in every round.
 
     Proof: "p is at least the probability that noise alone reaches the level"
     """
@@ -190,7 +193,7 @@ def released_by(rounds: CumulativeScore, weight: float = 0.0) -> float:
 
 @proved("known.md#spurious-items")
 def proved_tails(rounds: CumulativeScore, known: KnownLevels | None) -> bool:
-    """Return whether the given tails of the levels are above the exact ones and the levels are in order.
+    """Return whether the levels are in order and the given tails are at least the bounds on the exact tails.
 
     Proof: "p is at least the probability that noise alone reaches the level"
     """
@@ -208,10 +211,10 @@ def proved_tails(rounds: CumulativeScore, known: KnownLevels | None) -> bool:
 
 
 def any_release(rounds: CumulativeScore, pool: int) -> float:
-    """Bound the probability of `novel_release` without drop thresholds and caps.
+    """Bound the probability in `novel_release` without using drop thresholds and caps.
 
-    Each item of the pool has a weight of 1 in every round. This bound is far above that of `novel_release`, but it is
-    sufficient if thresholds are high for other reasons, and it takes no time.
+    The bound treats each item of the pool as having a weight of 1 in every round. It is far above the bound of
+    `novel_release`, but it takes hardly any time, and it is sufficient if thresholds are high for other reasons.
 
     Args:
         rounds: The public numbers.
@@ -231,7 +234,7 @@ def any_release(rounds: CumulativeScore, pool: int) -> float:
 
 
 class _Grid:
-    """Evenly spaced scores, including 0, from the lowest drop threshold to above every threshold."""
+    """Evenly spaced scores, including 0, that range from the lowest drop threshold to above every threshold."""
 
     def __init__(self, rounds: CumulativeScore, fineness: float) -> None:
         self._rounds = rounds
@@ -249,17 +252,17 @@ class _Grid:
         highest = float(np.max(levels, initial=0.0))
         self.origin = ceil(-lowest / self._step) + 1
         self.points = self._step * np.arange(-self.origin, ceil(highest / self._step) + 3)
-        # All rounds share one buffer for the largest array, because memory that is returned to the system has to be
-        # requested again page by page.
+        # All rounds share one buffer for the largest array. Otherwise the memory would be returned to the system after
+        # each round and requested again page by page.
         self._room = np.empty((len(self.points), len(self.points)))
 
     @proved("adaptive.md#novel-items")
     def moved(self, number: int, shown: Floats, weights: Floats) -> Floats:
-        """Return G at every point moved up by the weight of a round, by law, on the line between points or above it.
+        """By distribution, return G at every point plus the weight of a round, on the line between points or above it.
 
         Proof: "since V and so G rise with score and weight"
         """
-        # c_r mu_r w, in steps of the grid, which a weight adds to the cumulative score.
+        # A weight adds c_r mu_r w, in steps of the grid, to the cumulative score.
         shifts = self._rounds.parts[number] * self._rounds.mus[number] * weights / self._step * UNIT_ROUNDING
         points = np.floor(shifts).astype(np.int64)
         padded = np.pad(shown, ((0, 0), (0, int(points.max()) + 2)), constant_values=1.0)
@@ -269,11 +272,13 @@ class _Grid:
         return np.asarray(near * (1 - parts) + far * (parts + self._bulge(number)))
 
     def shown(self, number: int, later: Floats) -> Floats:
-        """Return G at each point, the expectation of the later value by cumulative score before a round's noise.
+        """Return G at each point.
+
+        G is the expectation of the later value by the cumulative score before a round's noise.
 
         Args:
             number: The number of the round.
-            later: The expectation if the item is undecided, by law and cumulative score after the round.
+            later: The expectation if the item is undecided, by distribution and cumulative score after the round.
         """
         rounds, spread = self._rounds, self._rounds.spreads[number]
         threshold = spread * (rounds.thresholds[number] - rounds.margin)
@@ -290,9 +295,9 @@ class _Grid:
         )
         first = int(np.searchsorted(self.points, floor))
         last = max(first - 1, int(np.searchsorted(self.points, threshold, side="right")) - 1)
-        # From the drop threshold to the first point, and from the last point to the threshold, values count as their
-        # upper ends. E V is the sum over cells of the rise of V over the cell times the mean probability of reaching
-        # the levels of the cell.
+        # Between the drop threshold and the first point, and between the last point and the threshold, V is bounded by
+        # its value at the upper end. E V is a sum over cells. Each term is the rise of V over the cell times the mean
+        # probability of reaching a level of the cell.
         rises = np.maximum(np.diff(values[:, first : last + 1], axis=1), 0.0)
         result = self._mixed(number, first, rises[0]) if len(rises) == 1 else rises @ self._risen(number, first, last)
         result += values[:, [first]] * self._reaches(number, floor)
@@ -315,7 +320,7 @@ class _Grid:
         return np.asarray(ndtr((self.points - level) / self._rounds.parts[number]))
 
     def _mixed(self, number: int, first: int, rises: Floats) -> Floats:
-        """Return the product of the rises of one law and `_risen`, which takes much longer to construct."""
+        """Return the product of one distribution's rises and the matrix of `_risen`, which is not constructed."""
         count = len(self.points)
         if not rises.size:
             return np.zeros((1, count))
@@ -324,16 +329,16 @@ class _Grid:
         return np.convolve(self._means(number)[begin : begin + count + rises.size - 1], rises, "valid")[None]
 
     def _risen(self, number: int, first: int, last: int) -> Floats:
-        """Return the mean probability of reaching a level of the cell, by cell from `first` to `last` and point."""
+        """Return the mean probability of reaching a level of the cell, by cell (`first` to `last`) and by point."""
         count, means = len(self.points), self._means(number)
         windows = sliding_window_view(means, count)
-        # If the drop threshold and the threshold are between the same two points, there is no cell, and `last` is one
+        # If the drop threshold and the threshold lie between the same two points, there is no cell, and `last` is one
         # less than `first`.
         room = self._room[: max(0, last - first)]
         return np.take(windows, count - 1 - np.arange(first, last), axis=0, out=room, mode="clip")
 
     def _means(self, number: int) -> Floats:
-        """Return the mean probability of reaching a level from d - 1 to d points below, for d from 1 - points on."""
+        """Return the mean probability of reaching a level that is d - 1 to d points below, for d from 1 - points on."""
         count, part = len(self.points), self._rounds.parts[number]
         over = _hinge(np.asarray(self._step * np.arange(-count, count + 1) / part, np.float64))
         return np.asarray(np.diff(over) * part / self._step)
@@ -345,25 +350,25 @@ def _hinge(values: Floats) -> Floats:
 
 
 STEPS = UNDECIDED - DROPPED
-"""An undecided item of state s gets no weight above (s - 1) / 254 of the round's cutoff."""
+"""An undecided item in state s gets weight only up to (s - 1) / 254 of the round's cutoff."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreStep(Opening):
-    """The noise of one round, and the scores that decide.
+    """The noise of one round, and the scores at which items are released or dropped.
 
     Attributes:
-        sigma: Standard deviation of the noise, in weight.
+        sigma: The standard deviation of the noise, in weight.
         unit: The number of units of the grid in a weight of 1.
-        cell: The number of units in a cell; noisy weights are whole cells.
-        part: The factor of the noisy weight, in standard deviations of its noise, in the score.
+        cell: The number of units in a cell. Noisy weights are whole numbers of cells.
+        part: The factor by which the noisy weight, in standard deviations of its noise, enters the score.
         threshold: The score at which an item is released.
         floor: The drop threshold; minus infinity in the last round.
-        enough: The score at which an item can use no more weight in the next round.
-        steps: The number of steps of the next round's cutoff per score of 1.
-        secret: The source of the bits.
+        enough: The score from which an item can use no more weight in the next round.
+        steps: The number of steps of the next round's cutoff that correspond to a score of 1.
+        secret: The source of random bits.
         purpose: The purpose of the draws.
-        known: The step for items of a public list, if there is one.
+        known: The step for items of a public list, or None without a list.
     """
 
     sigma: float
@@ -386,34 +391,35 @@ class ScoreStep(Opening):
         of at least one user"
 
         Args:
-            weights: int64 (items), the weights in units; 0 for undecided items that no user drew in this round.
-            names: uint64 (items, 2), the names of items in draws, which are the same on every engine.
+            weights: int64 (items), the weights in units of the grid; 0 for undecided items that no user drew in this
+                round.
+            names: uint64 (items, 2), the numbers that identify the items in draws, which do not depend on the engine.
             score: float64 (items), the score before this round.
         """
         draws = self.secret.draws(self.purpose, names[:, 0], names[:, 1])
-        # (items,), z_r sigma_r in whole cells. Every undecided item gets noise, even if its weight is 0
+        # Shape (items,), z_r sigma_r in whole cells. Every undecided item gets noise, even if its weight is 0
         # (docs/privacy/adaptive.md, "Shared items").
         cells = noisy_cells(weights, self.sigma, self.unit, self.cell, draws)
         # S_r = S_(r-1) + c_r z_r, with z_r in units of sigma_r.
         score = score + self.part * (cells * (self.cell / (self.unit * self.sigma)))
-        # At least one step, so that every cutoff is above 0.
+        # Use at least one step, so that every cutoff is above 0.
         states = DROPPED + np.clip(np.ceil((self.enough - score) * self.steps), 1, STEPS)
         states[score < self.floor] = DROPPED
         states[score >= self.threshold] = RELEASED
         return score, states.astype(np.uint8)
 
     def restricted(self) -> "ScoreStep":
-        """Return a step that can be sent to workers and is restricted to this purpose."""
+        """Return a copy that can be sent to workers and is restricted to this purpose."""
         known = None if self.known is None else self.known.restricted()
         return replace(self, secret=self.secret.restrict(self.purpose), known=known)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownStep(Opening):
-    """The noise of one round for items of a public list, and the levels that they reach.
+    """The noise of one round for the items of a public list, and the levels that the items can reach.
 
     Attributes:
-        step: The noise of the round. Its threshold is the score of the highest level; items at that level get no more
+        step: The noise of the round. Its threshold is the score of the highest level. Items at that level get no more
             weight.
         levels: float64 (levels), the score of each level, in increasing order.
     """
@@ -427,7 +433,7 @@ class KnownStep(Opening):
 
         Proof: "The level of an item is the number of levels that its score has reached in any round."
 
-        Decided items are in the state of released items, so that caps count neither frozen nor dropped items.
+        Decided items have the state of released items, so that caps count neither frozen nor dropped items.
         """
         score, states = self.step(weights, names, score)
         states[states == DROPPED] = RELEASED
@@ -435,5 +441,5 @@ class KnownStep(Opening):
         return score, states, reached
 
     def restricted(self) -> "KnownStep":
-        """Return a step that can be sent to workers and is restricted to this purpose."""
+        """Return a copy that can be sent to workers and is restricted to this purpose."""
         return replace(self, step=self.step.restricted())

@@ -1,20 +1,21 @@
-"""Randomised decisions about weights, which engines run on the machines with the weights.
+"""Randomised decisions about weights, which engines run on the machines that store the weights.
 
-Each item is released by one biased coin with an error of at most 2^-128 in the bias. A release contains the items that
-passed, but no noisy weights, so noisy weights are never computed. Each item passes with the probability that its weight
-plus noise reaches the threshold, and this probability is compared with 128 uniform bits. Doubles decide almost all
-items. Only if the bits are within a proved band around the double probability, the probability is computed again in
-eighty digits. Therefore tails are accurate far beyond the range of noise drawn in doubles.
+One biased coin decides whether an item is released, and the error of its bias is at most 2^-128. A release contains the
+items that passed, but no noisy weights, so noisy weights are never computed. Each item passes with the probability that
+its weight plus noise reaches the threshold. The code compares this probability with 128 uniform bits. A computation in
+doubles decides almost all items. Only if the bits are within a proved band around the double probability is the
+probability computed again in eighty digits. Therefore tails are accurate far beyond the range of noise that is drawn in
+doubles.
 
 If each user has one item, the optimal rule is known (Desfontaines, Voss, Gipson and Mandayam, 2022). An item of c users
-is released with probability pi(c), where pi(0) = 0 and
+is released with probability pi(c), with pi(0) = 0 and
 
     pi(c + 1) = min(e^epsilon pi(c) + delta, 1 - e^-epsilon (1 - pi(c) - delta), 1).
 
-No mechanism releases any item with a higher probability. The first branch is the minimum up to the turn, the second one
-up to the top, and for larger counts the probability is 1. Each branch has a closed form, which is computed in eighty
-digits for every distinct count. Thus both small probabilities of a release and small probabilities of a miss keep their
-relative accuracy.
+No mechanism releases any item with a higher probability. The first branch is the minimum for counts up to the turn, and
+the second branch for counts from there up to the top. For larger counts, the probability is 1. Each branch has a closed
+form, which is computed in eighty digits for every distinct count. Therefore small probabilities have a high relative
+accuracy, both of a release and of a miss.
 """
 
 from dataclasses import dataclass, replace
@@ -37,7 +38,7 @@ from voxpop.privacy.secret import TEXT, Source
 
 
 def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple[Floats, Floats]:
-    """Return the probabilities that an item is released, and that it is not.
+    """Return the probability that an item is released, and the probability that it is not, for each count.
 
     Args:
         epsilon: The epsilon of the release, more than 0.
@@ -45,7 +46,7 @@ def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple
         counts: The number of users of each item, at least 0.
 
     Returns:
-        The probabilities and their complements, each rounded once.
+        The probabilities and their complements. Each value is rounded once.
 
     Raises:
         BudgetError: Epsilon or delta is out of range.
@@ -100,7 +101,7 @@ def exact_probability(epsilon: float, delta: float, count: int) -> Any:
 @lru_cache(maxsize=64)
 @proved("optimal-selection.md#proof")
 def _branches(epsilon: float, delta: float) -> tuple[int, int]:
-    """Return the last count on the lower branch, and the last count that may be missed.
+    """Return the last count on the first branch, and the last count with a release probability below 1.
 
     Proof: "The recursion is the largest solution, by induction."
     """
@@ -113,16 +114,17 @@ def _branches(epsilon: float, delta: float) -> tuple[int, int]:
     exact, mass = number(epsilon), number(delta)
     growth = context.exp(exact)
     base = mass / (growth - 1)
-    # The last count such that the first branch is the smaller one, and the number of further counts such that the
+    # Compute the last count at which the first branch is the smaller one, and the number of further counts at which the
     # second branch is below 1 (closed form of the paper).
     turn = 1 + int(context.floor(context.log((growth + 2 * mass - 1) / ((growth + 1) * mass)) / exact))
     span = context.log(1 + (1 - base * context.expm1(exact * turn)) / base)
     return turn, turn + int(context.floor(span / exact))
 
 
-# The permitted relative error of a double probability. The distance (threshold - weight) * unit / scale has a relative
-# error of at most 4 * 2^-53, which changes a tail at distance x by x^2 (Gaussian, x <= 39) or x (Laplace, x <= 745)
-# times as much, which is 7e-13. ndtr and exp add less than 1e-12 (certified by a test). The band is ten times wider.
+# This is the permitted relative error of a probability in doubles. The distance (threshold - weight) * unit / scale has
+# a relative error of at most 4 * 2^-53, which is multiplied in a tail at distance x by x^2 (Gaussian, x <= 39) or x
+# (Laplace, x <= 745). The result is at most 7e-13. ndtr and exp add less than 1e-12 (certified by a test). The band is
+# ten times wider.
 DECISION_BAND = 2.0**-36
 _WORD_RANGE = 2.0**64
 _CHUNK = 1 << 18
@@ -156,12 +158,12 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ThresholdRule:
-    """Release items if their noisy weight reaches a threshold.
+    """The rule that releases items if their noisy weight reaches a threshold.
 
     Args:
         noise: The kind of noise.
         scale: The sigma of Gaussian noise, or the scale of the Laplace distribution.
-        threshold_units: The threshold in units of the grid.
+        threshold_units: The threshold, in units of the grid.
         unit: The weight of one unit of the grid.
 
     Example:
@@ -178,10 +180,9 @@ class ThresholdRule:
 
     def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
-        # The distance of weights below the threshold, in scales of the noise, of shape (items,). The difference is
-        # exact.
+        # Shape (items,), the distance of each weight below the threshold, in noise scales. The difference is exact.
         missing = (self.threshold_units - weights) * self.unit / self.scale
-        # Compute the smaller of both probabilities, so that it keeps its digits.
+        # Compute the smaller of the two probabilities directly, so that it keeps its precision.
         tail = ndtr(-np.abs(missing)) if self.noise == "gaussian" else np.exp(-np.abs(missing)) / 2
         below = missing > 0
         return np.where(below, tail, 1 - tail), np.where(below, 1 - tail, tail)
@@ -196,13 +197,13 @@ class ThresholdRule:
 
 @dataclass(frozen=True, slots=True)
 class SelectionRule:
-    """The optimal rule if each user has one item.
+    """The rule that is optimal if each user has one item.
 
     Args:
         epsilon: The epsilon of the release, more than 0.
         delta: The delta of the release, more than 0.
         unit_weight: The weight of one user.
-        few: The maximum number of users of an item that is never released.
+        few: The number of users up to which an item is never released.
 
     Example:
         >>> float(SelectionRule(1.0, 1e-5, unit_weight=4).exact(4))
@@ -218,7 +219,7 @@ class SelectionRule:
 
     def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
-        # Here weights are numbers of users, because every user adds weight 1 to their only item.
+        # Weights are counts of users here, because every user adds weight 1 to their only item.
         users = np.maximum(weights // self.unit_weight - self.few, 0)
         return selection_probability(self.epsilon, self.delta, users)
 
@@ -229,7 +230,7 @@ class SelectionRule:
 
 @dataclass(frozen=True, slots=True)
 class FixedRule:
-    """Release every item with the same probability.
+    """The rule that releases every item with the same probability.
 
     Args:
         chance: The probability, a high-precision number from 0 to 1.
@@ -257,7 +258,7 @@ def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = DECISIO
         rule: The probability that an item is released, given its weight.
         weights: The weight of each item, in units of the grid.
         draws: Two words per item from `Secret.draws`, the more significant word first.
-        band: The error bound of the computation in doubles, which only tests increase.
+        band: The error bound of the computation in doubles. Only tests increase it.
 
     Returns:
         Whether each item is released.
@@ -277,18 +278,19 @@ def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = DECISIO
 
 @proved("randomness.md#exact-decisions")
 def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> Bools:
-    """Return whether each item is released, by doubles if they are accurate enough.
+    """Return whether each item is released, computed in doubles if they are accurate enough.
 
     Proof: "Doubles decide except where U is within a proved band around the double value of p"
     """
     probability, complement = rule.probability(weights)
-    # Shape (items,). Count from the end of [0, 1] with the smaller probability, so that doubles keep its digits.
+    # Shape (items,). Measure from the end of [0, 1] that has the smaller probability, so that it keeps its precision in
+    # doubles.
     unlikely = probability <= complement
-    # Same units as `drawn` below (the first 64-bit word).
+    # The units are those of `drawn` below (the first 64-bit word).
     tail = np.where(unlikely, probability, complement) * _WORD_RANGE
-    # For likely items, count from the other end, where ~u is 2^64 - 1 - u.
+    # For likely items, measure from the other end; ~u is 2^64 - 1 - u.
     drawn = np.where(unlikely, draws[:, 0], ~draws[:, 0]).astype(np.float64)
-    margin = tail * band + 2.0  # two words for the effect of the second word and the truncation
+    margin = tail * band + 2.0  # two units cover the effect of the second word and the truncation
     inside = drawn < tail
     released: Bools = inside == unlikely
     for index in np.flatnonzero(np.abs(drawn - tail) <= margin):
@@ -298,13 +300,13 @@ def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> B
 
 @proved("randomness.md#exact-decisions")
 def _decide_exactly(rule: Rule, weight: int, words: Uint64s) -> bool:
-    """Return whether one item is released, by a computation in eighty digits.
+    """Return whether one item is released, computed in eighty digits.
 
     Proof: "The error of each probability is at most 2^-128"
     """
     with precise.ALONE:
         uniform = precise.number((int(words[0]) << 64) | int(words[1])) / precise.number(1 << 128)
-        # For u a multiple of 2^-128, u < p has probability p rounded up to a multiple of 2^-128
+        # Because u is a multiple of 2^-128, the probability of u < p is p rounded up to a multiple of 2^-128
         # (docs/privacy/randomness.md).
         return bool(uniform < rule.exact(weight))
 
@@ -328,21 +330,21 @@ class ReleaseDecisions(Opening):
 
         Args:
             weights: The weights in units of the grid.
-            names: The numbers that identify the items in draws, which are the same on every engine.
+            names: The numbers that identify the items in draws, which do not depend on the engine.
             texts: The bytes of the items and the start of each item, if draws identify items by their bytes.
         """
         return decide(self.rule, weights, draws_of(self.secret, self.purpose, names, texts))
 
     def restricted(self) -> "ReleaseDecisions":
-        """Return decisions that can be sent to workers and are restricted to these purposes."""
+        """Return a copy that can be sent to workers and is restricted to these purposes."""
         return replace(self, secret=self.secret.restrict(self.purpose, f"{self.purpose}{TEXT}"))
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyLevels(Opening):
-    """The number of coins that an item wins with one draw, if no coin is more likely than the previous one.
+    """The number of coins that an item wins with one draw. No coin may be more likely than the one before it.
 
-    For rules with increasing thresholds and the same noise, this is the number of thresholds that a noisy weight
+    If all rules have the same noise and their thresholds increase, this is the number of thresholds that a noisy weight
     reaches.
 
     Attributes:
@@ -363,16 +365,17 @@ class NoisyLevels(Opening):
 
         Args:
             weights: The weights in units of the grid.
-            names: The numbers that identify the items in draws, which are the same on every engine.
+            names: The numbers that identify the items in draws, which do not depend on the engine.
             texts: The bytes of the items and the start of each item, if draws identify items by their bytes.
         """
         draws = draws_of(self.secret, self.purpose, names, texts)
-        # All cutpoints share one draw of 128 bits per item. Thresholds increase, so an item that misses one misses the
-        # rest, and levels have the distribution of one noisy weight (docs/privacy/ngrams.md, "Levels").
+        # All cutpoints share one draw of 128 bits per item. Thresholds increase, so an item that misses one threshold
+        # misses all later ones. Therefore levels have the distribution of one noisy weight (docs/privacy/ngrams.md,
+        # "Levels").
         levels = np.zeros(weights.size, np.int64)
         if not self.rules:
             return levels
-        # Items usually win no coin. An item that misses a coin also misses the later ones, so bisect the coins.
+        # Most items win no coin. An item that loses a coin also loses all later coins, so bisect the coins.
         first = np.flatnonzero(decide(self.rules[0], weights, draws))
         spans = [(first, 1, len(self.rules))]
         while spans:
@@ -386,18 +389,18 @@ class NoisyLevels(Opening):
         return levels
 
     def restricted(self) -> "NoisyLevels":
-        """Return levels that can be sent to workers and are restricted to these purposes."""
+        """Return a copy that can be sent to workers and is restricted to these purposes."""
         return replace(self, secret=self.secret.restrict(self.purpose, f"{self.purpose}{TEXT}"))
 
 
 @dataclass(frozen=True, slots=True)
 class CellNoise(Opening):
-    """Weights with Gaussian noise in whole cells, by `noisy_cells`.
+    """Weights with Gaussian noise, in whole cells, computed by `noisy_cells`.
 
     Attributes:
         sigma: The standard deviation, in weight.
-        unit: The units of the grid per weight of 1.
-        cell: The units of the grid per cell.
+        unit: The number of units of the grid in a weight of 1.
+        cell: The number of units of the grid in a cell.
         secret: The source of the bits.
         purpose: The purpose of the draws.
     """
@@ -409,22 +412,24 @@ class CellNoise(Opening):
     purpose: str
 
     def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
-        """Return noisy weights by name, in cells."""
+        """Return the noisy weight of each name, in cells."""
         draws: Any = self.secret.draws(self.purpose, names.astype(np.uint64), 0)
         return noisy_cells(weights, self.sigma, self.unit, self.cell, draws)
 
     def restricted(self) -> "CellNoise":
-        """Return noise that can be sent to workers and is restricted to this purpose."""
+        """Return a copy that can be sent to workers and is restricted to this purpose."""
         return replace(self, secret=self.secret.restrict(self.purpose))
 
 
 @dataclass(frozen=True, slots=True)
 class GumbelNoise(Opening):
-    """Counts with Gumbel noise in whole cells, by `gumbel_cells`. Their order may be released, but never their values.
+    """Counts with Gumbel noise, in whole cells, computed by `gumbel_cells`.
+
+    Only their order may be released, never their values.
 
     Attributes:
         rate: The rate of the noise, per count.
-        unit: The units of the grid per count of 1.
+        unit: The number of units of the grid in a count of 1.
         secret: The source of the bits.
         purpose: The purpose of the draws.
     """
@@ -435,16 +440,19 @@ class GumbelNoise(Opening):
     purpose: str
 
     def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
-        """Return noisy counts by name, in cells."""
+        """Return the noisy count of each name, in cells."""
         return gumbel_cells(weights, self.rate, self.unit, self.secret.draws(self.purpose, names.astype(np.uint64), 0))
 
     def restricted(self) -> "GumbelNoise":
-        """Return noise that can be sent to workers and is restricted to this purpose."""
+        """Return a copy that can be sent to workers and is restricted to this purpose."""
         return replace(self, secret=self.secret.restrict(self.purpose))
 
 
 def draws_of(secret: Source, purpose: str, names: Int64s, texts: Texts | None) -> Uint64s:
-    """Return the bits of items, uint64 (items, 2), named by their bytes if `texts` is given, and else by numbers."""
+    """Return the bits of items, uint64 (items, 2).
+
+    Draws identify items by their bytes if `texts` is given, or else by numbers.
+    """
     if texts is None:
         return secret.draws(purpose, names.astype(np.uint64), 0)
     return secret.text_draws(purpose, *texts)

@@ -1,16 +1,16 @@
-"""The analytic Gaussian mechanism, accurate from delta 1e-300 to 0.1.
+"""The analytic Gaussian mechanism, accurate for every delta from 1e-300 to 0.1.
 
-A Gaussian mechanism with a sensitivity of `mu` times sigma has exactly
+The exact delta of a Gaussian mechanism with a sensitivity of `mu` times sigma is
 
     delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)        (Balle and Wang, 2018)
 
-for every real epsilon. The two terms nearly cancel and the exponential overflows. Therefore, with a = mu/2 - epsilon/mu
-and b = a - mu, delta is computed as e^(-a^2/2)/2 times the growth of g(x) = erfcx(-x/sqrt 2) from b to a, in
-logarithms.
+for every real epsilon. The two terms nearly cancel, and the exponential may overflow. Therefore, with a = mu/2 -
+epsilon/mu and b = a - mu, the logarithm of delta is computed as that of e^(-a^2/2)/2 times the increase of g(x) =
+erfcx(-x/sqrt 2) from b to a.
 
-The threshold concerns items of only one user. If the extra user has t novel items of weight w, at least one of them is
-released with probability 1 - (P(noise < threshold - w))^t. Two functions below solve this equation for the threshold
-and for the probability, over every (t, w) that a weighting allows.
+The threshold limits the release of items that only one user has. If the additional user has t novel items of weight w,
+at least one of them is released with probability 1 - (P(noise < threshold - w))^t. Two functions below compute the
+threshold or the probability over every (t, w) that a weighting allows.
 """
 
 import math
@@ -31,9 +31,9 @@ from voxpop.privacy.numerics import crossing
 _ROOT_HALF = math.sqrt(0.5)
 _SLOPE_AT_ZERO = math.sqrt(2 / math.pi)
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(6)
-_SMALL_MU = 0.25  # for smaller mu, g(a) - g(b) cancels, so the slope is integrated instead
+_SMALL_MU = 0.25  # for smaller mu, the difference g(a) - g(b) loses precision, so the slope is integrated instead
 _LARGE_A = 5.0  # for larger a, delta is near 1 - e^(log ratio), and e^(a^2/2) is large
-_FAR = -200.0  # for smaller x, the slope itself cancels, and its asymptotic series is exact to 2e-12
+_FAR = -200.0  # for smaller x, the slope itself loses precision, and its asymptotic series is accurate to 2e-12
 
 
 def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Floats:
@@ -41,7 +41,7 @@ def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Floats:
 
     Args:
         epsilon: Any real numbers.
-        mu: The ratios of sensitivity and sigma, at least 0.
+        mu: The ratios of sensitivity to sigma, at least 0.
 
     Returns:
         The logarithms, or -inf if delta is 0. The relative error of delta is below 1e-11.
@@ -92,7 +92,8 @@ def _by_difference(epsilon: Floats, mu: Floats) -> Floats:
 
 def _by_slope(epsilon: Floats, mu: Floats) -> Floats:
     centre = -epsilon / mu
-    # Shape (values, 6). The integral of g' from b to a by Gauss-Legendre quadrature, with (a + b) / 2 = -epsilon / mu.
+    # Shape (values, 6). This is the integral of g' from b to a by Gauss-Legendre quadrature, with (a + b) / 2 =
+    # -epsilon / mu.
     points = centre[:, None] + mu[:, None] / 2 * _NODES
     growth = mu / 2 * (_slope(points) @ _NODE_WEIGHTS)
     a = centre + mu / 2
@@ -117,7 +118,7 @@ def delta(epsilon: float, mu: float) -> float:
 
     Args:
         epsilon: Any real number.
-        mu: The ratio of sensitivity and sigma, at least 0.
+        mu: The ratio of sensitivity to sigma, at least 0.
 
     Returns:
         The delta, with a relative error below 1e-11 unless it is below 1e-307.
@@ -132,7 +133,8 @@ def delta(epsilon: float, mu: float) -> float:
 def sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     """Return the smallest sigma that makes a Gaussian mechanism (epsilon, delta)-private.
 
-    Any error of the result increases privacy, because delta is evaluated again at this double in eighty digits.
+    Any error in the result increases privacy, because delta is evaluated again in eighty digits for the returned
+    double.
 
     Args:
         epsilon: The epsilon of the guarantee, more than 0.
@@ -155,7 +157,7 @@ def sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     def excess(log_sigma: float) -> float:
         return float(log_delta(epsilon, math.exp(-log_sigma))) - target
 
-    # Delta decreases in sigma. Find a bracket in ln sigma, for sensitivity 1.
+    # Delta decreases as sigma increases. Find a bracket in ln sigma, for sensitivity 1.
     low = high = 0.0
     while excess(high) > 0:
         high += 2.0
@@ -174,7 +176,7 @@ def _confirmed(guess: float, epsilon: float, delta: float, sensitivity: float) -
         if precise.gaussian_delta(epsilon, mu) <= delta:
             return candidate
         step *= 2
-    raise InternalError("the search for sigma did not end within the precision it promises")
+    raise InternalError("the search for sigma did not end within its precision")
 
 
 def _check_range(epsilon: float, delta: float, sensitivity: float) -> None:
@@ -197,16 +199,16 @@ _SHAPES: tuple[str, ...] = get_args(_NoiseShape)
 class UniqueItems:
     """The possible weights of items of only one user.
 
-    An item of only one user must not reach the threshold, because its release would reveal that user. The margin below
-    the threshold depends on how the weighting divides a user's unit of weight. Every shape requires that a user gives
-    each of their items (at most `limit`) a positive weight as long as no other user has the item; otherwise items of
-    several users could be novel too. `symmetric` also requires equal weights of such items, after any earlier results.
+    An item of only one user must not reach the threshold, because its release would reveal that user. The required
+    margin depends on how the weighting divides a user's unit of weight. Every shape requires that a user gives a
+    positive weight to each of their items (at most `limit`) that no other user has. Otherwise items of several users
+    could also be novel. `symmetric` also requires that such items have equal weights, after any earlier results.
 
     Args:
         limit: The maximum number of items per user.
-        shape: `fixed` if every item has the weight `least`, `even` if a user with n items gives each at most
-            n^(-1/norm), or `symmetric` if t novel items have equal weights from `least` to t^(-1/norm).
-        least: The smallest positive weight of an item from a user.
+        shape: `fixed` if every item has the weight `least`; `even` if a user with n items gives each item at most
+            n^(-1/norm); `symmetric` if t novel items have equal weights from `least` to t^(-1/norm).
+        least: The smallest positive weight that a user gives an item.
         norm: 1 if the sum of a user's weights is bounded (Laplace noise), or 2 if the sum of squares is bounded
             (Gaussian noise).
 
@@ -275,22 +277,23 @@ def exceeded_with(noise: Noise, probability: Floats) -> Floats:
     """
     if noise == "gaussian":
         return -np.asarray(ndtri(probability))
-    # For Laplace noise, P(X > x) = exp(-x) / 2 for x >= 0, and by symmetry for x < 0.
+    # For Laplace noise, P(X > x) = exp(-x) / 2 for x >= 0. The case x < 0 follows by symmetry.
     nearer = np.minimum(probability, 1 - probability)
     return np.asarray(np.where(probability <= 0.5, -1.0, 1.0) * np.log(2 * nearer))
 
 
 @lru_cache(maxsize=16)
 def cells(limit: int) -> tuple[Floats, Floats]:
-    """Return cells that cover the numbers of novel items from 1 to `limit`.
+    """Return cells that cover all numbers of novel items from 1 to `limit`.
 
     Args:
         limit: The maximum number of novel items.
 
     Returns:
-        The minimum and the maximum number of items in each cell, which are equal up to 1024.
+        The minimum and the maximum number of items in each cell. Both are equal up to 1024.
     """
-    # Up to 1024, each cell contains one number. Then the ends of cells grow by half a percent each.
+    # Up to 1024, each cell contains one number. After that, the end of each cell is half a percent larger than the
+    # previous one.
     steps = max(0, math.ceil(math.log(limit / _SINGLE) / math.log(_RATIO)))
     ends = np.floor(_SINGLE * _RATIO ** np.arange(1, steps + 1))
     most = np.unique(np.minimum(np.concatenate([np.arange(1.0, min(limit, _SINGLE) + 1), ends]), limit))
@@ -298,7 +301,9 @@ def cells(limit: int) -> tuple[Floats, Floats]:
 
 
 def heaviest(novelty: UniqueItems, sensitivity: float) -> tuple[Floats, Floats]:
-    """Return the cases that determine the threshold, as numbers of novel items with the largest weight of each item.
+    """Return the cases that determine the threshold.
+
+    A case is a number of novel items and the largest weight of each item.
 
     Args:
         novelty: The weights that the weighting allows.
@@ -309,8 +314,8 @@ def heaviest(novelty: UniqueItems, sensitivity: float) -> tuple[Floats, Floats]:
     """
     if novelty.shape == "fixed":
         return np.array([float(novelty.limit)]), np.array([novelty.least])
-    # n items with a total norm of S weigh S n^(-1/p) each. A cell counts with its maximum number of items, and with the
-    # weight for its minimum number.
+    # Each of n items with a total norm of S has weight S n^(-1/p). A cell is represented by its maximum number of
+    # items, with the weight for its minimum number.
     fewest, most = cells(novelty.limit)
     return most, sensitivity * fewest ** (-1 / novelty.norm)
 
@@ -333,7 +338,8 @@ def lowest_threshold(novelty: UniqueItems, noise: Noise, scale: float, delta: fl
         >>> round(lowest_threshold(hundred, "gaussian", 1.3327913, math.exp(-10) / 2, 1.0), 5)
         6.82366
     """
-    # P(none of n passes) = (1 - p)^n = 1 - delta, so p = 1 - (1 - delta)^(1/n). float64 of shape (cases,).
+    # The probability that none of n items passes is (1 - p)^n = 1 - delta, so p = 1 - (1 - delta)^(1/n). float64 of
+    # shape (cases,).
     items, weights = heaviest(novelty, sensitivity)
     each = -np.expm1(math.log1p(-delta) / items)
     return float(np.max(weights + scale * exceeded_with(noise, each)))
@@ -342,7 +348,7 @@ def lowest_threshold(novelty: UniqueItems, noise: Noise, scale: float, delta: fl
 def release_probability(
     novelty: UniqueItems, noise: Noise, scale: float, threshold: float, sensitivity: float
 ) -> float:
-    """Return an upper bound of the probability that any novel item reaches the threshold.
+    """Return an upper bound on the probability that any novel item reaches the threshold.
 
     Args:
         novelty: The weights that the weighting allows.
@@ -355,5 +361,5 @@ def release_probability(
         The largest probability over all cases that the weighting allows.
     """
     items, weights = heaviest(novelty, sensitivity)
-    # 1 - P(noise < (threshold - w) / scale)^n for each case.
+    # This is 1 - P(noise < (threshold - w) / scale)^n for each case.
     return float(np.max(-np.expm1(items * log_below(noise, (threshold - weights) / scale))))

@@ -13,25 +13,25 @@ from voxpop.kernels.proved import proved
 from voxpop.privacy.budget import card
 
 _RELATIVE_ERROR = 1 + 1e-10
-"""An upper bound of the relative error of the doubles in a spend."""
+"""An upper bound on the relative error of the doubles in a spend."""
 _LARGEST_FLOAT = sys.float_info.max
 """The largest finite number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expense:
-    """The detailed cost of a release with Gaussian noise, with delta = novel + delta_G(epsilon; mu) at every epsilon.
+    """The detailed cost of a release with Gaussian noise. Delta is novel + delta_G(epsilon; mu) at every epsilon.
 
-    This is true in both directions of neighbours. Therefore a symmetric pair dominates the release. It has a revealing
-    outcome with the probability `hit` on either side, and otherwise it is a Gaussian mechanism of `mu`
+    This is true in both directions between neighbours. Therefore a symmetric pair dominates the release. On each side,
+    the pair has a revealing outcome with probability `hit`. Otherwise it is a Gaussian mechanism of `mu`
     (docs/privacy/composition.md, "One kind of pair").
 
     Args:
         novel: The probability that an item of only one user is released, including numerical slack, or 0 if every
             possible item is known in advance.
-        mu: The ratio of sensitivity and sigma. For several releases, the root of the sum of squares.
-        two_sided: Whether the release also has revealing outcomes without the user, as in adaptive rounds. No event of
-            dp-accounting has this form.
+        mu: The ratio of sensitivity to sigma. For several releases, it is the root of the sum of squares.
+        two_sided: Whether there are also revealing outcomes if the user is absent, as in adaptive rounds. No
+            dp-accounting event has this form.
     """
 
     novel: float
@@ -41,7 +41,7 @@ class Expense:
     @property
     @proved("composition.md#one-kind-of-pair")
     def hit(self) -> float:
-        """The probability novel / (2 Phi(-mu / 2)) of a revealing outcome of the dominating pair, rounded up.
+        """The probability of a revealing outcome of the dominating pair, novel / (2 Phi(-mu / 2)), rounded up.
 
         Proof: "This is at least d + delta_G(epsilon) if h (1 - delta_G(epsilon)) >= d."
         """
@@ -60,7 +60,7 @@ class Expense:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Expense":
-        """Return the spend from the dictionary of `to_dict`.
+        """Return the spend from the dictionary that `to_dict` returned.
 
         Raises:
             ValueError: A number is out of range, or a name is unknown.
@@ -78,14 +78,14 @@ class Expense:
 
 @proved("composition.md#claim-2-budgets-chosen-after-results")
 def dominating_mu(epsilon: float) -> float:
-    """Return the mu of the Gaussian mechanism that dominates every release without delta at an epsilon, rounded up.
+    """Return the mu, rounded up, of the Gaussian mechanism that dominates every (epsilon, 0)-private release.
 
     Proof: "Randomised response of epsilon_j is dominated by a Gaussian mechanism whose trade-off function passes
     through its vertex."
 
     Randomised response of this epsilon returns the true answer with probability p = e^epsilon / (1 + e^epsilon). Its
-    trade-off function has one vertex. The trade-off function of a Gaussian mechanism is below it if it passes through
-    this vertex, which it does at mu = 2 Phi^-1(p) (Dong, Roth and Su, 2022).
+    trade-off function has one vertex. The trade-off function of a Gaussian mechanism is nowhere above it if it passes
+    through this vertex, and it does so at mu = 2 Phi^-1(p) (Dong, Roth and Su, 2022).
     """
     from scipy.special import ndtri_exp
 
@@ -102,7 +102,7 @@ def gaussian_spend(pairs: Sequence[tuple[float, float]], slack: float = 0.0, res
     """Return the spend of Gaussian rounds, rounded up.
 
     Args:
-        pairs: For each round, the probability that a novel item is released, and the ratio of sensitivity and sigma.
+        pairs: For each round, the probability that a novel item is released, and the ratio of sensitivity to sigma.
         slack: The cost of finite arithmetic.
         rest: The total mu^2 of later releases about known items.
 
@@ -118,17 +118,17 @@ def gaussian_spend(pairs: Sequence[tuple[float, float]], slack: float = 0.0, res
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """The guarantee of a release for each user.
+    """The guarantee that a release gives to each user.
 
     Args:
         epsilon: The epsilon of differential privacy.
         delta: The delta of differential privacy.
         neighbours: The neighbouring relation, which describes the difference between two neighbouring data sets.
-        private: Whether the release is private. It is False with a seed, because other people may have the seed, and
-            in this case there is no guarantee.
+        private: Whether the release is private. A release with a seed is not private, because other people may have the
+            seed. In this case, there is no guarantee.
         server_view: A description of the data that parties other than the readers of the release received. The
             guarantee does not cover these data.
-        spend: The detailed cost of a Gaussian release for its composition, or None. It is ignored in comparisons.
+        spend: The detailed cost of a Gaussian release for composition, or None. Comparisons ignore it.
 
     Example:
         >>> print(Guarantee(4, 1e-7))
@@ -154,7 +154,7 @@ class Guarantee:
         """Return the guarantee as a dictionary for JSON.
 
         Returns:
-            One entry per field, where `server_view` and `spend` are omitted if they are not set.
+            One entry per field. `server_view` and `spend` are omitted if they are not set.
         """
         values: dict[str, Any] = {
             "epsilon": self.epsilon,
@@ -179,7 +179,7 @@ class Guarantee:
             The guarantee.
 
         Raises:
-            TypeError: A field is missing, unknown or of another type.
+            TypeError: A field is missing, unknown or of the wrong type.
             ValueError: A number is out of range.
         """
         spend = values.get("spend")
@@ -187,19 +187,20 @@ class Guarantee:
         texts = (found.neighbours, found.server_view)
         if type(found.private) is not bool or not all(isinstance(each, str) and each.isprintable() for each in texts):
             raise TypeError("not a guarantee")
-        # Composition adds loaded guarantees, so values below 0 would cancel the costs of other releases.
+        # Composition adds up loaded guarantees, so a negative value would cancel the costs of other releases.
         if not (is_within(found.epsilon, 0, _LARGEST_FLOAT) and is_within(found.delta, 0, 1)):
             raise ValueError("out of range")
         return found
 
     def to_dp_event(self) -> Any:
-        """Return the release as an event of dp-accounting, to compose it with releases of other software.
+        """Return the release as a dp-accounting event, for composition with releases of other software.
 
-        A Gaussian release becomes the pair of its `spend`, and a release without delta becomes Laplace noise. Both are
-        at least as bad as the release itself, in every composition, for epsilons up to 20. Needs dp-accounting.
+        A Gaussian release becomes the pair of its `spend`, and a release without delta becomes Laplace noise. In every
+        composition, both are at least as bad as the release itself, for every epsilon up to 20. This method requires
+        dp-accounting.
 
         Returns:
-            A `dp_accounting.DpEvent`, for neighbours that differ by one user added or removed.
+            A `dp_accounting.DpEvent`, for neighbouring data sets that differ by one user added or removed.
 
         Raises:
             InputError: No event represents the release, because it has a delta and no Gaussian noise.
@@ -207,22 +208,22 @@ class Guarantee:
         return event_of(self)
 
 
-# The meaning of a guarantee in words, with odds before and after a release, and cautions.
+# The rest of this module describes a guarantee in words, with odds before and after a release, and with cautions.
 
 WHY_SMALLER: Final = (
     "The second total is below the sum because independent Gaussian noise adds up by squares, so the losses of several "
     "releases rarely reach their largest values together."
 )
-"""One sentence for pages and terminals that show two totals."""
+"""A sentence for pages and terminals that show two totals."""
 
 LARGE_EPSILON = 4.0
 HARDLY_ANY = 10.0
 LARGE_DELTA = 1e-5
 FAR_BELOW = 0.01
-"""Delta is far below one over the number of people if it is at most this fraction of it."""
+"""Delta counts as far below one over the number of people if it is at most this fraction of it."""
 LARGEST_EXPONENT = 700.0
 SUPPORT = 100.0
-"""Odds apply to conclusions that releases suggest with a probability above this multiple of delta."""
+"""The odds apply only to conclusions that a release suggests with a probability of at least this multiple of delta."""
 NINES = 8
 
 
@@ -230,9 +231,9 @@ def odds_after(epsilon: float, delta: float, before: float) -> float:
     """Return the largest probability, after a release, that a particular person took part.
 
     This bound is valid for every conclusion that a release suggests with a probability of at least 100 delta if the
-    person took part. Let this probability be d. If the person did not take part, the probability is at least
-    (d - delta) / e^epsilon, which is at least 0.99 d / e^epsilon, and the bound follows from Bayes' rule. Without delta
-    the bound is valid for every conclusion.
+    person took part. Let this probability be d. If the person did not take part, the probability is at least (d -
+    delta) / e^epsilon, which is at least 0.99 d / e^epsilon, and the bound follows from Bayes' rule. If delta is 0, the
+    bound is valid for every conclusion.
 
     Args:
         epsilon: The epsilon of the guarantee.
@@ -243,17 +244,18 @@ def odds_after(epsilon: float, delta: float, before: float) -> float:
         The largest probability after the release.
     """
     grown = exp(min(epsilon, LARGEST_EXPONENT)) * (SUPPORT / (SUPPORT - 1.0) if delta else 1.0)
-    # By Bayes' rule, the odds grow by a factor of at most e^epsilon, times 100 / 99 for the outcomes that delta covers.
+    # By Bayes' rule, the odds increase by a factor of at most e^epsilon, times 100 / 99 for the outcomes that delta
+    # covers.
     return grown * before / (grown * before + 1.0 - before)
 
 
 def people_covered(delta: float) -> int:
-    """Return the maximum number of people n such that delta is far below 1 / n, that is, at most 0.01 / n."""
+    """Return the largest number of people n for which delta is far below 1 / n, that is, at most 0.01 / n."""
     return floor(FAR_BELOW / delta * (1 + 1e-12))
 
 
 def meaning(guarantee: "Guarantee", user: str = "user") -> str:
-    """Return the meaning of a guarantee in a sentence.
+    """Return the meaning of a guarantee as a sentence.
 
     Args:
         guarantee: The guarantee of a release.
@@ -321,9 +323,9 @@ def factor(epsilon: float) -> str:
 
 
 def percent_at_most(share: float) -> str:
-    """Return a bounding share in per cent, rounded up to a tenth, or with more nines if it is closer to 100 %.
+    """Return the upper bound of a share in per cent, rounded up to a tenth, or with more nines if it is close to 100 %.
 
-    "100 %" appears only if no probability is excluded.
+    The result is "100 %" only if the bound excludes no probability.
     """
     exact = Context(prec=40, rounding=ROUND_CEILING).create_decimal_from_float(100 * share)
     for digits in range(1, NINES):
@@ -334,16 +336,16 @@ def percent_at_most(share: float) -> str:
 
 
 def chance_at_most(share: float) -> str:
-    """Return a bounding probability, rounded up, as "1 in 367" if it is small and in per cent otherwise."""
+    """Return the upper bound of a probability, rounded up, as "1 in 367" if it is small and in per cent otherwise."""
     return f"1 in {floor(1 / share):,}" if 0 < share < 0.005 else percent_at_most(share)
 
 
 # Guarantees as events of dp-accounting.
 #
-# * An `Expense` becomes a Gaussian event and an event that reveals the user with probability `novel`, which is Laplace
-#   noise of scale 1/100 on a sample. For probabilities above 1e-20 and epsilons up to 20, this event covers all but a
-#   fraction of 1e-4 of the probability. Therefore the probability is increased by this fraction.
-# * Randomised response is the worst release with a given epsilon and no delta, but dp-accounting supports it only for
+# * An `Expense` becomes a Gaussian event and an event that reveals the user with probability `novel`. The second event
+# is Laplace noise of scale 1/100 on a sample. For probabilities above 1e-20 and every epsilon up to 20, this event
+# covers all but a fraction of 1e-4 of the probability. Therefore the probability is increased by this fraction. *
+# Randomised response is the worst release with a given epsilon and no delta, but dp-accounting supports it only for
 #   replaced users. Laplace noise of scale 1/c with c = 2 ln((1 + e^epsilon) / 2) is at least as bad, because its
 #   delta(x) = 1 - e^((x - c) / 2) is at least (e^epsilon - e^x) / (1 + e^epsilon), the delta of randomised response, at
 #   every x, with equality at x = 0.

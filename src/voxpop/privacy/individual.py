@@ -1,10 +1,10 @@
-"""An individual filter. Every user pays separately, and only for the passes that they take part in.
+"""An individual filter. Each user pays separately, and only for the passes that they take part in.
 
 A pass has a charge, which is the mu^2 that a user with bound 1 pays. A user who pays c moves the weights by at most
 sqrt(c / charge), and by 0 if the user has no candidate. The payment of a user depends only on the data and the past of
-this user and on public results. The payments of a user are integers that add up to at most the cap on every path. Thus
-all passes together are as private as one Gaussian mechanism with the cap as its mu^2. The theorem and its proof are in
-docs/privacy/individual.md (after Feldman and Zrnic, "Individual Privacy Accounting via a Renyi Filter", 2021).
+this user and on public results. The payments of a user are integers that add up to at most the cap on every path.
+Therefore all passes together are as private as one Gaussian mechanism whose mu^2 is the cap. The theorem and its proof
+are in docs/privacy/individual.md (after Feldman and Zrnic, "Individual Privacy Accounting via a Renyi Filter", 2021).
 
 The payments of users are secret, and charges, noise and thresholds never depend on them.
 """
@@ -22,39 +22,41 @@ from voxpop.kernels.proved import proved
 
 @proved("individual.md#what-integers-and-doubles-change")
 def noise_for(square: float | Fraction, sensitivity: float) -> float:
-    """Return the smallest sigma, rounded up, such that (sensitivity / sigma)^2 is at most `square`.
+    """Return the smallest sigma, rounded up, for which (sensitivity / sigma)^2 is at most `square`.
 
     Proof: "the square of S_t / sigma_t is compared with m_t in exact fractions"
     """
     sigma = sensitivity / math.sqrt(square)
-    # Division and root in doubles may result in a slightly smaller sigma, but this comparison is exact.
+    # The division and the root in doubles may give a slightly smaller sigma, but this comparison is exact.
     while (Fraction(sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
         sigma = math.nextafter(sigma, math.inf)
     return sigma
 
 
 WHOLE = 2**40
-"""The number of parts of the cap that a user has at the beginning. Costs are integer numbers of parts."""
+"""The number of parts of the cap that a user has at the beginning. Costs are whole numbers of parts."""
 RATE_BITS = 20
 """Rates are multiples of 2^-RATE_BITS."""
 BOUND_STEPS = 2**20
 """Bounds are multiples of 1 / BOUND_STEPS, rounded down."""
 MOST_BOUND = 4
-"""The maximum ratio of a user's effect on the weights to the effect at the charge. The charge for rounding uses it."""
+"""The maximum ratio of a user's effect on the weights to the effect of a user with bound 1. The charge for rounding
+depends on it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """The charge for a pass and its noise, in one object, so that they cannot be inconsistent.
+    """The charge for a pass and its noise. They are in one object, so they cannot be inconsistent.
 
     Args:
         cost: The charge for a user with bound 1, in parts of the cap.
         square: The exact mu^2 of the cost.
-        sensitivity: The effect of a user with bound 1 on the weights, including the rounding of all users.
+        sensitivity: The effect of a user with bound 1 on the weights, including the rounding errors of all users.
         sigma: The standard deviation of the noise, at least sensitivity / sqrt(square).
         rates: The fractions of the remaining budget that users pay, by length of a run of candidates, in units of
-            2^-20. The last fraction is for all longer runs, and a single fraction is for all users. If None, every user
-            pays the cost, or the remaining budget if this is less.
+            2^-20. The last fraction also applies to all longer runs, and a single fraction applies to all users. If
+            None, every user pays the cost, or the remaining budget if it is less than the cost.
     """
 
     cost: int
@@ -75,17 +77,17 @@ class Charge:
 
     @proved("individual.md#what-a-user-pays-does-not-depend-on-others")
     def costs(self, left: Int64s, holds: Bools, runs: Int64s | None = None) -> Int64s:
-        """Return the charge for each user, at most the remaining budget, and 0 for users without a candidate.
+        """Return each user's payment, which is at most the remaining budget and is 0 for users without a candidate.
 
         Proof: "given Y_<t, every user except x pays the same in D and in D', and has the same individual sensitivity"
 
         Args:
             left: The remaining budget of each user.
             holds: Whether each user has a candidate.
-            runs: The length of the run of candidates of each user, which is required with several rates.
+            runs: The length of the run of candidates of each user, which is required if there are several rates.
 
         Returns:
-            The integer number of parts of the cap for each user.
+            The number of parts of the cap that each user pays, as integers.
 
         Raises:
             InternalError: Runs are missing.
@@ -98,22 +100,22 @@ class Charge:
                 raise InternalError("a pass with rates was paid without runs")
             rates = np.array(self.rates, np.int64)
             part = rates[0] if runs is None else rates[np.minimum(runs, rates.size - 1)]
-            # left < 2^41 and part <= 2^20, so products are below 2^61. With at most 16 charges, bounds are at most
-            # MOST_BOUND.
+            # left < 2^41 and part <= 2^20, so products are below 2^61. A charge is at most 16 times the cost, so bounds
+            # are at most MOST_BOUND.
             wish = np.minimum((left * part) >> RATE_BITS, MOST_BOUND**2 * self.cost)
-        # Shape (users,), in parts of the cap. No user pays more than the remaining budget, so mu^2 adds up to at most
-        # the cap on every path.
+        # Shape (users,), in parts of the cap. No user pays more than the remaining budget, so the mu^2 of all passes
+        # adds up to at most the cap on every path.
         return np.where(holds, np.minimum(wish, left), 0).astype(np.int64)
 
     @proved("individual.md#proof")
     def bounds(self, costs: Int64s) -> Int64s:
-        """Return the largest effect of each user on the weights for its charge, rounded down.
+        """Return the largest effect on the weights that each user's payment covers, rounded down.
 
         Proof: "the distance is therefore at most r_x + kappa_t <= S_t sqrt(c_x / p_t)"
 
-        Let S be the sensitivity, where S - 1 covers the rounding of all users. The effect is S sqrt(paid / cost) -
-        (S - 1), so two runs differ by at most S sqrt(paid / cost). Each of the five operations in doubles has a
-        relative error below 2^-52, which the factor covers.
+        Let S be the sensitivity. The part S - 1 covers the rounding errors of all users. The effect is S sqrt(paid /
+        cost) - (S - 1), so two runs differ by at most S sqrt(paid / cost). Each of the five operations in doubles has a
+        relative error below 2^-52, and the factor covers these errors.
 
         Args:
             costs: The charge for each user.
@@ -121,9 +123,9 @@ class Charge:
         Returns:
             The effects in steps of 1 / `BOUND_STEPS`, at most `MOST_BOUND`.
         """
-        # kappa = S - 1 is the maximum that the rounding of all users adds to a distance, rounded up.
+        # kappa = S - 1 is the maximum that the rounding errors of all users add to a distance, rounded up.
         rounding = self.sensitivity - 1.0 + 2.0**-52 if self.sensitivity > 1.0 else 0.0
-        # r = S sqrt(c / charge) - kappa, so that r + kappa <= S sqrt(c / charge). In weight, of shape (users,).
+        # Shape (users,), in weight: r = S sqrt(c / charge) - kappa, so r + kappa <= S sqrt(c / charge).
         radius = self.sensitivity * np.sqrt(costs / self.cost) * (1.0 - 2.0**-49) - rounding
         # Round down, because the payment covers any smaller effect.
         steps = np.floor(np.clip(radius, 0.0, MOST_BOUND) * BOUND_STEPS)
@@ -131,7 +133,7 @@ class Charge:
 
 
 class IndividualFilter:
-    """Charges of passes under a cap that applies to every user separately.
+    """The charges of passes under a cap that applies to each user separately.
 
     Example:
         >>> one = IndividualFilter(0.5).charge(2**39, sensitivity=1.0)
@@ -145,17 +147,17 @@ class IndividualFilter:
         Args:
             cap: The maximum total mu^2 per user, above 0.
         """
-        # A fraction is exact, so WHOLE parts are exactly the cap.
+        # Fractions are exact, so WHOLE parts are exactly the cap.
         self._part = Fraction(cap) / WHOLE
 
     def cost(self, share: float) -> int:
-        """Return the number of parts in a share of the cap, rounded down, but at least one and at most all.
+        """Return the number of parts in a share of the cap, rounded down, but at least one part and at most all parts.
 
         Args:
             share: The share of the cap.
 
         Returns:
-            An integer number of parts.
+            A whole number of parts.
         """
         # share * 2^40 is exact in a double, so only `int` rounds, and it rounds down.
         return min(max(int(share * WHOLE), 1), WHOLE)
@@ -175,12 +177,12 @@ class IndividualFilter:
         return self._part * cost
 
     def charge(self, cost: int, sensitivity: float, rates: tuple[int, ...] | None = None) -> Charge:
-        """Return the charge of a pass, which is public, so it must not depend on the remaining budgets of users.
+        """Return the charge of a pass. It is public, so it must not depend on the remaining budgets of users.
 
         Args:
             cost: The charge for a user with bound 1, in parts of the cap.
-            sensitivity: The effect of such a user on the weights, including the rounding of all users.
-            rates: The rates of `Charge`.
+            sensitivity: The effect of such a user on the weights, including the rounding errors of all users.
+            rates: See `Charge`.
 
         Returns:
             The charge with its noise.
@@ -189,7 +191,7 @@ class IndividualFilter:
             InternalError: The cost is not between one part and the whole cap, or a rate exceeds the remaining budget.
         """
         if not 0 < cost <= WHOLE or (rates is not None and not all(0 <= rate <= BOUND_STEPS for rate in rates)):
-            raise InternalError("a pass was charged at nothing, or at more than users have")
+            raise InternalError("a pass was charged nothing, or more than users have")
         square = self.square(cost)
-        # Charge and noise are in one object, so that a pass cannot run with the noise of another charge.
+        # The charge and the noise are in one object, so a pass cannot run with the noise of another charge.
         return Charge(cost, square, sensitivity, noise_for(square, sensitivity), rates)

@@ -1,23 +1,23 @@
 """The exact joint bound for one thresholded Gaussian release.
 
-Let one user be added. Let t of their items be novel, that is, without other users. Let the weight of each novel item be
-w, and s = t w^2. All weights together change by at most the sensitivity S. The novel items account for s of its square,
-so the weights of shared items change by at most sqrt(S^2 - s). Let d = 1 - Phi((threshold - w) / sigma)^t be the
-probability that a novel item is released, and let m^2 be (S^2 - s) / sigma^2 plus the mu^2 of all other releases about
-known items. Then delta is bounded by
+Assume that one user is added. Let t of their items be novel, which means that no other user has them. Let w be the
+weight of each novel item, and let s = t w^2. All weights together change by at most the sensitivity S. The novel items
+account for s in S^2, so the weights of shared items change by at most sqrt(S^2 - s). Let d = 1 - Phi((threshold - w) /
+sigma)^t be the probability that a novel item is released, and let m^2 be (S^2 - s) / sigma^2 plus the mu^2 of all other
+releases about known items. Then delta is bounded by
 
     with the user against without:    d + (1 - d) delta_G(epsilon - ln(1 - d); m)
     without the user against with:    delta_G(epsilon + ln(1 - d); m)
 
 Proof: The noise of different items is independent. Without the user, no novel item can be released, so outcomes with a
 novel item cost d. For the remaining outcomes, compare (1 - d) times a Gaussian with e^epsilon times its shift by m, in
-either direction. Both expressions increase in d and in m, so the largest d and the largest m of a cell cover all of its
-cases.
+either direction. Both expressions increase in d and in m, so the largest d and the largest m of a cell cover all cases
+of the cell.
 
-The bound requires that novel items have equal weights (unequal weights can cost more), that their weight has a lower
-bound (the supremum starts at s = t least^2), and that no other release contains unknown items (docs/privacy/rounds.md
-treats several). Known items may be released earlier or later by adaptively chosen Gaussian mechanisms, with a sum of
-mu^2 of at most `mu_rest`^2.
+The bound has three requirements. Novel items must have equal weights, because unequal weights can cost more. Their
+weight must have a lower bound, because the supremum starts at s = t least^2. No other release may contain unknown items
+(docs/privacy/rounds.md covers several such releases). Known items may be released earlier or later by adaptively chosen
+Gaussian mechanisms if the sum of their mu^2 is at most `mu_rest`^2.
 """
 
 import math
@@ -34,20 +34,20 @@ from voxpop.kernels.proved import proved
 from voxpop.privacy.gaussian import Noise, UniqueItems, cells, log_delta, release_probability
 from voxpop.privacy.numerics import numerical_slack
 
-ROUNDING = 1 + 1e-10  # exceeds the relative error of the doubles below, where delta_G is within 1e-11
-_EXACT_PAIRS = 512  # up to this limit, the pairs (items of the user, novel items) of even weights are enumerated
-_SHARES = 400  # cells of s for each number of novel items
-_SHARES_OF_FEW = 4000  # cells of s for up to 8 novel items, because w then changes fastest with s
+ROUNDING = 1 + 1e-10  # exceeds the relative error of the doubles below; the relative error of delta_G is at most 1e-11
+_EXACT_PAIRS = 512  # up to this limit, the pairs (items of the user, novel items) are enumerated for even weights
+_SHARES = 400  # the number of cells of s for each number of novel items
+_SHARES_OF_FEW = 4000  # the number of cells of s for up to 8 novel items, because w then changes fastest with s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cases:
-    """Cases of novel items that one user may have. Each case covers a cell.
+    """The cases of novel items that one user may have. Each case covers a cell.
 
     Args:
         items: The largest number of novel items.
         weight: The largest weight of each novel item.
-        shared: The largest remaining square for shared items.
+        shared: The largest square that remains for shared items.
     """
 
     items: Floats
@@ -68,22 +68,22 @@ class Cases:
 
 @proved("set-union.md#gaussian-noise-the-joint-bound")
 def deltas(cases: Cases, epsilon: float, sigma: float, threshold: float, mu_rest: float = 0.0) -> Floats:
-    """Return the bound in the docstring of this module for each case.
+    """Return the bound from the docstring of this module for each case.
 
     Proof: "Noises are independent, so with the user the distribution is P_T x P_2 and without it Q = {nothing of T} x
     Q_2"
 
     Args:
-        cases: The novel items.
+        cases: The cases of novel items.
         epsilon: The epsilon of the guarantee.
         sigma: The standard deviation of the noise.
         threshold: The threshold, in weight.
-        mu_rest: The total mu of other Gaussian releases, which are only about known items.
+        mu_rest: The total mu of other Gaussian releases, all of which are about known items.
 
     Returns:
         The delta of each case.
     """
-    # Compute ln(1 - d), then d and m, and the two bounds, of shape (cases,).
+    # Compute ln(1 - d), then d and m, and the two bounds, each of shape (cases,).
     log_none = cases.items * log_ndtr((threshold - cases.weight) / sigma)
     hit = -np.expm1(log_none)
     mu = np.sqrt(cases.shared / sigma**2 + mu_rest**2)
@@ -95,7 +95,7 @@ def deltas(cases: Cases, epsilon: float, sigma: float, threshold: float, mu_rest
 def joint_delta(
     novelty: UniqueItems, epsilon: float, sigma: float, threshold: float, sensitivity: float, mu_rest: float = 0.0
 ) -> float:
-    """Return a certified upper bound of delta over all cases that the weighting allows.
+    """Return a certified upper bound on delta over all cases that the weighting allows.
 
     Proof: "The plan takes the largest over all"
 
@@ -105,7 +105,7 @@ def joint_delta(
         sigma: The standard deviation of the noise.
         threshold: The threshold, in weight.
         sensitivity: The l2-sensitivity of all weights together.
-        mu_rest: The total mu of other Gaussian releases, which are only about known items.
+        mu_rest: The total mu of other Gaussian releases, all of which are about known items.
 
     Returns:
         The bound on delta, rounded up.
@@ -129,17 +129,20 @@ def certified_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
     if novelty.shape == "fixed":
         return _fixed_cases(novelty)
     if novelty.shape == "even" and novelty.limit <= _EXACT_PAIRS:
-        # Every pair with 1 <= t <= n <= limit, for t novel items among n items.
+        # Enumerate every pair with 1 <= t <= n <= limit, for t novel items among n items.
         held, novel = (index.astype(np.float64) + 1 for index in np.tril_indices(novelty.limit))
         return _even_pairs(held, novel, sensitivity)
-    # With even weights of more pairs, no item weighs less than S limit^(-1/2).
+    # If there are too many pairs of even weights, use that no item weighs less than S limit^(-1/2).
     least = sensitivity * novelty.limit**-0.5 if novelty.shape == "even" else novelty.least
     return _symmetric_cases(novelty.limit, least, sensitivity)
 
 
 @lru_cache(maxsize=4)
 def sampled_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
-    """Return a few hundred of the cases that `certified_cases` covers, for a search but not for a guarantee."""
+    """Return a few hundred of the cases that `certified_cases` covers.
+
+    They suffice for a search, but not for a guarantee.
+    """
     if novelty.shape == "fixed":
         return _fixed_cases(novelty)
     few = np.unique(np.geomspace(1, novelty.limit, 24).astype(np.int64)).astype(np.float64)
@@ -149,7 +152,7 @@ def sampled_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
     items = few[:, None]
     least = np.minimum(sensitivity**2, items * novelty.least**2)
     squares = least + (sensitivity**2 - least) * np.linspace(0, 1, 15) ** 2
-    squares[:, -1] = sensitivity**2  # rounding may exceed this value, which leaves no weight for shared items
+    squares[:, -1] = sensitivity**2  # rounding may exceed this value, at which no weight is left for shared items
     spread = np.broadcast_to(items, squares.shape)
     weight = np.sqrt(squares / spread)
     return Cases(spread.ravel(), weight.ravel(), (sensitivity**2 - squares).ravel())
@@ -164,7 +167,7 @@ def _fixed_cases(novelty: UniqueItems) -> Cases:
 def _even_pairs(held: Floats, novel: Floats, sensitivity: float) -> Cases:
     """Return the cases of even weights.
 
-    A user with n items gives each at most S n^(-1/2), so the squares of n - t shared items add up to at most
+    A user with n items gives each item at most S n^(-1/2), so the squares of the n - t shared items add up to at most
     S^2 (n - t) / n.
 
     Proof: "The other coordinates differ by at most sqrt(S^2 - s) in l2."
@@ -185,14 +188,17 @@ def _symmetric_cases(limit: int, least: float, sensitivity: float) -> Cases:
 def _share_cells(
     fewest: Floats, most: Floats, least: float, sensitivity: float, shares: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Return cells of s = t w^2 for each number of novel items, from the smallest s to S^2, finer at the low end."""
+    """Return cells of s = t w^2 for each number of novel items, from the smallest s to S^2.
+
+    They are finer at the low end.
+    """
     square = sensitivity**2
     start = np.minimum(square, fewest * least**2)[:, None]
     edges = start + (square - start) * np.linspace(0, 1, shares + 1) ** 2
     edges[:, -1] = square
-    # w = sqrt(s / t) for the largest s and the smallest t of the cell.
+    # This is w = sqrt(s / t) for the largest s and the smallest t of the cell.
     weight = np.sqrt(edges[:, 1:] / fewest[:, None])
-    # The subtraction may lose the rest of an almost used square, which 4 units in the last place cover.
+    # If the square is almost used up, the subtraction may lose the rest. 4 units in the last place cover this error.
     shared = square - edges[:, :-1] + 2.0**-50 * square
     items = np.broadcast_to(most[:, None], weight.shape)
     return items.ravel(), weight.ravel(), shared.ravel()
@@ -200,23 +206,24 @@ def _share_cells(
 
 # Several consecutive releases with unknown items.
 #
-# With the extra user, round i releases a novel item with probability at most d_i, after any earlier results. Otherwise
-# round i is a Gaussian mechanism of sensitivity S on items of both data sets. The pair "hit with probability d_i,
-# otherwise shifted by S / sigma_i" dominates each round, and dominating pairs compose under adaptive choice. Therefore,
-# with D = 1 - (1 - d_1)(1 - d_2)... and mu^2 = S^2 / sigma_1^2 + S^2 / sigma_2^2 + ..., delta is at most the larger of
+# With the additional user, round i releases a novel item with probability at most d_i, after any earlier results.
+# Otherwise round i is a Gaussian mechanism of sensitivity S on items that both data sets contain. The pair "hit with
+# probability d_i, otherwise shifted by S / sigma_i" dominates each round, and dominating pairs compose under adaptive
+# choice. Therefore, with D = 1 - (1 - d_1)(1 - d_2)... and mu^2 = S^2 / sigma_1^2 + S^2 / sigma_2^2 + ..., delta is at
+# most the larger of
 #
 #     with the user against without:    D + (1 - D) delta_G(epsilon - ln(1 - D); mu)
 #     without the user against with:    delta_G(epsilon + ln(1 - D); mu)
 #
-# In contrast to the bound for one release, the weights of novel items do not reduce mu here. The novel items of a user
-# in round 2 may depend on round 1, so a supremum over constant shares is not a bound. The formula does not require
-# equal weights of novel items. `composition.py` evaluates it.
+# Unlike in the bound for one release, the weights of novel items do not reduce mu here. The novel items of a user in
+# round 2 may depend on round 1, so a supremum over constant shares is not a bound. The formula does not require that
+# novel items have equal weights. `composition.py` evaluates it.
 #
-# With Laplace noise of scale b, the rest of a round is private without any delta, with epsilon' = S / b. If epsilon' <=
+# With Laplace noise of scale b, the rest of a round is (epsilon', 0)-private with epsilon' = S / b. If epsilon' <=
 # epsilon, the first line is D, because without a hit, each outcome is at most e^epsilon' times as likely with the user
 # as without. The second line is at most D e^epsilon / (1 + e^epsilon) < D. (If the novel items of a round have total
 # weight s, only S - s remains for the rest. Then an outcome without the user is at most e^((S - s) / b) / (1 - d) times
-# as likely as with the user, which results in at most 1 - (1 - d) e^(s / b) <= d again, so sharing the budget does not
+# as likely as with the user. This results again in at most 1 - (1 - d) e^(s / b) <= d, so sharing the budget does not
 # help.) A larger epsilon for the rest does not help either, because a user without novel items then costs about
 # (epsilon' - epsilon) / 2 of delta. Therefore exact accounting for Laplace noise equals the published one.
 
@@ -234,7 +241,7 @@ def either(chances: Sequence[float]) -> float:
         >>> either([0.5, 0.5])
         0.75
     """
-    # 1 - product of (1 - d_i), by logarithms, because probabilities of 1e-20 would be lost in 1 - d_i.
+    # Compute 1 - product of (1 - d_i) by logarithms, because probabilities of 1e-20 would be lost in 1 - d_i.
     return -math.expm1(math.fsum(math.log1p(-chance) if chance < 1 else -math.inf for chance in chances))
 
 
@@ -253,7 +260,7 @@ def laplace_round(epsilon: float, novel: float, scale: float, sensitivity: float
     Returns:
         The value of `novel`, or 1 if the noise costs more than epsilon.
     """
-    # Compare epsilon' = S / b <= epsilon in exact fractions, so that equality with epsilon is detected.
+    # Compare epsilon' = S / b with epsilon in exact fractions, so that equality is detected.
     return novel if Fraction(sensitivity) / Fraction(scale) <= Fraction(epsilon) else 1.0
 
 
@@ -266,7 +273,7 @@ def threshold_delta(
     sensitivity: float,
     mu_rest: float = 0.0,
 ) -> float:
-    """Return a certified upper bound of delta for one thresholded round, including numerical slack.
+    """Return a certified upper bound on delta for one thresholded round, including numerical slack.
 
     Args:
         novelty: The weights that the weighting allows.
@@ -274,8 +281,8 @@ def threshold_delta(
         epsilon: The epsilon of the guarantee.
         scale: The scale of the noise.
         threshold: The threshold, in weight.
-        sensitivity: The bound on the change of all weights by one user, in the norm of `novelty`.
-        mu_rest: The total mu of Gaussian releases about known items, only for Gaussian noise.
+        sensitivity: The bound on how much one user changes all weights together, in the norm of `novelty`.
+        mu_rest: The total mu of other Gaussian releases, all of which are about known items (only for Gaussian noise).
 
     Returns:
         The bound on delta, rounded up, at most 1.
@@ -283,6 +290,6 @@ def threshold_delta(
     if noise == "gaussian":
         exact = joint_delta(novelty, epsilon, scale, threshold, sensitivity, mu_rest)
         return min(1.0, exact + numerical_slack(epsilon))
-    # d, the probability that any novel item is released.
+    # This is d, the probability that any novel item is released.
     novel = release_probability(novelty, noise, scale, threshold, sensitivity)
     return min(1.0, laplace_round(epsilon, novel, scale, sensitivity) * ROUNDING + numerical_slack(epsilon))

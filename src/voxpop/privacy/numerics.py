@@ -1,4 +1,4 @@
-"""Searches in one dimension that never lose their bracket, and the cost of finite arithmetic."""
+"""One-dimensional searches that always keep a valid bracket, and the cost of finite arithmetic."""
 
 import math
 from collections.abc import Callable
@@ -11,15 +11,15 @@ _GOLDEN = 0.6180339887498949
 
 
 def crossing(curve: Curve, low: float, high: float, tolerance: float = 1e-15) -> float:
-    """Return a point at which a decreasing curve reaches zero, rounded to the safe side.
+    """Return a point at which a decreasing curve reaches zero, rounded to the side where the curve is at most 0.
 
-    The search takes secant steps by the Illinois rule, and every fourth step is a bisection.
+    The search takes secant steps with the Illinois rule, and every fourth step is a bisection.
 
     Args:
         curve: A decreasing function that is at most 0 at `high`.
         low: The start of the bracket.
         high: The end of the bracket.
-        tolerance: The relative width at which to stop.
+        tolerance: The relative width of the bracket at which the search stops.
 
     Returns:
         A point at which the curve is at most 0, within the tolerance of the first such point.
@@ -38,7 +38,7 @@ def crossing(curve: Curve, low: float, high: float, tolerance: float = 1e-15) ->
             break
         value = curve(middle)
         if value > 0:
-            # The Illinois rule halves the value of an end that is kept twice, so that the secant converges quickly.
+            # The Illinois rule halves the value at an end that is kept twice, so that the secant converges quickly.
             right = right / 2 if left_moved is True else right
             low, left, left_moved = middle, value, True
         else:
@@ -58,8 +58,8 @@ def around(curve: Curve, low: float, high: float, least: float, most: float) -> 
         most: The upper bound of the end.
 
     Returns:
-        A bracket for `crossing`. The curve is above 0 at its start, unless the start is `least`, and at most 0 at its
-        end.
+        A bracket for `crossing`. The curve is above 0 at the start of the bracket, unless the start is `least`, and at
+        most 0 at the end.
 
     Example:
         >>> around(lambda x: 2 - x * x, 0.5, 0.75, 0.0, 9.0)
@@ -81,7 +81,7 @@ def _secant(low: float, high: float, left: float, right: float) -> float:
 
 
 def lowest(curve: Curve, low: float, high: float, steps: int = 24) -> float:
-    """Return the minimum of a curve with one valley, by golden section.
+    """Return the minimum of a unimodal curve, by golden-section search.
 
     Args:
         curve: A function that decreases and then increases.
@@ -96,7 +96,7 @@ def lowest(curve: Curve, low: float, high: float, steps: int = 24) -> float:
         >>> round(lowest(lambda x: (x - 1) ** 2, 0.0, 3.0), 3)
         1.0
     """
-    # By the golden section, the smaller bracket can use one of both inner points again.
+    # Because of the golden ratio, one of the two inner points is also an inner point of the smaller bracket.
     inner, outer = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_inner, at_outer = curve(inner), curve(outer)
     for _ in range(steps):
@@ -112,15 +112,16 @@ def lowest(curve: Curve, low: float, high: float, steps: int = 24) -> float:
 
 
 def falling_to(curve: Curve, start: float, tolerance: float) -> float:
-    """Return a point at which the logarithm of a tail reaches zero, from the safe side, in few evaluations.
+    """Return a point at which the logarithm of a tail is just at or below zero, in few evaluations.
 
     Args:
-        curve: A function that decreases about like the logarithm of a normal tail, with a slope near -x at x.
+        curve: A function that decreases roughly like the logarithm of a normal tail, with a slope near -x at x.
         start: The first point of the search, above 0.
-        tolerance: The largest distance of the curve below zero at the result.
+        tolerance: How far the curve may be below zero at the result.
 
     Returns:
-        A point at which the curve is at most 0, and at least minus the tolerance if such a point is found.
+        A point at which the curve is at most 0. The curve is at least minus the tolerance there if such a point is
+        found.
 
     Example:
         >>> round(falling_to(lambda x: 8 - x * x / 2, 3.0, 1e-6), 6)
@@ -132,11 +133,11 @@ def falling_to(curve: Curve, start: float, tolerance: float) -> float:
         if -tolerance <= value <= 0.0 or high <= low * (1 + 1e-12):
             break
         low, high = (place, high) if value > 0 else (low, place)
-        # A Newton step towards the middle of the tolerated interval.
+        # Take a Newton step towards the middle of the tolerated interval.
         there = place - (value + tolerance / 2) / slope
         if not low < there < high or there > place + 4.0:
-            # If the step leaves the bracket, or goes far because the curve is flat, halve the bracket, or take a
-            # bounded step if the bracket has no upper end.
+            # If the step leaves the bracket, or is very large because the curve is flat, halve the bracket instead. If
+            # the bracket has no upper end, take a bounded step.
             there = min(place + 4.0, (low + high) / 2)
         reached = curve(there)
         risen = (reached - value) / (there - place)
@@ -145,7 +146,7 @@ def falling_to(curve: Curve, start: float, tolerance: float) -> float:
 
 
 def least_whole(reached: Callable[[int], bool], below: int, guess: int, most: int) -> int | None:
-    """Return the smallest whole number that satisfies a condition, by doubling and then bisection.
+    """Return the smallest whole number that satisfies a condition, by doubling followed by bisection.
 
     Args:
         reached: The condition, which is False up to some number and True for all larger numbers.
@@ -172,20 +173,22 @@ def least_whole(reached: Callable[[int], bool], below: int, guess: int, most: in
 
 
 MOST_PASSES = 58
-"""The maximum number of passes of one release. These are 32 lengths of n-grams, four screening votes, a second-chance
-pass and 21 adaptive rounds; `walk_slack` charges each pass."""
-_LOG_SLACK = -97 * math.log(2)  # 2^31 items, each decided exactly up to 2^-128
+"""The maximum number of passes of one release. There are at most 32 lengths of n-grams, four screening votes, a
+second-chance pass and 21 adaptive rounds. `walk_slack` charges each pass.
+"""
+_LOG_SLACK = -97 * math.log(2)  # 2^31 items, and an error of 2^-128 for each decision
 
 
 @proved("randomness.md#exact-decisions")
 def numerical_slack(epsilon: float) -> float:
-    """Return the part of delta that pays for decisions with 128 random bits instead of infinitely many.
+    """Return the part of delta that covers decisions with 128 random bits instead of infinitely many.
 
     Proof: "(1 + e^epsilon) 2^31 2^-128 is charged to delta"
 
-    The release probability of each item is exact up to 2^-128. Therefore the laws of a release under two neighbours are
-    each within 2^31 * 2^-128 in total variation of the exact laws, for up to 2^31 items that differ. By the triangle
-    inequality, this adds (1 + e^epsilon) times as much to delta. The cost of AES is given in `secret.py`.
+    The release probability of each item has an error of at most 2^-128. Therefore, for each of two neighbours, the
+    distribution of a release is within 2^31 * 2^-128 of the exact distribution in total variation, if up to 2^31 items
+    differ. By the triangle inequality, this adds (1 + e^epsilon) times this distance to delta. `secret.py` gives the
+    cost of AES.
 
     Args:
         epsilon: The epsilon of the guarantee.
@@ -197,12 +200,12 @@ def numerical_slack(epsilon: float) -> float:
         >>> numerical_slack(3.0) < 1.5e-28
         True
     """
-    # (1 + e^eps) 2^-97, computed with exponents because e^eps may exceed the range of doubles.
+    # Compute (1 + e^eps) 2^-97 with exponents, because e^eps may exceed the range of doubles.
     return math.exp(_LOG_SLACK) + math.exp(min(_LOG_SLACK + epsilon, 0.0))
 
 
 def optimal_delta(epsilon: float, delta: float) -> float:
-    """Return the delta that remains for optimal selection after the charge for decisions with 128 bits.
+    """Return the delta that remains for optimal selection after charging for decisions with 128 bits.
 
     The result is always less than the given delta.
 
@@ -217,7 +220,8 @@ def optimal_delta(epsilon: float, delta: float) -> float:
         >>> 0 < 1e-7 - optimal_delta(1.0, 1e-7) < 1e-22
         True
     """
-    # Rounding may remove the slack or increase the difference, so the code ensures that the exact sum is at most delta.
+    # Rounding may remove the slack or increase the difference. Therefore this loop ensures that the exact sum is at
+    # most delta.
     slack = math.nextafter(numerical_slack(epsilon), 1.0)
     rest = min(delta - slack, math.nextafter(delta, 0.0))
     while Fraction(rest) + Fraction(slack) > Fraction(delta):
@@ -239,7 +243,7 @@ def walk_slack(epsilon: float, passes: int) -> float:
 
     Args:
         epsilon: The epsilon of the guarantee.
-        passes: The number of votes, which are lengths, screening votes and a second-chance pass.
+        passes: The number of votes: one per length, the screening votes, and a second-chance pass.
 
     Returns:
         The charge.
@@ -248,14 +252,14 @@ def walk_slack(epsilon: float, passes: int) -> float:
         >>> walk_slack(4.0, 9) < 1e-19
         True
     """
-    # passes * 2^-74 in total variation, on either side of the inequality.
+    # This is passes * 2^-74 in total variation, on both sides of the inequality.
     log_each = -74 * math.log(2) + math.log(passes)
     return math.exp(log_each) + math.exp(min(log_each + epsilon, 0.0))
 
 
 @proved("known.md#what-integers-and-doubles-change")
 def paired_pool(pool: int, listed: int) -> int:
-    """Return the size of a pool that has as many pairs as items of a user that may share 64 bits.
+    """Return the size of a pool that has as many pairs as a user has pairs of items that may share 64 bits.
 
     Proof: "A user has at most W (N + W) pairs of a novel item and another item."
 
@@ -272,12 +276,12 @@ def paired_pool(pool: int, listed: int) -> int:
 
 @proved("adaptive.md#what-integers-and-doubles-change")
 def draw_slack(pool: int, rounds: int) -> float:
-    """Return the charge to delta for draws of items with 64 bits, if a proof averages over draws.
+    """Return the charge to delta for drawing items with 64 bits, if a proof averages over draws.
 
     Proof: "covers items of a pool that share 64 bits, if W > L"
 
-    Draws are uniform unless two items of a pool share the 64 bits that name them, or in some round the 64 bits that
-    order them.
+    Draws are uniform unless two items of a pool share the 64 bits that name them, or share the 64 bits that order them
+    in some round.
 
     Args:
         pool: The maximum number of items per user in the pool of the draws.
@@ -290,11 +294,11 @@ def draw_slack(pool: int, rounds: int) -> float:
         >>> draw_slack(60, 14) < 2e-15
         True
     """
-    # A birthday bound for W^2 / 2 pairs, each equal with probability 2^-64, in R rounds and once for the names.
+    # This is a birthday bound for W^2 / 2 pairs, each equal with probability 2^-64, in R rounds and once for the names.
     return (rounds + 1) * pool * pool * 2.0**-65
 
 
 def with_rounding(error: float, cell: float = 1.0) -> float:
-    """Return the standard deviation of noise and of rounding to a cell, which is approximately uniform."""
-    # The variance of a uniform number on an interval of length 1 is 1 / 12.
+    """Return the standard deviation of noise plus rounding to a cell. The rounding error is approximately uniform."""
+    # The variance of a uniform variable on an interval of length 1 is 1 / 12.
     return math.hypot(error, cell * math.sqrt(1 / 12))

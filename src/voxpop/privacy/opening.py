@@ -1,4 +1,4 @@
-"""The only function that applies noise to private weights, which engines and tasks on executors call."""
+"""The only function that applies noise to private weights. Engines and tasks on executors call it."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -7,7 +7,7 @@ from voxpop.errors import InternalError
 
 
 class Opening(ABC):
-    """Noise, or a decision by noise, which may be applied to private weights. Only a gate creates it."""
+    """Noise, or a decision based on noise, that may be applied to private weights. Only a gate creates it."""
 
     __slots__ = ()
 
@@ -16,19 +16,19 @@ class Opening(ABC):
         """Return a result that may leave the engine."""
 
     def restricted(self) -> "Opening":
-        """Return the same noise restricted to its purpose, which may be sent to the machines with the weights."""
-        raise InternalError("noise that cannot be restricted was to be sent away")
+        """Return the same noise restricted to its purpose, which may be sent to the machines that store the weights."""
+        raise InternalError("noise would be sent to another machine, but it cannot be restricted")
 
 
 def opened(noise: Opening, *private: Any) -> Any:
-    """Return the result of noise on private weights.
+    """Return the result of applying noise to private weights.
 
     Args:
-        noise: The noise that a gate has created.
+        noise: The noise, created by a gate.
         private: The weights, the names of their items in draws, and further arguments of the noise.
 
     Raises:
-        InternalError: The argument `noise` is another function, which would read the weights.
+        InternalError: The argument `noise` is another function, which could read the weights.
     """
     if not isinstance(noise, Opening):
         raise InternalError("private weights would be read without noise")

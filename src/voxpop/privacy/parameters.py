@@ -24,16 +24,18 @@ class KnownList(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class KnownLevels(Stated):
-    """The levels that decide about items of a public list, after the last round and by their largest score.
+    """The levels that decide about items of a public list.
+
+    An item's level after the last round follows from its largest score.
 
     Attributes:
         listed: The list.
-        share: The largest expected share of listed items without users among the released items.
+        share: The maximum expected share of listed items without users among the released items.
         drops: The drop threshold of a listed item in each later round except the last.
-        lowest: The score of the lowest level in each later round, in standard deviations of its noise.
+        lowest: The score of the lowest level in each later round, in standard deviations of the score's noise.
         step: The distance between two levels, in the same unit.
         tails: An upper bound on the probability that noise alone reaches each level, in increasing order of levels.
-        enough: The `enough` of `Round` for listed items, by later round. The guarantee does not depend on it.
+        enough: The value of `Round.enough` for listed items, by later round. The guarantee does not depend on it.
     """
 
     listed: KnownList
@@ -72,10 +74,10 @@ class KeyNoise(Stated):
     """Truncated geometric noise on the number of users of every key, which also selects the keys.
 
     Attributes:
-        limit: the maximum number of keys per user.
+        limit: The maximum number of keys per user.
         rate: The rate of the noise, per user.
         reach: The largest noise, j.
-        end: The probability of -j, which is also that of j.
+        end: The probability of -j, which is also the probability of j.
         coin: The probability that a key with the noisy number j is released.
     """
 
@@ -89,12 +91,13 @@ class KeyNoise(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class KeyParts(Stated):
-    """The noise of users in parts by their own number of keys.
+    """The noise for users who are divided into parts by their own number of keys.
 
     Attributes:
         rate: The rate of the noise on y2. The noise on y1 has twice this rate, and every part spends twice this rate.
         threshold: The smallest 2 y1 + y2 of a released key.
-        sizing: The rate of the noise on the number of users of more keys, in classes by their number of released keys.
+        sizing: The rate of the noise on the number of users with more keys, in classes by their number of released
+            keys.
     """
 
     rate: Fraction
@@ -102,5 +105,5 @@ class KeyParts(Stated):
     sizing: Fraction
 
     def rate_of_more(self, limit: int) -> Fraction:
-        """Return the rate of the noise on the counts of users of more keys, for a number of keys of each."""
+        """Return the rate of the noise on the counts of users with more keys, if each user counts for so many keys."""
         return (2 * self.rate - self.sizing) / limit

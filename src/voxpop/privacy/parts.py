@@ -1,7 +1,9 @@
-"""Users in parts by their own number of keys, each part with all of epsilon. The proof is in docs/privacy/keys.md.
+"""Users who are divided into parts by their own number of keys.
 
-Users of one and of two keys have two noisy numbers per key, y1 and y2, and a key is released if 2 y1 + y2 reaches a
-threshold. Users of more keys only count the released keys.
+Each part spends all of epsilon. The proof is in docs/privacy/keys.md.
+
+The users of one key and the users of two keys give two noisy numbers per key, y1 and y2, and a key is released if 2 y1
++ y2 reaches a threshold. Users with more keys only add to the counts of released keys.
 """
 
 from dataclasses import dataclass, replace
@@ -21,21 +23,23 @@ from voxpop.privacy.sampling import MORE_ROUNDS, laplace_of
 from voxpop.privacy.secret import TEXT, Source
 
 FEW_KEYS: Final = 2
-"""The largest number of keys of users who find keys."""
+"""The maximum number of keys with which a user takes part in the selection of keys."""
 PART_BITS: Final = 31
-"""A weight is n1 2^31 + n2, so it contains both numbers of a key. No machine has 2^31 users, and weights are sums over
-machines up to 2^61."""
+"""A weight is n1 2^31 + n2, so it contains both numbers of a key. No machine has 2^31 users. Weights are sums over
+machines and are at most 2^61.
+"""
 PART_WEIGHTS: Final = (0, 1 << PART_BITS, 1, 0)
-"""The weight that a user adds to each key, by the number of the user's keys; the last entry is that of all users with
-more keys."""
+"""The weight that a user adds to each key, by the user's number of keys. The last entry applies to all users with more
+keys.
+"""
 LEAST_THRESHOLD: Final = 3
-"""The formula for keys of only one user assumes that a key without noise of its user does not reach the threshold."""
+"""The formula for keys of only one user assumes that such a key does not reach the threshold without noise."""
 _MOST_WEIGHT: Final = 1 << 61
 
 
 @proved("keys.md#users-in-parts")
 def _reached(rate: Fraction, least: int) -> Any:
-    """Return the probability that 2 z1 + z2 is at least a number above 0, in eighty digits.
+    """Return the probability, in eighty digits, that 2 z1 + z2 is at least a number above 0.
 
     Proof: "W(t) = c q^t / (1 + q) (1 / (1 - q^4) + m)"
     """
@@ -43,14 +47,14 @@ def _reached(rate: Fraction, least: int) -> Any:
     # P(z1 = k) = c q^(2 |k|), and P(z2 >= n) = q^n / (1 + q) for n >= 1.
     c, m = (1 - q**2) / (1 + q**2), (least - 1) // 2
     few = c * q**least / (1 + q) * (1 / (1 - q**4) + m)
-    # z1 > m, so that z2 may be 0 or less.
+    # This is the part with z1 > m, for which z2 may be 0 or less.
     tail = q ** (2 * (m + 1))
     return few + tail / (1 + q**2) - c * q ** (1 - least) * tail**2 / ((1 + q) * (1 - q**4))
 
 
 @proved("keys.md#users-in-parts")
 def parts_delta(parts: KeyParts) -> Any:
-    """Return the largest probability that keys of only one user are released, in eighty digits.
+    """Return the largest probability, in eighty digits, that keys of only one user are released.
 
     Proof: "d = max(W(T - 2), 2 W(T - 1))"
     """
@@ -59,12 +63,12 @@ def parts_delta(parts: KeyParts) -> Any:
 
 
 def planned_parts(whole: Fraction, sizing: Fraction, delta: float) -> KeyParts:
-    """Return the parts with the smallest threshold that keeps delta.
+    """Return the parts with the smallest threshold that is within delta.
 
     Args:
         whole: The epsilon of every part.
-        sizing: The part of epsilon that users of more keys spend on the choice of their limit.
-        delta: The delta of keys of only one user.
+        sizing: The part of epsilon that users with more keys spend on the choice of their limit.
+        delta: The delta for keys of only one user.
     """
 
     def keeps(threshold: int) -> bool:
@@ -81,7 +85,7 @@ def planned_parts(whole: Fraction, sizing: Fraction, delta: float) -> KeyParts:
 
 
 def parts_probabilities(parts: KeyParts, limit: int, reach: int) -> Floats:
-    """Return the probabilities of the noise on a count, from -reach to reach, if users of more keys count so many."""
+    """Return the probabilities of the noise on a count, from -reach to reach, at this limit of users of more keys."""
     place, found = np.abs(np.arange(-reach, reach + 1)), np.ones(1)
     for rate in (2 * parts.rate, parts.rate, parts.rate_of_more(limit)):
         q = np.exp(-float(rate))
@@ -98,7 +102,7 @@ def parts_spread(parts: KeyParts, limit: int) -> float:
 
 
 def parts_bound(parts: KeyParts, limit: int, probability: float) -> int:
-    """Return the smallest r such that the absolute noise is at most r with at least this probability."""
+    """Return the smallest r for which the absolute noise is at most r with at least this probability."""
     reach = int(20 * parts_spread(parts, limit)) + 1
     chances = parts_probabilities(parts, limit, reach)
     both = chances[reach:] * 2.0
@@ -107,23 +111,23 @@ def parts_bound(parts: KeyParts, limit: int, probability: float) -> int:
 
 
 def released_in_parts(parts: KeyParts, users: int, held: int) -> float:
-    """Return the probability that a key with this number of users is released, if each of them has so many keys."""
+    """Return the probability that a key with this number of users is released if each user has this number of keys."""
     if held > FEW_KEYS or users < 1:
         return 0.0
     least = parts.threshold - users * FEW_KEYS // held
     with precise.ALONE:
-        # 2 z1 + z2 is symmetric.
+        # The distribution of 2 z1 + z2 is symmetric.
         return float(_reached(parts.rate, least) if least > 0 else 1 - _reached(parts.rate, 1 - least))
 
 
 @dataclass(frozen=True, slots=True)
 class PartNumbers(Opening):
-    """Selection and noisy number of each key from users of one and of two keys.
+    """The selection and the noisy number of each key from the users of one or two keys.
 
     Attributes:
         parts: The noise and the threshold.
         secret: The source of the bits.
-        purpose: The purpose of the draws, to which the number of keys of the users is added.
+        purpose: The purpose of the draws. The number of keys per user is appended to it.
     """
 
     parts: KeyParts
@@ -137,9 +141,9 @@ class PartNumbers(Opening):
         Proof: "Every key with n1 + n2 > 0 gets two independent noises"
 
         Args:
-            weights: The weights of the keys, which contain both numbers.
-            names: Not used, because draws are named by the bytes.
-            texts: The bytes of the keys and the start of each.
+            weights: The weights of the keys. Each weight contains both numbers.
+            names: Not used, because draws identify keys by their bytes.
+            texts: The bytes of the keys, and the start of each key.
         """
         if texts is None:
             raise InternalError("keys would be drawn without their bytes")
@@ -153,7 +157,7 @@ class PartNumbers(Opening):
         return np.where(2 * one + two >= self.parts.threshold, np.maximum(one + two, 1), 0)
 
     def _noisy(self, users: Int64s, held: int, texts: Texts) -> Int64s:
-        """Return the noisy number of users of so many keys."""
+        """Return the noisy number of users with this number of keys."""
         purpose, (content, starts) = f"{self.purpose} of {held}", texts
 
         def more(row: int, turn: int) -> int:
@@ -163,7 +167,7 @@ class PartNumbers(Opening):
         return users + laplace_of(self.parts.rate * 2 / held, self.secret.text_draws(purpose, *texts), more)
 
     def restricted(self) -> "PartNumbers":
-        """Return the noise restricted to its purposes, which can be sent to workers."""
+        """Return a copy that can be sent to workers and is restricted to its purposes."""
         turns = ("", *(f"/more {turn}" for turn in range(1, MORE_ROUNDS + 1)))
         every = [f"{self.purpose} of {held}{turn}{TEXT}" for held in (1, FEW_KEYS) for turn in turns]
         return replace(self, secret=self.secret.restrict(*every))

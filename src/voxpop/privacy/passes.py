@@ -1,7 +1,7 @@
 """The schema of certificates, which contain the numbers of a guarantee as plain data (docs/privacy/certificate.md).
 
-Whole numbers are exact. Every other number is a double and means exactly its value, and is written so that it reads
-back as the same double. Fractions are texts such as "3/4".
+Whole numbers are exact. Every other number is a double that stands for exactly its value, and it is written so that
+reading it returns the same double. Fractions are texts such as "3/4".
 """
 
 import json
@@ -22,8 +22,8 @@ class Claim(Stated):
     """The promise to every user.
 
     Attributes:
-        epsilon: Epsilon of the guarantee.
-        delta: Delta of the guarantee.
+        epsilon: The epsilon of the guarantee.
+        delta: The delta of the guarantee.
         neighbours: The difference between the two collections.
     """
 
@@ -39,11 +39,12 @@ class Bounding(Stated):
 
     Attributes:
         name: "policy-gaussian", "policy-laplace", "weighted" or "count"; in adaptive rounds "capped".
-        norm: The norm in which a user has weight 1, which is 1 for Laplace noise and 2 for Gaussian noise.
+        norm: The norm in which a user's weights have length 1; 1 for Laplace noise and 2 for Gaussian noise.
         limit: The maximum number of items per user.
-        bits: The binary digits of weights, which are whole multiples of 2^-bits (the units below).
+        bits: The number of binary digits of weights. Weights are whole multiples of 2^-bits (the units below).
         cutoff: The weight, in units, above which items get no more weight; 0 for weightings without a cutoff.
-        bound: The largest change of the histogram by one user, 1, or 4 if users have individual sensitivities.
+        bound: The largest amount by which one user changes the histogram: 1, or 4 if users have individual
+            sensitivities.
     """
 
     name: str
@@ -62,7 +63,7 @@ class Threshold(Stated):
     Attributes:
         bounding: The bound on each user.
         noise: "gaussian" or "laplace".
-        scale: Sigma of Gaussian noise or b of Laplace noise, in weight.
+        scale: The sigma of Gaussian noise or the b of Laplace noise, in weight.
         threshold: The threshold, in units of the grid.
     """
 
@@ -75,19 +76,20 @@ class Threshold(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class Round(Stated):
-    """One adaptive round, which adds noise to every undecided item of every pool and decides by the cumulative score.
+    """One adaptive round, which adds noise to every undecided item of every pool and decides by cumulative scores.
 
     Attributes:
-        bounding: The bound on each user; the caps are those of all rounds.
-        sigma: Standard deviation of the noise, in weight.
-        cell: The size of a cell in units; noisy weights are whole multiples of it.
-        mu: The charged shift by a weight of 1, in standard deviations, which is at least sensitivity / sigma.
-        part: The factor of the noisy weight, in standard deviations, in the score.
+        bounding: The bound on each user. All rounds have the same caps.
+        sigma: The standard deviation of the noise, in weight.
+        cell: The size of a cell, in units. Noisy weights are whole multiples of it.
+        mu: The shift by a weight of 1 that is charged for, in standard deviations. It is at least sensitivity / sigma.
+        part: The factor by which the noisy weight, in standard deviations, enters the score.
         threshold: The threshold of the score, in standard deviations of its noise.
         drop: The drop threshold, in the same unit; None in the last round.
-        enough: The score at which an item can use no more weight in the next round. The guarantee does not depend on
+        enough: The score from which an item can use no more weight in the next round. The guarantee does not depend on
             it.
-        steps: The number of steps of the next cutoff per score of 1. The guarantee does not depend on it.
+        steps: The number of steps of the next cutoff that correspond to a score of 1. The guarantee does not depend on
+            it.
     """
 
     bounding: Bounding
@@ -107,8 +109,8 @@ class CapLevels(Stated):
     """The largest weights that one user can give an item, by the number of unreleased items in the user's pool.
 
     Attributes:
-        items: The largest number of items of each level, in increasing order; the last one is the size of the pool.
-        weights: The largest weight of an item by level and round, in 2^-30.
+        items: The largest number of items at each level, in increasing order. The last one is the size of the pool.
+        weights: The largest weight of an item by level and round, in multiples of 2^-30.
         chances: The largest probability that one item is drawn, by level.
     """
 
@@ -123,12 +125,12 @@ class Rounds(Stated):
     """All adaptive rounds of one data set, in the order in which they run.
 
     Attributes:
-        pool: The maximum number of items per user in all rounds after the first; items of a public list do not count.
-        first: The first round; None if the candidates are public.
+        pool: The maximum number of items per user in all rounds after the first. Items of a public list do not count.
+        first: The first round, or None if the candidates are public.
         later: The rounds that add up the score.
         caps: The caps of the later rounds.
-        margin: The largest difference between the compared score and the exact one, in standard deviations.
-        known: The levels that decide items of a public list; None without a list.
+        margin: The largest difference between the score that is compared and the exact score, in standard deviations.
+        known: The levels that decide about items of a public list, or None without a list.
     """
 
     pool: int
@@ -150,8 +152,8 @@ class Choice(Stated):
     """A private choice of the rounds, and the caps that any chosen rounds satisfy.
 
     Attributes:
-        edges: The smallest number of distinct items of each class of users after the first.
-        sigma: Standard deviation of the noise on the number of users in a class, rounded to whole users.
+        edges: The smallest number of distinct items in each class of users except the first class.
+        sigma: The standard deviation of the noise on the number of users in a class, which is rounded to whole users.
         square: The largest mu^2 of the rounds.
         novel: The largest probability that the rounds release a novel item.
     """
@@ -165,11 +167,11 @@ class Choice(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class Cover(Stated):
-    """Noisy sums of the users' shares of rows with a released value and without, two for each column.
+    """The noisy sums of users' shares of rows with a released value and of rows without one, two sums per column.
 
     Attributes:
         columns: The number of columns, which is the square of the sensitivity.
-        sigma: Standard deviation of the noise, in shares.
+        sigma: The standard deviation of the noise, in shares.
     """
 
     columns: int
@@ -183,12 +185,12 @@ class Later(Stated):
 
     Attributes:
         square: The cap on the mu^2 of all these releases together, on every path.
-        charged: The accounting: with "each user", the cap applies to each user separately; with "everybody", all users
-            are charged for every pass; with "parts", the parts have the caps below.
-        passes: The maximum number of votes, or the number of passes of the parts.
+        charged: The accounting. With "each user", the cap applies to each user separately. With "everybody", all users
+            are charged for every pass. With "parts", each part has its own cap, as listed below.
+        passes: The maximum number of votes, or the number of passes of all parts.
         joining: The mu^2 of rounds over public candidates.
         counting: The mu^2 of counts.
-        cover: The sums of shares.
+        cover: The noisy sums of shares.
     """
 
     square: float
@@ -205,8 +207,8 @@ class Slack(Stated):
     """The charges for finite arithmetic.
 
     Attributes:
-        passes: The number of decisions with 128 bits for one data set; see `walk_slack`.
-        pool: The number of items per user from which rounds draw with 64 bits; 0 if nothing is drawn.
+        passes: The number of passes of one data set that decide with 128 bits; see `walk_slack`.
+        pool: The number of items per user from which rounds draw with 64 bits, or 0 if rounds draw no items.
         rounds: The number of such draws.
     """
 
@@ -221,12 +223,13 @@ class AdaptiveProof(Stated):
     """The numbers of adaptive rounds (docs/privacy/adaptive.md and docs/privacy/limit.md).
 
     Attributes:
-        data_sets: The names of the data sets, each with such rounds; empty for a single data set without a name.
-        choice: The private choice of the rounds; None if they are fixed.
-        rounds: The rounds. With a choice, they are the chosen rounds, and None before the release.
-        later: The releases that follow.
+        data_sets: The names of the data sets, each of which has such rounds; empty for a single data set without a
+            name.
+        choice: The private choice of the rounds, or None if the rounds are fixed.
+        rounds: The rounds. If there is a choice, these are the chosen rounds, or None before the release.
+        later: The later releases.
         slack: The slack of one data set, without later releases.
-        known: The public list of all rounds; None without a list.
+        known: The public list of all rounds, or None without a list.
     """
 
     data_sets: tuple[str, ...]
@@ -246,7 +249,7 @@ class ThresholdProof(Stated):
 
     Attributes:
         first: The pass.
-        later: The releases that follow.
+        later: The later releases.
     """
 
     first: Threshold
@@ -259,8 +262,8 @@ class SelectionProof(Stated):
     """The numbers of optimal selection for users with one item each (docs/privacy/optimal-selection.md).
 
     Attributes:
-        delta: Delta of the rule.
-        few: The largest number of users at which an item is never released.
+        delta: The delta of the rule.
+        few: The number of users up to which an item is never released.
     """
 
     delta: float
@@ -270,11 +273,11 @@ class SelectionProof(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class Counted(Stated):
-    """Counts of public grams.
+    """The counts of public grams.
 
     Attributes:
         limits: The maximum number of grams, by length, for which a user counts in full.
-        sigma: Standard deviation of the noise on every count, in users.
+        sigma: The standard deviation of the noise on every count, in users.
     """
 
     limits: tuple[int, ...]
@@ -284,7 +287,7 @@ class Counted(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class CountsProof(Stated):
-    """Counts of public grams, under limits that may be chosen privately (docs/privacy/counts.md).
+    """Counts of public grams, with limits that may be chosen privately (docs/privacy/counts.md).
 
     Attributes:
         menu: The possible counts, one of which runs.
@@ -302,7 +305,7 @@ class CountsProof(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class PicksProof(Stated):
-    """A ranking by the largest counts with Gumbel noise (docs/privacy/top.md).
+    """A ranking of the largest counts with Gumbel noise (docs/privacy/top.md).
 
     Attributes:
         picks: The number of places in the ranking.
@@ -326,7 +329,7 @@ class VotesProof(Stated):
         further: The probability of each vote after the second.
         theta: The number of votes that a prefix needs, which is also the maximum number of votes per user.
         rounds: The maximum number of rounds.
-        words: "one" if a user votes for one word in all rounds, or "many".
+        words: "one" if a user votes for the same word in all rounds, otherwise "many".
     """
 
     rate: float
@@ -344,14 +347,14 @@ class PathsProof(Stated):
 
     Attributes:
         tree: "contexts" for a tree that follows two statistics of users, or "grams".
-        epsilon: Epsilon of the counts; the shares on every path add up to at most all of it.
-        alphabet: The number of symbols; None before the release finds them.
-        max_length: The maximum number of steps per user; released lengths can lower it.
+        epsilon: The epsilon of the counts. The shares on every path add up to at most this epsilon.
+        alphabet: The number of symbols, or None before the release discovers them.
+        max_length: The maximum number of steps per user, which released lengths can reduce.
         max_gram: The maximum number of levels.
-        finding: The certificate of the release that finds the alphabet; None if the alphabet is given.
-        least: The `least` of the `StepsRule` of contexts; None for grams.
-        per_noise: The `per_noise` of the `StepsRule` of contexts; None for grams.
-        usual: The `usual` of the `StepsRule` of contexts; None for grams, or if the length was given.
+        finding: The certificate of the release that discovers the alphabet, or None if the alphabet is given.
+        least: The value of `StepsRule.least` for contexts, or None for grams.
+        per_noise: The value of `StepsRule.per_noise` for contexts, or None for grams.
+        usual: The value of `StepsRule.usual` for contexts, or None for grams or if the length was given.
     """
 
     tree: Literal["contexts", "grams"]
@@ -371,12 +374,12 @@ class NightsProof(Stated):
     """The numbers of a series of nights (docs/privacy/series.md).
 
     Attributes:
-        square: The mu^2 that each user may spend in all nights.
+        square: The mu^2 that each user may spend in all nights together.
         pool: The maximum number of items per user in all nights.
-        bits: The binary digits of weights, which are whole multiples of 2^-bits (the units below).
+        bits: The number of binary digits of weights. Weights are whole multiples of 2^-bits (the units below).
         cell: The number of units in a cell of noisy weights.
-        costs: The charge of each night, in 2^-40 of the whole budget.
-        sigmas: Standard deviation of the noise of each night, in weight.
+        costs: The charge of each night, in multiples of 2^-40 of the whole budget.
+        sigmas: The standard deviation of the noise of each night, in weight.
         cutoffs: The weight, in units, above which items get no more weight, by night.
         factors: The factor of a noisy weight, in cells, in the score of each night.
         thresholds: The score at which an item is released, by night; an item of a public list has levels instead.
@@ -401,14 +404,16 @@ class KeysProof(Stated):
     """The numbers of a release of keys with counts (docs/privacy/keys.md).
 
     Attributes:
-        edges: The smallest number of distinct keys of each class of users after the first; empty if nothing is chosen.
-        choosing: The rate of the noise on the number of users in a class; 0 if nothing is chosen.
-        rest: The rate of the noise on all shares of rows together; 0 if they are not measured.
+        edges: The smallest number of distinct keys in each class of users except the first class; empty if there is no
+            choice.
+        choosing: The rate of the noise on the number of users in a class, or 0 if there is no choice.
+        rest: The rate of the noise on all shares of rows together, or 0 if they are not measured.
         sets: The number of sets of keys.
         menu: The entries with one noisy number per key.
-        rounds: The last entry, of adaptive rounds, with the counts that follow; None without such an entry.
-        parts: The entry of users in parts, after the menu; None without such an entry.
-        chosen: The position of the entry that ran, after a release.
+        rounds: The last entry, which consists of adaptive rounds and the counts that follow, or None if there is no
+            such entry.
+        parts: The entry for users in parts, which follows the menu, or None if there is no such entry.
+        chosen: After a release, the position of the entry that ran.
     """
 
     edges: tuple[int, ...]
@@ -448,11 +453,11 @@ PROOFS: dict[str, type[Any]] = {
 @final
 @dataclass(frozen=True, slots=True)
 class Certificate(Stated):
-    """Everything on which one guarantee rests.
+    """All numbers on which one guarantee is based.
 
     Attributes:
         claim: The promise.
-        proof: The numbers that imply the promise; their class identifies the proof.
+        proof: The numbers that imply the promise. Their class identifies the proof.
     """
 
     claim: Claim
@@ -466,10 +471,10 @@ class Certificate(Stated):
 
     @classmethod
     def from_dict(cls, values: Any) -> "Certificate":
-        """Return the certificate that `to_dict` wrote.
+        """Return the certificate from the dictionary that `to_dict` returned.
 
         Raises:
-            InternalError: The fields or the version are different.
+            InternalError: The fields or the version differ from the schema.
         """
         known = isinstance(values, dict) and values.keys() == {"format", "version", "claim", "proof", "numbers"}
         if not known or (values["format"], values["version"]) != (FORMAT, VERSION) or values["proof"] not in PROOFS:
@@ -477,5 +482,5 @@ class Certificate(Stated):
         return cls(Claim.from_dict(values["claim"]), PROOFS[values["proof"]].from_dict(values["numbers"]))
 
     def to_json(self) -> str:
-        """Return the text, which is the same for equal certificates."""
+        """Return the text of the certificate. Equal certificates have equal texts."""
         return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)

@@ -1,4 +1,7 @@
-"""Budget along the paths of a tree, in exact fractions of epsilon with one account per history of shares, and noise."""
+"""The budget along the paths of a tree, in exact fractions of epsilon, and the noise.
+
+Nodes with equal histories of shares have one account.
+"""
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -19,10 +22,10 @@ class Limits:
     """The public numbers that bound a tree.
 
     Attributes:
-        epsilon: the whole budget, exact.
-        alphabet: number of symbols.
-        max_length: maximum number of counted steps per user, which is the sensitivity.
-        max_gram: length of the longest gram.
+        epsilon: The whole budget, exact.
+        alphabet: The number of symbols.
+        max_length: The maximum number of counted steps per user, which is the sensitivity.
+        max_gram: The length of the longest gram.
     """
 
     epsilon: Fraction
@@ -36,8 +39,8 @@ class Share:
     """The cost of the histogram of one node.
 
     Attributes:
-        before: fraction of epsilon spent on the histograms above this one.
-        own: fraction of epsilon spent on this histogram.
+        before: The fraction of epsilon that the histograms above this one spent.
+        own: The fraction of epsilon that this histogram spent.
     """
 
     before: Fraction
@@ -45,7 +48,7 @@ class Share:
 
     @property
     def after(self) -> Fraction:
-        """Fraction of epsilon spent on the path down to and including this node."""
+        """The fraction of epsilon that the path down to and including this node spent."""
         return self.before + self.own
 
 
@@ -54,8 +57,8 @@ class PathBudget:
     """The shares of all nodes of a tree. Nodes with the same history of shares have the same number.
 
     Attributes:
-        limits: the public numbers of the tree.
-        shares: shares by number; number 0 is the share of a path without nodes, above the root.
+        limits: The public numbers of the tree.
+        shares: The shares by number. Number 0 is the share of a path without nodes, above the root.
 
     Example:
         >>> paths = PathBudget(Limits(Fraction(1), alphabet=3, max_length=5, max_gram=5))
@@ -70,10 +73,11 @@ class PathBudget:
     _numbers: dict[tuple[int, Fraction], int] = field(default_factory=dict)
 
     def spend(self, above: int, part: Fraction) -> int:
-        """Return the number of a child's share, which is this part of what the path to its parent has not spent."""
+        """Return the number of a child's share, which is a part of the remaining budget on its path."""
         if (above, part) not in self._numbers:
             before = self.shares[above].after
-            # s(v) = (1 - spent) part, so on a path shares add up to at most 1 (docs/privacy/sequences.md).
+            # The share is s(v) = (1 - spent) part, so the shares on a path add up to at most 1
+            # (docs/privacy/sequences.md).
             share = Share(before, (1 - before) * part)
             if share.own <= 0 or share.after > 1:
                 raise InternalError("a path of the tree would spend more than the budget")
@@ -82,11 +86,14 @@ class PathBudget:
         return self._numbers[above, part]
 
     def of_users(self, bins: int, sensitivity: int) -> "PathBudget":
-        """Return the same accounts for a histogram with this number of bins and this sensitivity."""
+        """Return a copy of the accounts for a histogram with this number of bins and this sensitivity."""
         return replace(self, limits=replace(self.limits, alphabet=bins - 1, max_length=sensitivity))
 
     def count_first(self, steps: int) -> None:
-        """Count only the first steps of each sequence from now on, so that their number is the sensitivity."""
+        """From now on, count only this number of steps from the start of each sequence.
+
+        This number is then the sensitivity.
+        """
         self.limits = replace(self.limits, max_length=steps)
 
     def left(self, number: int) -> Fraction:
@@ -94,8 +101,8 @@ class PathBudget:
         return 1 - self.shares[number].after
 
     def rate(self, number: int) -> Fraction:
-        """Return epsilon over sensitivity of a node's noise, exact."""
-        # r = epsilon s / L, with the sensitivity L, which is the maximum number of steps or start positions per user.
+        """Return the exact ratio of epsilon to sensitivity for a node's noise."""
+        # r = epsilon s / L. The sensitivity L is the maximum number of steps or start positions per user.
         return self.limits.epsilon * self.shares[number].own / self.limits.max_length
 
     def scale(self, number: int) -> float:
@@ -105,14 +112,14 @@ class PathBudget:
 
 @dataclass(frozen=True, slots=True)
 class StepsRule:
-    """The rule that derives the longest sequence and the number of counted steps from released lengths.
+    """The rule that derives the maximum length of sequences and the number of counted steps from released lengths.
 
     The rule is described in docs/privacy/sequences.md.
 
     Attributes:
-        least: the minimum share of the steps that is counted.
-        per_noise: weight of the square root of the noise, relative to the share of the steps that is not counted.
-        usual: the length up to which sequences are drawn even if few have this length; None if the length was set.
+        least: The minimum share of the steps that is counted.
+        per_noise: The weight of the square root of the noise, relative to the share of the steps that is not counted.
+        usual: The length up to which sequences are drawn even if few have this length, or None if the length was set.
     """
 
     least: Fraction
@@ -120,38 +127,39 @@ class StepsRule:
     usual: int | None = None
 
     def classes(self, lengths: Int64s, first: Int64s, rate: Fraction) -> Int64s:
-        """Return the noisy numbers of sequences by class up to the longest that is drawn, from released numbers only.
+        """Return the noisy number of sequences by class, up to the maximum drawn length, from only released numbers.
 
-        The last class contains all sequences of that length and more. Its first length is that of the longest sequence.
+        The last class contains all sequences of at least its first length, which is the maximum length that is drawn.
 
         Args:
-            lengths: int64 by class, the released numbers of sequences.
+            lengths: int64 by class, the released number of sequences.
             first: int64, the first length of each class.
-            rate: rate of the noise on each number.
+            rate: The rate of the noise on each number.
         """
         if self.usual is None:
             return lengths
         counts, common = lengths.tolist(), sum(each <= self.usual for each in first.tolist())
-        # Classes after the last one that noise does not explain are assumed to be empty.
+        # If noise alone explains the numbers of all classes after some class, these classes are assumed to be empty.
         kept = max((place + 1 for place, each in enumerate(counts) if each * rate >= CLEAR), default=common)
-        # For each class, the number of sequences in it or in a longer class.
+        # Compute, for each class, the number of sequences in it or in a class of longer sequences.
         tails = [sum(counts[place:kept]) for place in range(min(kept + 1, first.size))]
         last = max(place for place, tail in enumerate(tails) if place < common or tail >= REACHED * tails[0])
-        # After the last class that noise does not explain, one more class follows with its released number.
+        # After the last class that noise alone does not explain, one more class follows with its released number.
         return np.array([*counts[:last], counts[last] if last == kept else tails[last]], np.int64)
 
     def steps(self, limits: Limits, first: Int64s, lengths: Int64s) -> int:
-        """Return the number of first steps of each sequence that are counted, from released numbers only.
+        """Return the number of steps that are counted from the start of each sequence, from only released numbers.
 
-        With more steps, fewer are omitted, but the noise is larger, because it is proportional to their number.
+        If more steps are counted, fewer are omitted, but the noise is larger, because it is proportional to their
+        number.
 
         Args:
-            limits: the limits of the tree; `max_length` is the maximum number of steps.
+            limits: The limits of the tree. `max_length` is the maximum number of steps.
             first: int64, the first length of each class.
             lengths: int64 by class, the noisy number of sequences.
 
         Returns:
-            A number from 1 to `limits.max_length`; the maximum if the numbers of sequences add up to 0.
+            A number from 1 to `limits.max_length`, or the maximum if the numbers of sequences add up to 0.
         """
         whole = doubled_steps(first, lengths, limits.max_length, limits.max_length)
         if whole <= 0:
@@ -168,42 +176,46 @@ class StepsRule:
 
 
 CLEAR, REACHED = 4, Fraction(1, 5)
-"""Noise does not explain a class of length if its number is at least `CLEAR` scales of the noise. Sequences longer than
-usual are drawn up to a length that a share of `REACHED` of them reaches."""
+"""Noise alone does not explain the number of a length class if it is at least `CLEAR` noise scales. Sequences longer
+than usual are drawn up to a length that a share of `REACHED` of them reaches.
+"""
 
 
 def doubled_steps(first: Int64s, lengths: Int64s, max_length: int, steps: int) -> int:
-    """Return twice the number of first steps that lengths imply, an integer that is identical in all implementations.
+    """Return twice the number of counted steps that the lengths imply.
+
+    This integer is identical in all implementations.
 
     Args:
-        first: int64, the first length of each class; the last class is that of `max_length`.
-        lengths: int64 by class, number of sequences.
-        max_length: maximum number of symbols per sequence.
-        steps: maximum number of counted steps per sequence.
+        first: int64, the first length of each class. The last class is the class of `max_length`.
+        lengths: int64 by class, the number of sequences.
+        max_length: The maximum number of symbols per sequence.
+        steps: The maximum number of counted steps per sequence.
     """
     starts = first.tolist()
-    # The end of a sequence that is not cut is one more step, so the mean of a class is half of (first + last) + 1.
+    # The end of a sequence that is not cut is one more step, so the mean number of steps in a class is (first + last) /
+    # 2 + 1.
     means = [low + high + 1 for low, high in pairwise(starts)] + [2 * max_length]
     return sum(each * min(mean, 2 * steps) for each, mean in zip(lengths.tolist(), means, strict=True))
 
 
 PROFILE_NODES = 1 << 31
-"""The noise of statistics of users is named by node numbers from here on, which no tree has."""
+"""The noise of statistics of users is named by node numbers from this number on. No tree has such nodes."""
 _PATHS_AT_ONCE = 1 << 21
-"""Number of bins for which noise is drawn at once."""
+"""The number of bins for which noise is drawn at once."""
 NOISE_PURPOSES = ("sequences/noise", "sequences/noise/more 1", "sequences/noise/more 2")
-"""Purposes of the noise; further bits beyond these are needed with a probability of 2^-256."""
+"""The purposes of the noise. Bits beyond these are needed with a probability of 2^-256."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContextNoise(Opening):
-    """The noise of the contexts of one level, which can be sent to the processes with the counts.
+    """The noise of the contexts of one level, which can be sent to the processes that have the counts.
 
     Attributes:
-        paths: the shares of all contexts.
-        shares: int64 by context, the number of its share in `paths`.
-        first: the number of contexts of all levels above. Contexts are numbered across levels.
-        secret: source of the noise.
+        paths: The shares of all contexts.
+        shares: int64 by context, the number of the context's share in `paths`.
+        first: The number of contexts in all levels above. Contexts are numbered across levels.
+        secret: The source of the noise.
     """
 
     paths: PathBudget
@@ -219,32 +231,33 @@ class ContextNoise(Opening):
     def __call__(self, keys: Int64s, counts: Int64s) -> Int64s:
         """Add noise to the counts of all bins.
 
-        Every bin is released, including bins without users. The end mark has a bin, too. A sequence has at most
+        Every bin is released, including bins without users. The end mark also has a bin. A sequence has at most
         `max_length` steps, because the end after `max_length` symbols is not counted.
 
         Args:
-            keys: context * width + symbol of the bins that occur, distinct. The keys are private.
-            counts: number of occurrences of each key. The counts are private.
+            keys: The distinct keys (context * width + symbol) of the bins that occur. They are private.
+            counts: The number of occurrences of each key. The counts are private.
 
         Returns:
-            int64 (contexts, width), noisy counts, which are public and may be negative.
+            int64 (contexts, width), the noisy counts, which are public and may be negative.
         """
         width = self.width
         noisy = np.zeros((self.shares.size, width), np.int64)
         noisy.ravel()[keys] = counts
-        # Contexts of one share have the same noise scale, so their noise is drawn together.
+        # Contexts with equal shares have the same noise scale, so their noise is drawn together.
         for share in np.unique(self.shares).tolist():
             mine = np.flatnonzero(self.shares == share)
             step = max(1, _PATHS_AT_ONCE // width)
             for some in (mine[start : start + step] for start in range(0, mine.size, step)):
-                # P(noise = k) is proportional to exp(-|k| rate). Context and symbol name a draw, so none is used twice.
+                # P(noise = k) is proportional to exp(-|k| rate). Context and symbol identify a draw, so no draw is used
+                # twice.
                 names, symbols = np.repeat(self.first + some, width), np.tile(np.arange(width), some.size)
                 noise = laplace_noise(self.paths.rate(share), self.secret, NOISE_PURPOSES[0], names, symbols)
                 noisy[some] += noise.reshape(-1, width)
         return noisy
 
     def of_nodes(self, first: int, shares: Int64s) -> "ContextNoise":
-        """Return the noise of some of the contexts, from number `first` on, with numbers that begin at 0 again."""
+        """Return the noise of some of the contexts, starting with number `first`. Their new numbers start at 0."""
         return replace(self, shares=shares, first=self.first + first)
 
     def restricted(self) -> "ContextNoise":

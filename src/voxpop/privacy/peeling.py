@@ -1,13 +1,13 @@
-"""The privacy cost of successive picks of the largest counts by exponential mechanisms.
+"""The privacy cost of picking the largest counts one after another with exponential mechanisms.
 
-An additional user increases any number of counts by 1 each. Therefore the loss of one pick is in an interval of length
-`rate` ("bounded range", Durfee and Rogers, 2019), which implies two bounds for k picks:
+An additional user increases any number of counts by 1 each. Therefore the privacy loss of one pick is in an interval of
+length `rate` ("bounded range", Durfee and Rogers, 2019). This implies two bounds for k picks:
 
 - k picks are (k rate, 0)-private;
 - their Renyi divergence of order a is at most k a rate^2 / 8 (Hoeffding's lemma; Cesar and Rogers, 2021), hence
   delta = e^((a-1)(k a rate^2 / 8 - epsilon)) (1 - 1/a)^a / (a - 1) for every a > 1 (Canonne, Kamath and Steinke, 2020).
 
-docs/privacy/top.md has the proof, and the allowance for finite arithmetic.
+docs/privacy/top.md contains the proof and the allowance for finite arithmetic.
 """
 
 from math import exp, log, log1p, sqrt
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from voxpop.privacy.passes import Claim
 
 _ROUNDING: Final = 1 + 1e-9
-"""An upper bound of the relative error of bounds in doubles."""
+"""An upper bound on the relative error of bounds in doubles."""
 _LARGEST_EPSILON: Final = 700.0
 """The largest epsilon. It allows no delta below 1, and for larger values e^epsilon exceeds the range of doubles."""
 MOST_RATE: Final = 1e6
-"""A rate that exceeds the rates of all budgets."""
+"""A rate above the rates of all budgets."""
 HALVINGS: Final = 100
 LOG_ORDERS: Final = tuple(range(-30, 40))
-"""The values of ln(a - 1) that the search over orders a starts from."""
+"""The values of ln(a - 1) from which the search over orders a starts."""
 
 
 @proved("top.md#k-picks")
 def peeling_delta(epsilon: float, picks: int, rate: float) -> float:
-    """Return the delta of `picks` picks at an epsilon, by the smaller of the two bounds, rounded up.
+    """Return the delta of `picks` picks at an epsilon, which is the smaller of the two bounds, rounded up.
 
     Proof: "Hence delta(epsilon) <= e^((a-1)(k a r^2 / 8 - epsilon)) (1 - 1/a)^a / (a - 1) for every a > 1"
 
@@ -52,18 +52,19 @@ def peeling_delta(epsilon: float, picks: int, rate: float) -> float:
         >>> peeling_delta(1.0, picks=10, rate=0.09), peeling_delta(1.0, picks=100, rate=0.03) < 1e-6
         (0.0, True)
     """
-    # Basic composition of k picks, which are (rate, 0)-private.
+    # By basic composition, k picks are (k rate, 0)-private, because each pick is (rate, 0)-private.
     if picks * rate * _ROUNDING <= epsilon:
         return 0.0
-    # k rate^2 / 8 is the Renyi divergence of order a divided by a (Hoeffding's lemma on an interval of length rate).
+    # k rate^2 / 8 is a bound on the Renyi divergence of order a, divided by a (Hoeffding's lemma on an interval of
+    # length rate).
     square = picks * rate * rate / 8 * _ROUNDING
 
     def log_at(log_order: float) -> float:
         more = exp(log_order)  # the order minus 1
-        # (a - 1)(a k rate^2 / 8 - epsilon) + a ln(1 - 1/a) - ln(a - 1) with a = 1 + more, the logarithm of delta.
+        # The logarithm of delta is (a - 1)(a k rate^2 / 8 - epsilon) + a ln(1 - 1/a) - ln(a - 1) with a = 1 + more.
         return more * ((1 + more) * square - epsilon) + (1 + more) * (log_order - log1p(more)) - log_order
 
-    # Every order results in a valid delta, so an early end of the search costs accuracy but not privacy.
+    # Every order gives a valid delta, so an early end of the search reduces accuracy but not privacy.
     best = float(min(LOG_ORDERS, key=log_at))
     best = lowest(log_at, best - 1.0, best + 1.0)
     return min(1.0, exp(min(log_at(best), 0.0)) * _ROUNDING)
@@ -71,7 +72,7 @@ def peeling_delta(epsilon: float, picks: int, rate: float) -> float:
 
 @proved("top.md#what-integers-and-doubles-change")
 def spent(budget: "Budget | Claim", picks: int, candidates: int, rate: float) -> float:
-    """Return the delta that picks in cells and doubles spend at the epsilon of the budget.
+    """Return the delta that picks, computed in cells and doubles, spend at the epsilon of the budget.
 
     Proof: "exact (epsilon', delta')-privacy becomes (epsilon' + 2 g, e^g delta')"
 
@@ -84,7 +85,7 @@ def spent(budget: "Budget | Claim", picks: int, candidates: int, rate: float) ->
     Returns:
         The delta, rounded up, or 1 if epsilon is below the cost of finite arithmetic.
     """
-    # The distributions in cells and doubles are within a factor e^shift of the exact ones, in both collections.
+    # In both collections, the distributions in cells and doubles are within a factor e^shift of the exact ones.
     # Therefore epsilon is reduced by two shifts, and delta is multiplied by e^shift.
     shift = picks * (picks + 1) * log_error(rate)
     epsilon = budget.epsilon - 2 * shift
@@ -95,7 +96,7 @@ def spent(budget: "Budget | Claim", picks: int, candidates: int, rate: float) ->
 
 @proved("top.md#other-releases")
 def picks_spend(epsilon: float, picks: int, candidates: int, rate: float) -> Expense:
-    """Return the spend for the composition of picks with Gaussian releases (docs/privacy/top.md, "Other releases").
+    """Return the spend of picks for composition with Gaussian releases (docs/privacy/top.md, "Other releases").
 
     Proof: "A Gaussian mechanism of this mu therefore lies below the trade-off function of the pick, whose vertices
     these are, and k picks have k times its square."
@@ -107,10 +108,10 @@ def picks_spend(epsilon: float, picks: int, candidates: int, rate: float) -> Exp
         rate: The rate of each pick.
 
     Returns:
-        A spend without revealing outcomes, except for draws that finite arithmetic loses.
+        A spend whose only revealing outcomes are draws that finite arithmetic cannot resolve.
     """
-    # The Gaussian mechanism that dominates randomised response of half the rate also dominates a pick, and k picks add
-    # up in squares. Cells and doubles change every probability by at most a factor e^shift on either side.
+    # The Gaussian mechanism that dominates randomised response of half the rate also dominates a pick. The squares of
+    # the mu of k picks add up. Cells and doubles change every probability by at most a factor e^shift on either side.
     shift = picks * (picks + 1) * log_error(rate)
     mu = sqrt(picks) * dominating_mu(rate / 2) + 2 * dominating_mu(shift)
     return Expense(min(1.0, _lost(epsilon, candidates) * _ROUNDING), mu * _ROUNDING)
@@ -125,7 +126,7 @@ def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
         candidates: The number of counts to choose from.
 
     Returns:
-        The rate per count, where the largest rate has the least noise.
+        The rate per count. The largest rate gives the least noise.
 
     Raises:
         BudgetError: If the budget is too small.
@@ -144,21 +145,22 @@ def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
 
 
 def _lost(epsilon: float, candidates: int) -> float:
-    """Return the cost of draws that need more than 128 bits, on both sides."""
+    """Return the cost, on both sides, of draws that need more than 128 bits."""
     return candidates * LOST * (1.0 + exp(min(epsilon, _LARGEST_EPSILON)))
 
 
 def gumbel_spread(rate: float) -> float:
     """Return the standard deviation of the noise on a count."""
-    # pi / sqrt(6), the standard deviation of a Gumbel variable of scale 1.
+    # pi / sqrt(6) is the standard deviation of a Gumbel variable of scale 1.
     return 1.2825498301618643 / rate
 
 
 def behind(picks: int, candidates: int, rate: float, probability: float) -> float:
-    """Return a bound on the difference of counts that are out of order, for a given probability.
+    """Return a bound on the difference between counts that are ranked out of order, for a given probability.
 
-    With this probability, no pick has a count that is lower by this difference than a count that was still available.
+    With this probability, no pick has a count that is lower, by this difference or more, than a count that was still
+    available.
     """
-    # One pick has an error of t with probability at most n e^(-rate t) (McSherry and Talwar, 2007). This is the union
-    # bound over k picks, solved for t.
+    # One pick has an error of at least t with probability at most n e^(-rate t) (McSherry and Talwar, 2007). The code
+    # solves the union bound over k picks for t.
     return (log(candidates) + log(picks) - log1p(-probability)) / rate

@@ -1,4 +1,4 @@
-"""Common base classes of mechanisms and plans, with the budget check, the release, and its ledger entry."""
+"""The common base classes of mechanisms and plans, with the budget check, the release, and its ledger entry."""
 
 import json
 from abc import ABC, abstractmethod
@@ -23,14 +23,14 @@ Data = TypeVar("Data")
 ResultType = TypeVar("ResultType")
 _MOST_PER_USER = 10**12
 USUAL_ITEMS, ITEMS_EACH = 10, (1, 10, 100)
-"""The number of items per user that plans assume by default, and the numbers that have a row in tables."""
+"""The number of items per user that plans assume by default, and the numbers for which tables have a row."""
 AnyPlan = TypeVar("AnyPlan", bound="CertifiedPlan[Any]")
 _State = TypeVar("_State")
 _Gate = TypeVar("_Gate")
 
 
 class Account(Protocol):
-    """The account of one data set in a `voxpop.Ledger`, or one run of it."""
+    """The account of one data set in a `voxpop.Ledger`, or one run of that account."""
 
     def charge(self, guarantee: Guarantee, mechanism: str) -> Any:
         """Charge a release before it runs, and return its entry."""
@@ -53,8 +53,9 @@ class Configured(Protocol):
 class CertifiedPlan(Printed, ABC, Generic[ConfigurationType]):
     """Public numbers with a certificate, which are computed before any private data is read.
 
-    Only `mechanism.plan(budget)` creates plans that have a guarantee. A copy with other values, for example one made
-    by `dataclasses.replace`, may exceed the budget. Such a copy has no guarantee, is not charged and releases nothing.
+    Only `mechanism.plan(budget)` creates plans that have a guarantee. A copy with other values, such as a copy made
+    with `dataclasses.replace`, may exceed the budget. Such a copy has no guarantee, is not charged, and releases
+    nothing.
 
     Attributes:
         mechanism: The public configuration of the plan.
@@ -110,9 +111,9 @@ class CertifiedPlan(Printed, ABC, Generic[ConfigurationType]):
 
     @property
     def transcript(self) -> list[dict[str, Any]]:
-        """The passes of the release that recorded this plan, in order, or an empty list before a release.
+        """The passes of the release that recorded this plan, in order. The list is empty before a release.
 
-        The transcript is a function of the certificate and of released results only.
+        The transcript is a function of only the certificate and released results.
         """
         passes: list[dict[str, Any]] = json.loads(self._transcript or "[]")
         return passes
@@ -141,7 +142,7 @@ class CertifiedPlan(Printed, ABC, Generic[ConfigurationType]):
         """Return all public numbers as a dictionary for JSON."""
 
     def __str__(self) -> str:
-        """Return the text of the plan from `describe` in the package of the mechanism."""
+        """Return the text of the plan, which `describe` in the package of the mechanism writes."""
         package = type(self).__module__.rpartition(".")[0]
         return str(import_module(f"{package}.describe").describe(self.to_dict(), str(self.guarantee)))
 
@@ -168,8 +169,8 @@ class Planned(CertifiedPlan[ConfigurationType], Generic[ConfigurationType, Data,
         Args:
             data: The data set, as returned by `voxpop.read` or `voxpop.load_corpus`.
             ledger: The account to charge, as returned by `voxpop.Ledger`, or None.
-            seed: A seed that makes the release reproducible and NOT private, and marks it as such. Omit it for real
-                data. A release with a seed cannot be charged to a ledger.
+            seed: A seed, which makes the release reproducible and NOT private. The release is marked as not private.
+                Omit the seed for real data. A release with a seed cannot be charged to a ledger.
 
         Returns:
             The result with this plan and its guarantee.
@@ -200,7 +201,7 @@ class Planned(CertifiedPlan[ConfigurationType], Generic[ConfigurationType, Data,
         return result  # type: ignore[no-any-return]
 
     def begin(self, seed: int | None) -> tuple[Any, Guarantee]:
-        """Return the gate of a release, and the guarantee, which is marked as not private if a seed is given.
+        """Return the gate of a release, and its guarantee. With a seed, the guarantee is marked as not private.
 
         Args:
             seed: The seed of `release`, or None.
@@ -215,7 +216,10 @@ class Planned(CertifiedPlan[ConfigurationType], Generic[ConfigurationType, Data,
         return gate_of(self._checked(), secret), replace(guarantee, private=guarantee.private and secret.private)
 
     def _prepared(self, data: Data) -> Any:
-        """Return the data in the form for `_run`, and raise errors that do not depend on noise before the charge."""
+        """Return the data in the form that `_run` requires.
+
+        Errors that do not depend on noise are raised here, before the charge.
+        """
         return data
 
     @abstractmethod
@@ -228,20 +232,21 @@ class DiscoveryPlan(Planned[ConfigurationType, Data, ResultType]):
 
     __slots__ = ()
     counts_items: ClassVar[bool] = False
-    """Whether the number of users depends on the number of items per user."""
+    """Whether the number of users needed depends on the number of items per user."""
 
     def users_needed(self, probability: float, *, length: int | None = None, per_user: int | None = None) -> int | None:
         """Return the number of users that an item needs to be released with this probability.
 
-        The number is computed from the plan and does not depend on any data.
+        The number is computed from only the plan. It does not depend on any data.
 
         Args:
             probability: The probability of the release, strictly between 0 and 1.
-            length: The number of tokens of the phrase, 1 by default (only for n-grams). The parts of the phrase are
-                assumed to be released.
-            per_user: The number of distinct items (or phrases of that length) per user, which are all as rare as this
-                one (only for items and n-grams). The default is 10, or the maximum per user if it is smaller. If users
-                have more items than this maximum, the result is the average over the random choice of their items.
+            length: The number of tokens in the phrase, 1 by default (only for n-grams). The result assumes that the
+                parts of the phrase are released.
+            per_user: The number of distinct items (or phrases of that length) per user, all of which are assumed to be
+                as rare as this one (only for items and n-grams). The default is 10, or the maximum per user if it is
+                smaller. If users have more items than this maximum, the result is an average over the random choice of
+                their items.
 
         Returns:
             The number of users, or None if no number up to 10^12 suffices.
@@ -274,7 +279,7 @@ class DiscoveryPlan(Planned[ConfigurationType, Data, ResultType]):
 
     @abstractmethod
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        """Return the number of users needed; the arguments are already checked."""
+        """Return the number of users needed, for arguments that are already checked."""
 
 
 class Mechanism(ABC, Generic[Data, ResultType]):
@@ -295,8 +300,8 @@ class Mechanism(ABC, Generic[Data, ResultType]):
             data: The data set, as returned by `voxpop.read` or `voxpop.load_corpus`.
             budget: The privacy budget of the release.
             ledger: The account to charge before the release runs, as returned by `voxpop.Ledger`, or None.
-            seed: A seed that makes the release reproducible and NOT private, and marks it as such. Omit it for real
-                data.
+            seed: A seed, which makes the release reproducible and NOT private. The release is marked as not private.
+                Omit the seed for real data.
 
         Returns:
             The result with its plan and its guarantee.
@@ -305,10 +310,12 @@ class Mechanism(ABC, Generic[Data, ResultType]):
 
 
 def certified(plan: AnyPlan) -> AnyPlan:
-    """Return a plan with its certificate, after checking it against the budget, as the last step of planning.
+    """Check the certificate of a plan against the budget, and return the plan with it.
+
+    This is the last step of planning.
 
     Args:
-        plan: A new plan, which was not returned to any caller.
+        plan: A new plan that no caller has received yet.
 
     Raises:
         InternalError: The numbers of the certificate cost more than the budget.
@@ -317,7 +324,7 @@ def certified(plan: AnyPlan) -> AnyPlan:
     from voxpop.privacy.passes import Certificate
 
     text = Certificate(plan._claim, plan._proof()).to_json()
-    # Check the written text, because the gate and saved releases use this text too.
+    # Check the written text, because the gate and saved releases also use this text.
     spent = check(Certificate.from_dict(json.loads(text)))
     if not spent <= plan.budget.delta:
         raise InternalError("the plan's own numbers exceed the budget")
@@ -333,12 +340,12 @@ def with_record(
 
     Args:
         plan: The plan that ran.
-        gate: The gate of the release, for its certificate and transcript, or None.
-        passed: The transcript of a saved release, whose certificate is compared separately, or None.
+        gate: The gate of the release, which provides the certificate and the transcript, or None.
+        passed: The transcript of a saved release, or None. The certificate of a saved release is compared separately.
         ran: The values of fields that the class of the plan lists in `_recorded`.
 
     Raises:
-        InternalError: Another field is given, which may affect the guarantee.
+        InternalError: Another field is given, which could affect the guarantee.
     """
     if other := sorted(ran.keys() - type(plan)._recorded):
         raise InternalError(f"a release cannot record {other[0]!r} in its plan")

@@ -1,6 +1,6 @@
-"""Functions in eighty digits, for the few values that doubles do not determine reliably.
+"""Functions in eighty digits, for the few values that doubles cannot compute reliably.
 
-The context is separate, so it does not depend on precision settings of other code.
+The mpmath context is separate, so it does not depend on the precision settings of other code.
 """
 
 from threading import Lock
@@ -12,8 +12,9 @@ _PRECISE_DIGITS = 80
 context: Any = MPContext()
 context.dps = _PRECISE_DIGITS
 ALONE = Lock()
-"""A lock for computations in code that several threads may run. mpmath stores a constant and its precision in two
-steps, and some of its functions change the context temporarily."""
+"""A lock for computations that several threads may run at the same time. mpmath stores a constant and its precision in
+two steps, and some of its functions change the context temporarily.
+"""
 
 
 def number(value: float | int) -> Any:
@@ -37,7 +38,7 @@ def normal_below(x: Any) -> Any:
     Returns:
         A high-precision number.
     """
-    # Phi(x) = erfc(-x / sqrt 2) / 2 loses no digits if x is far below 0.
+    # Phi(x) = erfc(-x / sqrt 2) / 2 loses no precision if x is far below 0.
     return context.erfc(-x / context.sqrt(2)) / 2
 
 
@@ -50,7 +51,7 @@ def laplace_below(x: Any) -> Any:
     Returns:
         A high-precision number.
     """
-    # e^x / 2 below 0, and 1 - e^-x / 2 above.
+    # The probability is e^x / 2 below 0, and 1 - e^-x / 2 above 0.
     return context.exp(x) / 2 if x < 0 else 1 - context.exp(-x) / 2
 
 
@@ -59,7 +60,7 @@ def gaussian_delta(epsilon: float, mu: Any) -> Any:
 
     Args:
         epsilon: Any real number.
-        mu: The ratio of sensitivity and sigma, a high-precision number above 0.
+        mu: The ratio of sensitivity to sigma, a high-precision number above 0.
 
     Returns:
         A high-precision number.

@@ -1,4 +1,4 @@
-"""Exact sampling of noise in integers and cells, from uniform bits.
+"""Exact sampling of noise, as integers or in cells, from uniform bits.
 
 The proofs of the effects of finite arithmetic are in docs/privacy/randomness.md and docs/privacy/top.md.
 """
@@ -19,31 +19,32 @@ from voxpop.kernels.proved import proved
 from voxpop.privacy import precise
 from voxpop.privacy.secret import Source
 
-# Integers with exactly the required distribution, from uniform bits.
+# This part samples integers with exactly the required distribution, from uniform bits.
 #
 # The tail P(at least m) = exp(-offset - rate m) for m >= 1 describes a variable on 0, 1, 2, .... Uniform bits U, read
-# as a number in [0, 1), determine the largest m with a tail above U. Doubles determine almost all values. If they may
-# be wrong, the bits are compared in many digits. If 128 bits leave two values possible, further bits are drawn.
-# Therefore the distribution is exact and not only within 2^-128, as a delta of 0 requires.
+# as a number in [0, 1), determine the largest m with a tail above U. Doubles determine almost all values. If doubles
+# may be wrong, the comparison is repeated in many digits. If two values are still possible after 128 bits, further bits
+# are drawn. Therefore the distribution is exact, and not only within 2^-128. A delta of 0 requires this.
 
-# The logarithm of a uniform number is at most 90 and has an error below 2^-45, and so has the offset. Rates have a
-# relative error below 2^-44. Therefore the position has an error below 2^-44 (1/rate + position). The band is wider.
+# The logarithm of a uniform number is at most 90, with an error below 2^-45. The offset also has an error below 2^-45.
+# Rates have a relative error below 2^-44. Therefore the position has an error below 2^-44 (1/rate + position). The band
+# is wider.
 SAMPLING_BAND = 2.0**-40
 LARGEST_DRAW = 1 << 62
 _WORD_BITS = 128
 MORE_ROUNDS: Final = 8
-"""Maximum number of rounds of further bits. Each round is needed with a probability of about 2^-128."""
-_TINY = 1e-250  # smaller rates differ from it only in values that no collection reaches
+"""The maximum number of rounds of further bits. Each round is needed with a probability of about 2^-128."""
+_TINY = 1e-250  # smaller rates would change only values that no collection reaches
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The tail P(at least m) = exp(-offset - rate m) for m >= 1, of a variable on 0, 1, 2, ....
+    """The tail P(at least m) = exp(-offset - rate m) for m >= 1 of a variable on 0, 1, 2, ....
 
     Args:
         rate: The rate, more than 0, with a relative error below 2^-44.
         offset: The offset, at least 0, with an error below 2^-45.
-        exact: A function of an mpmath context that returns rate and offset in the precision of this context.
+        exact: A function of an mpmath context that returns the rate and the offset in the precision of this context.
     """
 
     rate: float
@@ -64,9 +65,10 @@ def invert(
     Args:
         tail: The tail of the distribution.
         draws: Two words per value from `Secret.draws`, the more significant word first.
-        more: A function that returns 128 further uniform bits for a row (first argument) and a round (second, from 1).
-        most: The smallest value that need not be distinguished from larger ones.
-        band: The error bound of the computation in doubles, which only tests increase.
+        more: A function that returns 128 further uniform bits for a row (first argument) and a round (second argument,
+            starting with 1).
+        most: The smallest value that need not be distinguished from larger values.
+        band: The error bound of the computation in doubles. Only tests increase it.
 
     Returns:
         One number per row, at most 2^62. A number of at least `most` may be replaced by any other such number.
@@ -79,10 +81,10 @@ def invert(
         [0, 1, 2]
     """
     high, low = draws[:, 0], draws[:, 1]
-    # The middle of the interval of length 2^-128 that the bits determine, as float64 of shape (rows,).
+    # float64 (rows,), the middle of the interval of length 2^-128 that the bits determine.
     uniform = high.astype(np.float64) * 2.0**-64 + low.astype(np.float64) * 2.0**-128 + 2.0**-129
     rate = max(tail.rate, _TINY)
-    # exp(-offset - rate m) > U if m < place, so the value is the largest integer below it.
+    # exp(-offset - rate m) > U if m < place, so the value is the largest integer below `place`.
     place = (-np.log(uniform) - tail.offset) / rate
     doubt = band * (1.0 / rate + np.abs(place))
     values: Int64s = np.clip(np.ceil(place) - 1.0, 0.0, float(LARGEST_DRAW)).astype(np.int64)
@@ -114,7 +116,7 @@ def further_bits(secret: Source, purpose: str, first: Int64s, second: Int64s) ->
 
 
 def _invert_exactly(tail: Tail, value: int, row: int, more: Callable[[int, int], int]) -> int:
-    """Return the value by comparison in many digits, with further bits as long as two values are possible."""
+    """Return the value by a comparison in many digits. Further bits are drawn as long as two values are possible."""
     bits, rounds = _WORD_BITS, 0
     while True:
         settled = _between(tail, value, bits)
@@ -125,7 +127,7 @@ def _invert_exactly(tail: Tail, value: int, row: int, more: Callable[[int, int],
 
 
 def _between(tail: Tail, value: int, bits: int) -> int | None:
-    """Return the value of the variable if it is constant on [value, value + 1) / 2^bits, or None otherwise."""
+    """Return the value of the variable if it is constant on [value, value + 1) / 2^bits, and None otherwise."""
     context = _context(3 * bits)
     rate, offset = tail.exact(context)
     # The place decreases in U, so the upper end of the interval has the smallest value.
@@ -152,19 +154,19 @@ def _place(context: Any, rate: Any, offset: Any, value: int, bits: int) -> Any:
     return (-context.log(context.ldexp(context.mpf(value), -bits)) - offset) / rate
 
 
-# Integer noise with P(X = k) exactly proportional to exp(-|k| rate).
+# This part samples integer noise with P(X = k) exactly proportional to exp(-|k| rate).
 #
 # Adding this noise to integer counts of l1 sensitivity s is epsilon-private with rate = epsilon / s. Integers have no
-# low-order bits that leak information, and the tails are exact at any distance, by `invert`.
+# low-order bits that leak information, and `invert` makes the tails exact at any distance.
 
 _SIGN = np.uint64(1 << 63)
 
 
 def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Int64s, second: Int64s) -> Int64s:
-    """Return noise for each pair of numbers.
+    """Return the noise for each pair of numbers.
 
     Args:
-        rate: The exact ratio of epsilon and sensitivity, more than 0.
+        rate: The exact ratio of epsilon to sensitivity, more than 0.
         secret: The source of the bits.
         purpose: The purpose of the noise.
         first: The first number of each pair, at least 0.
@@ -184,23 +186,24 @@ def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Int64s, s
 
 
 def laplace_of(rate: Fraction, draws: Uint64s, more: Callable[[int, int], int]) -> Int64s:
-    """Return the noise of uniform bits.
+    """Return the noise that uniform bits determine.
 
     Args:
-        rate: The exact ratio of epsilon and sensitivity, more than 0.
-        draws: Uniform uint64 of shape (numbers, 2), which are overwritten.
-        more: A function that returns 128 further uniform bits for a row (first argument) and a round (second, from 1).
+        rate: The exact ratio of epsilon to sensitivity, more than 0.
+        draws: uint64 (numbers, 2), uniform bits; overwritten.
+        more: A function that returns 128 further uniform bits for a row (first argument) and a round (second argument,
+            starting with 1).
     """
     # One uniform number of 128 bits determines sign and size. With q = e^-rate, P(X <= -m) = q^m / (1 + q), which is at
-    # most 1/2 for m >= 1. The top bit selects the end to count from.
+    # most 1/2 for m >= 1. The top bit selects the end from which the code counts.
     positive = draws[:, 0] >= _SIGN
-    draws[positive] = ~draws[positive]  # count from the other end, because X >= m is as likely as X <= -m
+    draws[positive] = ~draws[positive]  # count from the other end, because P(X >= m) = P(X <= -m)
     magnitude = invert(laplace_tail(rate), draws, more)
     return np.where(positive, magnitude, -magnitude)
 
 
 def laplace_tail(rate: Fraction) -> Tail:
-    """Return the tail of one side, P(X >= m) = P(X <= -m) = exp(-rate m) / (1 + exp(-rate)) for m >= 1.
+    """Return the one-sided tail, P(X >= m) = P(X <= -m) = exp(-rate m) / (1 + exp(-rate)) for m >= 1.
 
     Args:
         rate: The rate of the noise, more than 0.
@@ -216,44 +219,47 @@ def laplace_tail(rate: Fraction) -> Tail:
     return Tail(float(rate), log1p(exp(-float(rate))), exact)
 
 
-# Gumbel noise in whole cells. The order of items under this noise is that of repeated exponential mechanisms.
+# This part samples Gumbel noise in whole cells. The order of items with this noise has the distribution of repeated
+# exponential mechanisms.
 #
 # If E is exponential, -ln(E) / rate is Gumbel noise. The descending order of `count + noise` is the ascending order of
-# E / w with w = e^(rate * count). Therefore item i is first with probability w_i / (sum of all w), and so on among the
-# remaining items. docs/privacy/top.md describes the effect of cells and doubles.
+# E / w with w = e^(rate * count). Therefore item i is first with probability w_i / (sum of all w), and the same is true
+# among the remaining items. docs/privacy/top.md describes the effect of cells and doubles.
 
 CELLS: Final = 2**28
-"""The number of cells per count of 1. Counts are below 2^33 and noise is below 2^27, so sums fit 64 bits."""
+"""The number of cells per count of 1. Counts are below 2^33 and noise is below 2^27, so sums fit in 64 bits."""
 LEAST_RATE: Final = 2.0**-20
-"""The smallest rate. Noise of a smaller rate could exceed 64 bits."""
+"""The smallest rate. Noise with a smaller rate could exceed 64 bits."""
 DOUBLES: Final = 2.0**-43
-"""An upper bound of the error of the logarithm of E in doubles, except for draws of probability `LOST`."""
+"""An upper bound on the error of the logarithm of E in doubles, except for draws of probability `LOST`."""
 LOST: Final = 2.0**-77
-"""The probability that a draw is within 2^50 steps of either end, where 128 bits do not suffice for `DOUBLES`."""
+"""The probability that a draw is within 2^50 steps of either end. For such draws, 128 bits do not suffice for
+`DOUBLES`.
+"""
 
 
 def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: Uint64s) -> Int64s:
-    """Return counts plus Gumbel noise, rounded to whole cells, halves up.
+    """Return counts plus Gumbel noise, rounded to whole cells (halves are rounded up).
 
     Args:
-        weights: The counts as int64, in units, below 2^33 counts.
+        weights: int64, the counts, in units; below 2^33 as counts.
         rate: The rate of the noise, per count, at least `LEAST_RATE`.
-        unit: The units per count of 1, a divisor of `CELLS`.
-        draws: Uniform uint64 of shape (weights, 2), from `Secret.draws`.
+        unit: The number of units in a count of 1, a divisor of `CELLS`.
+        draws: uint64 (weights, 2), uniform bits from `Secret.draws`.
 
     Returns:
-        The noisy counts as int64, in cells.
+        int64, the noisy counts, in cells.
 
     Example:
         >>> noisy = gumbel_cells(np.array([16]), 1.0, 16, np.array([[2**63, 0]], dtype=np.uint64))
         >>> round(noisy.item() / CELLS, 6)  # 1 - ln(ln 2)
         1.366513
     """
-    # U from 128 bits, or 1 - U if it is smaller, where ~draws is 2^128 - 1 - draws.
+    # Compute U from 128 bits, or 1 - U if it is smaller; ~draws is 2^128 - 1 - draws.
     upper = draws[:, 0] >= np.uint64(1 << 63)
     high, low = np.where(upper[:, None], ~draws, draws).astype(np.float64).T
     tails = (high * 2.0**64 + low + 0.5) * 2.0**-128
-    # E = -ln(1 - U) in either case, with the relative accuracy of the small side.
+    # In either case, E = -ln(1 - U) has the relative accuracy of the smaller side.
     exponential = np.where(upper, -np.log(tails), -np.log1p(-tails))
     noise = np.floor(-np.log(exponential) / rate * CELLS + 0.5)
     return np.asarray(weights * (CELLS // unit) + noise.astype(np.int64), np.int64)
@@ -261,49 +267,51 @@ def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: Uint64s) -> Int
 
 @proved("top.md#what-integers-and-doubles-change")
 def log_error(rate: float) -> float:
-    """Return a bound on the error of ln E by cells and doubles, for all draws except those of probability `LOST`.
+    """Return a bound on the error of ln E from cells and doubles, for all draws except those of probability `LOST`.
 
     Proof: "For all draws except those of probability 2^-77 each, ln E is wrong by at most e = r 2^-28 + 2^-43"
     """
     return rate / CELLS + DOUBLES
 
 
-# Noisy weights on a coarse grid, computed exactly if doubles may be wrong.
+# This part samples noisy weights on a coarse grid, and computes them exactly if doubles may be wrong.
 #
 # The rounded value of weight plus Gaussian noise is a function of the output of the exact Gaussian mechanism, so it
 # costs no more. It is drawn by inverting the distribution at 128 uniform bits. Doubles determine almost all values. If
-# the noisy weight is too close to the border of two cells or far in a tail, it is computed again in eighty digits.
+# the noisy weight is too close to the border between two cells or far in a tail, it is computed again in eighty digits.
 
 BORDER = 2.0**-36
-"""The distance to a border, relative to the size of the value in cells, within which doubles are not used. Outside the
-tails, the error of doubles is below 2^-42 of this size (`tests/privacy/test_rounded_noise.py`)."""
+"""Doubles are not used within this distance of a border, relative to the size of the value in cells. Outside the tails,
+the error of doubles is below 2^-42 of this size (`tests/privacy/test_rounded_noise.py`).
+"""
 TAIL = 2.0**36
-"""The distance of the first word from either end within which too few bits remain for an inversion in doubles. This
-affects one draw in 2^27."""
+"""If the first word is within this distance of either end, too few bits remain for an inversion in doubles. This
+affects one draw in 2^27.
+"""
 
 
 def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint64s) -> Int64s:
-    """Return weights plus Gaussian noise, rounded to whole cells, halves up.
+    """Return weights plus Gaussian noise, rounded to whole cells (halves are rounded up).
 
     Args:
-        weights: The weights as int64, in units.
+        weights: int64, the weights, in units.
         sigma: The standard deviation of the noise, in weight.
-        unit: The units per weight of 1.
-        cell: The units per cell.
-        draws: Uniform uint64 of shape (weights, 2), from `Secret.draws`.
+        unit: The number of units in a weight of 1.
+        cell: The number of units in a cell.
+        draws: uint64 (weights, 2), uniform bits from `Secret.draws`.
 
     Returns:
-        The noisy weights as int64, in cells.
+        int64, the noisy weights, in cells.
 
     Example:
         >>> noisy_cells(np.array([96]), 1.0, 16, 4, np.array([[2**63, 0]], dtype=np.uint64)).tolist()
         [24]
     """
     values, size, ends = _in_doubles(weights, sigma, unit, cell, draws)
-    # Shape (weights,), in cells. floor(x + 1/2) rounds to the nearest cell, halves up.
+    # Shape (weights,), in cells. floor(x + 1/2) rounds to the nearest cell, and halves up.
     cells: Int64s = np.floor(values).astype(np.int64)
-    # Both conditions depend on the draw and the weight, but they do not change the distribution, because the
-    # computation in eighty digits determines the same value.
+    # Both conditions depend on the draw and the weight. They do not change the distribution, because the computation in
+    # eighty digits gives the same value wherever doubles are accurate.
     doubtful = (np.abs(values - np.round(values)) <= BORDER * size) | (ends < TAIL)
     for index in np.flatnonzero(doubtful):
         with precise.ALONE:
@@ -313,22 +321,22 @@ def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint
 
 
 def _in_doubles(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint64s) -> tuple[Floats, Floats, Floats]:
-    """Return the noisy weights plus half a cell and their size, in cells, and the words from the nearer end."""
+    """Return the noisy weights plus half a cell, their sizes (both in cells), and the words from the nearer end."""
     # Use only the upper 64 of 128 bits. Except in the tails, the lower bits change a deviation by less than BORDER.
     words = draws[:, 0].astype(np.float64)
     upper = draws[:, 0] >= np.uint64(1 << 63)
-    # Count from the nearer end, where a double keeps its digits. This is possible because Phi^-1 is odd.
+    # Count from the nearer end, where a double keeps its precision. This is possible because Phi^-1 is odd around 1/2.
     ends = np.where(upper, (~draws[:, 0]).astype(np.float64), words)
     deviations = np.where(upper, -1.0, 1.0) * ndtri((ends + 0.5) / 2.0**64)
-    # (weight + sigma N) / cell + 1/2, where weight and cell are in units of the grid.
+    # This is (weight + sigma N) / cell + 1/2, with weight and cell in units of the grid.
     values = weights / cell + deviations * (sigma * unit / cell) + 0.5
     size = np.abs(weights / cell) + np.abs(deviations) * (sigma * unit / cell) + 1.0
     return values, size, ends
 
 
 def _exact(weight: int, sigma: float, unit: int, cell: int, words: Uint64s) -> Any:
-    """Return the noisy weight plus half a cell, in cells and eighty digits."""
-    # (2 u + 1) / 2^129 is the middle of the interval that 128 bits determine, and never 0 or 1.
+    """Return the noisy weight plus half a cell, in cells, computed in eighty digits."""
+    # (2 u + 1) / 2^129 is the middle of the interval that 128 bits determine, and it is never 0 or 1.
     uniform = precise.number(2 * ((int(words[0]) << 64) | int(words[1])) + 1) / precise.number(1 << 129)
     deviation: Any = precise.normal_quantile(uniform)
     value = (precise.number(weight) + deviation * precise.number(sigma) * unit) / cell

@@ -1,12 +1,12 @@
 """The secret that determines all randomness of a release.
 
-Every random decision is a function of (secret, purpose, two 64-bit numbers) by AES-256. Therefore a retry, another
-thread or another engine cannot draw it again, and no result depends on the order of the work.
+AES-256 computes every random decision from the secret, a purpose, and two 64-bit numbers. Therefore a retry, another
+thread or another engine makes the same decision, and no result depends on the order of the work.
 
-This has two limitations, as in every library without a source of truly random bits for each draw. First, the guarantee
-becomes computational. It is valid against adversaries who cannot distinguish AES-256 under an unknown key from a random
-permutation. Second, a permutation never repeats a block, so q draws of one purpose are within q^2/2^129 of independent
-ones in total variation (2^-67 for 2^31).
+This has two limitations, which every library has that does not use truly random bits for each draw. First, the
+guarantee becomes computational. It is valid against adversaries who cannot distinguish AES-256 with an unknown key from
+a random permutation. Second, a permutation never repeats a block. Therefore q draws of one purpose are within q^2/2^129
+of independent draws in total variation (2^-67 for 2^31 draws).
 """
 
 import hashlib
@@ -21,11 +21,11 @@ from voxpop.errors import InputError, InternalError
 from voxpop.kernels.arrays import Bytes, Int64s, Uint64s
 from voxpop.kernels.proved import proved
 
-_CHUNK = 1 << 18  # blocks encrypted at a time (4 MiB in, 4 MiB out), which fit in cache
+_CHUNK = 1 << 18  # the number of blocks that are encrypted at a time (4 MiB in, 4 MiB out), which fit in cache
 _BLOCK = 16
 TEXT = "/text"
 """The suffix of the purpose of a key for texts."""
-_SHORT = _BLOCK - 1  # texts up to this size fit into one block together with their length
+_SHORT = _BLOCK - 1  # texts up to this size fit in one block together with their length
 
 
 class Source(ABC):
@@ -38,7 +38,7 @@ class Source(ABC):
         """Return the key of one purpose."""
 
     def restrict(self, *purposes: str) -> "Source":
-        """Return a source for only these purposes, which may be sent to workers.
+        """Return a source that is limited to these purposes and may be sent to workers.
 
         Args:
             purposes: The purposes of `draws`, or purposes with the suffix `TEXT` for `text_draws`.
@@ -52,7 +52,7 @@ class Source(ABC):
         """Return 128 uniform bits for each pair of numbers.
 
         Args:
-            purpose: The purpose of the bits. The bits of different purposes are unrelated.
+            purpose: The purpose of the bits. Different purposes have unrelated bits.
             first: The first number of each pair.
             second: The second number of each pair, or one number for all pairs.
 
@@ -64,24 +64,24 @@ class Source(ABC):
         encryptor = self._cipher(self._subkey(purpose))
         for start in range(0, len(first), _CHUNK):
             stop = min(start + _CHUNK, len(first))
-            # uint64 of shape (draws, 2). The two numbers of a pair, little-endian, are one AES block.
+            # uint64 (draws, 2). The two numbers of a pair, in little-endian order, are one AES block.
             blocks = np.empty((stop - start, 2), dtype="<u8")
             blocks[:, 0] = first[start:stop]
             blocks[:, 1] = second if isinstance(second, int) else second[start:stop]
-            # The cipher requires extra space of a block minus one byte in the output.
+            # The cipher requires additional space in the output, of one block minus one byte.
             room = output[start * _BLOCK : stop * _BLOCK + _BLOCK - 1]
             encryptor.update_into(blocks.data.cast("B"), room.data)
         words: Uint64s = output[: len(first) * _BLOCK].view("<u8").reshape(-1, 2).astype(np.uint64, copy=False)
         return words
 
     def text_draws(self, purpose: str, data: Bytes, starts: Int64s) -> Uint64s:
-        """Return 128 uniform bits for each text, as a function of its bytes, so that equal texts have equal draws.
+        """Return 128 uniform bits for each text. They are a function of its bytes, so equal texts have equal draws.
 
         A text of up to 15 bytes is an AES block, padded with zeros and followed by its length. A longer text is hashed
-        by BLAKE2b with the same key. Different texts correspond to different blocks, so no two texts share bits.
+        by BLAKE2b with the same key. Different texts have different blocks, so no two texts share bits.
 
         Args:
-            purpose: The purpose of the bits. Its key differs from the key of `draws`.
+            purpose: The purpose of the bits. The key differs from the key that `draws` uses for this purpose.
             data: The concatenated bytes of all texts.
             starts: The start of each text, and the end of the last one.
 
@@ -105,13 +105,13 @@ class Source(ABC):
     def _cipher(self, subkey: bytes) -> Any:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-        # ECB is intended, because each block is a different pair or text, and its encryption is the random value.
+        # ECB mode is intended, because each block is a different pair or text, and its encryption is the random value.
         return Cipher(algorithms.AES(subkey), modes.ECB()).encryptor()
 
 
 @final
 class Secret(Source):
-    """A secret of 256 bits from the operating system, new for each release and never shown.
+    """A secret of 256 bits from the operating system. It is new for each release and never shown.
 
     Example:
         >>> Secret.fresh()
@@ -137,13 +137,13 @@ class Secret(Source):
 
     @classmethod
     def from_seed(cls, seed: int) -> "Secret":
-        """Return a secret that anyone can derive again, for tests and comparisons but never for a real release.
+        """Return a secret that anyone can derive again. Use it for tests and comparisons, and never for a real release.
 
         Args:
             seed: Any integer.
 
         Returns:
-            A secret that marks its releases as not private.
+            A secret whose releases are marked as not private.
 
         Raises:
             InputError: The seed is not an integer.
@@ -169,11 +169,11 @@ class Secret(Source):
         return hashlib.blake2b(purpose.encode(), key=self._key, digest_size=32, person=b"voxpop purpose").digest()
 
     def equals(self, other: "Secret") -> bool:
-        """Return whether both secrets draw the same bits."""
+        """Return whether both secrets give the same bits."""
         return hmac.compare_digest(self._key, other._key)
 
     def stored(self) -> bytes:
-        """Return the key, only for the private state of a series, because all its nights share one secret."""
+        """Return the key. Only the private state of a series needs it, because all nights share one secret."""
         return self._key
 
     def __repr__(self) -> str:
@@ -188,10 +188,10 @@ class Secret(Source):
 
 @final
 class ScopedSecret(Source):
-    """The result of `Secret.restrict`, which draws the same bits as the secret, but only for the given purposes.
+    """The result of `Secret.restrict`. It draws the same bits as the secret, but only for the given purposes.
 
-    For example, a worker that weighs one length receives the key for the sample of this length but no key for any
-    noise. A scoped secret can be pickled, because it is sent to workers, but it never shows a key.
+    For example, a worker that weighs one length receives the key for the sample of this length, but no key for noise. A
+    scoped secret can be pickled, because it is sent to workers, but it never shows a key.
 
     Example:
         >>> import numpy as np
@@ -222,7 +222,7 @@ _SEAL_AT_ONCE = 1 << 30
 
 
 def seal(content: bytes, key: bytes) -> bytes:
-    """Encrypt and authenticate with AES-256-GCM, a gigabyte at a time.
+    """Encrypt and authenticate content with AES-256-GCM, one gigabyte at a time.
 
     Raises:
         InputError: The key does not have 32 bytes.
@@ -232,7 +232,8 @@ def seal(content: bytes, key: bytes) -> bytes:
         b'state'
     """
     prefix, sealed = secrets.token_bytes(8), [SEALED]
-    # The counter is part of the nonce, and a mark for the last piece is authenticated, so no piece can be removed.
+    # The counter is part of the nonce, and the mark of the last piece is authenticated, so no piece can be removed
+    # unnoticed.
     for first in range(0, max(len(content), 1), _SEAL_AT_ONCE):
         last = b"last" if first + _SEAL_AT_ONCE >= len(content) else b"more"
         nonce = prefix + (first // _SEAL_AT_ONCE).to_bytes(4, "big")
@@ -274,11 +275,11 @@ def _aes_gcm(key: bytes) -> Any:
 
 @proved("randomness.md#names-of-words")
 def _blocks_of(data: Bytes, starts: Int64s, sizes: Int64s) -> Bytes:
-    """Return each text as a block of its bytes, zeros, and its length.
+    """Return each text as a block that contains its bytes, zeros, and its length.
 
     Proof: "No two items share a block."
     """
-    # Up to 15 bytes, zeros, and the length in the last byte, so that blocks are distinct. uint8 of shape (texts, 16).
+    # uint8 (texts, 16): up to 15 bytes, zeros, and the length in the last byte, so blocks are distinct.
     blocks = np.zeros((sizes.size, _BLOCK), np.uint8)
     blocks[:, _SHORT] = sizes
     places = np.arange(_SHORT)

@@ -1,4 +1,4 @@
-"""Numbers that are written as JSON and read back, with exactly the same fields."""
+"""Numbers that are written to JSON and read back. The fields must match exactly."""
 
 from dataclasses import fields
 from fractions import Fraction
@@ -11,7 +11,7 @@ from voxpop.errors import InternalError
 
 
 class Stated:
-    """Numbers that are written as a dictionary and read back, with exactly the same fields."""
+    """Numbers that are written to a dictionary and read back. The fields must match exactly."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class Stated:
         """Return the object from the result of `to_dict`.
 
         Raises:
-            InternalError: If a field is missing, unknown or of another type.
+            InternalError: A field is missing, unknown or of the wrong type.
         """
         kinds = _kinds(cls)  # type: ignore[arg-type]
         if not isinstance(values, dict) or not values.keys() <= kinds.keys():
@@ -54,7 +54,7 @@ def _plain(value: Any) -> Any:
 
 
 def _typed(kind: Any, value: Any) -> Any:
-    """Return a value of JSON as a type of the schema."""
+    """Convert a JSON value to a type of the schema."""
     origin, given = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         return None if value is None else _typed(given[0], value)
@@ -68,7 +68,7 @@ def _typed(kind: Any, value: Any) -> Any:
         return kind.from_dict(value)
     if kind is Fraction and isinstance(value, str):
         return _fraction(value)
-    # A boolean is not accepted as a number, nor an integer as a double.
+    # A boolean is not accepted as a number, and an integer is not accepted as a double.
     if type(value) is kind and kind in (int, str, float, bool) and (kind is not float or isfinite(value)):
         return value
     raise malformed()

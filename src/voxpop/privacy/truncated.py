@@ -1,8 +1,9 @@
 """Truncated geometric noise on numbers of users, which selects and counts a key with one draw.
 
-Noise on -j .. j has the probabilities p(z) = C e^(-rate |z|) inside and p(-j) = p(j) = `end`. A key of n > 0 users has
-the number y = n + z. If y > j, the key is released with this number; if y = j, it is released with probability `coin`.
-Therefore a key of one user is released with probability end + coin p(j - 1). The proof is in docs/privacy/keys.md.
+Noise on -j .. j has the probabilities p(z) = C e^(-rate |z|) in the interior, and p(-j) = p(j) = `end`. A key with n >
+0 users gets the number y = n + z. If y > j, the key is released with this number; if y = j, it is released with
+probability `coin`. Therefore a key with one user is released with probability end + coin p(j - 1). The proof is in
+docs/privacy/keys.md.
 """
 
 from collections.abc import Callable
@@ -37,14 +38,14 @@ _DRAW_BITS: Final = 128
 def _scale_inside(noise: KeyNoise) -> Any:
     """Return C, the factor that makes all probabilities add up to 1, in eighty digits."""
     ratio = context.exp(-number(noise.rate.numerator) / noise.rate.denominator)
-    # The sum of e^(-rate |z|) over |z| < j.
+    # This is the sum of e^(-rate |z|) over |z| < j.
     weight = 2 * (1 - ratio**noise.reach) / (1 - ratio) - 1
     return (1 - 2 * number(noise.end)) / weight
 
 
 @proved("keys.md#one-number-per-key")
 def key_delta(noise: KeyNoise) -> Any:
-    """Return the delta of one key in eighty digits, at an epsilon of `rate`.
+    """Return the delta of one key at an epsilon of `rate`, in eighty digits.
 
     Proof: "end + max(0, p(j-1) - e^rate end) + max(0, end - e^rate p(j-1))"
     """
@@ -52,13 +53,13 @@ def key_delta(noise: KeyNoise) -> Any:
         rate, end = number(noise.rate.numerator) / noise.rate.denominator, number(noise.end)
         last, growth = _scale_inside(noise) * context.exp(-rate * (noise.reach - 1)), context.exp(rate)
         shared = end + max(0, last - growth * end) + max(0, end - growth * last)
-        # The release probability of a key that only the additional user has.
+        # This is the release probability of a key that only the additional user has.
         novel = end + number(noise.coin) * last
         return max(shared, novel)
 
 
 def least_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
-    """Return the noise that releases a key of one user with a probability of `delta`, and has this delta.
+    """Return the noise with this delta. It releases a key of one user with probability `delta`.
 
     Args:
         limit: The maximum number of keys per user.
@@ -69,11 +70,13 @@ def least_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
         target = number(delta) * (1 - number(2) ** -40)
         exact = number(rate.numerator) / rate.denominator
         ratio, growth = context.exp(-exact), context.expm1(exact)
-        # The smallest j at which untruncated geometric noise, (1 - a) / (1 + a) a^j, is at most delta.
+        # Find the smallest j at which the probability of untruncated geometric noise, (1 - a) / (1 + a) a^j, is at most
+        # delta.
         first = context.log((1 - ratio) / (1 + ratio) / target) / exact
         reach = max(1, int(context.ceil(first)))
         end = _end_of(reach, ratio, growth, target)
-        # Truncation raises the other probabilities, so j may have to be slightly larger; `end` decreases with j.
+        # Truncation increases the other probabilities, so j may have to be slightly larger. `end` decreases as j
+        # increases.
         while end > target and reach <= MOST_REACH:
             reach += 1
             end = _end_of(reach, ratio, growth, target)
@@ -84,17 +87,17 @@ def least_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
 
 @proved("keys.md#charges")
 def keys_delta(proof: KeysProof, claim: Claim, of_rounds: Callable[[Any, Claim], float]) -> float:
-    """Return the delta of the entry that costs most.
+    """Return the delta of the most expensive entry.
 
     Proof: "Given the noisy numbers of users in classes, both collections run the same entry"
 
     Args:
         proof: The numbers of keys with counts.
         claim: The claim of the whole release.
-        of_rounds: Returns the delta of the certificate of rounds at the epsilon of a claim.
+        of_rounds: A function that returns the delta of the certificate of rounds at the epsilon of a claim.
 
     Raises:
-        InternalError: If a number is out of range, or the parts of epsilon add up to more than epsilon.
+        InternalError: A number is out of range, or the parts of epsilon add up to more than epsilon.
     """
     entries = len(proof.menu) + (proof.parts is not None) + (proof.rounds is not None)
     chosen = proof.chosen is None or 0 <= proof.chosen < entries
@@ -109,7 +112,7 @@ def keys_delta(proof: KeysProof, claim: Claim, of_rounds: Callable[[Any, Claim],
     if proof.parts is not None:
         spends.append(_of_parts(proof, proof.parts, claim))
     if rounds is not None:
-        # E[delta(epsilon - L)] over the losses of randomised responses, which dominate pure releases.
+        # Compute E[delta(epsilon - L)] over the losses L of randomised responses, which dominate pure releases.
         losses = [float(each) for each in (proof.choosing, proof.rest) if each > 0]
         if sum(losses) >= claim.epsilon:
             raise InternalError("the parts of epsilon exceed it")
@@ -118,7 +121,7 @@ def keys_delta(proof: KeysProof, claim: Claim, of_rounds: Callable[[Any, Claim],
             chance, epsilon = 1.0, claim.epsilon
             for loss, sign in zip(losses, signs, strict=True):
                 chance, epsilon = chance / (1.0 + float(np.exp(-sign * loss))), epsilon - sign * loss
-            # Rounded down by more than the rounding error of doubles.
+            # Round down by more than the rounding error of doubles.
             mean += chance * of_rounds(rounds, Claim(epsilon * (1 - 2.0**-45), claim.delta))
         spends.append(mean * (1 + 2.0**-40))
     return max(spends) + walk_slack(claim.epsilon, 1)
@@ -142,7 +145,7 @@ def _of_numbers(proof: KeysProof, noise: KeyNoise, claim: Claim) -> float:
 
 @proved("keys.md#charges")
 def _of_parts(proof: KeysProof, parts: KeyParts, claim: Claim) -> float:
-    """Return the delta of the entry of users in parts.
+    """Return the delta of the entry for users in parts.
 
     Proof: "every part has all of 2 r"
     """
@@ -154,7 +157,7 @@ def _of_parts(proof: KeysProof, parts: KeyParts, claim: Claim) -> float:
 
 
 def _end_of(reach: int, ratio: Any, growth: Any, target: Any) -> Any:
-    """Return the probability of -j and of j at which end + p(j-1) - e^rate end equals the target delta."""
+    """Return the value of `end` for which end + p(j-1) - e^rate end equals the target delta."""
     weight, last = 2 * (1 - ratio**reach) / (1 - ratio) - 1, ratio ** (reach - 1)
     # This uses C (weight) + 2 end = 1.
     scale = (1 + 2 * target / growth) / (weight + 2 * last / growth)
@@ -163,13 +166,13 @@ def _end_of(reach: int, ratio: Any, growth: Any, target: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _NoiseTable:
-    """The probabilities of the noise as integer multiples of 2^-128.
+    """The probabilities of the noise, as integer multiples of 2^-128.
 
     Attributes:
-        tails: tail probabilities in increasing order. The number of tails above a uniform number, minus j, is the
-            noise.
-        coins: bounds by noise from -j to j - 1. A key with the number j is released if the uniform number is below
-            the bound.
+        tails: The tail probabilities, in increasing order. The noise is the number of tails above a uniform number,
+            minus j.
+        coins: A bound for each value of the noise from -j to j - 1. A key with the number j is released if the uniform
+            number is below the bound.
     """
 
     tails: tuple[int, ...]
@@ -192,7 +195,7 @@ def _noise_table(noise: KeyNoise) -> _NoiseTable:
             tail += powers[abs(z)]
             tails.append(tail)
         coins.append(tail + coin * end)
-        # Rounded, and below 2^128. The last of the 2 j tails is the probability of more than -j.
+        # The tails are rounded and remain below 2^128. The last of the 2 j tails is the probability of noise above -j.
         kept = [min(int(context.nint(each * whole)), (1 << _DRAW_BITS) - 1) for each in tails]
         upto = [min(int(context.nint(each * whole)), (1 << _DRAW_BITS) - 1) for each in coins]
     return _NoiseTable(tuple(kept), tuple(reversed(upto)))
@@ -222,7 +225,7 @@ def key_levels(noise: KeyNoise, users: Int64s, draws: Uint64s) -> Int64s:
     table, reach = _noise_table(noise), noise.reach
     high, low = draws[:, 0], draws[:, 1]
     upper, _ = _halves_of(table.tails)
-    # All tails from its place on are above the uniform number, unless the upper 64 bits are equal.
+    # All tails from this position on are above the uniform number, unless the upper 64 bits are equal.
     places = np.searchsorted(upper, high, side="left")
     above = len(table.tails) - places
     tied = np.flatnonzero((places < len(upper)) & (upper[np.minimum(places, len(upper) - 1)] == high))
@@ -231,7 +234,7 @@ def key_levels(noise: KeyNoise, users: Int64s, draws: Uint64s) -> Int64s:
         above[row] = sum(tail > value for tail in table.tails)
     drawn = above.astype(np.int64) - reach
     y = users + drawn
-    # (keys,), indexed by noise from -j. A key with y = j has noise below j, because it has at least one user.
+    # Shape (keys,), indexed by noise from -j. A key with y = j has noise below j, because it has at least one user.
     first, second = _halves_of(table.coins)
     place = np.clip(drawn + reach, 0, len(table.coins) - 1)
     won = (high < first[place]) | ((high == first[place]) & (low < second[place]))
@@ -270,11 +273,11 @@ def noise_probabilities(noise: KeyNoise) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class KeyNumbers(Opening):
-    """The selection and the noisy number of each key, which one draw decides.
+    """The selection and the noisy number of each key. One draw decides both.
 
     Attributes:
         noise: The noise of one key.
-        unit: The number of units of the grid per user.
+        unit: The number of units of the grid for one user.
         secret: The source of the bits.
         purpose: The purpose of the draws.
     """
@@ -291,20 +294,20 @@ class KeyNumbers(Opening):
         Proof: "Weights are whole users"
 
         Args:
-            weights: the weights of the keys, in units of the grid.
-            names: names of the draws, the same on every engine.
-            texts: the bytes of the items and the start of each, if draws are named by the bytes instead.
+            weights: The weights of the keys, in units of the grid.
+            names: The names of the draws, which do not depend on the engine.
+            texts: The bytes of the keys and the start of each key, if draws identify keys by their bytes instead.
         """
         return key_levels(self.noise, weights // self.unit, draws_of(self.secret, self.purpose, names, texts))
 
     def restricted(self) -> "KeyNumbers":
-        """Return the noise restricted to this purpose, which can be sent to workers."""
+        """Return a copy that can be sent to workers and is restricted to this purpose."""
         return replace(self, secret=self.secret.restrict(self.purpose, f"{self.purpose}{TEXT}"))
 
 
 @dataclass(frozen=True, slots=True)
 class WholeNoise(Opening):
-    """Integers with integer Laplace noise, for which P(noise = k) is proportional to e^(-rate |k|).
+    """Integers with integer Laplace noise: P(noise = k) is proportional to e^(-rate |k|).
 
     Attributes:
         rate: The rate of the noise, per unit of the numbers.
@@ -317,10 +320,10 @@ class WholeNoise(Opening):
     purpose: str
 
     def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
-        """Return noisy numbers by name."""
+        """Return the noisy number of each name."""
         return weights + laplace_noise(self.rate, self.secret, self.purpose, names, np.zeros_like(names))
 
     def restricted(self) -> "WholeNoise":
-        """Return the noise restricted to this purpose, which can be sent to workers."""
+        """Return a copy that can be sent to workers and is restricted to this purpose."""
         more = (f"{self.purpose}/more {turn}" for turn in range(1, MORE_ROUNDS + 1))
         return replace(self, secret=self.secret.restrict(self.purpose, *more))

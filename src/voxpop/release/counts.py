@@ -216,7 +216,7 @@ class Counts(Addition):
         Raises:
             InputError: If k is below 1.
         """
-        check_whole("k", k, 2**31, "the number of grams that are named")
+        check_whole("k", k, 2**31, "the number of grams in the ranking")
         return list(islice(self, k))
 
     def complete(self, prompt: str | Sequence[str], first: int = 10) -> list["Completion"]:

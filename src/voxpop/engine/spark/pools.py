@@ -317,9 +317,9 @@ class SparkPools:
         """Take the encoded partitions.
 
         Args:
-            state: arrays of users, in `places` partitions.
-            places: the number of partitions.
-            secret: the secret of the release; executors get only the keys of each task.
+            state: Arrays of users, in `places` partitions.
+            places: The number of partitions.
+            secret: The secret of the release; executors get only the keys of each task.
         """
         self._state = state
         self._places = places

@@ -1,21 +1,22 @@
-"""The limiting and tuned constants of counts and rankings."""
+"""The limits and tuned constants of counts and rankings."""
 
 from typing import Final
 
 MOST_PLACES: Final = 10**6
 """The maximum number of grams in a ranking."""
 USUAL: Final = 0.95
-"""The probability that the error bound of a ranking's order is correct."""
+"""The probability with which the error bound for the order of a ranking is correct."""
 
 # ---- The private choice of the limit (docs/privacy/counts.md) ----
 COUNT_LIMITS: Final = tuple(2**step for step in range(14))
-"""The limits to choose from: 1, 2, 4, ..., 8,192 released words per user at full weight."""
+"""The limits from which the release chooses: 1, 2, 4, ..., 8,192 released words per user at full weight."""
 CLASS_EDGES: Final = COUNT_LIMITS[1:]
-"""The first number of released words in each class of users but the first. With classes four times as wide, the chosen
-limit could be far too low if all users of a class are at its upper end."""
+"""The smallest number of released words in each class of users except the first class. If classes were four times as
+wide, the chosen limit could be far too low if all users of a class are at its upper end.
+"""
 TYPICAL_SIZES: Final = tuple(2**0.5 * limit for limit in COUNT_LIMITS)
 """The number of released words that represents each class."""
 CERTAIN_SIGMAS: Final = 3.0
-"""The cutoff, in standard deviations of the noise, below which a noisy number of users is replaced by 0."""
+"""The number of standard deviations of the noise below which a noisy number of users is replaced by 0."""
 SHARE_OF_LIMIT: Final = 0.005
-"""The histogram's share of the total mu^2."""
+"""The share of the total mu^2 that the histogram spends."""

@@ -1,4 +1,4 @@
-"""Public configurations of counts and rankings of released grams."""
+"""The public configurations of counts and rankings of released grams."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ class CountsMechanism:
     """Count the users of each released gram, with noise and a separate budget.
 
     The grams are those of a release, so they are public. Each count receives Gaussian noise, including the counts of
-    grams without users. A user who has at most `counted_in_full` released grams of a length counts as one for each of
-    them. A user who has more, n of them, counts as sqrt(counted_in_full / n) for each, so such users may be
-    undercounted but are never overcounted. The proof is in docs/privacy/counts.md.
+    grams without users. A user who has at most `counted_in_full` released grams of a length counts as one user of each
+    gram. A user who has more grams, n in total, counts as sqrt(counted_in_full / n) of a user of each gram. Therefore
+    such users may be undercounted, but they are never overcounted. The proof is in docs/privacy/counts.md.
 
     Attributes:
-        counted_in_full: The maximum number of released words per user at full weight. It halves with each further
-            length, and the noise grows with the square root of the sum over all lengths. By default, the limit with the
-            smallest mean error is chosen privately.
-        known: Public items that are counted whether they were released or not, as in `Items`. None counts released
-            grams only.
+        counted_in_full: The maximum number of released words per user at full weight. The limit is halved with each
+            further length, and the noise increases with the square root of the sum of limits over all lengths. By
+            default, the limit with the smallest mean error is chosen privately.
+        known: Public items that are counted whether they were released or not, as in `Items`. With None, only released
+            grams are counted.
 
     Raises:
-        InputError: If the limit is out of range, or `known` is no list.
+        InputError: If the limit is out of range, or `known` is not a list.
 
     Example:
         >>> import polars as pl
@@ -63,7 +63,7 @@ class CountsMechanism:
 
     @property
     def known_items(self) -> "KnownItems | None":
-        """The public list; None without one."""
+        """The public list, or None without a list."""
         return cast("KnownItems | None", self.known)
 
     def plan(self, budget: Budget, release: "Release") -> "CountsPlan":
@@ -76,13 +76,13 @@ class CountsMechanism:
         return self.plan_within(None, budget, release)
 
     def plan_within(self, square: float | None, budget: Budget, release: "Release") -> "CountsPlan":
-        """Compute the noise for counts that spend a part of another release's mu^2.
+        """Compute the noise for counts that spend a part of the mu^2 of another release.
 
         The guarantee of that other release covers the counts.
 
         Args:
-            square: The part of mu^2; None if the counts have a separate budget.
-            budget: The budget of the whole.
+            square: The part of mu^2, or None if the counts have a separate budget.
+            budget: The budget of the whole release.
             release: The release with the grams to count.
         """
         from voxpop.mechanisms.counts.plan import plan_counts
@@ -90,12 +90,12 @@ class CountsMechanism:
 
         sizes = sizes_of(release)
         if self.known_items is not None:
-            # Listed items may be released, too, so this is an upper bound, which needs only the size of the list.
+            # Listed items may also be released, so this is only an upper bound. It requires only the size of the list.
             sizes = [sum(sizes[:1]) + self.known_items.size, *sizes[1:]]
         return plan_counts(self, self.menu(sizes), budget, release, square)
 
     def menu(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """Return the limits of each length, at most the number of grams.
+        """Return the limits of each length, which are at most the number of grams.
 
         The result has several entries if the limit is chosen privately.
 
@@ -103,7 +103,8 @@ class CountsMechanism:
             sizes: The number of grams of each length, or an upper bound.
         """
         chosen = COUNT_LIMITS if self.counted_in_full is None else (self.counted_in_full,)
-        # limit / 2^k, rounded up, for grams of k + 1 tokens. All limits above the number of grams have the same effect.
+        # The limit for grams of k + 1 tokens is limit / 2^k, rounded up. All limits above the number of grams have the
+        # same effect.
         cut = (tuple(min(-(-limit // 2**k), size) for k, size in enumerate(sizes)) for limit in chosen)
         return tuple(dict.fromkeys(cut))
 
@@ -121,8 +122,8 @@ class TopMechanism:
     The grams are those of a release, so they are public. Gumbel noise is added to the number of users of each gram, and
     the k grams with the highest noisy numbers are released in order. This is the exponential mechanism, applied once
     per pick ("peeling"). Each user counts in full for any number of grams, so there is no limit to choose. The noise
-    grows with the square root of k. If k is at most about twice the limit of `CountsMechanism`, a ranking has less
-    noise than counts, but the counts themselves remain unknown. The proof is in docs/privacy/top.md.
+    increases with the square root of k. If k is at most about twice the limit of `CountsMechanism`, a ranking has less
+    noise than counts, but it does not release the counts themselves. The proof is in docs/privacy/top.md.
 
     Attributes:
         k: The number of grams to rank.
@@ -143,7 +144,7 @@ class TopMechanism:
 
     def __post_init__(self) -> None:
         """Check the number."""
-        check_whole("k", self.k, MOST_PLACES, "the number of grams that are named")
+        check_whole("k", self.k, MOST_PLACES, "the number of grams in the ranking")
 
     def plan(self, budget: Budget, release: "Release") -> "TopPlan":
         """Compute the noise for a budget and the grams of a release, without private data.

@@ -1,4 +1,4 @@
-"""Plans of counts and rankings, which compute the noise for a budget and a release without private data."""
+"""Plans of counts and rankings. They compute the noise for a budget and a release without private data."""
 
 from dataclasses import dataclass
 from math import nextafter, sqrt
@@ -29,13 +29,13 @@ class CountsConfiguration(Configured, Protocol):
 
     @property
     def known_items(self) -> "KnownItems | None":
-        """The public list; None without one."""
+        """The public list, or None without a list."""
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
-    """The plan of `CountsMechanism`, with every number of the run before any private data is read.
+    """The plan of `CountsMechanism`, which contains every number of the run before any private data is read.
 
     If the limit is chosen privately, the numbers before the release are those of the largest limit, because it has the
     largest noise.
@@ -43,7 +43,7 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
     Attributes:
         grams: The release with the grams to count.
         proof: The limits that may run, with their noise, and the noise of the choice.
-        ran: The index of the limit that ran; None before the release.
+        ran: The index of the limit that ran, or None before the release.
     """
 
     _recorded: ClassVar = frozenset({"ran"})
@@ -63,26 +63,26 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
 
     @property
     def sigma(self) -> float:
-        """Standard deviation of the noise on every count, in users."""
+        """The standard deviation of the noise on every count, in users."""
         return self._counted.sigma
 
     @property
     def sensitivity(self) -> float:
         """The l2 sensitivity of all counts together."""
-        # For each length, a user adds at most 1 to each of `limit` grams, or sqrt(limit / n) to each of n grams, so the
-        # l2 norm is at most the square root of the sum of limits (docs/privacy/counts.md).
+        # For each length, a user adds at most 1 to each of `limit` grams, or sqrt(limit / n) to each of n grams.
+        # Therefore the l2 norm is at most the square root of the sum of limits (docs/privacy/counts.md).
         return root_above(max(1, sum(self.limits)))
 
     @property
     def error(self) -> float:
-        """Standard deviation of a count, including the rounding to whole users."""
+        """The standard deviation of a count, including the rounding to whole users."""
         return with_rounding(self.sigma)
 
     def _proof(self) -> CountsProof:
         return self.proof
 
     def _prepared(self, data: "Corpus") -> "DataAndGrams":
-        """Return the data and the grams to count. Raises an error if the list does not fit the release."""
+        """Return the data and the grams to count. Raise an error if the list does not fit the release."""
         return to_count(self, data)
 
     def _run(self, data: "DataAndGrams", seed: int | None) -> "Counts":
@@ -124,11 +124,11 @@ def plan_counts(
         menu: The limits that may run.
         budget: The budget of the counts, or of the release that includes them.
         release: The release with the grams to count.
-        square: The mu^2 that the counts may spend; None for the whole budget.
+        square: The mu^2 that the counts may spend, or None for the whole budget.
     """
     slack = _slack(budget, len(menu[0]), len(menu) - 1)
     check_slack("counts need", budget, slack)
-    # The exact Gaussian mechanism (Balle and Wang, 2018) for all lengths together.
+    # This is the exact Gaussian mechanism (Balle and Wang, 2018) for all lengths together.
     exact = nextafter(budget.delta - slack, 0.0)
     sensitivities = [root_above(max(1, sum(limits))) for limits in menu]
 
@@ -155,18 +155,18 @@ def plan_counts(
 
 
 def _slack(budget: Budget, lengths: int, chosen: float) -> float:
-    """Return the delta reserved for finite arithmetic, where the choice of a limit counts as one more pass."""
+    """Return the delta reserved for finite arithmetic. The choice of a limit counts as one more pass."""
     return walk_slack(budget.epsilon, max(1, lengths) + bool(chosen))
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class TopPlan(Planned[Configured, "Corpus", "Top"]):
-    """The plan of `TopMechanism`, with every number of the run before any private data is read.
+    """The plan of `TopMechanism`, which contains every number of the run before any private data is read.
 
     Attributes:
         grams: The release with the grams to rank.
-        proof: The number of grams in the ranking (k, or the number of all grams if that is smaller), the number of all
+        proof: The number of grams in the ranking (k, or the number of all grams if it is smaller), the number of all
             grams, and the rate of the Gumbel noise on every count, per user.
     """
 
@@ -175,7 +175,7 @@ class TopPlan(Planned[Configured, "Corpus", "Top"]):
 
     @property
     def error(self) -> float:
-        """Standard deviation of the noise on the number of users, which determines the order."""
+        """The standard deviation of the noise on the numbers of users that determine the order."""
         return gumbel_spread(self.proof.rate)
 
     def _proof(self) -> PicksProof:
@@ -184,8 +184,8 @@ class TopPlan(Planned[Configured, "Corpus", "Top"]):
     def behind(self, probability: float = USUAL) -> float:
         """Return an error bound for the order of the ranking, in users.
 
-        With the given probability, no gram in the ranking has fewer users, by this number or more, than a gram that is
-        ranked lower or not at all.
+        With the given probability, no gram that is ranked lower, or not ranked at all, has more users than a gram in
+        the ranking by this number or more.
 
         Args:
             probability: The probability of the bound, strictly between 0 and 1.
@@ -216,6 +216,6 @@ class TopPlan(Planned[Configured, "Corpus", "Top"]):
 def plan_top(top: Configured, k: int, budget: Budget, release: "Release") -> TopPlan:
     """Compute the noise for a number of places; see `TopMechanism.plan`."""
     picks, candidates = min(k, len(release)), max(1, len(release))
-    # The candidates are all released grams, because these are public. They include grams without users.
+    # The candidates are all released grams, including grams without users, because released grams are public.
     rate = largest_rate(budget, max(1, picks), candidates)
     return certified(TopPlan(top, budget, release, PicksProof(picks, len(release), rate)))

@@ -31,15 +31,15 @@ _Gram = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedGrams:
-    """The grams of one length that a walk keeps, which are the listed grams and the parts of longer ones.
+    """The grams of one length that a walk keeps, which are the listed grams and the parts of longer listed grams.
 
     Attributes:
         length: The number of tokens of each gram.
-        names: int64 in increasing order; ranks at length 1, `left * 2^32 + partner` for longer grams.
-        words: The words in the order of their bytes at length 1; empty for longer grams.
-        before: The number of grams kept at the previous length.
-        ranks: int64 (listed grams), the rank of each among the names.
-        counted: bool (kept grams), whether each is on the list; None if all are.
+        names: int64, in increasing order. A name is a rank at length 1, and `left * 2^32 + partner` for longer grams.
+        words: At length 1, the words in the order of their bytes; empty for longer grams.
+        before: The number of grams that were kept at the previous length.
+        ranks: int64 (listed grams), the rank of each gram among the names.
+        counted: bool (kept grams), whether each gram is on the list, or None if all are on the list.
     """
 
     length: int
@@ -56,7 +56,7 @@ class ListedGrams:
 
 
 def listed_grams(release: "Release", lengths: int) -> Iterator[ListedGrams]:
-    """Yield the grams of each length from 1 on, with the parts that a walk must visit to reach longer grams.
+    """Yield the grams of each length, from 1 on, with the parts that a walk must visit to reach longer grams.
 
     Args:
         release: The release with the listed grams.
@@ -72,7 +72,7 @@ def listed_grams(release: "Release", lengths: int) -> Iterator[ListedGrams]:
     rank: dict[_Gram, int] = {}
     for number, grams in enumerate(walked):
         if number:
-            # left * 2^32 + partner, because the walk names a gram by its two parts.
+            # The name is left * 2^32 + partner, because the walk names a gram by its two parts.
             named = {gram: (rank[gram[:-1]] << 32) | rank[gram[1:]] for gram in grams}
             kept, words = sorted(named, key=named.__getitem__), string_array([])
             names = np.array([named[gram] for gram in kept], np.int64)
@@ -104,12 +104,12 @@ class DataAndGrams(NamedTuple):
 
 @proved("counts.md#the-mechanism")
 def to_count(plan: "CountsPlan", data: Corpus) -> DataAndGrams:
-    """Return the data and the grams to count, which depend on the release and the public list only.
+    """Return the data and the grams to count. The grams depend on only the release and the public list.
 
     Proof: "S is the set of released grams and of the items of the public list, if there is one."
 
     Raises:
-        InputError: If the list is one of a saved plan, or has other columns or types than the release.
+        InputError: If the list belongs to a saved plan, or its columns or types differ from those of the release.
     """
     known = plan.mechanism.known_items
     return DataAndGrams(data, plan.grams if known is None else _with_known(plan.grams, known))
@@ -129,7 +129,7 @@ def release_counts(plan: "CountsPlan", data: DataAndGrams, seed: int | None) -> 
     engine, lengths = _engine_of(data.data, counted)
     lists = list(listed_grams(counted, lengths))
     words = max(1, len(lists[0].ranks)) if lists else 1
-    # No user has more released words than exist, so higher classes are empty.
+    # No user has more released words than there are, so higher classes are empty.
     edges = tuple(edge for edge in CLASS_EDGES if edge <= words)
     gate.open(engine, lists)
 
@@ -162,7 +162,7 @@ def chosen_limit(plan: "CountsPlan", words: int, counts: list[int]) -> int:
 
     def error(place: int) -> float:
         limit = plan.proof.menu[place].limits[0]
-        # The mean absolute noise, plus the bias from users above the limit, averaged over all words.
+        # This is the mean absolute noise, plus the bias from users above the limit, averaged over all words.
         lost: float = sum(
             users * held * (1 - sqrt(min(limit, held) / held)) for users, held in zip(kept, TYPICAL_SIZES, strict=False)
         )

@@ -1,1 +1,4 @@
-"""Heavy hitters (TrieHH) find frequent words that remain on the devices of their users, with an exact accountant."""
+"""Heavy hitters (TrieHH) find frequent words, although each word remains on the devices of its users.
+
+The accountant is exact.
+"""

@@ -8,7 +8,7 @@ from voxpop.release.report.numbers import curve, plain, voting_chance, whole
 from voxpop.release.report.page import Grid, Story
 
 _SHOWN_DIGITS = 12
-"""Number of hexadecimal digits of a fingerprint in texts."""
+"""The number of hexadecimal digits of a fingerprint that texts show."""
 
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:

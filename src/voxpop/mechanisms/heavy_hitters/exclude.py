@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from voxpop.kernels.arrays import Bools
 
 PublicWord = str | tuple[str, ...]
-"""A word or a text, or the tokens of a phrase as in a release."""
+"""A word or a text, or the tokens of a phrase, as in a release."""
 TOKENIZERS = ("words", "whitespace", "characters")
 PATTERN = "regex:"
 
@@ -30,7 +30,7 @@ def public_list(given: object) -> tuple[PublicWord, ...]:
             entry per line. Empty lines are skipped.
 
     Raises:
-        InputError: The list is of another type.
+        InputError: The list has the wrong type.
         SourceError: The file cannot be read.
     """
     entries: list[PublicWord] = []
@@ -63,7 +63,7 @@ class PublicList:
     Attributes:
         size: The number of distinct entries.
         fingerprint: The SHA-256 digest of the entries in canonical order.
-        words: The entries; None for the list of a saved plan, which contains only size and fingerprint.
+        words: The entries, or None for the list of a saved plan, which contains only the size and the fingerprint.
     """
 
     size: int
@@ -75,7 +75,7 @@ class PublicList:
         """Return the list for any value that `HeavyHitters.exclude` accepts.
 
         Raises:
-            InputError: The list is of another type.
+            InputError: The list has the wrong type.
         """
         if isinstance(given, PublicList):
             return given
@@ -88,15 +88,15 @@ class PublicList:
         return f"PublicList({self.size} words, {self.fingerprint})" if self.size else "()"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return size and fingerprint, ready for JSON."""
+        """Return the size and the fingerprint, ready for JSON."""
         return {"size": self.size, "fingerprint": self.fingerprint}
 
     def normalised(self, corpus: "LocalCorpus") -> list[tuple[str, ...]]:
-        """Return the tokens of every entry, computed with the tokenizer of the data.
+        """Return the tokens of every entry, which the tokenizer of the data determines.
 
-        Entries that are lists of tokens are unchanged. Strings are unchanged too if the data are items, or if their
+        Entries that are lists of tokens are unchanged. Strings are also unchanged if the data are items, or if the
         tokenizer is a callable, because a callable has no name. If the data are lists of tokens, strings are split at
-        their spaces.
+        spaces.
 
         Raises:
             InputError: The list belongs to a saved plan, so its words are unknown.
@@ -125,7 +125,7 @@ def _cut(texts: list[str], corpus: "LocalCorpus") -> list[tuple[str, ...]]:
     from voxpop.reading.wanted import Request, Tokenizer
 
     tokenizer: Any = re.compile(reading.removeprefix(PATTERN)) if reading.startswith(PATTERN) else reading
-    # Each entry becomes the document of one user, so that the normal reader tokenizes it.
+    # Each entry becomes the document of one user, so the normal reader tokenizes it.
     table = pl.DataFrame({"number": range(len(texts)), "text": texts})
     read = read_here(table, Request.of(user="number", text="text", tokenizer=Tokenizer(tokenizer)))
     vocabulary, ids = read.vocabulary.to_pylist(), read.tokens
@@ -134,7 +134,7 @@ def _cut(texts: list[str], corpus: "LocalCorpus") -> list[tuple[str, ...]]:
 
 
 def excluded_tokens(vocabulary: "pa.LargeStringArray", listed: list[tuple[str, ...]]) -> "Bools":
-    """Return for each token of a vocabulary whether a list contains it as a word.
+    """For each token of a vocabulary, return whether a list contains it as a word.
 
     Args:
         vocabulary: The tokens.

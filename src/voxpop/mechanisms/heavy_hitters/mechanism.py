@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 LONGEST_WORD: Final = 256
 WIDEST_UNIT: Final = 4
 AUTO: Final = {"characters": (4, 2), "bytes": (2, 1), "tokens": (1, 1)}
-"""Number of symbols of the first round and of each later round under unit="auto".
+"""The number of symbols in the first round and in each later round, for unit="auto".
 
-With 26 characters the first round has 475,254 sums, and each later round has 703 for each prefix that may grow. Three
-rounds of four symbols would need 51 users instead of 62, but 475,255 sums for each prefix (docs/design/0003). Units of
-bytes and tokens are shorter, because there are more bytes and tokens than letters.
+With 26 characters, the first round has 475,254 sums, and each later round has 703 sums for each prefix that may grow.
+Three rounds of four symbols would need 51 users instead of 62, but 475,255 sums for each prefix (docs/design/0003). For
+bytes and tokens, units are shorter, because there are more bytes and tokens than letters.
 """
 
 
@@ -32,27 +32,26 @@ bytes and tokens are shorter, because there are more bytes and tokens than lette
 class HeavyHitters(Mechanism["Corpus", "Release"]):
     """Find the words that many users share, by sampled votes and a threshold.
 
-    In each round, a secret draw selects users. If the most frequent word of a selected user starts with a prefix of the
-    trie, the user votes for that prefix extended by the next symbols of the word. Prefixes with at least theta votes
-    are added to the trie. No noise is added, because the secret numbers of votes and the threshold make the release
-    (epsilon, delta)-differentially private for one user with all their data, added or removed. The package
-    `voxpop-flower` runs the same protocol over Flower among a few honest organisations, and each of them keeps the
+    In each round, a secret draw selects users. If the most frequent word of a selected user starts with a prefix in the
+    trie, the user votes for this prefix, extended by the next symbols of the word. Prefixes with at least theta votes
+    are added to the trie. No noise is added, because the secret numbers of votes and the threshold already make the
+    release (epsilon, delta)-differentially private for one user, with all their data, added or removed. The package
+    `voxpop-flower` runs the same protocol over Flower among a few honest organisations. Each organisation keeps the
     words of its users. The proof is in docs/privacy/heavy-hitters.md. The algorithm of the paper is
     `voxpop.papers.TrieHH`.
 
     Attributes:
         max_length: The maximum number of symbols of a word, including its end mark. Longer words are skipped.
-        alphabet: The kind of symbols: one of the "characters" or "bytes" of a word. With "tokens", a whole document or
-            sequence is a word, such as a phrase, and its tokens are the symbols.
-        unit: The number of symbols that each round adds to a prefix, 1 to 4. Longer units need fewer rounds, and
-            therefore fewer users for each word, but more sums in each round. "auto" takes the longest units that secure
-            aggregation can handle: four characters in the first round and two in each later round, two bytes and one,
-            or one token and one. A plan lists the cost of each unit.
+        alphabet: The kind of symbols, which are the "characters" or the "bytes" of a word. With "tokens", a whole
+            document or sequence is a word (such as a phrase), and its tokens are the symbols.
+        unit: The number of symbols that each round adds to a prefix, 1 to 4. With longer units there are fewer rounds,
+            so a word needs fewer users, but each round has more sums. "auto" takes the longest units that secure
+            aggregation can handle. These are four characters in the first round and two in each later round, or two
+            bytes and then one, or one token in every round. A plan lists the cost of each unit.
         exclude: Public words that no user votes for, such as a dictionary or the words of an earlier release. Give an
             iterable of strings, a release, or the path of a text file with one word per line. The tokenizer of the
-            data normalises the words. Each user then votes for the most frequent of the user's other words. The list
-            must not depend on data that no release covers. The plan and the release record its size and its
-            fingerprint.
+            data normalises the words. Each user then votes for the most frequent of their other words. The list must
+            not depend on data that no release covers. The plan and the release record its size and its fingerprint.
 
     Raises:
         InputError: A field is out of range.
@@ -79,11 +78,17 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
     def __post_init__(self) -> None:
         """Check every field."""
         check_whole(
-            "max_length", self.max_length, LONGEST_WORD, "the most symbols of a word with its end mark", least=2
+            "max_length",
+            self.max_length,
+            LONGEST_WORD,
+            "the maximum number of symbols of a word, including its end mark",
+            least=2,
         )
         check_choice("alphabet", self.alphabet, tuple(AUTO))
         if self.unit != "auto":
-            check_whole("unit", self.unit, WIDEST_UNIT, 'by how many symbols prefixes grow in a round, or "auto"')
+            check_whole(
+                "unit", self.unit, WIDEST_UNIT, 'the number of symbols that each round adds to a prefix, or "auto"'
+            )
         object.__setattr__(self, "exclude", PublicList.of(self.exclude))
 
     @property
@@ -95,12 +100,12 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
     def rounds(self) -> int:
         """The number of rounds that the longest word needs."""
         first, unit = self.units
-        # 1 + ceil((L - first) / unit).
+        # This is 1 + ceil((L - first) / unit).
         return 1 + max(0, -(-(self.max_length - first) // unit))
 
     @property
     def units(self) -> tuple[int, int]:
-        """Symbols of the first round, and of each later round."""
+        """The number of symbols in the first round, and in each later round."""
         return AUTO[self.alphabet] if self.unit == "auto" else (self.unit, self.unit)
 
     def plan(self, budget: Budget) -> "HittersPlan":

@@ -1,4 +1,4 @@
-"""The plan of heavy hitters with its sampling rate, threshold, guarantee and number of users that a word needs."""
+"""The plan of heavy hitters, with the sampling rate, the threshold, the guarantee, and the users that a word needs."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 
 Aggregation = Literal["", "open", "secure"]
-"""The aggregation of votes. With "open" the server saw the sums of each node, with "secure" only their total. The
-empty string means that there was no server."""
+"""The aggregation of votes. With "open", the server saw the sums of each node. With "secure", it saw only their total.
+The empty string means that there was no server.
+"""
 
 SERVER_VIEW: dict[Aggregation, str] = {
     "": "",
@@ -29,7 +30,7 @@ SERVER_VIEW: dict[Aggregation, str] = {
     "secure": "In each round the server saw the total of all nodes' sums of votes, before the threshold, but "
     "not the sums of any single node.",
 }
-"""The part of a run that its guarantee does not cover."""
+"""The view of the server, which the guarantee does not cover."""
 _TRUST = (
     "The guarantee protects against readers of the release, not against the server. It requires that the server "
     "applies the threshold and keeps the {kept} private, that nodes draw votes by the protocol, add no votes and "
@@ -41,7 +42,7 @@ TRUST: dict[Aggregation, str] = {
     "secure": _TRUST.format(kept="total") + " The sums of single nodes are hidden only if the server forwards the "
     "keys of the nodes unchanged, and fewer than a third of the nodes cooperate with it.",
 }
-"""Assumptions about server and nodes, which are part of the plan of a run."""
+"""The assumptions about the server and the nodes. The plan of a run includes them."""
 
 
 _VOTER_PROBABILITIES = (0.5, 0.9, 0.99)
@@ -52,11 +53,11 @@ _MOST_SYMBOLS = 1 << 20
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
-    """A plan of heavy hitters, made by `HeavyHitters.plan` before any data is read.
+    """A plan of heavy hitters, which `HeavyHitters.plan` computes before any data is read.
 
     Attributes:
         rules: The public rules of client and server.
-        aggregation: The aggregation of a federation, "open" or "secure". In a federation, the guarantee lists the sums
+        aggregation: The aggregation in a federation, "open" or "secure". In a federation, the guarantee lists the sums
             that the server sees, and the plan contains the assumptions.
 
     Example:
@@ -80,16 +81,17 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
         return VotesProof(ballot.rate, ballot.again, ballot.further, ballot.theta, self.rules.rounds, self.rules.words)
 
     def budget_of_users(self, users: int) -> Budget:
-        """Return the guarantee of a person who counts as several users, for example because several nodes have data.
+        """Return the guarantee for a person who counts as several users, such as one whose data several nodes have.
 
         Args:
             users: The number of users, who may have different words.
 
         Returns:
-            Epsilon multiplied by the number of users, and delta by the chain of neighbours between the two data sets.
+            Epsilon, multiplied by the number of users, and delta, computed from the chain of neighbours between the two
+            data sets.
 
         Raises:
-            BudgetError: If the delta would be 1 or more, so that the guarantee would be void.
+            BudgetError: The delta would be 1 or more, so there would be no guarantee.
 
         Example:
             >>> import voxpop as vp
@@ -124,13 +126,14 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
         return listed
 
     def sums(self, symbols: int = _LETTERS) -> tuple[int, int]:
-        """Return the number of sums that secure aggregation adds per round.
+        """Return the number of sums that secure aggregation computes per round.
 
         Args:
             symbols: The number of symbols of the public alphabet.
 
         Returns:
-            The sums of the first round, and the sums of a later round for each prefix that may grow.
+            The number of sums in the first round, and the number of sums in a later round for each prefix that may
+            grow.
 
         Example:
             >>> import voxpop as vp
@@ -185,7 +188,7 @@ def check_delta(budget: Budget) -> None:
 
 
 def certified_plan(mechanism: Configured, rules: Rules, budget: Budget) -> HittersPlan:
-    """Return the plan of proposed rules after checking them against the budget, as a node does before it votes.
+    """Check proposed rules against the budget, as a node does before it votes, and return the plan.
 
     Args:
         mechanism: The mechanism of the run.
@@ -193,9 +196,9 @@ def certified_plan(mechanism: Configured, rules: Rules, budget: Budget) -> Hitte
         budget: The budget of the run.
 
     Raises:
-        BudgetError: If the ballot exceeds the budget.
+        BudgetError: The ballot exceeds the budget.
     """
-    # The exact accountant computes delta from the received numbers, so no claim of the server is trusted.
+    # The exact accountant computes delta from the received numbers, so no claim of the server needs to be trusted.
     delta = trie_delta(budget.epsilon, rules.ballot, rules.rounds)
     if delta > budget.delta:
         raise BudgetError(

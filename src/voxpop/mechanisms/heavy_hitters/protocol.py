@@ -1,11 +1,11 @@
-"""The public part of the protocol, with prefixes, the trie, the rules, and the growth of the trie.
+"""The protocol: prefixes, the trie, the public rules, the votes of users, and the growth of the trie.
 
 The end mark of a word counts as a symbol, because it distinguishes a word from a prefix of a longer word.
 
-The votes of all users of a corpus are drawn in arrays (reference implementation: `tests/naive/protocol.py`). A release
-on one machine and a node of a federation use the same votes.
-Words are numbered in the order of their symbols, so the words with a common prefix are adjacent and form a run. A run
-of words with the same first n symbols begins at a word that shares fewer than n symbols with the preceding word.
+The votes of all users of a corpus are drawn in arrays (`tests/naive/protocol.py` contains a reference implementation).
+A release on one machine and a node of a federation use the same votes. Words are numbered in the order of their
+symbols, so words with a common prefix are adjacent and form a run. A run of words with the same first n symbols begins
+at a word that shares fewer than n leading symbols with the preceding word.
 """
 
 from collections import Counter
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 Symbol = Hashable
 Word = tuple[Symbol, ...]
-"""A word is a tuple of symbols, which are characters, bytes, or the tokens of a phrase."""
+"""A word is a tuple of symbols. The symbols are characters, bytes, or the tokens of a phrase."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """The start of a word, or all of it.
+    """The start of a word, or a whole word.
 
     Attributes:
         symbols: The symbols without the end mark.
-        ended: Whether the prefix includes the end mark and is therefore a whole word.
+        ended: Whether the prefix includes the end mark, so that it is a whole word.
     """
 
     symbols: Word
@@ -73,7 +73,7 @@ def prefix_after(word: Word, size: int) -> Prefix:
 @final
 @dataclass(frozen=True, slots=True)
 class Trie:
-    """Prefixes that received enough votes, grouped by round.
+    """The prefixes that received enough votes, grouped by round.
 
     Attributes:
         levels: The prefixes of each completed round. Before the first round, only the root may grow.
@@ -83,12 +83,12 @@ class Trie:
 
     @property
     def rounds(self) -> int:
-        """Number of completed rounds."""
+        """The number of completed rounds."""
         return len(self.levels)
 
     @property
     def live(self) -> frozenset[Prefix]:
-        """The prefixes that may still grow, which are those of the last round without an end mark."""
+        """The prefixes that may still grow, which are the prefixes of the last round without an end mark."""
         if not self.levels:
             return frozenset((ROOT,))
         # Prefixes of earlier rounds are absent, because a prefix that did not grow in its round never grows again.
@@ -96,7 +96,7 @@ class Trie:
 
     @property
     def words(self) -> frozenset[Word]:
-        """The complete words, which have grown to their end mark."""
+        """The complete words, which have grown up to their end mark."""
         return frozenset(prefix.symbols for level in self.levels for prefix in level if prefix.ended)
 
     def grown(self, prefixes: frozenset[Prefix]) -> "Trie":
@@ -117,10 +117,10 @@ class Rules:
         rounds: The maximum number of rounds.
         unit: The number of symbols that each round adds to a prefix.
         max_length: The maximum number of symbols of a word, including its end mark.
-        alphabet: "characters" and "bytes" treat every token as a word, "tokens" every document.
-        words: "one" for a user's most frequent word in every round, "many" for any of the user's words, drawn in each
-            round.
-        first: The number of symbols of the first round; 0 if it is `unit`.
+        alphabet: With "characters" and "bytes", every token is a word. With "tokens", every document is a word.
+        words: With "one", a user votes for their most frequent word in every round. With "many", one of the user's
+            words is drawn in each round.
+        first: The number of symbols in the first round, or 0 if it equals `unit`.
     """
 
     ballot: Ballot
@@ -138,25 +138,25 @@ class Rules:
 
     @property
     def bars(self) -> tuple[int, ...]:
-        """The bounds that a user's 128 uniform bits are compared with.
+        """The bounds with which a user's 128 uniform bits are compared.
 
-        A draw below the first bound means at least one vote, below the second at least two votes, and so on. Each bound
-        is the probability multiplied by 2^128 and rounded down.
+        A draw below the first bound means at least one vote, a draw below the second bound means at least two votes,
+        and so on. Each bound is the probability multiplied by 2^128 and rounded down.
         """
-        # P(X >= x) 2^128 is rounded down, so that no user votes more often than accounting assumes.
+        # P(X >= x) 2^128 is rounded down, so no user votes more often than the accounting assumes.
         return tuple(int(Fraction(tail) * _WHOLE) for tail in self.ballot.tails)
 
     def size(self, rounds: int) -> int:
         """Return the length of a prefix after this number of rounds, in symbols."""
-        # first + (rounds - 1) unit; nothing before the first round.
+        # The length is first + (rounds - 1) unit, or 0 before the first round.
         return (self.first or self.unit) + (rounds - 1) * self.unit if rounds else 0
 
 
 def is_valid(vote: object, trie: Trie, rules: Rules) -> bool:
-    """Return whether a client could cast this vote, given the trie.
+    """Return whether a client could have cast this vote, given the trie.
 
     Args:
-        vote: Any received value.
+        vote: The received value, which may have any type.
         trie: The state before the round.
         rules: The public rules.
     """
@@ -165,7 +165,7 @@ def is_valid(vote: object, trie: Trie, rules: Rules) -> bool:
     known, after, size = rules.size(trie.rounds), rules.size(trie.rounds + 1), len(vote.symbols)
     if not 0 < size <= rules.longest or Prefix(vote.symbols[:known]) not in trie.live:
         return False
-    # A complete word may be shorter than the prefixes of the round. An incomplete one has exactly their length.
+    # A complete word may be shorter than the prefixes of the round. An incomplete word has exactly their length.
     return known <= size < after if vote.ended else size == after
 
 
@@ -182,7 +182,7 @@ def grow(trie: Trie, votes: Mapping[Prefix, int], rules: Rules) -> Trie:
 
 def is_over(trie: Trie, rules: Rules) -> bool:
     """Return whether no prefix can grow or no round is left."""
-    # The result is a function of the public trie only, so stopping early reveals nothing more.
+    # The result is a function of only the public trie, so stopping early reveals nothing else.
     return trie.rounds >= rules.rounds or not trie.live
 
 
@@ -192,14 +192,14 @@ class Spelling:
     """The distinct words of a corpus, and the words of each user. All fields are private.
 
     Attributes:
-        sizes: int32 (words), number of symbols of each word without the end mark.
-        shared: int32 (words), number of leading symbols that each word has in common with the preceding word.
+        sizes: int32 (words), the number of symbols of each word without the end mark.
+        shared: int32 (words), the number of leading symbols that each word shares with the preceding word.
         said: int32 (positions), the word at every position; negative if no word fits.
         user_start: int64 (users + 1), the first position of each user.
         vocabulary: The tokens.
         in_bytes: Whether the symbols of a token are its bytes.
-        rows: int32 (words, longest), the tokens of each word, padded with -1; None if every word is a single token.
-        excluded: uint8 (words), 1 for words of the public list, which no user votes for; None without a list.
+        rows: int32 (words, longest), the tokens of each word, padded with -1, or None if every word is a single token.
+        excluded: uint8 (words), 1 for words of the public list, for which no user votes, or None without a list.
     """
 
     sizes: Int32s
@@ -212,8 +212,8 @@ class Spelling:
     excluded: Bytes | None = None
 
     def fits(self, rules: Rules) -> Bytes:
-        """Return which words may receive votes, because they are neither empty nor too long nor on the public list."""
-        # All other words are removed before the user's word is chosen, so they cost no vote.
+        """Return which words may receive votes. They are not empty, not too long, and not on the public list."""
+        # All other words are removed before the user's word is chosen, so users do not waste votes on them.
         fitting = (self.sizes > 0) & (self.sizes <= rules.longest)
         if self.excluded is not None:
             fitting &= self.excluded == 0
@@ -250,9 +250,9 @@ def spell(corpus: "LocalCorpus", rules: Rules, exclude: PublicList = NO_WORDS) -
 
 
 def polled(corpus: "LocalCorpus", rules: Rules, exclude: PublicList = NO_WORDS) -> "LocalCorpus":
-    """Return a corpus of the same users that contains only the word each user votes for.
+    """Return a corpus of the same users that contains only the word for which each user votes.
 
-    This corpus casts the same votes as the whole corpus, in every round and for every secret.
+    This corpus gives the same votes as the whole corpus, in every round and for every secret.
 
     Args:
         corpus: The data.
@@ -295,22 +295,23 @@ def _documents(corpus: "LocalCorpus", rules: Rules) -> Spelling:
         )
     ends = np.flatnonzero(corpus.tokens < 0)
     starts = np.concatenate([np.zeros(1, np.int64), ends + 1])[:-1]
-    # (users + 1,), in documents instead of tokens: the number of documents that end before each user's first token.
+    # Shape (users + 1,). These positions count documents instead of tokens: the number of documents that end before
+    # each user's first token.
     user_start = np.searchsorted(ends, corpus.user_start).astype(np.int64)
     sizes = ends - starts
     fitting = np.flatnonzero((sizes > 0) & (sizes <= rules.longest))
     # int32 (documents, longest), the tokens of each document, padded with the -1 that ends the document.
     rows = corpus.tokens[np.minimum(starts[fitting, None] + np.arange(rules.longest), ends[fitting, None])]
-    # lexsort compares the last key first, so rows are sorted by their first token, then by the second, and so on. The
-    # padding of -1 sorts before all tokens.
+    # lexsort compares the last key first. Therefore rows are sorted by their first token, then by the second, and so
+    # on. The padding of -1 sorts before all tokens.
     order = np.lexsort(rows.T[::-1])
     rows = rows[order]
-    # For each row, the leading places that agree with the preceding row.
+    # For each row, compute the number of leading tokens that agree with the preceding row.
     alike = np.logical_and.accumulate(rows[1:] == rows[:-1], axis=1)
     fresh, shared = np.ones(len(rows), np.bool_), np.zeros(len(rows), np.int32)
     fresh[1:], shared[1:] = ~alike.all(axis=1), (alike & (rows[1:] >= 0)).sum(axis=1)
     said = np.full(ends.size, -1, np.int32)
-    # (documents,), the number of each document's distinct content; -1 if the document does not fit.
+    # Shape (documents,), the number of each document's distinct content, or -1 if the document does not fit.
     said[fitting[order]] = np.cumsum(fresh) - 1
     lengths = (rows[fresh] >= 0).sum(axis=1, dtype=np.int32)
     return Spelling(lengths, shared[fresh], said, user_start, corpus.vocabulary, rows=rows[fresh])
@@ -320,7 +321,7 @@ def gram_of(word: Word, alphabet: str) -> list[str]:
     """Return a found word as a gram, which is a list of tokens.
 
     Args:
-        word: The symbols; in a federation, the symbols as received.
+        word: The symbols. In a federation, these are the symbols as received.
         alphabet: The kind of symbols; see `HeavyHitters`.
     """
     if alphabet == "bytes":
@@ -336,12 +337,13 @@ _HALF = np.uint64(32)
 @final
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Electorate:
-    """The private state of all users, which `client.py` keeps for a single user.
+    """The private state of all users. `client.py` has the same state for a single user.
 
     Attributes:
         keys: uint64 (users), the key of each user.
         twins: uint64 (users), the number of earlier users with the same key.
-        held: int32, the words of each user in order, one entry per occurrence. If only one word counts, only that word.
+        held: int32, the words of each user in order, with one entry per occurrence. If only one word counts, it
+            contains only that word.
         held_start: int64 (users + 1), the first entry of each user in `held`.
     """
 
@@ -352,7 +354,7 @@ class Electorate:
 
     @staticmethod
     def of(spelling: Spelling, keys: Uint64s, rules: Rules) -> "Electorate":
-        """Return the users of a corpus with the words that fit the rules.
+        """Return the users of a corpus, with their words that fit the rules.
 
         Args:
             spelling: The words of the corpus.
@@ -360,47 +362,47 @@ class Electorate:
             rules: The public rules.
         """
         held, held_start = np.empty(spelling.said.size, np.int32), np.empty(keys.size + 1, np.int64)
-        # The words of each user in order of their symbols; `held` has room for every position.
+        # List the words of each user in order of their symbols. `held` has room for every position.
         count = hold_all(spelling.said, spelling.user_start, spelling.fits(rules), held, held_start)
         if rules.words == "one":
             count = keep_most_frequent(held, held_start)
         return Electorate(keys, twins_of(keys), held[:count], held_start)
 
     def sampled(self, rounds: int, rules: Rules, secret: "Secret") -> tuple[Int64s, Int64s]:
-        """Return the places of the users who are sampled in the next round, and the number of votes that each casts.
+        """Return the positions of the users who are sampled in the next round, and the number of votes of each.
 
         Args:
             rounds: The number of completed rounds.
             rules: The public rules.
             secret: The secret of the run.
         """
-        # uint64 (users, 2), new draws in every round.
+        # uint64 (users, 2), with new draws in every round.
         draws = secret.draws(f"sample/round {rounds + 1}", self.keys, self.twins)
         votes, some = np.zeros(len(draws), np.int64), np.arange(len(draws))
         for bar in rules.bars:
-            # Bars decrease, so most users can be rejected after the first comparison.
+            # The bounds decrease, so most users can be rejected after the first comparison.
             some = some[_below(draws[some], bar)]
             votes[some] += 1
         sampled = np.flatnonzero(votes)
         return sampled, votes[sampled]
 
     def choices(self, users: Int64s, rounds: int, rules: Rules, secret: "Secret") -> tuple[Bools, Int32s]:
-        """Return which of the users have a word, and the word that each of these picks in the round.
+        """Return which of the users have a word, and the word that each of them picks in the round.
 
         Args:
-            users: The places of the users, in increasing order.
+            users: The positions of the users, in increasing order.
             rounds: The number of completed rounds.
             rules: The public rules.
             secret: The secret of the run.
         """
         begin = self.held_start[users]
-        # (users,), the number of entries of each user, with one entry per occurrence of a word.
+        # Shape (users,), the number of entries of each user, with one entry per occurrence of a word.
         total = self.held_start[users + 1] - begin
         having = total > 0
         users, begin, total = users[having], begin[having], total[having]
         if rules.words == "many":
             draws = secret.draws(f"word/round {rounds + 1}", self.keys[users], self.twins[users])[:, 0]
-            # A uniform draw of an entry picks each word in proportion to its occurrences.
+            # Drawing an entry uniformly picks each word in proportion to its occurrences.
             begin = begin + _share_of(draws, total)
         return having, self.held[begin]
 
@@ -413,19 +415,19 @@ def _below(draws: Uint64s, bar: int) -> Bools:
 
 
 def twins_of(keys: Uint64s) -> Uint64s:
-    """Return for each key the number of earlier entries with the same key."""
+    """For each key, return the number of earlier entries with the same key."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     first = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if keys.size else np.empty(0, np.bool_)
     places = np.arange(keys.size)
     twins = np.empty(keys.size, np.uint64)
-    # The place within a run of equal keys is the place less the place of the run's first key.
+    # The position within a run of equal keys is the position minus that of the run's first key.
     twins[order] = (places - np.maximum.accumulate(np.where(first, places, 0))).astype(np.uint64)
     return twins
 
 
 def _share_of(draws: Uint64s, total: Int64s) -> Int64s:
-    """Return draw * total / 2^64 rounded down, for totals below 2^32. The client computes the same number."""
+    """Return draw * total / 2^64, rounded down, for totals below 2^32. The client computes the same number."""
     whole = total.astype(np.uint64)
     # Long multiplication of 32-bit halves does not overflow, because both factors are below 2^32.
     low = ((draws & _LOW) * whole) >> _HALF
@@ -442,14 +444,14 @@ def prefix_votes(
         electorate: The users.
         trie: The state before the round.
         rules: The public rules.
-        secret: The secret, which determines coins and choices of words.
-        least: The minimum number of votes; prefixes with fewer votes are omitted.
+        secret: The secret, which determines the draws of votes and of words.
+        least: The minimum number of votes. Prefixes with fewer votes are omitted.
     """
     known, size, live = rules.size(trie.rounds), rules.size(trie.rounds + 1), trie.live
     users, cast = electorate.sampled(trie.rounds, rules, secret)
     having, words = electorate.choices(users, trie.rounds, rules, secret)
-    # Words are sorted, so the words with the same prefix form a run, and each run begins at a word that shares fewer
-    # than `size` symbols with the preceding word.
+    # Words are sorted, so words with the same prefix form a run. Each run begins at a word that shares fewer than
+    # `size` leading symbols with the preceding word.
     first = np.flatnonzero(spelling.shared < size)
     run = np.searchsorted(first, words, side="right") - 1
     counts = np.bincount(run, cast[having], minlength=first.size)

@@ -1,4 +1,4 @@
-"""The privacy boundary of heavy hitters, which is the only code that turns votes into published words."""
+"""The privacy boundary of heavy hitters. Only this code turns votes into published words."""
 
 from typing import TYPE_CHECKING
 
@@ -37,11 +37,11 @@ def release_of_trie(
     """Return the release of grams in canonical order, sorted by length and then by the bytes of their tokens.
 
     Args:
-        grams: The words found, as lists of tokens.
-        plan: The plan that ran. In a federation it includes the aggregation of the nodes' sums.
+        grams: The words that were found, as lists of tokens.
+        plan: The plan that ran. In a federation, it includes the aggregation of the nodes' sums.
         guarantee: The guarantee of this plan, which depends on whether the draws were secret.
         token_source: The source of the words, if known.
-        keys: The columns that contained the words, if any. Documents of several tokens have no such columns.
+        keys: The columns that contained the words, if there are any. Documents of several tokens have no such columns.
     """
     distinct = {tuple(gram) for gram in grams}
     ordered = sorted(distinct, key=lambda gram: (len(gram), [token.encode() for token in gram]))

@@ -1,1 +1,1 @@
-"""The mechanism of n-grams, which releases phrases of every length, guided by the grams that are already released."""
+"""The mechanism of n-grams, which releases phrases length by length, based on the grams that are already released."""

@@ -1,10 +1,10 @@
-"""Public sets of n-grams, namely the released ones and the exactly counted candidates of the next length.
+"""Public sets of n-grams: the released n-grams, and the exactly counted candidates of the next length.
 
-A candidate is a pair (left gram, partner) of the same group, and the estimate of the partner is at least the need of
-the left gram. Under both-side pruning the partners are grams of the same length, and the group is their overlap: the
-left gram without its first token and the partner without its last token. Under single-side pruning the partners are the
-released tokens, and there is only one group. `need` is computed once, in integers. The membership test, the count and
-the list all compare with it, so they cannot disagree.
+A candidate is a pair (left gram, partner) of the same group whose partner has an estimate of at least the need of the
+left gram. With both-side pruning, the partners are grams of the same length, and the group is their overlap, which is
+the left gram without its first token and also the partner without its last token. With single-side pruning, the
+partners are the released tokens, and there is only one group. `need` is computed once, in integers. The membership
+test, the count and the list all compare with it, so they cannot disagree.
 
 A candidate has a number from 0 to count - 1 and a name, `left * 2^32 + partner`.
 """
@@ -21,7 +21,7 @@ from voxpop.kernels.arrays import Int32s, Int64s
 
 _LOW = np.int64(2**32 - 1)
 MOST_ESTIMATE = 2**36
-"""Upper limit of estimates, so that (group, estimate) fits into 63 bits for up to `MOST_GROUPS` groups."""
+"""The upper limit of estimates, so that (group, estimate) fits in 63 bits for up to `MOST_GROUPS` groups."""
 MOST_GROUPS = (2**63 - 1) // (MOST_ESTIMATE + 2)
 """The maximum number of groups, slightly below 2^27."""
 NO_ESTIMATE = MOST_ESTIMATE + 1
@@ -30,13 +30,13 @@ NO_ESTIMATE = MOST_ESTIMATE + 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grams:
-    """Grams by rank. A rank is the position in the order of their tokens.
+    """Grams by rank. The rank of a gram is its position in the order of tokens.
 
     Attributes:
-        tokens: int32 (grams, length), ranks of the tokens among the released ones.
-        prefix: int32 (grams), rank of each gram without its last token among the grams that are one token shorter; 0 at
-            length 1.
-        suffix: int32 (grams), rank of each gram without its first token, under both-side pruning; 0 at length 1.
+        tokens: int32 (grams, length), the rank of each token among the released tokens.
+        prefix: int32 (grams), the rank of each gram without its last token, among the grams that are one token shorter;
+            0 at length 1.
+        suffix: int32 (grams), the rank of each gram without its first token, with both-side pruning; 0 at length 1.
     """
 
     tokens: Int32s
@@ -53,13 +53,13 @@ class Grams:
         """Return grams with one more token.
 
         Args:
-            names: int64, the names `left * 2^32 + partner` in increasing order.
+            names: int64, the names `left * 2^32 + partner`, in increasing order.
             single: Whether partners are tokens instead of grams of this length.
         """
         left, partner = (names >> 32).astype(np.int32), (names & _LOW).astype(np.int32)
-        # Under both-side pruning, the partner overlaps in all but its last token.
+        # With both-side pruning, the overlap is the partner without its last token.
         last = partner if single else self.tokens[partner, -1]
-        # (grams, length + 1). Names increase, so rows are in the order of their tokens.
+        # Shape (grams, length + 1). Names increase, so rows are in the order of their tokens.
         return Grams(np.hstack([self.tokens[left], last[:, None]]), left, partner)
 
     @property
@@ -73,12 +73,12 @@ class Grams:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Left grams and their partners, with the groups that determine which of them can be combined.
+    """Left grams and partners, with the groups that determine which of them can be combined.
 
     Attributes:
         left_group: int64 (left grams), the group of each left gram.
         partner_group: int64 (partners), the group of each partner.
-        estimates: int64 (partners), 0 to `MOST_ESTIMATE`.
+        estimates: int64 (partners), the estimates, from 0 to `MOST_ESTIMATE`.
         single: Whether partners are tokens.
     """
 
@@ -89,17 +89,17 @@ class Pairs:
 
     @cached_property
     def order(self) -> Int64s:
-        """Partners sorted by group, then by decreasing estimate."""
+        """The partners, sorted by group and then by decreasing estimate."""
         return np.argsort(_key(self.partner_group, self.estimates), kind="stable")
 
     @cached_property
     def keys(self) -> Int64s:
-        """The keys of the partners in `order`, so they increase."""
+        """The keys of the partners in the order of `order`, which are therefore increasing."""
         return _key(self.partner_group, self.estimates)[self.order]
 
     @cached_property
     def begin(self) -> Int64s:
-        """The position of the first partner of each left gram in that order."""
+        """The position in that order of the first partner of each left gram."""
         return self.keys.searchsorted(_key(self.left_group, np.int64(MOST_ESTIMATE)), side="left")
 
 
@@ -109,7 +109,7 @@ class Candidates:
 
     Attributes:
         pairs: The left grams and their possible partners.
-        need: int64 (left grams), minimum estimate of a partner, 0 to `NO_ESTIMATE`.
+        need: int64 (left grams), the minimum estimate of a partner, from 0 to `NO_ESTIMATE`.
     """
 
     pairs: Pairs
@@ -128,7 +128,8 @@ class Candidates:
         if single:
             partners = np.zeros(tokens, np.int64)
             return Candidates(Pairs(zeros, partners, partners, single=True), zeros)
-        # a and b can be combined if a without its first token equals b without its last. That overlap is their group.
+        # a and b can be combined if a without its first token equals b without its last token. This overlap is their
+        # group.
         groups = grams.suffix.astype(np.int64), grams.prefix.astype(np.int64)
         return Candidates(Pairs(*groups, zeros, single=False), zeros)
 
@@ -145,19 +146,23 @@ class Candidates:
     @cached_property
     def _totals(self) -> Int64s:
         """The cumulative number of candidates up to and including each left gram."""
-        # (left grams,). Estimates decrease within a group, so the partners that reach the need are the first ones.
+        # Shape (left grams,). Estimates decrease within a group, so the partners that reach the need are the first
+        # ones.
         end = self.pairs.keys.searchsorted(_key(self.pairs.left_group, self.need), side="right")
-        # (left grams,), integers. The last entry is exactly N.
+        # Shape (left grams,), in integers. The last entry is exactly N.
         return np.cumsum(np.maximum(end - self.pairs.begin, 0))
 
     @property
     def count(self) -> int:
-        """The exact number of candidates; without pruning, the sum of left grams times partners over overlaps."""
+        """The exact number of candidates.
+
+        If every need is 0, this is the sum over overlaps of left grams times partners.
+        """
         return int(self._totals[-1]) if self._totals.size else 0
 
     def names(self, numbers: Int64s) -> Int64s:
         """Return the names of candidates by number, from 0 to count - 1. Each candidate has exactly one number."""
-        # Bisection of the totals finds the left gram of a number. The rest is the position among its partners.
+        # A bisection of the totals finds the left gram of a number. The remainder is the position among its partners.
         left = self._totals.searchsorted(numbers, side="right")
         before = np.where(left > 0, self._totals[left - 1], 0)
         partner = self.pairs.order[self.pairs.begin[left] + numbers - before]
@@ -165,7 +170,7 @@ class Candidates:
 
 
 def _key(group: Int64s, estimate: Int64s | np.int64) -> Int64s:
-    """Return keys that increase with the group, and decrease with the estimate within a group.
+    """Return keys that increase with the group, and that decrease with the estimate within a group.
 
     Raises:
         InputError: There are too many groups for 63 bits. A wrong order would give a wrong set of candidates.
@@ -185,8 +190,8 @@ class Joined:
 
     Attributes:
         likely: The candidates with a high forecast.
-        further: int64, the names of the other candidates in increasing order.
-        band: int64, the number of cutpoints above the first that each further candidate reached, from 0.
+        further: int64, the names of the other candidates, in increasing order.
+        band: int64, the number of cutpoints above the first one that each further candidate reached, from 0.
         sigma: The noise scale of the screening vote.
     """
 
@@ -208,18 +213,18 @@ class Joined:
 
     @property
     def subset(self) -> Subset:
-        """Return these candidates as a subset of the valid ones."""
+        """Return these candidates as a subset of the valid candidates."""
         return Subset(self.likely, self.further)
 
 
 @dataclass(frozen=True)
 class Bands:
-    """A partition of candidates by likelihood, into bands by forecast followed by bands by screening vote.
+    """A partition of candidates by likelihood. Bands by forecast are followed by bands by screening vote.
 
     Attributes:
-        sets: Nested sets of candidates, from all of them to those with the highest forecasts.
-        joined: The candidates together with those that passed the screening vote; None without a screening vote.
-        further_bands: The number of bands of the candidates that passed.
+        sets: Nested sets of candidates, from all candidates to those with the highest forecasts.
+        joined: The candidates together with those that passed the screening vote, or None without a screening vote.
+        further_bands: The number of bands of the candidates that passed the screening vote.
     """
 
     sets: tuple[Candidates, ...]
@@ -237,11 +242,11 @@ class Bands:
         return np.append(sizes, np.bincount(self.joined.band, minlength=self.further_bands))
 
     def of_names(self, names: Int64s) -> Int64s:
-        """Return the band of each candidate, given the names."""
+        """Return the band of each candidate, given their names."""
         left, partner = names >> 32, names & _LOW
         band = np.zeros(names.size, np.int64)
         for each in self.sets[1:]:
-            # This is the predicate of membership in a set, so each candidate is in exactly one band.
+            # This predicate also decides membership in a set, so each candidate is in exactly one band.
             band += each.estimates[partner] >= each.need[left]
         if self.joined is not None and self.joined.further.size:
             further = self.joined.further
@@ -253,12 +258,12 @@ class Bands:
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """Candidates of one length that nearly reached their threshold.
+    """The candidates of one length that nearly reached their threshold.
 
     Attributes:
-        names: int64, the names as candidates of that length, in increasing order.
+        names: int64, the names of the candidates at that length, in increasing order.
         piece: int64, the piece of each candidate, which depends on its distance from the threshold.
-        tokens: int32 (names, length), ranks of their tokens.
+        tokens: int32 (names, length), the ranks of their tokens.
     """
 
     names: Int64s
@@ -273,13 +278,13 @@ class Deferred:
 
 @dataclass(frozen=True)
 class DeferredList:
-    """The deferred candidates of all lengths from 2 on in one list. Their numbers are their names."""
+    """The deferred candidates of all lengths from 2 on, in one list. Their numbers are their names."""
 
     lengths: tuple[Deferred, ...]
 
     @cached_property
     def starts(self) -> Int64s:
-        """Return int64 (lengths + 1), the first number of the candidates of each length."""
+        """Return int64 (lengths + 1), the number of the first candidate of each length."""
         return np.cumsum([0, *(each.names.size for each in self.lengths)])
 
     @property
@@ -307,14 +312,14 @@ class DeferredList:
         return self._piece[names]
 
     def lengths_of(self, by_piece: Sequence[float]) -> tuple[float, ...]:
-        """Return the sum of a number over the pieces of each length."""
+        """For each length, return the sum of a number over its pieces."""
         cuts = np.cumsum([each.pieces for each in self.lengths])[:-1]
         return tuple(float(each.sum()) for each in np.split(np.array(by_piece, np.float64), cuts))
 
     def joined(self, released: Sequence[Grams], selected: Int64s) -> tuple[tuple[Grams, ...], tuple[int, ...]]:
-        """Return the released grams of each length with those selected here, and the number added from length 2 on.
+        """Return the released grams of each length with those selected here, and the numbers added from length 2 on.
 
-        The grams remain in the order of their tokens, but their prefixes and suffixes are dropped.
+        The grams remain in the order of their tokens, but their prefixes and suffixes are not kept.
         """
         grams, added = list(released), []
         for number, each in enumerate(self.lengths):

@@ -1,8 +1,8 @@
 """The charge of each pass after length 1, as a public share of the budget of each user.
 
-The charge of a pass depends on the length or, if tokens are few, on the released grams. From length 5 on, a user with
-only short runs of candidates pays a larger part of the remaining budget, because such a user can take part in fewer
-later lengths. Users pay only for passes over their candidates (docs/privacy/individual.md).
+The charge of a pass depends on the length or, if there are few tokens, on the released grams. From length 5 on, a user
+who has only short runs of candidates pays a larger part of the remaining budget, because such a user can take part in
+fewer later lengths. Users pay only for passes over their candidates (docs/privacy/individual.md).
 
 The public numbers of a length are the votes of its users, the planned numbers and the numbers used.
 """
@@ -25,19 +25,20 @@ from voxpop.privacy.individual import BOUND_STEPS, Charge, IndividualFilter, noi
 from voxpop.privacy.weightings.rule import RuleSetting, WeightingRule
 
 LEAST_LEFT = 2.0**-30
-"""Charge of the last length if rounding has used up all shares. Users never pay more than their remaining budget."""
+"""The charge of the last length if rounding has used up all shares. Users never pay more than their remaining budget.
+"""
 Rates = tuple[int, ...]
 """The part of the remaining budget that a user pays, in units of 2^-20, by the length of the user's longest run of
 candidates."""
 
 
 def growth(released: int, valid: int, expected: float) -> float:
-    """Return the assumed ratio of each later length's share to the share of the preceding length.
+    """Return the assumed ratio of each later length's share to the share of the length before it.
 
     Args:
         released: The number of grams released at the preceding length.
         valid: The number of valid candidates of the next length.
-        expected: The number of these candidates that are likely to be released.
+        expected: The expected number of these candidates that are released.
     """
     if expected / valid < tuned.DENSE:
         return tuned.VOTE_FALL
@@ -46,13 +47,13 @@ def growth(released: int, valid: int, expected: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Charges:
-    """The charges of all passes after length 1, in shares of a cap, and the remaining share.
+    """The charges of all passes after length 1, as shares of a cap, and the remaining share.
 
     Attributes:
         cap: The mu^2 that each user may spend after length 1.
         worths: The worth of each length; see `worths_of`.
-        dense: Whether tokens are few, which is known after length 1.
-        left: 1 less the shares of earlier measurements and votes; used only if tokens are few.
+        dense: Whether there are few tokens, which is known after length 1.
+        left: 1 minus the shares of earlier measurements and votes; used only if there are few tokens.
     """
 
     cap: float
@@ -61,32 +62,32 @@ class Charges:
     left: float = 1.0
 
     def after_words(self, words: int) -> Self:
-        """Return the charges after the number of released words is known."""
+        """Return the charges that apply once the number of released words is known."""
         return replace(self, dense=words <= tuned.FEW_TOKENS)
 
     def measurement(self, length: int) -> tuple[Charge, Self]:
-        """Return the charge of the measurement before a length's vote, and the charges for later passes."""
+        """Return the charge of the measurement before the vote on a length, and the charges for later passes."""
         share = self._share(length) * tuned.MEASUREMENT
         charges = IndividualFilter(self.cap)
         # Each even share is rounded down, so the sensitivity is 1 (docs/privacy/individual.md, "Given the past").
         return charges.charge(charges.cost(share), 1.0), replace(self, left=self.left - share)
 
     def usual(self, length: int) -> float:
-        """Return the mu^2 that a length's vote costs before anything is known about its outcome."""
+        """Return the mu^2 that the vote on a length costs if nothing is known about earlier results."""
         return self._share(length) * self.cap
 
     def vote(self, length: int, ratio: float = tuned.VOTE_FALL) -> tuple[float, Rates | None, Self]:
-        """Return the mu^2 of a length's vote, the rates that users pay, and the charges for later passes.
+        """Return the mu^2 of the vote on a length, the rates that users pay, and the charges for later passes.
 
         Args:
             length: The number of tokens in the grams.
-            ratio: The ratio of the shares of later lengths, by `growth`, which matters only if tokens are few.
+            ratio: The ratio of the shares of later lengths, from `growth`. It matters only if there are few tokens.
         """
         share = self._share(length, ratio)
         return share * self.cap, self._rates(length, ratio), replace(self, left=self.left - share)
 
     def screening(self, length: int) -> float | None:
-        """Return the mu^2 of the screening vote before a length's vote; None if it has no screening vote."""
+        """Return the mu^2 of the screening vote before the vote on a length, or None if there is no screening vote."""
         if self.dense or length > 1 + len(tuned.SCREENING_CHARGES):
             return None
         return tuned.SCREENING_CHARGES[length - 2] * self.cap
@@ -111,7 +112,7 @@ class Charges:
         if not self.dense and length < tuned.PACED_FROM:
             return None
         if self.dense:
-            # (lengths left,), charges relative to the charge of this length.
+            # Shape (lengths left,), the charges relative to the charge of this length.
             coming = ratio ** np.arange(len(self.worths) - length + 1)
             spare = tuned.SPARE_OF_DENSE * float(coming.sum())
         else:
@@ -121,14 +122,14 @@ class Charges:
                 if length - tuned.PACED_FROM < len(tuned.SECOND_CHANCE_SPARE)
                 else 0.0
             )
-        # A run of r candidates takes part in at most r more lengths, including this one. Therefore its user pays
-        # c_1 / (c_1 + ... + c_r + spare) of the remaining budget, rounded down.
+        # A user with a run of r candidates takes part in at most r more lengths, including this one. Therefore the user
+        # pays c_1 / (c_1 + ... + c_r + spare) of the remaining budget, rounded down.
         parts = coming[0] / (np.cumsum(coming) + spare)
         return (0, *(int(part * BOUND_STEPS) for part in np.minimum(parts, 1.0)))
 
 
 def usual_charges(worths: Sequence[float]) -> tuple[float, ...]:
-    """Return the charges of lengths from 2 on, as shares of the budget after length 1.
+    """Return the charge of each length from 2 on, as a share of the budget after length 1.
 
     If the last length is one of the first lengths with uneven charges, its charge is doubled, because it need not leave
     any budget for longer lengths.
@@ -151,12 +152,12 @@ def usual_charges(worths: Sequence[float]) -> tuple[float, ...]:
 
 
 def _valued(usual: tuple[float, ...], worths: Sequence[float]) -> tuple[float, ...]:
-    # If short grams count too, the second-chance pass finds many of them, so the usual charges are scaled by worth.
+    # If short grams also count, the second-chance pass finds many of them, so the usual charges are scaled by worth.
     spread = _adding_up([charge * worth for charge, worth in zip(usual, worths, strict=True)], fsum(usual))
     # If only the longest grams count, all parts of such a gram must be released in their own votes. Therefore the
     # shares decrease and spend the whole budget.
     chained = _adding_up([worth * tuned.CHAIN_FALL**number for number, worth in enumerate(worths)], 1.0)
-    # 1 if length 2 is worth at least as much as the last length, 0 if it is worth nothing.
+    # This is 1 if length 2 is worth at least as much as the last length, and 0 if it is worth nothing.
     short = min(1.0, worths[0] / worths[-1])
     mixed = (short * one + (1.0 - short) * other for one, other in zip(spread, chained, strict=True))
     return tuple(max(charge, tuned.LEAST_SHARE * least) for charge, least in zip(mixed, usual, strict=True))
@@ -168,10 +169,10 @@ def _adding_up(parts: Sequence[float], total: float) -> list[float]:
 
 
 def dense_share(worths: Sequence[float], ratio: float) -> float:
-    """Return a length's share of the remaining budget if tokens are few: worth / (worth + ratio * next worth + ...).
+    """Return a length's share, worth / (worth + ratio * next worth + ...), of the rest if there are few tokens.
 
     Args:
-        worths: The worth of this length and of each longer one.
+        worths: The worth of this length and of each longer length.
         ratio: The ratio of the shares from length to length.
     """
     share = worths[0] / fsum(worth * ratio**number for number, worth in enumerate(worths))
@@ -181,12 +182,12 @@ def dense_share(worths: Sequence[float], ratio: float) -> float:
 def words_shares(
     worths: Sequence[float], usual: Sequence[tuple[float, float]] = tuned.WORDS_OF_FEW
 ) -> tuple[tuple[float, float], ...]:
-    """Return pairs of a number of users and length 1's share of the total mu^2 from this number on.
+    """Return pairs of a number of users and the share of the total mu^2 that length 1 has from this number on.
 
-    If every gram counts the same, these are the usual pairs. Otherwise the odds of every share are multiplied by the
-    worth of words, relative to the mean worth of later lengths.
+    If all grams have equal values, these are the usual pairs. Otherwise the odds of every share are multiplied by the
+    worth of words relative to the mean worth of later lengths.
     """
-    # Shares of lengths 2, 3, ... relative to the share of length 2, if every gram counts the same.
+    # The shares of lengths 2, 3, ... relative to the share of length 2, if all grams have equal values.
     falling = [tuned.VOTE_FALL**number for number in range(len(worths) - 1)]
     later = fsum(map(mul, worths[1:], falling)) / fsum(falling)
     odds = [(users, share / (1 - share) * worths[0]) for users, share in usual]
@@ -194,16 +195,16 @@ def words_shares(
 
 
 def worths_of(values: Sequence[float]) -> tuple[float, ...]:
-    """Return the worth of the budget of each length, which serves its grams and all longer grams made of them.
+    """Return the worth of the budget of each length, which benefits its grams and all longer grams made of them.
 
-    The number of grams that a length releases grows approximately with the square root of its budget, so the budget
-    should grow with the square of the value.
+    The number of grams that a length releases increases approximately with the square root of its budget, so the budget
+    should increase with the square of the value.
 
     Args:
-        values: The worth to the caller of a released gram of each length, at least 0, the last above 0.
+        values: The value of a released gram of each length to the caller, at least 0; the last value is above 0.
 
     Returns:
-        For each length, the square of the mean value over this length and all longer ones.
+        For each length, the square of the mean value over this length and all longer lengths.
 
     Example:
         >>> worths_of([1, 1, 1]), worths_of([10, 0, 4])
@@ -213,10 +214,11 @@ def worths_of(values: Sequence[float]) -> tuple[float, ...]:
 
 
 NORM = 2
-"""Noise is Gaussian, so a user has weight 1 in l2."""
+"""The noise is Gaussian, so the weights of a user have l2 norm 1."""
 _MOST_WEIGHT = 2.0**29
-"""Upper limit of thresholds and cutoffs, which fits every grid. An item needs at least this number of users to reach
-it."""
+"""The upper limit of thresholds and cutoffs, which fits every grid. To reach it, an item needs at least this number of
+users.
+"""
 ALL_SO_FAR, ONE_SHORTER = "all so far", "one shorter"
 
 
@@ -227,8 +229,8 @@ class SpuriousAllowance:
 
     Attributes:
         share: The number of spurious grams for each gram that counts.
-        of: The grams that count, `ALL_SO_FAR` or `ONE_SHORTER`. The former includes this length, without the spurious
-            grams of shorter lengths.
+        of: The grams that count, `ALL_SO_FAR` or `ONE_SHORTER`. `ALL_SO_FAR` includes the grams of this length. The
+            spurious grams of shorter lengths are subtracted from the allowed number.
     """
 
     share: float
@@ -242,8 +244,9 @@ class LengthPlan:
 
     Attributes:
         length: The number of tokens in a gram.
-        sigma: The noise scale of a gram's weight, if the charges are the usual ones.
-        measurement_sigma: The noise scale of the measurement for the forecast of this length; None without one.
+        sigma: The noise scale of a gram's weight if the charges are the usual ones.
+        measurement_sigma: The noise scale of the measurement for the forecast of this length, or None without a
+            measurement.
         lowest_threshold: The threshold if there are no more candidates than grams of the preceding length.
         highest_threshold: The threshold if there are a million times as many candidates.
         spurious_allowance: The estimated number of spurious grams that are allowed; None at length 1, which has no
@@ -261,18 +264,21 @@ class LengthPlan:
 @final
 @dataclass(frozen=True, slots=True)
 class LengthRun:
-    """The numbers of the run of one length, which are functions of the budget and of earlier results.
+    """The numbers with which one length ran. They are functions of the budget and of earlier results.
 
     Attributes:
         length: The number of tokens in a gram.
         sigma: The noise scale of a gram's weight.
-        measurement_sigma: The noise scale of the measurement before the vote; None without one.
-        candidates: The number of grams that could have been released; None at length 1, where this number is unknown.
-        threshold: The minimum noisy weight of a released gram. If bands differ, the mean over the released grams.
-        spurious: The estimated number of released grams without users; None at length 1 without a public list, because
-            other words have users.
-        bands: (candidates, threshold or None if no gram was released, released) of each band of likelihood.
-        screening_sigma: The noise scale of the screening vote; None without one.
+        measurement_sigma: The noise scale of the measurement before the vote, or None without a measurement.
+        candidates: The number of grams that could have been released, or None at length 1, at which this number is
+            unknown.
+        threshold: The minimum noisy weight of a released gram. If bands have different thresholds, it is the mean over
+            the released grams.
+        spurious: The estimated number of released grams without users, or None at length 1 without a public list,
+            because then all released words have users.
+        bands: For each band of likelihood, the number of candidates, the threshold (None if no gram was released), and
+            the number of released grams.
+        screening_sigma: The noise scale of the screening vote, or None without a screening vote.
     """
 
     length: int
@@ -299,9 +305,9 @@ class SecondChanceRun:
     Attributes:
         sigma: The noise scale.
         candidates: The number of candidates.
-        released: The number of added grams by length, from 2 on.
-        spurious: The estimated number of added grams without users by length, from 2 on.
-        lowest_threshold: The lowest threshold of all pieces; None if no gram was released.
+        released: The number of added grams for each length from 2 on.
+        spurious: The estimated number of added grams without users, for each length from 2 on.
+        lowest_threshold: The lowest threshold of all pieces, or None if no gram was released.
     """
 
     sigma: float
@@ -319,14 +325,14 @@ class SecondChanceRun:
 @final
 @dataclass(frozen=True, slots=True)
 class Voting:
-    """The numbers that determine the grid, noise and threshold of the vote on one length.
+    """The numbers that determine the grid, the noise and the threshold of the vote on one length.
 
     Attributes:
         rule: The weighting.
         limit: The maximum number of grams per user.
         eta: The expected share of spurious grams.
         alpha: The distance from the threshold to the cutoff above which weight stops increasing, in sigma.
-        bound: The sensitivity of one user.
+        bound: The largest sensitivity of one user.
     """
 
     rule: WeightingRule
@@ -337,34 +343,37 @@ class Voting:
 
     @property
     def second_chance(self) -> "Voting":
-        """Return the votes of the second-chance pass, which differ from other votes only by a smaller alpha."""
+        """Return the parameters of the second-chance pass.
+
+        They differ from those of other votes only in a smaller alpha.
+        """
         return replace(self, alpha=tuned.SECOND_ALPHA)
 
     def grid_and_charge(
         self, charges: Charges, square: float, rates: Rates | None, released: int, candidates: int
     ) -> tuple[RuleSetting, Charge]:
-        """Return the grid of a vote with its charge and noise; see `setting` and `Charges.charge`."""
+        """Return the grid of a vote, with its charge and noise; see `setting` and `Charges.charge`."""
         setting = self.setting(square, released, candidates)
         return setting, charges.charge(square, self.rule.sensitivity(setting), rates)
 
     def setting(self, square: float, released: int, candidates: int) -> RuleSetting:
-        """Return the finest grid that fits its noise.
+        """Return the finest grid that fits the noise that it needs.
 
-        A coarse grid needs more noise, more noise needs a higher threshold and cutoff, and these may need a still
+        A coarser grid needs more noise, more noise needs a higher threshold and cutoff, and these may need an even
         coarser grid. Therefore grids are tried from fine to coarse until one fits its own noise. This grid is charged
-        for and runs.
+        for, and it runs.
 
         Args:
             square: The mu^2 that may be spent.
             released: The number of grams of the preceding length.
-            candidates: The maximum number of candidates. A smaller number has a lower threshold.
+            candidates: The maximum number of candidates. With fewer candidates, the threshold is lower.
 
         Raises:
             BudgetError: No grid fits, or no weight could reach the threshold.
         """
         setting, sigma = RuleSetting(self.limit, NORM, self.rule.bits(1.0), bound=self.bound), square**-0.5
         while sigma <= _MOST_WEIGHT:
-            # As the grid becomes coarser, the sensitivity increases, and therefore sigma and the cutoff increase too.
+            # As the grid becomes coarser, the sensitivity increases, and therefore sigma and the cutoff also increase.
             sigma = noise_for(square, self.rule.sensitivity(setting))
             top = threshold_for(self.eta, sigma, released, candidates) + self.alpha * sigma
             if top > _MOST_WEIGHT:
@@ -379,19 +388,19 @@ class Voting:
         )
 
     def round(self, setting: RuleSetting, sigma: float, threshold: float) -> RoundPlan:
-        """Return one round on a grid, with the threshold rounded up to a multiple of the grid's unit."""
+        """Return a round on a grid, with the threshold rounded up to a multiple of the grid's unit."""
         # A higher threshold releases fewer spurious grams, and privacy does not depend on it.
         on_grid = ceil(threshold * setting.unit) / setting.unit
         return RoundPlan(with_cutoff(self.rule, setting, threshold + self.alpha * sigma), "gaussian", sigma, on_grid)
 
     def charged(self, setting: RuleSetting, sigma: float, threshold: float, square: Any) -> RoundPlan:
-        """Return one round after comparing its noise with its charge."""
+        """Return a round, after comparing its noise with its charge."""
         found = self.round(setting, sigma, threshold)
         check_charged(found.shares, sigma, square)
         return found
 
     def finest(self, sigma: float, threshold: float) -> RoundPlan:
-        """Return a round on the finest grid to explain its numbers. It is not charged for."""
+        """Return a round on the finest grid, which is used only to explain numbers and is not charged for."""
         bits = self.rule.bits(threshold + self.alpha * sigma + 1.0)
         return self.round(RuleSetting(self.limit, NORM, bits), sigma, threshold)
 
@@ -401,17 +410,17 @@ class Voting:
 
 
 def threshold_for(eta: float, sigma: float, released: int, candidates: int) -> float:
-    """Return the threshold that empty candidates reach with probability eta * min(1, released / candidates).
+    """Return the threshold that candidates without users reach with probability eta * min(1, released / candidates).
 
-    Therefore the expected number of spurious grams is at most eta times the number of grams released at the preceding
-    length (DPNE, Section 2).
+    Therefore the expected number of spurious grams is at most eta times the number of grams that were released at the
+    preceding length (DPNE, Section 2).
     """
-    # sigma Phi^-1(1 - p) for p = eta min(1, |S_k| / N), computed from the tail so that a small p keeps its digits.
+    # Compute sigma Phi^-1(1 - p) for p = eta min(1, |S_k| / N) from the tail, so that a small p keeps its precision.
     return float(-sigma * ndtri(eta * min(1.0, released / candidates)))
 
 
 def allowance(eta: float, length: int) -> SpuriousAllowance:
-    """Return the number of spurious grams that a length from 2 on may add."""
+    """Return the number of spurious grams that a length may add, for lengths from 2 on."""
     if length < tuned.OWN_ETA_FROM:
         return SpuriousAllowance(tuned.EARLY_ETA * eta, ALL_SO_FAR)
     return SpuriousAllowance(eta, ONE_SHORTER)

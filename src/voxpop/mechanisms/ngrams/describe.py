@@ -21,17 +21,17 @@ _DESCRIBED_PROBABILITIES = (0.5, 0.9)
 
 
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
-    """Return the content of an extraction's report.
+    """Return the content of the report of an extraction.
 
     Args:
         plan: The numbers of the plan.
         sizes: The number of released grams of each length.
     """
     limits, spurious, single = _limits(plan), spurious_of(plan), single_user(plan, sizes)
-    # If several rounds decide about length 1, a single noise scale and threshold do not give its probabilities.
+    # If several rounds decide about length 1, its probabilities do not follow from a single noise scale and threshold.
     first = 2 if _rounds(plan) else 1
     chances = {run["length"]: _chance(plan, run) for run in plan["ran"] if run["length"] >= first}
-    # Length 1 has the planned numbers, and longer lengths have the thresholds that ran.
+    # For length 1, use the planned numbers. For longer lengths, use the thresholds that ran.
     users = {1: [plan["lengths"][0][f"users_{round(100 * wanted)}"] for wanted in _DESCRIBED_PROBABILITIES]}
     users |= {
         length: [users_for(chances[length], p) for p in _DESCRIBED_PROBABILITIES] for length in chances if length > 1
@@ -108,12 +108,12 @@ def _chance(plan: Mapping[str, Any], run: Mapping[str, Any], items: int = PHRASE
 
 
 def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None) -> str:
-    """Return the largest probability that a phrase of one user is released, over the lengths from 2 on.
+    """Return the largest probability that a phrase of only one user is released, over all lengths from 2 on.
 
     The result is an empty string if no such length ran. In the worst case, the parts of the phrase are released, the
-    user spends the whole budget of later lengths on it, and the phrase is among the most probable ones, which have the
-    lowest threshold. A phrase that is not released at its length enters the second-chance pass only if it has reached
-    the lowest cutpoint.
+    user spends the whole budget of later lengths on it, and the phrase is in the most likely band, which has the lowest
+    threshold. A phrase that is not released at its length enters the second-chance pass only if it has reached the
+    lowest cutpoint.
 
     Args:
         plan: The numbers of a plan, before or after it ran.
@@ -126,7 +126,7 @@ def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None)
         found = [_chance(plan, each, 1)(1) for each in numbers]
     else:
         lowest = min([-float(ndtri(tuned.LIKELIEST)), *(each["lowest_threshold"] / each["sigma"] for each in planned)])
-        # The weight of the phrase at its length, in sigma. The second-chance pass has the rest of the budget.
+        # Compute the weight of the phrase at its length, in sigma. The second-chance pass gets the rest of the budget.
         first = np.linspace(0, float(plan["mu_squared_later"]) ** 0.5, 257)
         again = second["lowest_threshold"]
         later = 0 * first if again is None else ndtr(np.sqrt(first[-1] ** 2 - first**2) - again / second["sigma"])
@@ -152,11 +152,11 @@ def _spurious_by_length(plan: Mapping[str, Any]) -> dict[int, float]:
 
 
 def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return each pass's part of the budget.
+    """Return the part of the budget that each pass spends.
 
-    The parts are 1 / sigma^2, which adds up, or charges if each user pays for their own passes.
+    The parts are 1 / sigma^2, which adds up over passes, or the charges if each user pays for their own passes.
     """
-    # All adaptive rounds of length 1 together, or its only vote.
+    # This is the part of all adaptive rounds of length 1 together, or of its only vote.
     first = sum(each["scale"] ** -2 for each in _rounds(plan)) or plan["ran"][0]["sigma"] ** -2
     later = float(plan["mu_squared_later"])
     parts = [{"length": 1, "part": "vote", "square": first}]
@@ -176,7 +176,7 @@ def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _ran(plan: Mapping[str, Any]) -> Grid:
-    """Return the table of what ran at each length."""
+    """Return the table of the passes that ran at each length."""
     shares: dict[Any, float] = {}
     for cost in _costs(plan):
         shares[cost["length"]] = shares.get(cost["length"], 0.0) + cost["share"]
@@ -219,7 +219,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
 
 
 def _risk(plan: Mapping[str, Any]) -> list[str]:
-    """Return the lines about phrases of no user or of only one user, which the guarantee allows to be released."""
+    """Return the lines about phrases of no user or of only one user, because the guarantee allows their release."""
     if plan["max_length"] == 1:
         return []
     number = (
@@ -234,7 +234,7 @@ def _risk(plan: Mapping[str, Any]) -> list[str]:
 
 
 def _rounds(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the adaptive rounds of length 1; the list is empty if one pass decides."""
+    """Return the adaptive rounds of length 1, or an empty list if a single pass decides."""
     decisions = [row for row in plan["passes"] if row["pass"] != "choice"]
     return decisions if decisions[-1]["pass"] == "round" else []
 
@@ -247,7 +247,7 @@ def _words_text(plan: Mapping[str, Any]) -> list[str]:
 
 
 def _share_text(plan: Mapping[str, Any]) -> list[str]:
-    """Return the line about the share of words, unless it was fixed in advance."""
+    """Return the line about the share of the budget for words, unless it was fixed in advance."""
     if plan["max_length"] == 1:
         return []
     if plan["share_of_words"] is not None:
@@ -264,7 +264,7 @@ def _choices(plan: Mapping[str, Any], *, paper: bool) -> str:
 
 
 def _about_passes(plan: Mapping[str, Any]) -> str:
-    """Return the sentences about the passes of longer lengths, each on a line."""
+    """Return the sentences about the passes of longer lengths, one per line."""
     if plan["max_length"] == 1 or _is_published(plan):
         return ""
     return (

@@ -1,13 +1,13 @@
-"""The likely candidates of the next length, as a public function of noisy weights of the released grams.
+"""The likely candidates of the next length, which are a public function of the noisy weights of the released grams.
 
-The forecast of a gram is the Markov estimate: the product of the estimates of the left gram and its partner, divided by
-the estimate of their overlap. All estimates are whole numbers of cells, so rounding never decides which pairs reach a
-level. The pair of `a` and `b` reaches a level if and only if
+The forecast of a gram is the Markov estimate, which is the product of the estimates of the left gram and its partner,
+divided by the estimate of their overlap. All estimates are whole numbers of cells, so rounding never decides which
+pairs reach a level. The pair of `a` and `b` reaches a level if and only if
 
     estimate(b) >= ceil(level * estimate(overlap) / (estimate(a) * FINE_CELLS)).
 
-The measurements are cheap and therefore coarse, often ten times as coarse as the votes. Therefore `calibrated_cells`
-groups the grams by their level in the vote and shrinks each measurement towards the mean of its group (James and Stein
+The measurements are cheap, so their noise is large, often ten times that of the votes. Therefore `calibrated_cells`
+groups the grams by their level in the vote and shrinks each measurement towards the mean of its group (James and Stein,
 1961).
 """
 
@@ -23,14 +23,14 @@ from voxpop.mechanisms.ngrams import constants as tuned
 from voxpop.mechanisms.ngrams.candidates import MOST_ESTIMATE, NO_ESTIMATE, Bands, Candidates, Joined, Pairs
 
 FINE_CELLS = 2**8
-"""Steps of a level per whole forecast unit."""
+"""The number of levels per whole forecast unit."""
 MOST_LEVEL = 2**26
-"""Upper limit of levels, so that the product of a level and an estimate fits into 63 bits."""
+"""The upper limit of levels, so that the product of a level and an estimate fits in 63 bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
-    """Noisy weights of the released grams of one length, including grams without users.
+    """The noisy weights of the released grams of one length, including grams without users.
 
     Attributes:
         cells: int64 by rank, the weights in cells, at least 1.
@@ -42,31 +42,31 @@ class Estimates:
 
     @property
     def capped(self) -> Int64s:
-        """Estimates with a public upper limit, so that they can be multiplied."""
-        # (grams,), 1 to 2^36 cells, so that level * estimate < 2^26 * 2^36 fits into 63 bits.
+        """The estimates with a public upper limit, so that products do not overflow."""
+        # Shape (grams,), 1 to 2^36 cells, so level * estimate < 2^26 * 2^36 fits in 63 bits.
         return np.clip(self.cells, 1, MOST_ESTIMATE)
 
     @property
     def total(self) -> int:
-        """The sum of all estimates, which serves as the estimate of the empty gram."""
+        """The sum of all estimates, which is used as the estimate of the empty gram."""
         return min(max(1, int(self.cells.sum())), MOST_ESTIMATE)
 
 
 def cell_below(sigma: float) -> float:
     """Return the largest power of two of at most sigma / `FORECAST_CELLS_IN_SIGMA`."""
-    # Cells and grid units are both powers of two, so the larger is a multiple of the smaller.
+    # Cells and grid units are both powers of two, so the larger one is a multiple of the smaller one.
     return float(2.0 ** floor(log2(sigma / tuned.FORECAST_CELLS_IN_SIGMA)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forecast:
-    """Forecasts of all valid candidates, without listing them.
+    """The forecasts of all valid candidates, without a list of them.
 
     Attributes:
         valid: The candidates that the pruning rule allows.
         pairs: The same pairs, with capped estimates of the partners.
-        left: int64 (left grams), capped estimates of the left grams.
-        overlap: int64 (left grams), capped estimates of the overlaps.
+        left: int64 (left grams), the capped estimates of the left grams.
+        overlap: int64 (left grams), the capped estimates of the overlaps.
         unit: The weight of one level.
     """
 
@@ -84,24 +84,24 @@ class Forecast:
             valid: The candidates that the pruning rule allows.
             estimates: The estimates of the left grams, which are also the partners.
             overlap: int64 (left grams), the capped estimates of the overlaps, in cells of `overlap_cell`.
-            overlap_cell: The weight of such a cell.
+            overlap_cell: The weight of one of these cells.
         """
-        # est(a) est(b) / est(overlap) in weight, divided by the same in cells. All are powers of two, so the division
-        # is exact.
+        # This is the ratio of est(a) est(b) / est(overlap) in weight to the same number in cells. All factors are
+        # powers of two, so the division is exact.
         unit = estimates.cell**2 / overlap_cell / FINE_CELLS
         pairs = replace(valid.pairs, estimates=estimates.capped)
         return Forecast(valid, pairs, estimates.capped, overlap, unit)
 
     def candidates(self, level: int) -> Candidates:
         """Return the valid candidates with a forecast that reaches a level."""
-        # (left grams,), ceil(level est(overlap) / (est(a) FINE)), computed once, in integers (docs/privacy/ngrams.md,
-        # "One predicate").
+        # Shape (left grams,), ceil(level est(overlap) / (est(a) FINE)), computed once, in integers
+        # (docs/privacy/ngrams.md, "One predicate").
         need = -(-(level * self.overlap) // (self.left * FINE_CELLS))
         return Candidates(self.pairs, np.minimum(need, NO_ESTIMATE))
 
     def level_of(self, weight: float) -> int:
         """Return the smallest level that corresponds to at least this weight."""
-        # ceil(weight / unit).
+        # This is ceil(weight / unit).
         return min(MOST_LEVEL, int(-(-weight // self.unit)))
 
 
@@ -111,8 +111,8 @@ def bands_of(candidates: Candidates, forecast: Forecast, least: float, joined: J
     Args:
         candidates: All candidates.
         forecast: The forecast of these candidates.
-        least: The lowest forecast of the second band, in weight. Each further band begins at twice the forecast of the
-            preceding one.
+        least: The lowest forecast of the second band, in weight. Each further band begins at twice the lowest forecast
+            of the preceding band.
         joined: The candidates together with those that passed a screening vote.
     """
     sets, level = [candidates], forecast.level_of(least)
@@ -129,17 +129,17 @@ def bands_of(candidates: Candidates, forecast: Forecast, least: float, joined: J
 def pruned(
     forecast: Forecast, released: int, length: int, least: float, threshold_of: Callable[[int], float]
 ) -> Candidates:
-    """Return the candidates worth a vote: the most likely ones up to a public number, or all that are very likely.
+    """Return the candidates that are worth a vote: the most likely ones up to a public number, or all very likely ones.
 
-    The threshold depends on the number of candidates, and the candidates depend on the threshold. Both conditions
-    remain true as the level increases, so bisection finds the smallest level.
+    The threshold depends on the number of candidates, and the candidates depend on the threshold. Once both conditions
+    are true, they remain true as the level increases, so bisection finds the smallest level.
 
     Args:
         forecast: The forecast of the valid candidates.
         released: The number of released grams of the preceding length.
         length: The number of tokens in those grams.
-        least: The forecast, in weight, below which candidates were not worth a vote at the preceding length; 0 if
-            unknown.
+        least: The forecast, in weight, below which candidates were not worth a vote at the preceding length, or 0 if it
+            is unknown.
         threshold_of: The threshold as a function of the number of candidates.
     """
     enough = breadth_after(length) * released
@@ -151,7 +151,7 @@ def pruned(
     level = forecast.level_of(least)
     if level == 0 and forecast.valid.count <= enough:
         return forecast.valid
-    # The smallest level with a low enough number of candidates, or the highest possible level.
+    # Find the smallest level with few enough candidates, or the highest possible level.
     return forecast.candidates(level + bisect_left(range(level, MOST_LEVEL), True, key=low_enough))
 
 
@@ -161,7 +161,7 @@ def breadth_after(length: int) -> int:
 
 
 def worthless(sizes: Int64s, selected: Int64s) -> int:
-    """Return the number of bands, from the least likely one on, that released too little to be worth their votes.
+    """Return the number of bands, from the least likely one on, that released too few candidates to be worth a vote.
 
     Args:
         sizes: int64 (bands), the number of candidates.
@@ -169,7 +169,7 @@ def worthless(sizes: Int64s, selected: Int64s) -> int:
     """
     poor = 0
     for band, (size, chosen) in enumerate(zip(sizes, selected, strict=True)):
-        # Bands increase in likelihood, so the first good band ends the search.
+        # Bands are in order of increasing likelihood, so the first good band ends the search.
         if size >= tuned.MANY and chosen >= tuned.YIELD * size:
             break
         if size >= tuned.MANY:
@@ -182,7 +182,7 @@ def calibrated_cells(cells: Int64s, levels: Int64s, sigma: float) -> Int64s:
 
     Args:
         cells: int64 by rank, the measurements.
-        levels: int64 by rank, the number of cutpoints reached in the vote.
+        levels: int64 by rank, the number of cutpoints that the gram reached in the vote.
         sigma: The standard deviation of the measurements, in cells.
 
     Returns:
@@ -196,7 +196,7 @@ def calibrated_cells(cells: Int64s, levels: Int64s, sigma: float) -> Int64s:
 
 
 def _classes(levels: Int64s) -> list[slice]:
-    """Divide increasing levels into classes that are large enough, so that each level is in only one class."""
+    """Divide increasing levels into large enough classes, so that each level is in only one class."""
     ends = [*np.flatnonzero(np.diff(levels)) + 1, levels.size]
     begins = [0]
     for end in ends[:-1]:
@@ -212,7 +212,8 @@ def _drawn_together(cells: Int64s, sigma: float) -> Int64s:
     mean = max(float(cells.mean()), tuned.LEAST_MEAN * sigma)
     # The variance of measurements is the variance of the grams plus the variance of the noise.
     between = max(0.0, float(cells.var()) - sigma**2)
-    # The best linear estimate of each gram, which is the mean if only noise differs (James and Stein, 1961).
+    # This is the best linear estimate of each gram, which is the mean if the measurements differ only in noise (James
+    # and Stein, 1961).
     estimates = mean + between / (between + sigma**2) * (cells - mean)
-    # (grams,), whole cells of at least 1, because estimates are divisors.
+    # Shape (grams,), in whole cells. Estimates are divisors, so they are at least 1.
     return np.rint(np.maximum(estimates, max(tuned.LEAST_OF_MEAN * mean, 1.0))).astype(np.int64)  # type: ignore[no-any-return]

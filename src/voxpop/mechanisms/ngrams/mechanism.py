@@ -26,26 +26,28 @@ MOST_VALUE = 1e6
 class NGrams(Mechanism["Corpus", "Release"]):
     """Release the phrases of length 1 to `max_length` that many users share.
 
-    Words are released in adaptive rounds, as by `Items`. Then, for each further length, every user selects at most
-    `max_phrases_per_user` candidates (phrases with released parts) and distributes one unit of weight over them.
+    Words are released in adaptive rounds, as in `Items`. Then, for each further length, every user selects at most
+    `max_phrases_per_user` candidates (phrases whose parts are released) and distributes one unit of weight among them.
     Gaussian noise is added to the weight of every candidate, including candidates without users, and candidates above a
     threshold are released. Users pay only for passes in which they have a candidate, and a second-chance pass spends
-    the remaining budget. The release is (epsilon, delta)-differentially private for one user with all their data, and
-    every part of a released phrase is released too. The proofs are in docs/privacy/ngrams.md and
-    docs/privacy/individual.md. The algorithm extends `voxpop.papers.DPNE`.
+    the remaining budget. The release is (epsilon, delta)-differentially private for one user with all their data. Every
+    part of a released phrase is also released. The proofs are in docs/privacy/ngrams.md and docs/privacy/individual.md.
+    The algorithm extends `voxpop.papers.DPNE`.
 
     Attributes:
         max_length: The maximum number of tokens of a phrase, at most 32.
-        max_phrases_per_user: The maximum number of phrases per user at each length. If a user has more, they are
-            sampled at random. By default, the limit of words is chosen privately, and the limit
-            of longer phrases is 100,000, because their noise does not depend on it. A limit that you give must not
-            depend on the data.
-        max_spurious_share: The maximum expected share of released phrases that no user wrote. Strictly between 0 and
+        max_phrases_per_user: The maximum number of phrases per user at each length. If a user has more phrases, they
+            are sampled at random. By default, the limit of words is chosen privately, and the limit of longer phrases
+            is 100,000, because their noise does not depend on the limit. A limit that you give must not depend on the
+            data.
+        max_spurious_share: The maximum expected share of released phrases that no user wrote, strictly between 0 and
             1/2.
-        length_weights: The value of a released phrase, one number for each length. Lengths with a higher value receive
-            more of the budget. By default all lengths count the same. Choose the numbers without looking at the data.
+        length_weights: The value of a released phrase, as one number for each length. Lengths with a higher value
+            receive more of the budget. By default, all lengths have equal values. Choose the numbers without looking at
+            the data.
         known: A public list of words, in any form that `Items(known=...)` accepts. These words need fewer users, so
-            phrases get more of the budget. A listed word may have no user; `max_spurious_share` includes such words.
+            phrases get more of the budget. A listed word may be released although it has no user. `max_spurious_share`
+            includes such words.
 
     Raises:
         InputError: A field is out of range.
@@ -85,11 +87,14 @@ class NGrams(Mechanism["Corpus", "Release"]):
 
     @property
     def bound(self) -> int:
-        """The maximum number of phrases per user at each length; if no limit is given, only from length 2 on."""
+        """The maximum number of phrases per user at each length.
+
+        If no limit is given, it applies only from length 2 on.
+        """
         return tuned.PHRASES_PER_USER if self.max_phrases_per_user is None else self.max_phrases_per_user
 
     def voting(self, length: int) -> "Voting":
-        """Return the parameters of the vote on one length, which are the same for all lengths."""
+        """Return the parameters of the vote on one length. They are equal for all lengths."""
         from voxpop.mechanisms.ngrams.charges import Voting
         from voxpop.privacy.individual import MOST_BOUND
         from voxpop.privacy.weightings.builtin import PolicyGaussian
@@ -97,14 +102,14 @@ class NGrams(Mechanism["Corpus", "Release"]):
         return Voting(PolicyGaussian(), self.bound, self.max_spurious_share, tuned.VOTE_ALPHA, MOST_BOUND)
 
     def plan(self, budget: Budget) -> "NGramsPlan":
-        """Compute noise and thresholds for a budget, without data.
+        """Compute the noise and the thresholds for a budget, without data.
 
         Args:
             budget: The privacy budget.
 
         Returns:
-            The plan with the guarantee and, for each length, the noise scale, the range of thresholds and the users
-            needed.
+            The plan, which contains the guarantee and, for each length, the noise scale, the range of thresholds and
+            the number of users needed.
 
         Raises:
             BudgetError: No threshold can satisfy the budget.
@@ -132,7 +137,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
 
 def check_lengths(max_length: object) -> None:
     """Raise an error if the maximum length is out of range."""
-    check_whole("max_length", max_length, _LONGEST, "the most tokens in a phrase; 5 to 9 are usual")
+    check_whole("max_length", max_length, _LONGEST, "the maximum number of tokens in a phrase; 5 to 9 are usual")
 
 
 def check_limit(limit: object) -> None:
@@ -158,8 +163,8 @@ def _checked_weights(values: object, lengths: int) -> tuple[float, ...] | None:
     numbers = list(values) if isinstance(values, Sequence) and not isinstance(values, str) else []
     if len(numbers) != lengths or not all(is_real(value) and 0 <= value <= MOST_VALUE for value in numbers):
         raise InputError(
-            f"`length_weights` must be {lengths} numbers from 0 to {MOST_VALUE:g}, what a phrase of each length is "
-            f"worth; got {values!r}."
+            f"`length_weights` must be {lengths} numbers from 0 to {MOST_VALUE:g}, one value for each length; "
+            f"got {values!r}."
         )
     if not numbers[-1] > 0:
         raise InputError(

@@ -1,4 +1,4 @@
-"""The plan of n-grams, which computes noise, thresholds and guarantee from a budget without data."""
+"""The plan of n-grams, which computes the noise, the thresholds and the guarantee from a budget, without data."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -44,12 +44,14 @@ if TYPE_CHECKING:
     from voxpop.release.release import Release
 
 CROWDED = 10**6
-"""Candidates per gram of the preceding length, as assumed for the highest threshold of a plan."""
+"""The number of candidates per gram of the preceding length that the highest threshold of a plan assumes."""
 USUAL_CANDIDATES = 10
-"""Candidates per gram of the preceding length, as assumed for the users needed of a plan."""
+"""The number of candidates per gram of the preceding length that the numbers of users needed in a plan assume."""
 _PHRASE_PROBABILITIES = (0.5, 0.9)
 SIDE_VOTES = 5
-"""Passes in addition to one for each length, namely at most four screening votes and the second-chance pass."""
+"""The number of passes in addition to one for each length. These are at most four screening votes and the second-chance
+pass.
+"""
 
 
 class Extraction(Protocol):
@@ -61,7 +63,10 @@ class Extraction(Protocol):
 
     @property
     def max_phrases_per_user(self) -> Any:
-        """The maximum number of grams per user at one length; None for a private choice at length 1, public above."""
+        """The maximum number of grams per user at one length.
+
+        At length 1, it is None if the limit is chosen privately. At longer lengths, it is public.
+        """
 
     @property
     def max_spurious_share(self) -> float:
@@ -79,20 +84,20 @@ class Extraction(Protocol):
 class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     """The numbers of an extraction, which are known before any data is read.
 
-    The noise of length 1 and the total mu^2 of all later passes are fixed. The shares of this total depend on the
-    released grams, but the guarantee does not depend on the shares.
+    The noise of length 1 and the total mu^2 of all later passes are fixed. How this total is divided depends on the
+    released grams, but the guarantee does not depend on this division.
 
     Attributes:
-        first: The noise and threshold of length 1, its adaptive rounds, or the options among which a release chooses
-            them.
-        least_later: The total mu^2 of everything after length 1, if words have the largest share that may be chosen.
+        first: The noise and threshold of length 1, or its adaptive rounds, or the options from which a release chooses
+            the rounds.
+        least_later: The total mu^2 of everything after length 1 if words get the largest share that may be chosen.
         longer: One `LengthPlan` for each length from 2 on.
         slack: The part of delta that is reserved for finite arithmetic.
-        schedule: The pure function that returns the next pass of a release, and None at the end.
-        worths: The worth of the budget of each length; empty if the schedule does not use it.
-        words: The adaptive rounds that released the words, if any; None before a release.
-        ran: The numbers of each length's run; empty before a release.
-        second_chance: The numbers of the second-chance pass; None if it did not run.
+        schedule: The pure function that returns the next pass of a release, or None at the end.
+        worths: The worth of the budget of each length; empty if the schedule does not use worths.
+        words: The adaptive rounds that released the words, or None before a release and without adaptive rounds.
+        ran: The numbers with which each length ran; empty before a release.
+        second_chance: The numbers of the second-chance pass, or None if it did not run.
 
     Example:
         >>> import voxpop as vp
@@ -125,20 +130,20 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
 
     @property
     def known_items(self) -> "KnownItems | None":
-        """The public list of words; None without one."""
+        """The public list of words, or None without a list."""
         return getattr(self.mechanism, "known_items", None)  # published algorithms have no list
 
     def known_users_needed(self, probability: float, *, per_user: int | None = None) -> int | None:
-        """Return the number of users who must have a listed word for its release with this probability.
+        """Return the number of users that a listed word needs to be released with this probability.
 
-        The result assumes that a tenth of the list is released. If more is released, a word needs fewer users.
+        The result assumes that a tenth of the list is released. If a larger part is released, a word needs fewer users.
 
         Args:
             probability: A number strictly between 0 and 1.
             per_user: The number of words per user, as in `users_needed`.
 
         Raises:
-            InputError: If a number is out of range, or there is no list.
+            InputError: A number is out of range, or there is no list.
         """
         step, limit = self.words or self.first, self.mechanism.max_phrases_per_user
         return known_users_needed(step, self.known_items, limit, probability, per_user)
@@ -150,7 +155,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
 
     @property
     def later(self) -> float:
-        """The total mu^2 of everything after length 1: of the words that ran, or if words have the smallest share."""
+        """The total mu^2 of everything after length 1. Before a release, words have the smallest possible share."""
         if isinstance(self.first, RoundPlan):
             return self.least_later
         return self.later_after(self.words or deciding(self.first))
@@ -164,7 +169,10 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
 
     @property
     def lengths(self) -> tuple[LengthPlan, ...]:
-        """The numbers of each length; at length 1 those that ran, or those of the largest limit before a choice."""
+        """The numbers of each length.
+
+        At length 1, these are the numbers that ran, or before a choice those of the largest limit.
+        """
         first = deciding(self.words or self.first)
         return LengthPlan(1, first.scale, None, first.threshold, first.threshold), *self.longer
 
@@ -175,7 +183,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
 
     @property
     def longest(self) -> int:
-        """The largest number of tokens of a phrase."""
+        """The maximum number of tokens in a phrase."""
         return self.mechanism.max_length
 
     @property
@@ -231,7 +239,7 @@ def without_slack(budget: Budget, slack: float) -> Budget:
 
 
 def rest_after(square: float, share: float) -> float:
-    """Return the mu^2 left for later lengths if length 1 has this mu^2 and this share of all, rounded down."""
+    """Return the mu^2 left for later lengths, rounded down, if length 1 has this mu^2 and this share of the total."""
     return nextafter(square * (1 - 2.0**-40) * (1 / share - 1), 0.0)
 
 
@@ -253,11 +261,13 @@ def plan_ngrams(
         terms = replace(terms, share=share[1] if chosen else falling[-1][1], novelty=tuned.WORDS_NOVELTY)
         terms = replace(terms, falling=tuple(falling)) if chosen else terms
     first = planned_rounds(terms, ngrams.max_phrases_per_user)
-    # The mu^2 of later lengths pays for the histogram of a menu.
+    # The mu^2 of later lengths also pays for the histogram of a menu.
     histogram = first.sigma**-2 if isinstance(first, Menu) else 0.0
     later = nextafter(rest_after(first.square, terms.share) - histogram, 0.0) if more else 0.0
-    # Rounds followed by Gaussian releases of mu^2 = M (docs/privacy/adaptive.md, "What follows").
-    _longer(ngrams, Charges(later, worths))  # raises a BudgetError if phrases cannot run after the largest share
+    # These are rounds followed by Gaussian releases of mu^2 = M (docs/privacy/adaptive.md, "What follows").
+    _longer(
+        ngrams, Charges(later, worths)
+    )  # raises a BudgetError if phrases cannot run after words have taken the largest share
     plan = NGramsPlan(ngrams, budget, first, later, (), slack, schedule, worths)
     return certified(replace(plan, longer=_longer(ngrams, Charges(plan.later, worths))))
 
@@ -265,7 +275,7 @@ def plan_ngrams(
 def _longer(ngrams: Extraction, charges: Charges) -> tuple[LengthPlan, ...]:
     """Return the numbers of lengths from 2 on before any data is read.
 
-    Every length takes its usual share, and every pass must fit a grid.
+    Every length gets its usual share, and every pass must fit a grid.
     """
     lengths = []
     for length in range(2, ngrams.max_length + 1):

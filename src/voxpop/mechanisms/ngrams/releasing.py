@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 PassKind = Literal["words", "measurement", "screening", "vote", "second chance"]
 LABELS = {"words": "length", "measurement": "measurement", "screening": "prevote", "vote": "length"}
-"""The labels that distinguish draws. They are part of every seeded release."""
+"""The labels that distinguish draws. Changing a label changes every seeded release."""
 
 
 class Keep(NamedTuple):
     """The grams that users keep after a vote. Users drop all other grams.
 
     Attributes:
-        names: int64, the names of the released grams in increasing order, including grams without users.
-        deferred: int64, the names of the candidates for the second-chance pass in increasing order; None if there will
-            be no such pass.
+        names: int64, the names of the released grams, including grams without users, in increasing order.
+        deferred: int64, the names of the candidates for the second-chance pass, in increasing order, or None if there
+            will be no such pass.
     """
 
     names: Int64s
@@ -61,11 +61,11 @@ class NextVote:
 
     Attributes:
         forecast: The forecast of the candidates that the pruning rule allows.
-        likely: The candidates worth a vote according to their forecasts.
+        likely: The candidates that are worth a vote according to their forecasts.
         measurement_sigma: The noise scale of the measurement for the forecast.
-        round: The grid, noise and usual threshold.
+        round: The grid, the noise and the usual threshold.
         charge: The charge of each user.
-        screening: The mu^2 of the preceding screening vote; None if there is no screening vote.
+        screening: The mu^2 of the screening vote before it, or None if there is no screening vote.
     """
 
     forecast: Forecast
@@ -78,25 +78,25 @@ class NextVote:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Everything public about an extraction so far.
+    """Everything that is public about an extraction so far.
 
     Attributes:
         plan: The plan that runs.
         words: The released words, in the order of their bytes.
-        rounds: The adaptive rounds that released the words; None without adaptive rounds.
+        rounds: The adaptive rounds that released the words, or None without adaptive rounds.
         grams: The released grams of each length.
-        ran: The numbers of each length's run.
-        keep: The grams of the last vote that users keep.
-        levels: int64 by rank, the number of cutpoints reached by each gram of the last released length.
+        ran: The numbers with which each length ran.
+        keep: The grams that users keep after the last vote.
+        levels: int64 by rank, the number of cutpoints that each gram of the last released length reached.
         estimates: The estimates of the released grams of each measured length.
-        charges: The charges of the passes that follow length 1.
-        ballot: The next vote; None until its measurement.
-        joined: The candidates of the next vote, including those that passed its screening vote; None without a
+        charges: The charges of the passes after length 1.
+        ballot: The next vote, or None until its measurement.
+        joined: The candidates of the next vote, including those that passed its screening vote, or None without a
             screening vote.
         deferred: The candidates for the second-chance pass, by length.
         least: The forecast, in sigma, below which the last vote released too little.
-        spurious: The maximum expected number of spurious grams so far, which includes words of a public list.
-        second_chance: The numbers of the second-chance pass; None before it.
+        spurious: The maximum expected number of spurious grams so far, including words of a public list.
+        second_chance: The numbers of the second-chance pass, or None before this pass.
     """
 
     plan: "NGramsPlan"
@@ -126,7 +126,7 @@ class State:
         return len(self.grams[-1])
 
     def valid(self, *, single: bool = False) -> Candidates | None:
-        """Return the valid candidates of the next length, or None if there are no candidates or no further lengths."""
+        """Return the valid candidates of the next length, or None if there is no candidate or no further length."""
         if self.length > self.plan.mechanism.max_length:
             return None
         found = Candidates.all_valid(self.grams[-1], len(self.words), single=single)
@@ -146,15 +146,16 @@ class State:
 
 
 class Outcome(NamedTuple):
-    """The outcome of a pass for the schedule, which is a function of noisy weights.
+    """The outcome of a pass for the schedule. It is a function of noisy weights.
 
     Attributes:
-        names: int64, the candidates that reach the lowest cutpoint, in increasing order; for words, their ranks.
-        levels: int64, the number of cutpoints that each of them reaches; in a measurement, the noisy weights by rank,
-            in cells.
-        words: The released words at length 1, in the order of their bytes.
-        rounds: The adaptive rounds that released the words; None without adaptive rounds.
-        spurious: The maximum expected number of released words without users, which are words of a public list.
+        names: int64, the candidates that reach the lowest cutpoint, in increasing order. For words, these are ranks.
+        levels: int64, the number of cutpoints that each candidate reaches. In a measurement, these are the noisy
+            weights by rank, in cells.
+        words: At length 1, the released words, in the order of their bytes.
+        rounds: The adaptive rounds that released the words, or None without adaptive rounds.
+        spurious: The maximum expected number of released words without users. Only words of a public list can have no
+            users.
     """
 
     names: Int64s
@@ -170,18 +171,18 @@ class Pass:
 
     Attributes:
         kind: The purpose of the pass.
-        length: The number of tokens in the weighed grams; for the second-chance pass the largest one.
-        shares: The weighting, on the grid that was charged for; None for words in adaptive rounds.
+        length: The number of tokens in the weighed grams, or the largest such number for the second-chance pass.
+        shares: The weighting, on the grid that was charged for, or None for words in adaptive rounds.
         sigma: The noise scale.
-        after: The function that returns the state after this pass from its outcome.
-        charge: The charge of each user; None at length 1, and if all users are charged for every pass.
-        vote: The candidates and cutpoints of a vote; None in a measurement and for words in adaptive rounds.
-        size: The number of measured grams in a measurement.
-        rounds: The adaptive rounds of length 1, or the menu of them; None in all other passes.
-        keep: The grams that users keep before the pass; None if the preceding pass was no vote.
-        extend: The candidates that extend the grams of users to this length before the pass; None if their grams
+        after: The function that computes the state after this pass from its outcome.
+        charge: The charge of each user, or None at length 1 and if all users are charged for every pass.
+        vote: The candidates and cutpoints of a vote, or None for a measurement and for words in adaptive rounds.
+        size: The number of measured grams, for a measurement.
+        rounds: The adaptive rounds of length 1, or their menu, or None for all other passes.
+        keep: The grams that users keep before the pass, or None if the preceding pass was not a vote.
+        extend: The candidates that extend the grams of users to this length before the pass, or None if their grams
             already have this length.
-        among: The candidates that take part; None for all.
+        among: The candidates that take part, or None for all candidates.
     """
 
     kind: PassKind
@@ -210,10 +211,10 @@ class Pass:
 
 
 class Runner:
-    """Runs passes through the gate of a release. The gate does not return private data."""
+    """The object that runs passes through the gate of a release. The gate does not return private data."""
 
     def __init__(self, engine: Engine, gate: "AdaptiveGate | ThresholdGate", listed: PublicParts | None = None) -> None:
-        """Begin with private data, their gate, and the public list of words, if there is one."""
+        """Start with the private data, their gate, and the public list of words, if there is one."""
         self._engine, self._gate, self._listed = engine, gate, listed
         self._later: LaterPasses | None = None
 
@@ -259,19 +260,20 @@ def release_ngrams(plan: "NGramsPlan", data: Corpus, seed: int | None) -> Releas
 
 
 def downward_closed(lengths: Sequence[Int32s]) -> list[Int32s]:
-    """Add the missing parts of grams, such as suffixes under single-side pruning. A part reveals nothing new.
+    """Add the missing parts of grams, such as suffixes with single-side pruning. A part reveals nothing new.
 
     Args:
         lengths: int32 (grams, length) for each length from 1 on. All prefixes are present.
 
     Returns:
-        The same arrays including all parts, in the order of their tokens.
+        The same arrays, including all parts, in the order of their tokens.
     """
     closed = list(lengths)
     for index in range(len(closed) - 1, 0, -1):
         longer, shorter = closed[index], closed[index - 1]
         if len(longer) and longer.shape[1] > 1:
-            # The loop runs from long to short, so the parts of grams added at one length are added at the next.
+            # The loop runs from long to short, so parts that are added at one length get their own parts at the next
+            # length.
             every = np.unique(np.concatenate([shorter, longer[:, 1:], longer[:, :-1]]), axis=0)
             closed[index - 1] = shorter if len(every) == len(shorter) else every.astype(np.int32)
     return closed

@@ -1,10 +1,10 @@
 """The order of passes, as pure functions of the public state.
 
-`schedule` returns the next pass. The first pass releases words. Each further length has a measurement of the grams
-released last, a screening vote on unlikely candidates (lengths 2 to 5), and the vote. The last pass is a
+`schedule` returns the next pass. The first pass releases words. Each further length has a measurement of the grams that
+were released last, a screening vote on unlikely candidates (lengths 2 to 5), and the vote itself. The last pass is a
 second-chance pass over the deferred candidates of all lengths. Below, each function that returns a pass is followed by
-the function that returns the state after it. No function here receives a corpus, so candidates, charges, noise and
-thresholds depend only on released grams and noisy weights.
+the function that returns the state after this pass. No function here receives a corpus, so candidates, charges, noise
+and thresholds depend only on released grams and noisy weights.
 """
 
 from dataclasses import replace
@@ -64,10 +64,10 @@ def _words_pass(state: State) -> Pass:
 
 
 def _measurement(state: State) -> Pass:
-    """Measure the grams released last, with noise on each of them, including grams without users."""
+    """Measure the grams that were released last, with noise on each of them, including grams without users."""
     charge, charges = state.charges.measurement(state.length)
     shares = CalibratedRule(Weighted(), RuleSetting(state.plan.mechanism.voting(1).limit, NORM))
-    # The check uses exact fractions of the shares that run.
+    # `check_charged` compares exact fractions of the shares that run.
     check_charged(shares, charge.sigma, charge.square)
     after = partial(_after_measurement, replace(state, charges=charges, keep=None), charge.sigma)
     return Pass(
@@ -76,7 +76,7 @@ def _measurement(state: State) -> Pass:
 
 
 def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
-    """Forecast the next length, and determine noise, threshold, candidates and charge of its vote."""
+    """Forecast the next length, and determine the noise, threshold, candidates and charge of its vote."""
     cell = cell_below(sigma)
     estimates = *state.estimates, Estimates(calibrated_cells(outcome.levels, state.levels, sigma / cell), cell)
     state = replace(state, estimates=estimates)
@@ -84,7 +84,7 @@ def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
     if valid is None:
         raise InternalError("grams were measured that cannot be extended")
     forecast, before, length = _forecast(valid, state), state.before, state.length
-    # The expected number of released candidates, where sigma = 1 / mu for a sensitivity of approximately 1.
+    # Compute the expected number of released candidates, with sigma = 1 / mu for a sensitivity of approximately 1.
     most = min(valid.count, breadth_after(length - 1) * before)
     threshold = threshold_for(mechanism.max_spurious_share, state.charges.usual(length) ** -0.5, before, most)
     expected = forecast.candidates(forecast.level_of(threshold)).count
@@ -108,16 +108,17 @@ def _forecast(valid: Candidates, state: State) -> Forecast:
         # The forecast of length 2 is est(a) est(b) / est(empty gram). The estimate of the empty gram is the sum of
         # noisy estimates, which are already public.
         return Forecast.of(valid, estimates, np.full(len(grams), estimates.total), estimates.cell)
-    # est(a) est(b) / est(overlap), where the overlap was measured at the preceding length.
+    # The forecast is est(a) est(b) / est(overlap). The overlap was measured at the preceding length.
     overlaps = state.estimates[-2]
     return Forecast.of(valid, estimates, overlaps.capped[grams.suffix], overlaps.cell)
 
 
 def _screening(state: State, ballot: NextVote, square: float) -> Pass:
-    """Screen the pruned valid candidates at a small charge. Candidates that pass join the vote."""
+    """Hold a screening vote on the pruned valid candidates at a small charge. Candidates that pass join the vote."""
     length, valid, likely = state.length, ballot.forecast.valid, ballot.likely
     voting = state.plan.mechanism.voting(length)
-    # The expected number of pruned candidates without users that pass, per gram released at the preceding length.
+    # This is the expected number of pruned candidates without users that pass, per gram released at the preceding
+    # length.
     hits = tuned.FIRST_STANDING_OUT if length == 2 else tuned.STANDING_OUT
     chance = min(0.5, hits * state.before / (valid.count - likely.count))
     setting, charge = voting.grid_and_charge(state.charges, square, None, state.before, valid.count)
@@ -130,7 +131,7 @@ def _screening(state: State, ballot: NextVote, square: float) -> Pass:
 
 
 def _after_screening(state: State, likely: Candidates, among: Subset, sigma: float, outcome: Outcome) -> State:
-    # Noise raises likely candidates above cutpoints too, but these take part in the vote already.
+    # Noise also lifts likely candidates above cutpoints, but these already take part in the vote.
     further = among.holds(outcome.names)
     return replace(state, joined=Joined(likely, outcome.names[further], outcome.levels[further] - 1, sigma))
 
@@ -175,30 +176,31 @@ def _after_vote(state: State, ballot: NextVote, vote: ThresholdVote, bands: Band
         state,
         grams=(*state.grams, state.grams[-1].longer(names[result.selected], single=False)),
         ran=(*state.ran, ran),
-        # Spurious grams are kept too, although they have no users.
+        # Spurious grams are also kept, although they have no users.
         keep=Keep(names[result.selected], names[places]),
         levels=levels[result.selected],
         ballot=None,
         joined=None,
         deferred=(*state.deferred, Deferred(names[places], piece, tokens)),
-        # Band b begins at FIRST_EDGE 2^(b-1) sigma. Forecasts below the first good band take no part in the next vote.
+        # Band b begins at FIRST_EDGE 2^(b-1) sigma. Candidates with forecasts below the first good band take no part in
+        # the next vote.
         least=tuned.FIRST_EDGE * 2.0 ** (poor - 1) if poor else 0.0,
         spurious=state.spurious + result.spurious,
     )
 
 
 def allowed(eta: float, sizes: list[int], spent: float) -> tuple[float, float]:
-    """Return the spurious grams allowed per gram that the next length releases, and the number allowed in addition.
+    """Return the spurious grams allowed per gram that the next length releases, and the additional number allowed.
 
     Args:
         eta: The maximum expected share of spurious grams.
         sizes: The number of grams that each preceding length released.
-        spent: The number charged for spurious grams among them.
+        spent: The number of spurious grams among them that was charged.
     """
     rule, before = allowance(eta, len(sizes) + 1), sum(sizes)
     if rule.of == ALL_SO_FAR:
         return rule.share, max(0.0, rule.share * before - spent)
-    # The published number for this length, but at most eta of all grams released before it.
+    # This is the published number for this length, but at most eta times the number of all grams released before it.
     return 0.0, max(0.0, min(rule.share * sizes[-1], eta * before - spent))
 
 

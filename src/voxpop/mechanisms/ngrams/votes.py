@@ -1,9 +1,9 @@
 """Votes, which turn noisy weights into levels, and levels into released candidates.
 
-The level of a candidate is the number of increasing cutpoints that its noisy weight reaches. The number of candidates
-of a band that reach each cutpoint is public, and the number that would reach it only because of noise is known.
-Therefore each band uses the cutpoint that, over all bands, releases the most candidates while the share of spurious
-grams remains below eta. All of this is a function of noisy weights.
+The level of a candidate is the number of increasing cutpoints that its noisy weight reaches. For each band and
+cutpoint, the number of candidates that reach the cutpoint is public, and the expected number that reach it only because
+of noise is known. Therefore the cutpoints of all bands are chosen together, so that they release as many candidates as
+possible while the share of spurious grams remains below eta. All of this is a function of noisy weights.
 """
 
 from dataclasses import dataclass, replace
@@ -24,25 +24,27 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.ngrams.candidates import Grouped, NumberedCandidates
 
 PRICES = np.geomspace(0.01, 10_000, 1_000)
-"""The prices of a spurious gram, in released grams. At the lowest price a spurious gram costs almost nothing, and the
-highest is a hundred times the price that corresponds to the default `max_spurious_share`. Steps are 1.4 percent."""
+"""The prices of a spurious gram, in released grams. At the lowest price, a spurious gram costs almost nothing. The
+highest price is a hundred times the price that corresponds to the default `max_spurious_share`. Each price is 1.4
+percent higher than the one before it.
+"""
 
 
 def cutpoints_below(usual: float, released: int, candidates: int) -> Floats:
-    """Return the increasing cutpoints below the published threshold that may decide, in sigma.
+    """Return the increasing cutpoints below the published threshold, in sigma. Each of them may become a threshold.
 
     Args:
         usual: The published threshold, in sigma.
         released: The number of grams released at the preceding length.
         candidates: The number of candidates.
     """
-    # Phi^-1(1 - p), so that on average HITS * |S_k| of N candidates without votes reach it.
+    # The lowest cutpoint is Phi^-1(1 - p), so that on average HITS * |S_k| of N candidates without votes reach it.
     lowest = -ndtri(min(tuned.LIKELIEST, tuned.HITS * released / max(candidates, 1)))
     return np.linspace(min(lowest, usual), usual, tuned.FINE_CUTPOINTS, endpoint=False)
 
 
 def cutpoints_above(usual: float, top: float) -> Floats:
-    """Return the increasing cutpoints above the published threshold, in sigma, which show the weight of a gram.
+    """Return the increasing cutpoints above the published threshold, in sigma. They show the weight of a gram.
 
     Args:
         usual: The published threshold, in sigma.
@@ -55,12 +57,12 @@ def cutpoints_above(usual: float, top: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """The outcome of a length's noisy votes.
+    """The outcome of the noisy votes on one length.
 
     Attributes:
         reached: int64 (bands, cutpoints), the number of candidates that reach each cutpoint.
         sizes: int64 (bands), the number of candidates.
-        chances: float64 (cutpoints), the probability that a candidate without users reaches each cutpoint, decreasing.
+        chances: float64 (cutpoints), the decreasing probabilities that a candidate without users reaches each cutpoint.
     """
 
     reached: Int64s
@@ -69,33 +71,37 @@ class Votes:
 
     @property
     def reference(self) -> int:
-        """The reference cutpoint r; candidates below it estimate the number without users (Storey 2002)."""
+        """The reference cutpoint r.
+
+        The number of candidates below it gives an estimate of the number without users (Storey 2002).
+        """
         return int(np.argmax(self.chances <= tuned.MOST_CHANCE))
 
     @property
     def empty(self) -> Floats:
-        """The number of candidates without users in each band, estimated from above.
+        """An estimate from above of the number of candidates without users in each band.
 
-        The estimate includes grams with few users.
+        The estimate also counts grams with few users.
         """
-        # (bands,), plus 1 so that no estimate is 0.
+        # Shape (bands,). 1 is added so that no estimate is 0.
         below = self.sizes - self.reached[:, self.reference] + 1
         return np.asarray(np.minimum(self.sizes, below / (1 - self.chances[self.reference])))
 
     def choose(self, share: float, spare: float) -> tuple[Int64s, Floats]:
-        """Return the cutpoint of each band, and the spurious grams charged for it.
+        """Return the cutpoint of each band, and the number of spurious grams that is charged for the band.
 
-        A cutpoint after the last one selects no candidates. Each spurious gram has a price, because at any given price
-        the bands choose independently. The lowest price that keeps the share is used. The charge is at least the
-        expected number of released spurious grams, for any candidates (docs/privacy/ngrams.md, "Spurious grams").
+        A cutpoint after the last one selects no candidates. Each spurious gram has a price, because the bands choose
+        independently at any given price. The lowest price that keeps the share of spurious grams is used. The charge is
+        at least the expected number of released spurious grams, for any candidates (docs/privacy/ngrams.md, "Spurious
+        grams").
 
         Args:
             share: The number of spurious grams allowed for each released gram.
-            spare: The number of spurious grams allowed in addition.
+            spare: The additional number of spurious grams allowed.
         """
         reference = self.reference
         below, each = self.sizes - self.reached[:, reference], 1 / (1 - float(self.chances[reference]))
-        # (bands, prices) each.
+        # Each array has shape (bands, prices).
         taken, released, spurious = at_prices(self.reached, below, each, self.chances, PRICES)
         excess = spurious.sum(axis=0) - share * released.sum(axis=0) - spare
         charged = charges(self.reached, self.sizes, reference, self.chances, PRICES, share, excess, released, spurious)
@@ -108,9 +114,9 @@ class ThresholdVote:
     """The candidates of a vote, and its cutpoints.
 
     Attributes:
-        candidates: All candidates; None at length 1, where only grams with users can be selected.
-        rules: The rules that decide whether a noisy weight reaches each cutpoint, with increasing thresholds and the
-            same noise.
+        candidates: All candidates, or None at length 1, at which only grams with users can be selected.
+        rules: The rules that decide whether a noisy weight reaches each cutpoint. All rules have the same noise, and
+            thresholds increase.
     """
 
     candidates: "NumberedCandidates | None"
@@ -118,10 +124,13 @@ class ThresholdVote:
 
     @staticmethod
     def of(candidates: "NumberedCandidates | None", rule: Rule, cutpoints: Floats) -> "ThresholdVote":
-        """Round cutpoints, in sigma, to the grid of a rule, and add the rule's cutpoint. Equal cutpoints are merged."""
+        """Round cutpoints (in sigma) to the grid of a rule, and add the rule's own threshold.
+
+        Equal cutpoints are merged.
+        """
         if not isinstance(rule, ThresholdRule):
             raise InternalError("votes are decided by thresholds, and a plan of n-grams has another rule")
-        # Thresholds are integers in units of the grid.
+        # Thresholds are integers, in units of the grid.
         steps = np.minimum(np.ceil(cutpoints * rule.scale / rule.unit), MOST_UNITS)
         units = sorted({rule.threshold_units, *map(int, steps)})
         if len(units) >= MOST_CUTPOINTS:
@@ -134,15 +143,15 @@ class ThresholdVote:
         Args:
             bands: The bands of the candidates.
             held: int64, the band of each candidate that reached the lowest cutpoint.
-            levels: int64, the number of cutpoints that each of them reached.
+            levels: int64, the number of cutpoints that each of these candidates reached.
             eta: The number of spurious grams allowed for each released gram.
-            spare: The number of spurious grams allowed in addition.
+            spare: The additional number of spurious grams allowed.
         """
         cutpoints, spurious = self.votes(bands, held, levels).choose(eta, spare)
-        # A level counts reached cutpoints, so it is one more than the index of the last of them.
+        # A level is a number of reached cutpoints, so it is one more than the index of the last reached cutpoint.
         selected = levels > cutpoints[held]
         released = np.bincount(held[selected], minlength=bands.sizes.size)
-        thresholds = [*self.thresholds.tolist(), None]  # the cutpoint past the last one selects nothing
+        thresholds = [*self.thresholds.tolist(), None]  # the cutpoint after the last one selects nothing
         used = [thresholds[cutpoint] for cutpoint in cutpoints]
         each = tuple(zip(bands.sizes.tolist(), used, released.tolist(), strict=True))
         return Selection(selected, each, tuple(spurious.tolist()))
@@ -150,7 +159,7 @@ class ThresholdVote:
     def votes(self, bands: "Grouped", held: Int64s, levels: Int64s) -> Votes:
         """Count the candidates of each band that reach each cutpoint."""
         counts = np.zeros((bands.sizes.size, len(self.rules)), np.int64)
-        # (bands, cutpoints), the number of candidates by their last reached cutpoint.
+        # Shape (bands, cutpoints), the number of candidates by the last cutpoint that they reached.
         np.add.at(counts, (held, levels - 1), 1)
         # A candidate that reaches a cutpoint reaches all lower ones, so the counts are summed from above.
         reached = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
@@ -172,7 +181,8 @@ class Selection:
 
     Attributes:
         selected: bool, whether each candidate with a level is selected.
-        bands: (candidates, threshold or None if no candidate was selected, released) of each band.
+        bands: For each band, the number of candidates, the threshold (None if no candidate was selected), and the
+            number of selected candidates.
         spurious_by_band: The estimated number of selected candidates without users in each band.
     """
 
@@ -182,16 +192,16 @@ class Selection:
 
     @property
     def spurious(self) -> float:
-        """Estimated number of selected candidates without users."""
+        """The estimated number of selected candidates without users."""
         return float(sum(self.spurious_by_band))
 
     @property
     def released(self) -> Int64s:
-        """Number of selected candidates in each band."""
+        """The number of selected candidates in each band."""
         return np.array([released for _, _, released in self.bands], np.int64)
 
     def threshold(self, usual: float) -> float:
-        """Return the mean threshold over the selected candidates, or the usual one if none were selected."""
+        """Return the mean threshold over the selected candidates, or the usual threshold if there are none."""
         used = [(each, released) for _, each, released in self.bands if each is not None and released]
         if len({each for each, _ in used}) <= 1:
             return used[0][0] if used else usual
@@ -203,28 +213,28 @@ def deferred_by(held: Int64s, levels: Int64s, votes: Votes, result: Selection) -
 
     Args:
         held: int64, the band of each candidate that reached the lowest cutpoint.
-        levels: int64, the number of cutpoints that each of them reached.
+        levels: int64, the number of cutpoints that each of these candidates reached.
         votes: The outcome of the votes, by band.
         result: The selected candidates.
 
     Returns:
-        The places of the deferred candidates in increasing order, and the piece of each.
+        The positions of the deferred candidates in increasing order, and the piece of each one.
     """
-    # (candidates that reached the lowest cutpoint,), -1 if selected or not deferred.
+    # Shape (candidates that reached the lowest cutpoint,); -1 for candidates that are selected or not deferred.
     piece_of, piece = np.full(held.size, -1, np.int64), 0
-    # (bands,), estimated number of candidates without users.
+    # Shape (bands,), the estimated number of candidates without users.
     empty = votes.empty
     chances = np.append(votes.chances, 0.0)
-    # (bands, cutpoints + 1). No candidate reaches the cutpoint after the last one.
+    # Shape (bands, cutpoints + 1). No candidate reaches the cutpoint after the last one.
     reached = np.hstack([votes.reached, np.zeros((votes.sizes.size, 1), np.int64)])
     for band in range(votes.sizes.size):
         mine = np.flatnonzero((held == band) & ~result.selected)
-        # Sorted by level, so that the candidates of a piece are at similar distances from the threshold.
+        # The candidates are sorted by level, so the candidates of a piece are at similar distances from the threshold.
         mine = mine[np.argsort(levels[mine], kind="stable")]
         for part in np.array_split(mine, max(1, min(tuned.PIECES, mine.size // tuned.FEWEST_IN_PIECE))):
             if not part.size:
                 continue
-            # Indices of the lowest cutpoint and of the first unreached cutpoint of the piece.
+            # These are the indices of the lowest cutpoint and of the first unreached cutpoint of the piece.
             low, high = int(levels[part[0]]) - 1, int(levels[part[-1]])
             within = int(reached[band, low] - reached[band, high])
             # The estimated share of candidates with users is 1 - n (p_low - p_high) / (candidates between the two).

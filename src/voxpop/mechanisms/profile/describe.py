@@ -1,4 +1,4 @@
-"""Plans and reports of profiles as text, from their public numbers."""
+"""The text of plans and reports of profiles, from their public numbers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -59,7 +59,7 @@ def _about_keys(plan: Mapping[str, Any], guarantee: str) -> str:
 
 
 def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
-    """Return the lines about the cost of each part of the plan, and about the total of equal releases."""
+    """Return the lines about the cost of each part of the plan, and about the total of several equal releases."""
     parts = []
     if plan["rate_of_choice"]:
         parts.append(f"the choice costs {100 * plan['rate_of_choice'] / plan['epsilon']:.0f} % of epsilon")
@@ -68,7 +68,7 @@ def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
             "the other rows cost "
             + (f"{200 * COVER:.0f} % of the counts" if plan["repeated"] else f"{100 * SHARE_OF_REST:.0f} % of epsilon")
         )
-    # At a large delta, the sum of deltas alone bounds everything, so epsilon would be 0.
+    # If delta is large, the sum of deltas alone bounds the total, so its epsilon would be 0.
     kept = [each for each in plan["together"] if each["releases"] * plan["delta"] < 1 and each["epsilon"] > 0]
     total = " and ".join(f"{each['releases']} have epsilon {each['epsilon']:.3g}" for each in kept)
     advice = "" if plan["repeated"] else "; with repeated=True (--repeated) the total is smaller"
@@ -83,7 +83,7 @@ def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
 
 
 def _entry_lines(plan: Mapping[str, Any]) -> list[str]:
-    """Return a line for each entry that may run, or for the one that ran."""
+    """Return a line for each entry that may run, or for the entry that ran."""
     lines = [
         f"at most {each['keys']} {'key' if each['keys'] == 1 else 'keys'} per user: one noisy number per key, standard "
         f"error {each['error']:.3g} users"
@@ -113,7 +113,7 @@ def _noun(plan: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _needed(plan: Mapping[str, Any]) -> Grid:
-    """Return the users that a value needs by number of values, with another column for values of public lists."""
+    """Return the users that a value needs, by number of values per user, with another column for listed values."""
     one, several = _noun(plan)
     listed = "users_needed" in plan.get("known", {})
     lists = [plan, plan["known"]] if listed else [plan]
@@ -128,7 +128,7 @@ def _needed(plan: Mapping[str, Any]) -> Grid:
 
 
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
-    """Return the story of a profile from its plan's numbers; the columns are added by the profile itself."""
+    """Return the content of a profile's report from the numbers of its plan. The profile itself adds the columns."""
     keyed, needed = plan["mechanism"] == "keys", _needed(plan)
     sigma, row = (plan["error_of_rest"], 0) if keyed else (plan["sigma_of_cover"], 1)
     return Story(

@@ -1,4 +1,4 @@
-"""Public configurations of the profile of a table and of keys with counts, and the call from a table to a result."""
+"""The public configurations of profiles and of keys with counts, and the function that releases a profile."""
 
 import re
 from abc import abstractmethod
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 Joint = Literal["pairs"] | Sequence[Sequence[str]] | None
 PROFILED: Final = frozenset(("strings", "whole numbers", "truth values", "dates"))
-"""Families of types that are part of a profile by default."""
+"""The families of types that are part of a profile by default."""
 IDENTIFIERS: Final = ("id", "uuid", "guid", "key", "email", "phone", "iban", "ssn", "hash", "token")
-"""Last words of names of columns that identify rows or people, which are excluded by default."""
+"""The last words of column names that identify rows or people. Such columns are excluded by default."""
 
 
 class TypedMechanism(Mechanism["Corpus", "Profile"]):
-    """The common part of mechanisms that read columns of a table with their types."""
+    """The common part of mechanisms that read typed columns of a table."""
 
     @property
     @abstractmethod
@@ -51,7 +51,7 @@ class TypedMechanism(Mechanism["Corpus", "Profile"]):
         csv: CSV | None = None,
         options: ReadOptions | None = None,
     ) -> "Corpus":
-        """Read the columns of a table, for `release`; see `voxpop.profile` for the arguments."""
+        """Read the columns of a table for `release`; see `voxpop.profile` for the arguments."""
         from voxpop.engine.read import checked, read_wanted
 
         users, names = ([user] if isinstance(user, str) else list(user)), list(self.keys.names)
@@ -66,24 +66,26 @@ class TypedMechanism(Mechanism["Corpus", "Profile"]):
 @final
 @dataclass(frozen=True)
 class ProfileMechanism(TypedMechanism):
-    """Release the values of all columns of a table that many users share; the configuration of `voxpop.profile`.
+    """Release the values of all columns of a table that many users share.
 
-    One set union runs over the values of all columns and the words of texts together. Each user shares one unit of
-    weight among them, so columns with few values, which are released first, cost the other columns nothing. Joint
-    values are found among the combinations of released values. These combinations are public and therefore need fewer
-    users.
+    This is the configuration of `voxpop.profile`.
+
+    One set union runs over the values of all columns and the words of texts together. Each user divides one unit of
+    weight among them. Columns with few values are released first, so they cost the other columns nothing. Joint values
+    are found among the combinations of released values. These combinations are public and therefore need fewer users.
 
     Attributes:
-        columns: type by name, as Arrow prints it. The types must be declared, not inferred from the values.
-        text: names of the columns with texts. Their words are released.
-        joint: combinations of columns. Their joint values are released in addition to their single values. The expected
-            number of released joint values without users is at most 0.1.
-        counts: whether noisy counts of users and the cover of each column are released.
-        left_out: names of excluded columns of the table, and the reasons, for the record.
-        known: a public list of values or words for each of some columns, as in `voxpop.Items`; None without lists.
+        columns: The type of each column by name, as Arrow prints it. The types must be declared, not inferred from the
+            values.
+        text: The names of the columns with texts. Their words are released.
+        joint: The combinations of columns. Their joint values are released in addition to their single values. The
+            expected number of released joint values without users is at most 0.1.
+        counts: Whether noisy counts of users and the cover of each column are released.
+        left_out: The names of the excluded columns of the table and the reasons, for the record.
+        known: A public list of values or words for some of the columns, as in `voxpop.Items`, or None without lists.
 
     Raises:
-        InputError: if a combination is empty, a type has no exact values, or a list does not fit its column.
+        InputError: A combination is empty, a type has no exact values, or a list does not fit its column.
 
     Example:
         >>> import polars as pl
@@ -111,7 +113,7 @@ class ProfileMechanism(TypedMechanism):
 
     @property
     def known_columns(self) -> "KnownColumns | None":
-        """The public lists; None without lists."""
+        """The public lists, or None without lists."""
         return cast("KnownColumns | None", self.known)
 
     @cached_property
@@ -133,20 +135,20 @@ class ProfileMechanism(TypedMechanism):
         types: Mapping[str, Any] | None = None,
         csv: CSV | None = None,
     ) -> "ProfileMechanism":
-        """Choose the columns of a table by their names and declared types; values are not read.
+        """Choose the columns of a table by their names and declared types. Values are not read.
 
-        All arguments are described at `voxpop.profile`.
+        `voxpop.profile` describes all arguments.
 
         Args:
-            source: the table.
-            user: the column of users.
-            text: columns of texts.
-            columns: the columns of the profile.
-            joint: the combinations.
-            counts: whether counts and cover are released.
-            known: public lists by column.
-            types: types that the source does not declare.
-            csv: the format of CSV files.
+            source: The table.
+            user: The column of users.
+            text: Columns of texts.
+            columns: The columns of the profile.
+            joint: The combinations.
+            counts: Whether counts and cover are released.
+            known: The public lists by column.
+            types: The types that the source does not declare.
+            csv: The format of CSV files.
         """
         from voxpop.engine.read import declared_schema
 
@@ -177,10 +179,10 @@ class ProfileMechanism(TypedMechanism):
         """Compute the noise for a budget; this needs no data.
 
         Args:
-            budget: the budget of the whole profile.
+            budget: The budget of the whole profile.
 
         Raises:
-            BudgetError: if no threshold can meet the budget.
+            BudgetError: No threshold can satisfy the budget.
         """
         from voxpop.mechanisms.profile.plan import plan_profile
 
@@ -206,22 +208,23 @@ class KeyCounts(TypedMechanism):
     """Release the keys of a table that many users share, with counts, as a private GROUP BY.
 
     This is the configuration of `voxpop.profile` with combinations and without columns. Keys and counts are one
-    release. If users have few keys each, one noisy number per key decides about its release and is its count.
-    Otherwise adaptive rounds find the keys, and counts are released afterwards. The release chooses between the two
-    privately.
+    release. If users have few keys each, one noisy number per key decides whether the key is released, and this number
+    is also its count. Otherwise adaptive rounds find the keys, and counts are released afterwards. The release chooses
+    between the two privately.
 
     Attributes:
-        columns: type by name, as Arrow prints it. The types must be declared, not inferred from the values.
-        joint: the columns of each set of keys. Sets with fewer columns are margins of sets with more.
-        max_keys_per_user: a public bound on the number of keys per user in all sets together, such as 1 for one plan
-            per account. With a bound, the release makes no choice. If a user has more keys, this number of them is
+        columns: The type of each column by name, as Arrow prints it. The types must be declared, not inferred from the
+            values.
+        joint: The columns of each set of keys. Sets with fewer columns are margins of sets with more columns.
+        max_keys_per_user: A public bound on the number of keys per user in all sets together, such as 1 for one plan
+            per account. With a bound, the release makes no choice. If a user has more keys, this number of keys is
             drawn.
-        other_rows: whether the rows of keys that are not released are also measured.
-        repeated: whether the release is one of many, such as every week. If so, rounds run for all users, because
+        other_rows: Whether the rows of keys that are not released are also measured.
+        repeated: Whether the release is one of many, such as one every week. If so, rounds run for all users, because
             their charges add up by squares. From about 12 releases on, rounds find more keys per release.
 
     Raises:
-        InputError: if a combination is empty, a type has no exact values, or the limit is out of range.
+        InputError: A combination is empty, a type has no exact values, or the limit is out of range.
 
     Example:
         >>> import polars as pl
@@ -265,9 +268,9 @@ class KeyCounts(TypedMechanism):
         types: Mapping[str, Any] | None = None,
         csv: CSV | None = None,
     ) -> "KeyCounts":
-        """Take the types of the columns from the schema of a table; values are not read.
+        """Take the types of the columns from the schema of a table. Values are not read.
 
-        All arguments are described at `voxpop.profile`.
+        `voxpop.profile` describes all arguments.
 
         Args:
             source: The table.
@@ -296,7 +299,7 @@ class KeyCounts(TypedMechanism):
             budget: The budget of keys, counts and the other rows together.
 
         Raises:
-            BudgetError: If no threshold can meet the budget.
+            BudgetError: No threshold can satisfy the budget.
         """
         from voxpop.mechanisms.profile.plan import plan_keys
 
@@ -318,7 +321,10 @@ class KeyCounts(TypedMechanism):
 
 
 def _sets_of(joint: Any) -> tuple[tuple[str, ...], ...]:
-    """Return the columns of each set; a string, or a list of strings, would be split into letters."""
+    """Return the columns of each set.
+
+    A string or a list of strings is rejected, because it would be split into letters.
+    """
     sets = () if joint is None else joint
     listed = isinstance(sets, Iterable) and not isinstance(sets, str)
     found = tuple(sets) if listed else ("",)
@@ -331,7 +337,7 @@ def _sets_of(joint: Any) -> tuple[tuple[str, ...], ...]:
 
 
 def _only_texts(what: str, names: Iterable[Any]) -> tuple[str, ...]:
-    """Return names of columns as a tuple; other values, such as numbers, are refused before the schema is read."""
+    """Return names of columns as a tuple. Other values, such as numbers, are rejected before the schema is read."""
     found = tuple(names)
     if not all(isinstance(name, str) for name in found):
         raise InputError(f"`{what}` must contain names of columns, which are strings. Write the names in quotes.")
@@ -364,7 +370,7 @@ def _exact_columns(columns: Mapping[str, str]) -> tuple[KeyColumn, ...]:
 
 def _reason(name: str, kind: Any) -> str | None:
     """Return the reason why a column is excluded by default, or None if it is included."""
-    # Words end at punctuation, at digits, and before a capital, as in order_id, orderId, customerID or id2.
+    # Words end at punctuation, at digits, and before a capital letter, as in order_id, orderId, customerID or id2.
     words = [word.lower() for word in re.split(r"[\W\d_]+|(?<=[^\W\d_A-Z])(?=[A-Z])", name) if word]
     if words and words[-1] in IDENTIFIERS:
         return "an identifier by its name"
@@ -396,39 +402,39 @@ def profile(
     """Release the values of all columns of a table that many users share, with counts, under one guarantee.
 
     If `joint` is a list and neither columns nor texts are named, the result contains only the keys of these
-    combinations with their counts, as for GROUP BY and GROUPING SETS. All of the budget is spent on them.
+    combinations with their counts, as for GROUP BY and GROUPING SETS. The whole budget is spent on them.
 
     The plan is printed before anything runs. It lists the columns of the profile and the excluded columns. To see the
     plan without a release, use `vp.ProfileMechanism.of(...).plan(budget)` or `vp.KeyCounts.of(...).plan(budget)`.
 
     Args:
-        source: a table, as for `voxpop.read`.
-        user: the column or columns that identify the user of a row.
-        budget: the budget of the whole profile.
-        text: columns of texts. Their words are released.
-        columns: the columns of the profile. By default, these are all columns with a declared type of strings,
-            integers, booleans or dates, except columns with a name that ends like an identifier, such as `order_id`.
+        source: A table, as for `voxpop.read`.
+        user: The column or columns that identify the user of a row.
+        budget: The budget of the whole profile.
+        text: The columns of texts. Their words are released.
+        columns: The columns of the profile. By default, these are all columns with a declared type of strings,
+            integers, booleans or dates, except columns whose name ends like that of an identifier, such as `order_id`.
             The default does not depend on the values.
         joint: "pairs" for all pairs of columns that are not texts, or a list such as [("country", "city")].
-        counts: whether noisy counts and cover are released. Without them, more values are released.
-        known: a public list of values or words for each of some columns, such as {"country": vp.known.countries()}.
+        counts: Whether noisy counts and cover are released. Without them, more values are released.
+        known: A public list of values or words for some of the columns, such as {"country": vp.known.countries()}.
             Listed values need fewer users; see `voxpop.Items`. Not for a release of keys.
-        max_keys_per_user: a public bound on the number of keys per user, such as 1 for one plan per account. Only for
-            a release of keys.
-        other_rows: whether the rows of keys that are not released are also measured. Only for a release of keys.
-        repeated: whether the release is one of many, such as every week. Only for a release of keys.
-        types: types of columns that the source does not declare; see `voxpop.read`.
-        tokenizer: the tokenizer that splits texts into words; see `voxpop.read`.
-        csv: the format of CSV files.
-        options: options of reading, such as `vp.ReadOptions(memory="2GiB")`.
-        ledger: the account to charge first; see `voxpop.Ledger`.
-        seed: a seed that makes the profile reproducible and NOT private, and marks it as such.
+        max_keys_per_user: A public bound on the number of keys per user, such as 1 for one plan per account. Only for a
+            release of keys.
+        other_rows: Whether the rows of keys that are not released are also measured. Only for a release of keys.
+        repeated: Whether the release is one of many, such as one every week. Only for a release of keys.
+        types: The types of columns that the source does not declare; see `voxpop.read`.
+        tokenizer: The tokenizer that splits texts into words; see `voxpop.read`.
+        csv: The format of CSV files.
+        options: Options for reading, such as `vp.ReadOptions(memory="2GiB")`.
+        ledger: The account to charge first; see `voxpop.Ledger`.
+        seed: A seed, which makes the profile reproducible and NOT private. The profile is marked as not private.
 
     Returns:
         The released values by column, with the guarantee of the whole profile.
 
     Raises:
-        InputError: if a column is missing, or no column remains.
+        InputError: A column is missing, or no column remains.
 
     Example:
         >>> import polars as pl
@@ -474,7 +480,7 @@ def profiling_of(
     repeated: bool = False,
     **how: Any,
 ) -> ProfileMechanism | KeyCounts:
-    """Return the configuration that `profile` runs, which is for keys only or for columns."""
+    """Return the configuration that `profile` runs, which is either for only keys or for columns."""
     alone = bool(joint) and not isinstance(joint, str) and columns is None and not text and counts
     if alone:
         if known is not None:

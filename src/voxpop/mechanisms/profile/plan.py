@@ -1,4 +1,4 @@
-"""Plans of profiles and of keys with counts, which contain all numbers and the guarantee, but no data."""
+"""The plans of profiles and of keys with counts. They contain all numbers and the guarantee, but no data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from voxpop.release.profile import Profile
 
 LATER = 3
-"""Number of passes after all rounds, which are the histogram of counts, the counts and the cover."""
+"""The number of passes after all rounds. These are the histogram of counts, the counts, and the cover."""
 
 
 class ProfileConfiguration(Configured, Protocol):
@@ -84,20 +84,21 @@ class ProfileConfiguration(Configured, Protocol):
 
     @property
     def known_columns(self) -> "KnownColumns | None":
-        """The public lists; None without lists."""
+        """The public lists, or None without lists."""
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
-    """The result of `ProfileMechanism.plan`, with every number that will be used, before any data is read.
+    """The result of `ProfileMechanism.plan`, which contains every number of the run before any data is read.
 
     Attributes:
-        passes: the choice of the limit; in the plan of a release also the adaptive rounds that found the keys.
-        joining: mu^2 of the rounds over joint values; 0 without joint values.
-        counting: mu^2 of the counts; 0 without counts.
-        cover_sigma: standard deviation of the noise on the users' shares of covered and of other rows; 0 without cover.
-        slack: the part of delta that finite arithmetic costs.
+        passes: The choice of the limit. In the plan of a release, also the adaptive rounds that found the keys.
+        joining: The mu^2 of the rounds over joint values, or 0 without joint values.
+        counting: The mu^2 of the counts, or 0 without counts.
+        cover_sigma: The standard deviation of the noise on the users' shares of covered and of other rows, or 0 without
+            cover.
+        slack: The part of delta that finite arithmetic costs.
 
     Example:
         >>> import voxpop as vp
@@ -117,12 +118,12 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
 
     @property
     def cover_error(self) -> float | None:
-        """The standard error of each sum of cover, in users; None without cover."""
+        """The standard error of each sum of cover, in users, or None without cover."""
         return with_rounding(self.cover_sigma, CELL / COVER_UNIT) if self.counting else None
 
     @property
     def later(self) -> float:
-        """The mu^2 of everything after the rounds, from the numbers used, rounded up."""
+        """The mu^2 of everything after the rounds, computed from the numbers that are used, rounded up."""
         return later_square(self.joining, self.counting, self.cover_sigma, len(self.mechanism.keys.columns))
 
     def _proof(self) -> Proof:
@@ -136,7 +137,7 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
         return users_needed_by(self.passes[-1], self.budget, probability, per_user)
 
     def known_users_needed(self, probability: float, *, per_user: int | None = None) -> int | None:
-        """Return the number of users who must have a listed value, as the plan of `Items` does for listed items."""
+        """Return the number of users that a listed value needs, as the plan of `Items` does for listed items."""
         return known_users_needed(self.passes[-1], self.mechanism.known_columns, None, probability, per_user)
 
     def _prepared(self, data: "Corpus") -> "Stages":
@@ -164,7 +165,7 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
 
 def plan_profile(profiling: ProfileConfiguration, budget: Budget) -> ProfilePlan:
     """Compute the numbers of a profile; see `ProfileMechanism.plan`."""
-    # Rounds over single and over joint values.
+    # There are rounds over single values and over joint values.
     listed = profiling.known_columns and profiling.known_columns.listed
     slack = slack_delta(planned_slack(None, listed), budget.epsilon) + slack_delta(planned_slack(None), budget.epsilon)
     slack += walk_slack(budget.epsilon, LATER)
@@ -176,9 +177,9 @@ def plan_profile(profiling: ProfileConfiguration, budget: Budget) -> ProfilePlan
     menu = planned_menu(Terms(exact.epsilon, exact.delta, share, novelty, listed=listed))
     joining = counting = cover_sigma = 0.0
     if share < 1.0:
-        # The mu^2 that remains after the rounds and their histogram, rounded down.
+        # Compute the mu^2 that remains after the rounds and their histogram, rounded down.
         rest = (menu.square * (1 / share - 1) - menu.sigma**-2) * (1 - 2.0**-30)
-        # Shares of the remaining 1 - share. Each part pays an equal part of the histogram.
+        # These are shares of the remaining 1 - share. Each part pays an equal part of the histogram.
         joining = rest * (1.0 - share - measured) / (1.0 - share)
         counting = rest * SHARE_OF_COUNTS / (1.0 - share) if profiling.counts else 0.0
         cover_sigma = sqrt(columns / (rest * COVER / (1.0 - share))) * (1 + 2.0**-40) if profiling.counts else 0.0
@@ -208,20 +209,23 @@ class KeysConfiguration(Configured, Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
-    """The result of `KeyCounts.plan`, with every number that will be used, before any data is read.
+    """The result of `KeyCounts.plan`, which contains every number of the run before any data is read.
 
     Attributes:
-        menu: entries with one noisy number per key.
-        parts: the entry of users in parts by their number of keys; None if nothing is chosen.
-        passes: the entry of rounds; in the plan of a release that ran rounds, also the rounds of the chosen limit.
-        counting: mu^2 of the counts after rounds.
-        choosing: rate of the noise on the numbers of users in classes; 0 if the limit is public.
-        rest: rate of the noise on the sums of shares; 0 without these sums.
-        cover_sigma: standard deviation of the noise on the sums of shares in repeated releases; 0 without these sums.
-        later: mu^2 of everything after the rounds, at least that of counts and sums. It depends neither on sets nor on
-            the sums, so a reserve in a ledger pays for all releases of a budget.
-        chosen: index of the entry that ran, with parts after the menu and rounds last; None before a private choice.
-        limit_of_more: the number of keys per user that users of more keys counted; None if no such users count.
+        menu: The entries with one noisy number per key.
+        parts: The entry for users in parts by their number of keys, or None if there is no choice.
+        passes: The entry for rounds. In the plan of a release that ran rounds, also the rounds of the chosen limit.
+        counting: The mu^2 of the counts after rounds.
+        choosing: The rate of the noise on the numbers of users in classes, or 0 if the limit is public.
+        rest: The rate of the noise on the sums of shares, or 0 without these sums.
+        cover_sigma: The standard deviation of the noise on the sums of shares in repeated releases, or 0 without these
+            sums.
+        later: The mu^2 of everything after the rounds, which is at least the mu^2 of counts and sums. It depends
+            neither on the sets nor on whether there are sums, so a reserve in a ledger pays for all releases of a
+            budget.
+        chosen: The index of the entry that ran, or None before a private choice. Parts follow the menu, and rounds are
+            last.
+        limit_of_more: The number of keys for which each user with more keys counted, or None if no such users count.
 
     Example:
         >>> import voxpop as vp
@@ -246,24 +250,24 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
     @property
     def place_of_parts(self) -> int | None:
-        """The index of the entry of parts, if there is one."""
+        """The index of the entry for parts, if there is one."""
         return None if self.parts is None else len(self.menu)
 
     @property
     def place_of_rounds(self) -> int:
-        """The index of the entry of rounds, which is the last."""
+        """The index of the entry for rounds, which is the last entry."""
         return len(self.menu) + (self.parts is not None)
 
     @property
     def noise(self) -> KeyNoise | None:
-        """The noise of the entry that ran, or of the entry with the most keys per user; None for rounds."""
+        """The noise of the entry that ran, or before a run of the entry for the most keys per user; None for rounds."""
         if self.chosen is None:
             return None if self.passes else self.menu[-1]
         return self.menu[self.chosen] if self.chosen < len(self.menu) else None
 
     @property
     def error(self) -> float | None:
-        """Standard deviation of the noise on each count, after a release of one noisy number per key or of parts."""
+        """The standard deviation of the noise on each count after a release with one noisy number per key or parts."""
         if self.parts is not None and self.limit_of_more is not None:
             return parts_spread(self.parts, self.limit_of_more)
         return None if self.noise is None else noise_spread(self.noise)
@@ -275,14 +279,14 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
     @property
     def reach(self) -> int | None:
-        """The bound on the noise of a count that is kept with probability 0.95, if `error` is known."""
+        """The bound that the noise of a count satisfies with probability 0.95, if `error` is known."""
         if self.parts is not None and self.limit_of_more is not None:
             return parts_bound(self.parts, self.limit_of_more, _BOUND_PROBABILITY)
         return None if self.noise is None else noise_bound(self.noise, _BOUND_PROBABILITY)
 
     @property
     def cover_error(self) -> float | None:
-        """The standard error of each sum of shares, in users; None without these sums."""
+        """The standard error of each sum of shares, in users, or None without these sums."""
         if not self.mechanism.other_rows:
             return None
         scale = float(len(self.mechanism.keys.sets) / self.rest) if self.rest else 0.0
@@ -291,7 +295,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
     def _proof(self) -> KeysProof | AdaptiveProof:
         rounds = None
         if self.passes:
-            # The histogram of counts, counts, and the sums of shares.
+            # These are the histogram of counts, the counts, and the sums of shares.
             sets, sigma = len(self.mechanism.keys.sets), self.cover_sigma
             cover = Cover(sets, sigma) if sigma else None
             later = Later(self.later, "parts", LATER, 0.0, self.counting, cover)
@@ -302,7 +306,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return KeysProof(edges, self.choosing, self.rest, len(self.mechanism.keys.sets), self.menu, rounds, self.parts)
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        """Return the number for the entry that ran, or that a table with this number of keys per user gets."""
+        """Return the users needed with the entry that ran, or with the entry for this number of keys per user."""
         ran = self.chosen if self.choosing else None
         if self.parts is not None and ran == self.place_of_parts:
             found = partial(released_in_parts, self.parts, held=per_user)
@@ -315,7 +319,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         kept = min(1.0, noise.limit / per_user)
 
         def reached(users: int) -> bool:
-            # From 2 j + 1 users on every key is released.
+            # From 2 j + 1 users on, every key is released.
             some = binom.pmf(np.arange(chances.size), users, kept)
             return float(some @ chances + binom.sf(chances.size - 1, users, kept)) >= probability
 
@@ -331,8 +335,8 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         """Return the index of the entry for noisy numbers of users by class.
 
         This is the entry with the smallest number of keys that omits at most a hundredth of all pairs of a user and a
-        key. If there is no such entry, it is the entry of parts if most pairs belong to users of one or two keys, and
-        otherwise that of rounds.
+        key. If there is no such entry, the entry for parts is returned if most pairs belong to users of one or two
+        keys, and otherwise the entry for rounds.
         """
         users = assumed_users([int(count) for count in counts], 1.0 / float(self.choosing))
         pairs = sum(count * held for count, held in zip(users, KEYS_HELD, strict=True))
@@ -344,13 +348,16 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return self.place_of_parts if few and self.place_of_parts is not None else self.place_of_rounds
 
     def ran(self, chosen: int | None, round_limit: int | None = None, limit_of_more: int | None = None) -> "KeysPlan":
-        """Return the plan with the record of an entry that ran, and of the limit of its rounds or of more keys."""
+        """Return the plan with the entry that ran, and with the limit of its rounds or of users with more keys."""
         first = self.passes[0] if self.passes else None
         passes = (first, first.entry(round_limit)) if isinstance(first, Menu) and round_limit else self.passes
         return with_record(self, passes=passes, chosen=chosen, limit_of_more=limit_of_more)
 
     def _totals(self) -> list[dict[str, float]]:
-        """Return the epsilon of several equal releases, with added deltas. The list is empty for a changed plan."""
+        """Return the total epsilon of several equal releases whose deltas are added.
+
+        The list is empty for a changed plan.
+        """
         if not self._certificate:
             return []
         return [{"releases": each, "epsilon": compose([self.guarantee] * each).epsilon} for each in _REPEATS]
@@ -383,10 +390,10 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
 
 def assumed_users(counts: Sequence[int], scale: float) -> list[float]:
-    """Return the numbers of users of 1, 2, 3, and 4 or more keys that noisy numbers suggest.
+    """Return the numbers of users with 1, 2, 3, and 4 or more keys that the noisy numbers suggest.
 
-    A class above 1 counts if its number is unlikely to be only noise. Otherwise the numbers of users are assumed to
-    continue to decrease as before, unless the noisy number contradicts this.
+    A class above 1 counts if its number is unlikely to be only noise. Otherwise the function assumes that the numbers
+    of users continue to decrease as before, unless the noisy number contradicts this.
 
     Args:
         counts: The noisy number of users by class.
@@ -406,16 +413,18 @@ def assumed_users(counts: Sequence[int], scale: float) -> list[float]:
 
 
 def _continued(expected: float, count: int, scale: float) -> float:
-    """Return the noisy number of a class unchanged, or 0 if it is too low for the expected number."""
+    """Return the noisy number of a class, or 0 if it is too low for the expected number."""
     contradicted = expected - count >= CONTRADICTED * scale or count <= scale / 2
     return 0.0 if contradicted else float(count)
 
 
 _MOST_KEY_USERS = 10**12
 _REPEATS = (12, 52)
-"""Numbers of equal releases for which a plan contains the total, for releases in each month or each week of a year."""
+"""The numbers of equal releases for which a plan contains the total, for a release in each month or each week of a
+year.
+"""
 _BOUND_PROBABILITY = 0.95
-"""The probability with which `low` and `high` contain a number."""
+"""The probability that a number is between `low` and `high`."""
 
 
 def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
@@ -427,7 +436,7 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
     choosing, rest = (_part_of_epsilon(whole, SHARE_OF_ENTRY) if private else Fraction(0)), Fraction(0)
     if keyed.other_rows and not repeated:
         rest = _part_of_epsilon(whole, SHARE_OF_REST)
-    # Passes of both kinds of entries, at the largest epsilon at which a certificate is evaluated.
+    # This covers the passes of both kinds of entries, at the largest epsilon at which a certificate is evaluated.
     top = float(whole + choosing + rest) * (1 + 2.0**-20)
     slack = walk_slack(top, 2 * LATER + MOST_REACH // 16)
     if with_rounds:
@@ -453,7 +462,7 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
         passes = (entry,)
         counting = (1 - SHARE_OF_ROUNDS) / terms.sigma**2 * (1 - 2.0**-28)
         if isinstance(entry, Menu):
-            # The part of the counts pays for the histogram of the limit.
+            # The share of the counts pays for the histogram of the limit.
             counting -= entry.sigma**-2 * (1 + 2.0**-30)
         later = later_square(0.0, counting, 0.0, 1)
         if keyed.other_rows and repeated:
@@ -464,7 +473,7 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
 
 
 def _part_of_epsilon(whole: Fraction, share: float) -> Fraction:
-    """Return a share of epsilon with a short denominator, so that the parts add up exactly."""
+    """Return a share of epsilon with a small denominator, so that the parts add up exactly."""
     return Fraction(round(whole * Fraction(share) * 2**40), 2**40)
 
 
@@ -480,7 +489,7 @@ def _key_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
 
 
 def _epsilon_of_rounds(epsilon: float, delta: float, losses: list[float]) -> float:
-    """Return the epsilon for which rounds are planned, so that they keep delta together with pure releases."""
+    """Return the epsilon for which rounds are planned, so that rounds and pure releases together are within delta."""
     if not losses:
         return epsilon
     low, high = epsilon - sum(losses), epsilon

@@ -1,4 +1,4 @@
-"""Release profiles (rounds over all typed keys, then counts and cover of the released keys), and keys with counts."""
+"""Release profiles (rounds over all typed keys, then counts and cover of the released keys) and keys with counts."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -46,8 +46,8 @@ class Stages(NamedTuple):
     """The private data of a profile.
 
     Attributes:
-        every: all typed keys.
-        single: the same users with their single keys.
+        every: All typed keys.
+        single: The same users with only their single keys.
     """
 
     every: Engine
@@ -55,7 +55,7 @@ class Stages(NamedTuple):
 
 
 def stages(plan: "ProfilePlan", data: Corpus) -> Stages:
-    """Return the private data. Raises an error if they do not fit the plan, or both stages do not fit into memory."""
+    """Return the private data. Raise an error if they do not fit the plan, or if both stages do not fit in memory."""
     corpus, keys = keyed_engine(plan, data), plan.mechanism.keys
     if plan.mechanism.known_columns is not None:
         plan.mechanism.known_columns.check()
@@ -63,7 +63,7 @@ def stages(plan: "ProfilePlan", data: Corpus) -> Stages:
 
 
 def keyed_engine(plan: "ProfilePlan | KeysPlan", data: Corpus) -> Engine:
-    """Return the private data. Raises an error if they do not fit the plan."""
+    """Return the private data. Raise an error if they do not fit the plan."""
     corpus, keys = check_engine(data), plan.mechanism.keys
     if not corpus.token_source.startswith(keys.token_source):
         raise InputError(
@@ -88,14 +88,14 @@ def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Prof
         columns[KNOWN_MARKS] = pa.array(on_list(tokens, listed))
     error, cover = None, dict[str, ColumnCover]()
     if plan.counting:
-        # Counts are imported through the registry, because no mechanism imports another.
+        # Counts are imported through the registry, because no mechanism imports another mechanism.
         release = Release.from_items(tokens, plan, guarantee)
         counts = configuration("counts")().plan_within(plan.counting, plan.budget, release)
         gate.counts(counts.certificate)
         tally = counts.release(corpus, seed=seed)
         columns["users"], error = int64_array(tally.users), tally.error
         cover = measured_cover(plan, corpus, tokens, gate)
-        # A column without a released value covers no rows, which is public; its noise would look like a share.
+        # It is public that a column without a released value covers no rows, and its noise would look like a share.
         for number, name in enumerate(cover):
             if number not in sets:
                 cover[name] = cover[name]._replace(covered=0.0)
@@ -106,14 +106,14 @@ def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Prof
 def with_joint(
     plan: "ProfilePlan", corpus: Engine, single: pa.LargeStringArray, limit: int, gate: "AdaptiveGate"
 ) -> pa.LargeStringArray:
-    """Return released single tokens, and their joint tokens that rounds over all combinations release.
+    """Return released single tokens and the joint tokens that rounds over all their combinations release.
 
     Args:
-        plan: the plan of the profile.
-        corpus: the corpus of all typed keys.
-        single: the released single tokens, which make the candidates public.
-        limit: the limit that ran for single tokens, which is a function of noisy numbers.
-        gate: the gate of the release.
+        plan: The plan of the profile.
+        corpus: The corpus of all typed keys.
+        single: The released single tokens, which make the candidates public.
+        limit: The limit that ran for single tokens, which is a function of noisy numbers.
+        gate: The gate of the release.
     """
     keys = plan.mechanism.keys
     sizes = keys.sizes(single)
@@ -174,13 +174,14 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
 
 
 def limit_of_more(parts: KeyParts, sizes: Int64s, keys: int) -> int:
-    """Return the number of released keys that users of more keys count, from their noisy numbers by class.
+    """Return the number of released keys for which each user with more keys counts, from noisy numbers by class.
 
-    The limit with the least error is chosen. Its bias on a key is that of the mean key, times `UNEVEN`.
+    The function chooses the limit with the smallest error. It assumes that the bias on a key is the bias on the mean
+    key times `UNEVEN`.
 
     Args:
         parts: The noise of the entry.
-        sizes: Noisy numbers of users by class of their number of released keys.
+        sizes: The noisy numbers of users by class of their number of released keys.
         keys: The number of released keys.
     """
     scale = 1.0 / float(parts.sizing)
@@ -199,13 +200,13 @@ def consistent_counts(
 ) -> Int64s:
     """Return noisy counts in which no margin has fewer users than one of its released cells.
 
-    A margin and the cells above it get their mean, which is the smallest change for equal errors. Afterwards, a margin
-    is raised if it is still below a cell, because a cell has several margins.
+    A margin and the cells above it are replaced by their mean, which is the smallest change if errors are equal. If a
+    margin is still below a cell afterwards, it is raised. This may occur because a cell has several margins.
 
     Args:
         names: The columns of each set.
         sets: int32, the set of each key.
-        items: The keys in the spelling of a release.
+        items: The keys, spelled as in a release.
         users: int64, the noisy number of users of each key.
     """
     pairs = [_cells_in_margins(names, sets, items, *each) for each in permutations(range(len(names)), 2)]
@@ -225,7 +226,7 @@ def consistent_counts(
         if not low.size:
             break
     found: Int64s = np.rint(values).astype(np.int64)
-    # Sets with many columns come first, so that raised margins raise the margins of smaller sets.
+    # Sets with many columns are first, so that raised margins also raise the margins of smaller sets.
     widths = np.array([len(each) for each in names])[sets[margins]] if margins.size else margins
     for width in sorted(set(widths.tolist()), reverse=True):
         mine = widths == width
@@ -236,7 +237,7 @@ def consistent_counts(
 def _cells_in_margins(
     names: Sequence[tuple[str, ...]], sets: Int32s, items: pa.LargeStringArray, cell: int, margin: int
 ) -> tuple[Int64s, Int64s]:
-    """Return the places of cells of a set, and of their margins in another set with some of its columns."""
+    """Return the positions of the cells of a set, and of their margins in another set with some of its columns."""
     nothing = np.empty(0, np.int64)
     if not set(names[margin]) < set(names[cell]):
         return nothing, nothing

@@ -1,1 +1,1 @@
-"""Rounds of weighing and deciding, which are the parts of set union and n-grams."""
+"""Rounds that weigh items and decide about them. Set union and n-grams consist of such rounds."""

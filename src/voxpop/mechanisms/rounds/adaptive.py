@@ -1,4 +1,4 @@
-"""Compute the numbers of adaptive rounds from a share of a budget; a gate compares them with their certificate."""
+"""Compute the numbers of adaptive rounds from a share of a budget. A gate compares them with the certificate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -48,12 +48,12 @@ from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 @final
 @dataclass(frozen=True, slots=True)
 class AdaptiveRound:
-    """One round that adds to the cumulative score.
+    """A round that adds to the cumulative score.
 
     Attributes:
-        shares: the weighting with limit, grid, cutoff and caps.
-        sigma: standard deviation of the noise on a weight.
-        cell: power of two; noisy weights are rounded to its integer multiples.
+        shares: The weighting, with its limit, grid, cutoff and caps.
+        sigma: The standard deviation of the noise on a weight.
+        cell: A power of two. Noisy weights are rounded to its integer multiples.
     """
 
     shares: CappedDescent
@@ -62,7 +62,7 @@ class AdaptiveRound:
 
     @property
     def cutoff(self) -> float | None:
-        """Weight above which an item receives no more weight; None if unbounded."""
+        """The weight above which an item receives no more weight, or None without a cutoff."""
         return self.shares.setting.cutoff_weight
 
 
@@ -72,13 +72,13 @@ class AdaptiveRounds:
     """The numbers of adaptive rounds.
 
     Attributes:
-        limit: maximum number of items per user in a round.
-        pool: maximum number of items per user in all rounds after the first.
-        first_round: the first round, which releases items and drops none.
-        rounds: the later rounds.
-        score: cumulative score of the later rounds, with the thresholds at which items are released or dropped.
-        known: levels that decide about items of a public list; None without a list.
-        share: the rounds' part of all mu^2; see `Terms`.
+        limit: The maximum number of items per user in a round.
+        pool: The maximum number of items per user in all rounds after the first.
+        first_round: The first round, which releases items and drops no items.
+        rounds: The later rounds.
+        score: The cumulative score of the later rounds, with the thresholds at which items are released or dropped.
+        known: The levels that decide about items of a public list, or None without a list.
+        share: The part of the total mu^2 that the rounds spend; see `Terms`.
     """
 
     limit: int
@@ -91,17 +91,17 @@ class AdaptiveRounds:
 
     @property
     def caps(self) -> Caps:
-        """The largest weights of a user for an item in each later round."""
+        """The largest weights that a user can give one item in each later round."""
         return self.rounds[0].shares.caps
 
     @property
     def scale(self) -> float:
-        """Standard deviation of the noise on an item's weight, in the last round."""
+        """The standard deviation of the noise on an item's weight in the last round."""
         return self.rounds[-1].sigma
 
     @property
     def threshold(self) -> float:
-        """Weight per later round that releases an item with probability 1/2, if the item is not dropped."""
+        """The weight in each later round with which an item is released with probability 1/2, if it is not dropped."""
         score = self.score
         # Weight w adds c_r w / sigma_r to the cumulative score in round r.
         per_weight = sum(part / each.sigma for part, each in zip(score.parts, self.rounds, strict=True))
@@ -110,12 +110,12 @@ class AdaptiveRounds:
 
     @property
     def cutoff(self) -> float | None:
-        """Cutoff of the last round, in units of weight; None for weightings without a cutoff."""
+        """The cutoff of the last round, in units of weight, or None for weightings without a cutoff."""
         return self.rounds[-1].cutoff
 
     @property
     def mus(self) -> list[float]:
-        """The mu of every round in order, which is the sensitivity of the setting that runs divided by its sigma."""
+        """The mu of every round, in order. It is the sensitivity of the setting that runs, divided by sigma."""
         first = self.first_round.shares.sensitivity / self.first_round.scale
         return [first, *(each.shares.sensitivity / each.sigma for each in self.rounds)]
 
@@ -131,7 +131,7 @@ class AdaptiveRounds:
 
     @property
     def scores(self) -> list[CumulativeScore]:
-        """The scores that release items, for unknown items and for listed items from the lowest level on."""
+        """The scores at which unknown items, and listed items from the lowest level on, are released."""
         return [self.score] if self.known is None else [self.score, at_level(self.score, self.known, 0)]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -155,25 +155,27 @@ class AdaptiveRounds:
 
 _ROUND_CELLS_IN_SIGMA = 2**10
 TOLERANCE = 0.004
-"""Tolerance of the search for thresholds, as a difference of logarithms of the probability that novel items spend."""
+"""The tolerance of the search for thresholds, as a difference of logarithms of the probability that a novel item is
+released.
+"""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The part of a budget that rounds may spend, and their promise.
+    """The part of a budget that rounds may spend, and the promise that they make.
 
     Attributes:
-        epsilon: epsilon of the whole release.
-        delta: delta of novelty and of all Gaussian noise together, without slack.
-        share: the rounds' part of all mu^2; later releases spend the rest. With a private choice, it is the part for
-            the fewest users.
-        novelty: share of delta for items that only one user has.
-        data_sets: number of data sets that share the whole evenly, each with separate rounds.
-        promise: promise about items of few users, if there is one.
-        listed: the public list, if there is one.
-        share_without_users: largest expected share of listed items without users among the released items.
-        falling: pairs of a number of users and a smaller share that applies from this number on, in increasing order of
+        epsilon: The epsilon of the whole release.
+        delta: The delta of novel items and of all Gaussian noise together, without slack.
+        share: The part of the total mu^2 that the rounds spend. Later releases spend the rest. With a private choice,
+            this is the part for the fewest users.
+        novelty: The share of delta for items that only one user has.
+        data_sets: The number of data sets that share the budget evenly, each with separate rounds.
+        promise: The promise about items of few users, or None without a promise.
+        listed: The public list, or None without a list.
+        share_without_users: The maximum expected share of listed items without users among the released items.
+        falling: Pairs of a number of users and a smaller share that applies from this number on, in increasing order of
             users. The unit of users is the sigma of one count that spends the whole budget. Only a private choice
             counts users.
     """
@@ -203,10 +205,10 @@ def plan_rounds(terms: Terms, limit: int, pool: int, schedule: Schedule) -> Adap
     """Compute the first round, the later rounds and the cumulative score.
 
     Args:
-        terms: the budget of the rounds.
-        limit: maximum number of items per user in a round.
-        pool: maximum number of items per user in all rounds after the first.
-        schedule: how the rounds share the budget.
+        terms: The budget of the rounds.
+        limit: The maximum number of items per user in a round.
+        pool: The maximum number of items per user in all rounds after the first.
+        schedule: The division of the budget among the rounds.
     """
     rule, first_round, others = begun(terms, limit, schedule)
     novel = terms.target / terms.data_sets * terms.novelty
@@ -218,15 +220,16 @@ def plan_rounds(terms: Terms, limit: int, pool: int, schedule: Schedule) -> Adap
 def begun(terms: Terms, limit: int, schedule: Schedule) -> tuple[CalibratedRule, RoundPlan, list[float]]:
     """Return the weighting of all rounds, the first round, and the noise of the later rounds for a sensitivity of 1.
 
-    A BudgetError is raised if the first round, which has the most noise, does not fit integer weights.
+    A BudgetError is raised if integer weights cannot represent the first round, which has the most noise.
     """
     target, promise, weighting_rule = terms.target, terms.promise, PolicyGaussian()
     whole = terms.sigma * sqrt(terms.data_sets / terms.share)
     shares = (FIRST_SHARE, *schedule.shares)
-    # For a sensitivity of 1: sigma_r = sigma |shares| / share_r, so that the sum of 1 / sigma_r^2 is 1 / sigma^2.
+    # For a sensitivity of 1, sigma_r = sigma |shares| / share_r, so the sum of 1 / sigma_r^2 is 1 / sigma^2.
     first, *others = (whole * hypot(*shares) / each for each in shares)
     novel = target / terms.data_sets * terms.novelty
-    # Sensitivities depend slightly on cutoffs, and cutoffs on noise. Therefore all rounds use one generous cutoff.
+    # Sensitivities depend slightly on cutoffs, and cutoffs depend on noise. Therefore all rounds use one generous
+    # cutoff.
     cutoff = _rough_cutoff(max(first, *others), target / terms.data_sets, len(others), promise)
     rule = CalibratedRule(weighting_rule, RuleSetting(limit, 2, weighting_rule.bits(cutoff)))
     first_round = _first_round(rule, first * rule.sensitivity, novel * FIRST_NOVELTY, len(others), promise)
@@ -239,10 +242,10 @@ def stated_rounds(
     """Return the numbers of rounds for a certificate.
 
     Args:
-        pool: maximum number of items per user in all rounds after the first.
-        first: the first round, if there is one.
-        rounds: the later rounds.
-        score: the cumulative score of the later rounds.
+        pool: The maximum number of items per user in all rounds after the first.
+        first: The first round, or None without a first round.
+        rounds: The later rounds.
+        score: The cumulative score of the later rounds.
     """
     caps = rounds[0].shares.caps
     later = []
@@ -261,12 +264,12 @@ def _usable(rounds: Sequence[AdaptiveRound], score: CumulativeScore, number: int
         return 0.0, 0.0
     after, part = rounds[number + 1], score.parts[number + 1]
     enough = score.thresholds[number + 1] * float(score.spreads[number + 1]) + spare(score.mus) * part
-    # A weight of sigma raises the score by its part.
+    # A weight of sigma increases the score by the part of the round.
     return enough, STEPS * after.sigma * after.shares.setting.unit / (after.shares.setting.cutoff * part)
 
 
 def _rough_cutoff(widest: float, target: float, rounds: int, promise: MinUsersBound | None) -> float:
-    """Return an upper bound on the cutoffs of all rounds, for noise of at most half of `2 * widest`."""
+    """Return a generous upper bound on the cutoffs of all rounds, for noise of at most `widest`."""
     wide = 2 * widest
     cutoff = (12.0 + ALPHA) * wide + 1.0 + sqrt(-log(target))
     if promise is None:
@@ -277,7 +280,7 @@ def _rough_cutoff(widest: float, target: float, rounds: int, promise: MinUsersBo
 def _first_round(
     shares: CalibratedRule, sigma: float, novel: float, later: int, promise: MinUsersBound | None
 ) -> RoundPlan:
-    """Return the first round, an ordinary round that releases novel items with this probability."""
+    """Return the first round, which is an ordinary round that releases novel items with this probability."""
     lowest = lowest_threshold(shares.novelty, "gaussian", sigma, novel, shares.sensitivity)
     if promise is not None:
         lowest = max(lowest, promise.threshold(shares.largest, "gaussian", sigma, 1 + later))
@@ -290,14 +293,14 @@ def _first_round(
 def planned_round(
     shares: CalibratedRule, caps: Caps, number: int, sigma: float, promise: MinUsersBound | None
 ) -> AdaptiveRound:
-    """Return a later round, with a cutoff above the usual threshold or that of a promise.
+    """Return a later round, with a cutoff above the usual threshold or above the threshold of a promise.
 
     Args:
-        shares: the weighting on its grid.
-        caps: the caps of all rounds.
-        number: number of the round, from 0.
-        sigma: standard deviation of the noise for a sensitivity of 1.
-        promise: promise about items of few users, if there is one.
+        shares: The weighting on its grid.
+        caps: The caps of all rounds.
+        number: The number of the round, starting with 0.
+        sigma: The standard deviation of the noise for a sensitivity of 1.
+        promise: The promise about items of few users, or None without a promise.
     """
     capped = CappedDescent(shares.setting, caps, number)
     threshold = USUAL_THRESHOLD * sigma
@@ -305,7 +308,7 @@ def planned_round(
         threshold = max(threshold, promise.threshold(capped.largest, "gaussian", sigma, 1 + len(caps.weights[0])))
     threshold, sigma = threshold * capped.sensitivity, sigma * capped.sensitivity
     bound = with_cutoff(shares.weighting_rule, shares.setting, threshold + ALPHA * sigma)
-    # The largest power of two up to sigma / 1024, but no finer than the grid of weights.
+    # Use the largest power of two up to sigma / 1024, but no finer than the grid of weights.
     cell = 2.0 ** floor(log2(sigma / _ROUND_CELLS_IN_SIGMA))
     return AdaptiveRound(replace(capped, setting=bound.setting), sigma, max(cell, 1.0 / shares.setting.unit))
 
@@ -318,18 +321,18 @@ def _score(
     goal: float,
     promise: MinUsersBound | None,
 ) -> tuple[CumulativeScore, Caps]:
-    """Return the cumulative score and caps, with the lowest thresholds that keep novel items within their probability.
+    """Return the cumulative score, with the lowest thresholds that keep novel items within their probability, and caps.
 
     Args:
-        rule: the weighting on its grid.
-        sigmas: noise of each round for a sensitivity of 1. No round runs with less noise.
-        schedule: how the rounds share the budget.
-        pool: maximum number of items per user in all rounds.
-        goal: the maximum probability that a novel item is released.
-        promise: promise about items of few users, if there is one.
+        rule: The weighting on its grid.
+        sigmas: The noise of each round for a sensitivity of 1. No round runs with less noise.
+        schedule: The division of the budget among the rounds.
+        pool: The maximum number of items per user in all rounds.
+        goal: The maximum probability that a novel item is released.
+        promise: The promise about items of few users, or None without a promise.
     """
     mus = tuple((1 + 2.0**-50) / sigma for sigma in sigmas)
-    # Half a cell per round, plus the rounding error of sums of doubles.
+    # The margin is half a cell per round, plus the rounding error of sums of doubles.
     margin = hypot(*(max(1 / _ROUND_CELLS_IN_SIGMA, mu / rule.setting.unit) for mu in mus)) / 2 + 1e-9
 
     def at(last: float) -> CumulativeScore:
@@ -346,21 +349,21 @@ def _score(
     )
 
     def excess(last: float) -> float:
-        # For high thresholds, the bound is smaller than the smallest double.
+        # For high thresholds, the bound is below the smallest double.
         return log(max(novel_release(at(last), ends), nextafter(0.0, 1.0)) / goal)
 
-    # Start from sqrt(-2 ln d), where a normal tail is about d.
+    # Start from sqrt(-2 ln d), at which a normal tail is about d.
     score = at(falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=TOLERANCE))
     return score, _caps(score, weights, chances, pool, goal)
 
 
-@lru_cache(maxsize=64)  # as `novel_release`, for repeated plans of the same budget
+@lru_cache(maxsize=64)  # cached like `novel_release`, for repeated plans of the same budget
 def _caps(
     score: CumulativeScore, weights: tuple[tuple[int, ...], ...], chances: tuple[float, ...], pool: int, goal: float
 ) -> Caps:
-    """Return, for each number of items, the highest level of caps that keeps novel items within their probability."""
+    """For each number of items, return the highest level of caps that keeps novel items within their probability."""
     each = lone_releases(score, np.array(weights) / ONE_CAP, np.array(chances))
-    # t V_1(0) <= goal for every number t up to that of the level; the last level is for the whole pool.
+    # t V_1(0) <= goal must be true for every number t up to that of the level. The last level is for the whole pool.
     most = np.minimum(np.floor(goal / np.maximum(each * BOUND_ROUNDING, nextafter(0.0, 1.0))), pool).astype(np.int64)
     most[-1] = pool
     better = np.flatnonzero(np.diff(most, prepend=0) > 0)

@@ -1,6 +1,6 @@
-"""Items of a public list, in rounds over only such candidates, or together with unknown items.
+"""Items of a public list, in rounds over only such candidates or together with unknown items.
 
-Because no listed candidate is novel, thresholds are lower.
+Thresholds are lower, because no listed candidate is novel.
 
 Every candidate gets noise in every round until it is released or dropped permanently, whether it is in a pool or not
 (docs/privacy/profile.md, "Joint values").
@@ -24,7 +24,7 @@ from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 CLOSEST = 1.0
-"""Minimum distance of a drop threshold below the threshold of its round, in standard deviations."""
+"""The minimum distance of a drop threshold below the threshold of its round, in standard deviations."""
 
 
 @final
@@ -33,10 +33,10 @@ class KnownRounds:
     """The numbers of rounds over known candidates.
 
     Attributes:
-        limit: maximum number of candidates per user in a round.
-        pool: maximum number of candidates per user over all rounds.
-        rounds: the rounds.
-        score: cumulative score of the rounds, with the thresholds at which candidates are released or dropped.
+        limit: The maximum number of candidates per user in a round.
+        pool: The maximum number of candidates per user over all rounds.
+        rounds: The rounds.
+        score: The cumulative score of the rounds, with the thresholds at which candidates are released or dropped.
     """
 
     limit: int
@@ -47,7 +47,7 @@ class KnownRounds:
     def stated(self) -> Rounds:
         """Return the numbers for the gate."""
         stated = stated_rounds(self.pool, None, self.rounds, self.score)
-        # Rounded up, so that mu is at least the exact sensitivity over sigma.
+        # Round up, so that mu is at least the exact ratio of sensitivity to sigma.
         return replace(stated, later=tuple(replace(each, mu=nextafter(each.mu, inf)) for each in stated.later))
 
     @property
@@ -60,10 +60,10 @@ def plan_known(square: float, limit: int, candidates: int, expected: float) -> K
     """Compute the rounds for a number of candidates, which is public.
 
     Args:
-        square: mu^2 of all rounds together.
-        limit: maximum number of candidates per user in a round.
-        candidates: number of candidates.
-        expected: upper bound on the expected number of released candidates without users.
+        square: The mu^2 of all rounds together.
+        limit: The maximum number of candidates per user in a round.
+        candidates: The number of candidates.
+        expected: The upper bound on the expected number of released candidates without users.
 
     """
     schedule, rule, pool = schedule_for(limit, sqrt(square)), PolicyGaussian(), pool_for(limit)
@@ -90,12 +90,12 @@ def plan_known(square: float, limit: int, candidates: int, expected: float) -> K
     return at(falling_to(excess, start=sqrt(2 * log(candidates / expected + 2)), tolerance=TOLERANCE))
 
 
-# Listed items together with unknown items (docs/privacy/known.md).
+# The functions below are for listed items together with unknown items (docs/privacy/known.md).
 
 AIM = 1e-4
-"""Probability of releases by noise that determines the drop thresholds and cutoffs of listed items."""
+"""The probability of a release by noise that determines the drop thresholds and cutoffs of listed items."""
 STEP = 0.05
-"""Distance between two levels, in standard deviations."""
+"""The distance between two levels, in standard deviations."""
 MOST_LEVELS = 250
 
 
@@ -109,11 +109,11 @@ def with_list(
     """Return rounds with the levels that decide about items of a public list.
 
     Args:
-        rounds: the rounds without the list.
-        schedule: how the rounds share the budget.
-        listed: the list.
-        promise: promise about items of few users, if there is one.
-        share: largest expected share of listed items without users among the released items.
+        rounds: The rounds without the list.
+        schedule: The division of the budget among the rounds.
+        listed: The list.
+        promise: The promise about items of few users, or None without a promise.
+        share: The maximum expected share of listed items without users among the released items.
     """
     score = rounds.score
 
@@ -135,12 +135,13 @@ def with_list(
     def tail(last: float) -> float:
         return released_by(at_level(score, levels(at(last).thresholds, (1.0,)), 0))
 
-    # At the lowest level, noise releases a listed item with the stated share. Every rule is above this level.
+    # At the lowest level, the probability that noise releases a listed item is `share`. Every admitted level is at or
+    # above it.
     first = 1.0
-    if tail(first) > share:  # with `min_users` it may be far below
+    if tail(first) > share:  # with `min_users`, it may be far below
         first = falling_to(lambda last: log(tail(last) / share), start=2.3, tolerance=TOLERANCE)
     lowest, tails = at(first).thresholds, [tail(first)]
-    # If noise reaches the highest level, every rule admits the item, so the item has no use for more weight.
+    # If an item reaches the highest level, every rule admits it, so it has no use for more weight.
     while tails[-1] * listed.size > share / 2 and len(tails) < MOST_LEVELS:
         tails.append(released_by(at_level(score, levels(lowest, (1.0,)), len(tails))))
     return replace(rounds, known=levels(lowest, tuple(np.maximum.accumulate(tails[::-1])[::-1].tolist())))
@@ -151,7 +152,7 @@ def _next_rounds(score: CumulativeScore) -> list[tuple[float, float, float]]:
 
 
 def released_alone(rounds: AdaptiveRounds, level: int) -> float:
-    """Return an upper bound on the probability that a listed item of one user is released from a level (from 0) on."""
+    """Return an upper bound on the probability that a listed item of one user reaches a level (counted from 0)."""
     if rounds.known is None or level >= len(rounds.known.tails):
         return 0.0
     first = MinUsersBound(2, 1.0).reached(rounds.first_round)

@@ -1,4 +1,4 @@
-"""The numbers of plans about items of a public list, and their texts in plans and reports."""
+"""The numbers of a plan about items of a public list, and their texts in plans and reports."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from voxpop.release.report.page import Grid
 
 _SHOWN = 23
-"""Number of characters of a fingerprint in texts, with its prefix."""
+"""The number of characters of a fingerprint that texts show, including its prefix."""
 
 
 def known_users_needed(
@@ -27,14 +27,14 @@ def known_users_needed(
     probability: float,
     per_user: int | None,
 ) -> int | None:
-    """Return the number of users who must have a listed item for its release with this probability.
+    """Return the number of users that a listed item needs to be released with this probability.
 
-    The result assumes that a tenth of the list is released. If more is released, an item needs fewer users.
+    The result assumes that a tenth of the list is released. If a larger part is released, an item needs fewer users.
 
     Args:
         step: The pass that decides.
         known: The public list of the plan.
-        limit: The maximum number of items per user in a round; None for a private choice.
+        limit: The maximum number of items per user in a round, or None for a private choice.
         probability: A number strictly between 0 and 1.
         per_user: The number of items per user, as in `users_needed`.
 
@@ -63,13 +63,13 @@ def listed_numbers(
     Args:
         step: The pass that decides.
         known: The public list of the plan, if there is one.
-        limit: The maximum number of items per user in a round; None for a private choice.
+        limit: The maximum number of items per user in a round, or None for a private choice.
         transcript: The passes that ran.
     """
     last: Any = deciding(step)
     if known is None or getattr(last, "known", None) is None:
         return {}
-    # Levels of the transcript count from 1; at a level above all of them, no listed item is released.
+    # Levels in the transcript are counted from 1. At a level above all of them, no listed item is released.
     levels = [each["level"] for each in transcript if each["pass"] == "list"]
     ran = {"level": levels[0], "alone": released_alone(last, levels[0] - 1)} if levels else {}
 
@@ -89,7 +89,7 @@ def users_grid(plan: Mapping[str, Any], noun: str, note: str) -> "Grid":
 
     Args:
         plan: The public numbers of the plan.
-        noun: The name of an item, with its article.
+        noun: The name of an item, with an article.
         note: The note below the table.
     """
     from voxpop.release.report.page import Grid
@@ -106,7 +106,7 @@ def users_grid(plan: Mapping[str, Any], noun: str, note: str) -> "Grid":
 
 
 def _users_rows(plan: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return the probabilities, and the users that an item needs for each number of items per user."""
+    """Return the probabilities, and the number of users that an item needs for each number of items per user."""
     users = {(row["items"], row["probability"]): row["users"] for row in plan["users_needed"]}
     sizes, probabilities = (sorted(set(each)) for each in zip(*users, strict=True))
     rows = [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes]
@@ -114,12 +114,12 @@ def _users_rows(plan: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 
 def known_note(plan: Mapping[str, Any], noun: str, assuming: str) -> str:
-    """Return the sentences about items of a public list, one per line; empty if there is no list.
+    """Return the sentences about items of a public list, one per line, or an empty text if there is no list.
 
     Args:
         plan: The public numbers of the plan.
         noun: The name of an item.
-        assuming: The numbers of users that assume how much of the list is released, with their verb.
+        assuming: The subject and the verb of the sentence about how much of the list is assumed to be released.
     """
     known = plan.get("known", {})
     if "users_needed" not in known:

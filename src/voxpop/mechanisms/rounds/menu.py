@@ -1,7 +1,7 @@
-"""The private choice of the limit, by a noisy histogram and rounds for each limit of a menu.
+"""The private choice of the limit, with a noisy histogram and with rounds for each limit of a menu.
 
-Every user adds 1 to one class, by the number of distinct items of the user. The noisy counts select a limit, and the
-rounds of this limit run. The guarantee follows from caps that every limit satisfies (docs/privacy/limit.md).
+Every user adds 1 to one class, which follows from the user's number of distinct items. The noisy counts select a limit,
+and the rounds of this limit run. The guarantee follows from caps that every limit satisfies (docs/privacy/limit.md).
 """
 
 from collections.abc import Callable, Mapping
@@ -39,42 +39,49 @@ if TYPE_CHECKING:
 LIMITS: Final = tuple(100 * 2**step for step in range(11))
 """The limits of the menu (100, 200, 400, ..., 102,400)."""
 _MENU_EDGES: Final = tuple(64 * 2**step for step in range(11))
-"""The smallest number of distinct items of each class of users after the first (64, 128, 256, ..., 65,536). With
-classes of twice the width, the limit was twice the best one if all users are at the lower end of a class, and 2 to 3
-percent fewer words were released."""
+"""The smallest number of distinct items in each class of users except the first (64, 128, 256, ..., 65,536). With
+classes of twice the width, the limit was twice the best limit if all users were at the lower end of a class, and 2 to 3
+percent fewer words were released.
+"""
 TYPICAL_OF_CLASSES: Final = (2**0.5 * 32, *(2**0.5 * edge for edge in _MENU_EDGES))
 """The number of items that represents each class."""
 SHARE_OF_CHOICE: Final = 0.005
-"""The histogram's share of all mu^2. A quarter of a percent chose worse limits for few users."""
+"""The share of the total mu^2 that the histogram spends. With a quarter of a percent, the chosen limits were worse for
+few users.
+"""
 _POWER: Final = 0.7
-"""Exponent of the worth of a user of n items, which is min(n, limit)^0.7 / limit^0.05. The optimum is flat, so the
-powers 0.6 and 0.8 chose limits within 1.1 percent of the best."""
+"""The exponent in the worth of a user with n items, which is min(n, limit)^0.7 / limit^0.05. The optimum is flat: with
+the exponents 0.6 and 0.8, the chosen limits were within 1.1 percent of the best.
+"""
 COST: Final = 0.05
-"""Exponent of the limit in the worth of a user; see `_POWER`."""
+"""The exponent of the limit in the worth of a user; see `_POWER`."""
 CERTAIN_SIGMAS_OF_CLASSES: Final = (2.5,) * 7 + (4.0,) * 5
-"""Standard deviations of noise below which the count of each class is treated as 0. A user of 4,096 or more items
-is worth so much that a count of only noise would select a large limit for a small collection."""
+"""For each class, the number of standard deviations of noise below which its count is treated as 0. A user with 4,096
+or more items is worth so much that a count of only noise would select a large limit for a small collection.
+"""
 PRIOR: Final = 4
-"""The class that gets one standard deviation of additional users. Therefore the limit is 800 if no class is visible."""
+"""The class to which one standard deviation of users is added. Therefore the limit is 800 if no class exceeds the
+noise.
+"""
 WORTH: Final = tuple(
     tuple(round(2**20 * min(typical, limit) ** _POWER / limit**COST) for typical in TYPICAL_OF_CLASSES)
     for limit in LIMITS
 )
-"""The worth of a user by limit and class, in whole numbers."""
+"""The worth of a user by limit and class, as whole numbers."""
 MARGIN: Final = 1 + 1e-9
-"""Factor of the caps over the targets of the entries, which exceeds the error of computing them in doubles."""
+"""The ratio of the caps to the targets of the entries, which exceeds the error of computing them in doubles."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Menu:
-    """Adaptive rounds for each limit, and the caps that all of them satisfy.
+    """The adaptive rounds for each limit, and the caps that all of them satisfy.
 
     Attributes:
-        sigma: Standard deviation of the noise on the number of users in a class.
+        sigma: The standard deviation of the noise on the number of users in a class.
         square: The largest mu^2 of the rounds of any limit.
         novel: The largest probability that the rounds of any limit release a novel item.
-        terms: The budget of the rounds; each data set has a separate choice.
+        terms: The budget of the rounds. Each data set has a separate choice.
     """
 
     sigma: float
@@ -84,7 +91,7 @@ class Menu:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The parts of all mu^2 that rounds may have, from the fewest users to the most."""
+        """The possible parts of the total mu^2 for rounds, from the fewest users to the most."""
         return self.terms.share, *(share for _, share in self.terms.falling)
 
     def entry(self, limit: int, share: float | None = None) -> AdaptiveRounds:
@@ -92,7 +99,7 @@ class Menu:
 
         Args:
             limit: The maximum number of items per user in a round.
-            share: One of `shares`; the last one if None.
+            share: One of `shares`, or None for the last one.
 
         Raises:
             InternalError: The rounds would exceed the caps.
@@ -110,8 +117,8 @@ class Menu:
         return rounds
 
     def share_for(self, counts: Int64s) -> float:
-        """Return the rounds' part of all mu^2 for noisy numbers of users by class."""
-        # The number of users, in units of the sigma of one count that spends the whole budget.
+        """Return the part of the total mu^2 that rounds spend, for noisy numbers of users by class."""
+        # Compute the number of users, in units of the sigma of one count that spends the whole budget.
         users = int(counts.sum()) / (self.sigma * sqrt(SHARE_OF_CHOICE))
         return self.shares[sum(users >= least for least, _ in self.terms.falling)]
 
@@ -132,8 +139,8 @@ class Menu:
         self, probability: float, items: int, needed_by: "Callable[..., int | None] | None" = None
     ) -> int | None:
         """Return the number of users that an item needs for the worst limit of the menu."""
-        # The number decreases with the limit up to the number of items per user, and increases with higher limits.
-        # Therefore it is largest at one end.
+        # The number decreases as the limit increases to the number of items per user, and it increases at higher
+        # limits. Therefore it is largest at one of the two ends.
         ends = {LIMITS[-1]} if items <= LIMITS[0] else {LIMITS[0], LIMITS[-1]}
         needed_by = needed_by or adaptive_users_needed
         needed = [needed_by(self.entry(limit), probability, items) for limit in ends]
@@ -153,7 +160,7 @@ _Decided = TypeVar("_Decided", bound="RoundPlan | AdaptiveRounds")
 def deciding(step: Menu | _Decided) -> AdaptiveRounds | _Decided:
     """Return the pass that decides.
 
-    Before a choice is made, these are the rounds of the largest limit, which have the highest thresholds.
+    Before a choice, these are the rounds of the largest limit, which have the highest thresholds.
     """
     return step.entry(LIMITS[-1]) if isinstance(step, Menu) else step
 
@@ -168,7 +175,7 @@ def users_needed_by(step: UnionStep, budget: Budget, probability: float, items: 
 
 
 def rows_of(*steps: UnionStep) -> list[dict[str, Any]]:
-    """Return the numbers of passes, ready for JSON; before a choice is made, with the rounds of the largest limit."""
+    """Return the numbers of passes, ready for JSON. Before a choice, they include the rounds of the largest limit."""
     every = (*steps, deciding(steps[-1])) if isinstance(steps[-1], Menu) else steps
     return [row for step in every for row in step.rows()]
 
@@ -196,7 +203,7 @@ def released_in_rounds(
     """Return the items that rounds release, in order of bytes, and the rounds that ran.
 
     Args:
-        step: The first pass; the outcome of a choice selects the next one.
+        step: The first pass. The outcome of a choice selects the next pass.
         gate: The gate of the release.
         engine: The engine with the private data.
         listed: The public list of the rounds, if they have one.
@@ -213,23 +220,23 @@ def on_list(items: "pa.LargeStringArray", listed: "PublicParts") -> Bools:
     from voxpop.reading.arrow import numbers_of
 
     found = np.zeros(len(items), np.bool_)
-    # Lists are longer than releases, so the released items are laid out.
+    # Lists are longer than releases, so the hash table contains the released items.
     for part in listed.parts:
         found[numbers_of(pc.index_in(part, value_set=items).drop_null())] = True
     return found
 
 
 def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
-    """Plan the rounds of a limit; without a limit, compute the noise of the histogram and the caps of the menu.
+    """Plan the rounds of a limit. Without a limit, compute the noise of the histogram and the caps of the menu.
 
     Args:
-        terms: The budget of the rounds. The histogram is paid from the part for later releases; without later
-            releases it is paid from their share.
-        limit: The maximum number of items per user and round; None for a private choice.
+        terms: The budget of the rounds. The histogram is paid for from the part for later releases, or from the part of
+            the rounds if there are no later releases.
+        limit: The maximum number of items per user and round, or None for a private choice.
 
     Raises:
-        BudgetError: The rounds do not fit integer weights. For a menu, the largest limit is checked, because it has the
-            finest grid and a limit that cannot run would be found only after the charge.
+        BudgetError: Integer weights cannot represent the rounds. For a menu, the largest limit is checked here, because
+            it has the finest grid. Otherwise a limit that cannot run would be detected only after the charge.
     """
     return planned_menu(terms) if limit is None else _planned_rounds(terms, limit)
 
@@ -272,13 +279,13 @@ def adaptive_proof(
     data_sets: tuple[str, ...] = (),
     listed: KnownList | None = None,
 ) -> AdaptiveProof:
-    """Return the numbers of rounds, or of a menu of them, for a certificate.
+    """Return the numbers of rounds, or of a menu of rounds, for a certificate.
 
     Args:
         planned: The rounds, or the menu.
-        limit: The given limit; None for a private choice.
-        later: The releases that follow.
-        data_sets: The names of the data sets, each with such rounds.
+        limit: The given limit, or None for a private choice.
+        later: The later releases.
+        data_sets: The names of the data sets, each of which has such rounds.
         listed: The public list, if there is one.
     """
     stated, slack = planned.stated(), planned_slack(limit, listed)
@@ -290,8 +297,8 @@ def adaptive_proof(
 def later_square(joining: float, counting: float, cover_sigma: float, columns: int) -> float:
     """Return the mu^2 of joint values, counts and cover, rounded up.
 
-    Each user changes the two sums of each column by at most 1 in l2, and therefore all sums by at most the square root
-    of the number of columns (docs/privacy/profile.md, "Cover").
+    Each user changes the two sums of each column by at most 1 in l2. Therefore each user changes all sums by at most
+    the square root of the number of columns (docs/privacy/profile.md, "Cover").
     """
     cover = max(1, columns) / cover_sigma**2 if cover_sigma else 0.0
     return nextafter(fsum([joining, counting, cover]) * (1 + 2.0**-40), inf)
@@ -332,7 +339,7 @@ def about_limit(plan: Mapping[str, Any], limit: int | None, noun: str = "items")
 
     Args:
         plan: The public numbers of the plan.
-        limit: The limit that runs; None before it is chosen.
+        limit: The limit that runs, or None before it is chosen.
         noun: The name of the items.
     """
     choice = choice_in(plan)
@@ -345,7 +352,7 @@ def about_limit(plan: Mapping[str, Any], limit: int | None, noun: str = "items")
 
 
 def about_menu(plan: Mapping[str, Any], limit: int | None) -> list[str]:
-    """Return the lines about a limit that is not chosen yet; otherwise an empty list."""
+    """Return the lines about a limit that is not chosen yet, or an empty list otherwise."""
     choice = choice_in(plan)
     if choice is None or limit is not None:
         return []

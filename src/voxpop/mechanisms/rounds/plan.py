@@ -1,4 +1,4 @@
-"""The constants that divide a budget over adaptive rounds, and the plan of one round with its noise."""
+"""The constants that divide a budget among adaptive rounds, and the plan of one round with its noise."""
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class RoundPlan:
-    """One round, with a weighting on its grid, and the noise and threshold that decide.
+    """One round, with a weighting on its grid, and the noise and the threshold that decide.
 
     Attributes:
-        shares: The weighting with limit, grid and cutoff.
+        shares: The weighting, with its limit, grid and cutoff.
         noise: "gaussian", "laplace", or "optimal" if items are selected only by their number of users.
-        scale: Sigma of Gaussian noise or b of Laplace noise, in units of weight; 0 for "optimal".
-        threshold: The value of weight plus noise at which an item is released; for "optimal", a number of users that is
-            not counted.
+        scale: The sigma of Gaussian noise or the b of Laplace noise, in units of weight; 0 for "optimal".
+        threshold: The value of weight plus noise at which an item is released. For "optimal", the number of users up to
+            which an item is never released.
     """
 
     shares: CalibratedRule
@@ -78,7 +78,7 @@ class RoundPlan:
 # below.
 
 MOST_UNITS: Final = 2**62
-"""The upper bound of weights and cutoffs, so that adding the step of a user still fits 64 bits."""
+"""The upper bound on weights and cutoffs, so that the sum with a user's step still fits in 64 bits."""
 
 
 def with_cutoff(weighting_rule: WeightingRule, setting: RuleSetting, cutoff: float) -> CalibratedRule:
@@ -108,7 +108,7 @@ def check_charged(shares: CalibratedRule, sigma: float, square: float | Fraction
 
     Args:
         shares: The weighting on the grid that will run.
-        sigma: Sigma of the noise that will run.
+        sigma: The sigma of the noise that will run.
         square: The mu^2 that was charged.
 
     Raises:
@@ -118,19 +118,19 @@ def check_charged(shares: CalibratedRule, sigma: float, square: float | Fraction
         >>> from voxpop.privacy.weightings.builtin import Weighted
         >>> check_charged(CalibratedRule(Weighted(), RuleSetting(limit=10, norm=2)), sigma=2.0, square=0.25)
     """
-    # (S / sigma)^2 <= mu^2 in exact fractions, with the sensitivity on the grid that runs.
+    # This compares (S / sigma)^2 <= mu^2 in exact fractions, with the sensitivity S on the grid that runs.
     if not 0.0 < sigma < inf or (Fraction(shares.sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
         raise InternalError("a round would run with less noise than was charged for")
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The shape of the rounds, before a budget determines its noise.
+    """The shape of the rounds, before a budget determines their noise.
 
     Attributes:
-        shares: The shares in mu of the later rounds, which add up the cumulative score.
-        parts: The factor of each later round in the cumulative score; only ratios matter.
-        falls: The distance of the threshold of each later round above the last threshold, in standard deviations.
+        shares: The relative mu of the later rounds, which add up the cumulative score.
+        parts: The factor of each later round in the cumulative score. Only the ratios of these factors matter.
+        falls: How far the threshold of each later round is above the last threshold, in standard deviations.
         drop_thresholds: The cumulative score below which items are dropped, after each later round except the last.
     """
 
@@ -141,66 +141,75 @@ class Schedule:
 
 
 SHARES: Final = (1.8, 1.7, 1.8, 2.0, 2.3, 2.7, 3.2)
-"""Shares in mu of seven tuned steps. Schedules for any number of rounds are interpolated from these steps."""
+"""The relative mu of seven tuned steps. Schedules for any number of rounds are interpolated from these steps."""
 _POWER: Final = 0.8
-"""Exponent of the share of a step. A round's part in the cumulative score is its mu times this power."""
+"""The exponent of the share of a step. A round's part in the cumulative score is its mu times this power of the share.
+"""
 STEP_FALL: Final = 0.18
-"""Decrease of the threshold over one step."""
+"""The decrease of the threshold over one step."""
 DROP_THRESHOLDS: Final = (-1.7, -0.7, 0.4, 1.4, 2.3, 3.2)
-"""Cumulative score below which items are dropped at the end of each step but the last.
+"""The cumulative score below which items are dropped at the end of each step except the last.
 
-Shares and drop thresholds were found by random search on both reddit_posts and ubuntu_irc. The best values for one are
-within one percent of the best for the other. A further search over nine of the numbers gained 0.1 percent, which is
-noise. At (1, 1e-5) and 14 rounds, these values release 19,179 and 1,626 words. Thresholds that decrease by 0.1 per step
-release 19,155 and 1,631, and parts that use the share instead of its power 0.8 release 19,179 and 1,629. The source of
-these and all following numbers is docs/design/0010-adaptive.md."""
+Shares and drop thresholds were found by random search on both reddit_posts and ubuntu_irc. On each collection, the best
+values for the other one are within one percent of the best. A further search over nine of the numbers gained 0.1
+percent, which is noise. At (1, 1e-5) and 14 rounds, these values release 19,179 and 1,626 words. Thresholds that
+decrease by 0.1 per step release 19,155 and 1,631, and parts that use the share instead of its power 0.8 release 19,179
+and 1,629. The source of these numbers and of all numbers below is docs/design/0010-adaptive.md."""
 ROUNDS: Final = 20
-"""Number of later rounds. 14 rounds release half a percent fewer words, and 28 release as many; each round costs time.
-The numbers below are for 14 rounds."""
+"""The number of later rounds. 14 rounds release half a percent fewer words, and 28 rounds release as many. Each round
+takes time. The numbers below are for 14 rounds.
+"""
 FIRST_SHARE: Final = 0.7
-"""Share of the first round in mu, compared to 1.7 to 3.2 for the steps. A share of 0.5 released 19,139 and 1,615 words,
-0.7 released 19,179 and 1,626, and 1.2 released half a percent fewer. At 20 rounds, 0.9 releases half a percent more
-words of the chat and no more of posts."""
+"""The relative mu of the first round, compared with 1.7 to 3.2 for the steps. A value of 0.5 released 19,139 and 1,615
+words, 0.7 released 19,179 and 1,626, and 1.2 released half a percent fewer. With 20 rounds, 0.9 releases half a percent
+more words of the chat, and no more words of the posts.
+"""
 RELIEF: Final = (0.9, 1.8, 2.2)
-"""Reduction of the first drop threshold up to the low limit, in standard deviations. It is the first number plus the
-second times mu, at most the third, and inversely proportional to limits above the low limit. The reduction is needed
-because the cumulative score grows slowly if users draw one or two items per round. At limit 2, reductions of 1.2 and
-2.2 released 2,080 and 2,140 words of the chat at (3, e^-10), and 7,031 and 6,850 of posts at (0.5, 1e-7)."""
+"""The reduction of the first drop threshold for limits up to the low limit, in standard deviations. It is the first
+number plus the second number times mu, and at most the third number. Above the low limit, it is inversely proportional
+to the limit. The reduction is needed because the cumulative score grows slowly if users draw one or two items per
+round. At limit 2, reductions of 1.2 and 2.2 released 2,080 and 2,140 words of the chat at (3, e^-10), and 7,031 and
+6,850 words of the posts at (0.5, 1e-7).
+"""
 LOW_LIMIT: Final = 2
 ALPHA: Final = 4.0
-"""Distance of the cutoff above the threshold, in standard deviations of a round. A distance of 5 released 19,180 and
-1,627 words, and 4 released 19,179 and 1,626."""
+"""The distance from the threshold up to the cutoff, in standard deviations of a round. A distance of 5 released 19,180
+and 1,627 words, and 4 released 19,179 and 1,626.
+"""
 NOVELTY: Final = 0.4
-"""Share of delta for items of only one user. A share of 0.3 released 19,180 and 1,628 words, 0.4 released 19,179 and
-1,626, and 0.5 released 19,135 and 1,620."""
+"""The share of delta for items of only one user. A share of 0.3 released 19,180 and 1,628 words, 0.4 released 19,179
+and 1,626, and 0.5 released 19,135 and 1,620.
+"""
 FIRST_NOVELTY: Final = 0.03
-"""Part of `NOVELTY` for the first round. A part of 0.1 released 22 words of posts fewer at (1, 1e-5), and 45 fewer at
-(3, e^-10)."""
+"""The part of `NOVELTY` for the first round. With a part of 0.1, the number of released words of the posts was lower by
+22 at (1, 1e-5), and by 45 at (3, e^-10).
+"""
 USUAL_THRESHOLD: Final = 5.5
-"""Approximate score at which items are released, in standard deviations; the value affects only the result."""
+"""The approximate score at which items are released, in standard deviations. The value affects only utility."""
 LISTED_NOVELTY: Final = 0.2
 """The value of `NOVELTY` with a public list."""
 SHARE_WITHOUT_USERS: Final = 0.01
-"""Largest expected share of listed items without users among the released items."""
+"""The maximum expected share of listed items without users among the released items."""
 LEAST_POOL: Final = 100
-"""Size of the pool for smaller limits. A pool of 60 released one to three percent fewer words of the chat, and as many
-of posts."""
+"""The size of the pool for smaller limits. A pool of 60 released one to three percent fewer words of the chat, and as
+many words of the posts.
+"""
 
 
 def schedule_of(rounds: int, relief: float = 0.0) -> Schedule:
-    """Return the schedule of a number of rounds, spaced evenly over the tuned steps.
+    """Return the schedule for a number of rounds, which are spaced evenly over the tuned steps.
 
     Args:
         rounds: The number of rounds after the first.
-        relief: The reduction of the first drop threshold; later drop thresholds are reduced less.
+        relief: The reduction of the first drop threshold. Later drop thresholds are reduced less.
     """
     steps = len(SHARES)
-    # The beginning and end of each round, in steps.
+    # Compute the beginning and end of each round, in steps.
     ends = np.linspace(0.0, steps, rounds + 1)
-    # Because mu^2 adds up, shares are the square roots of differences of its running sum.
+    # mu^2 adds up, so shares are the square roots of the differences of its running sum.
     budget = np.interp(ends, np.arange(steps + 1), np.append(0.0, np.cumsum(np.square(SHARES))))
     shares = np.sqrt(np.diff(budget))
-    # The share of the steps at the middle of each round.
+    # Compute the share of the steps at the middle of each round.
     local = np.interp((ends[1:] + ends[:-1]) / 2, np.arange(steps) + 0.5, SHARES)
     drop_thresholds = np.interp(ends[1:-1], np.arange(steps - 1) + 1.0, DROP_THRESHOLDS)
     # The relief applies fully to the first drop threshold and does not apply to the last one.
@@ -222,6 +231,6 @@ def schedule_for(limit: int, mu: float) -> Schedule:
 def pool_for(limit: int) -> int:
     """Return the maximum number of items per user in all rounds after the first.
 
-    This is a public constant, never below the limit. Items of a public list do not count.
+    The number is public and never below the limit. Items of a public list do not count.
     """
     return max(limit, LEAST_POOL)

@@ -1,9 +1,9 @@
-"""The number of users that an item needs, and thresholds that items with too few users rarely reach.
+"""The number of users that an item needs, and thresholds that items of too few users rarely reach.
 
-Both are functions of the plan only.
+Both depend only on the plan.
 
 For any data, `few` users give an item at most `few` times the weight that one user can give one item. Therefore it is
-enough that this weight, with the noise of all rounds, rarely reaches a threshold (docs/privacy/at-least.md).
+sufficient that this weight, with the noise of all rounds, rarely reaches a threshold (docs/privacy/at-least.md).
 """
 
 from collections.abc import Callable, Sequence
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 _MOST_USERS = 10**12
 COMMON = 10
-"""A common item has this multiple of the number of users that gives a probability of release of 1/2."""
+"""A common item has this multiple of the number of users at which the probability of release is 1/2."""
 _ITEM_PROBABILITIES = (0.5, 0.9, 0.99)
 SPREAD_IN_SIGMA = 9.0
-"""Number of standard deviations of a binomial after which its terms (below 1e-17 of the sum) are omitted."""
+"""The number of standard deviations of a binomial beyond which its terms (below 1e-17 of the sum) are omitted."""
 
 
 def users_needed_rows(needed: Callable[..., int | None]) -> list[dict[str, Any]]:
-    """Return the users needed for common numbers of items and probabilities, ready for JSON."""
+    """Return the numbers of users needed for common numbers of items and common probabilities, ready for JSON."""
     return [
         {"items": items, "probability": probability, "users": needed(probability, per_user=items)}
         for items in ITEMS_EACH
@@ -68,14 +68,15 @@ def _probabilities(round_plan: RoundPlan, rule: "Rule", users: int, items: int) 
     """Average the probabilities of release and of no release over the number of users who choose the item."""
     setting = round_plan.shares.setting
     share = round_plan.shares.weighting_rule.share(min(items, setting.limit), setting)
-    # A user with more items than the limit draws this one with probability limit / items, independently of other users.
+    # A user with more items than the limit draws this item with probability limit / items, independently of other
+    # users.
     choosing, chances = _binomial(users, min(1.0, setting.limit / items))
-    # (outcomes,), weight in units of the grid, clipped at the cutoff.
+    # Shape (outcomes,), the weight in units of the grid, clipped at the cutoff.
     weights = np.minimum(choosing * share * setting.unit, 2.0**62)
     if setting.cutoff:
         weights = np.minimum(weights, setting.cutoff)
     released, kept_back = rule.probability(np.floor(weights + 0.5).astype(np.int64))
-    # The sums are computed separately, because 1 minus the other sum would lose small probabilities.
+    # Both sums are computed separately, because 1 minus the other sum would lose small probabilities.
     return float(released @ chances), float(kept_back @ chances)
 
 
@@ -83,26 +84,26 @@ def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the likely outcomes of a binomial and their probabilities."""
     if chance >= 1.0:
         return np.array([float(trials)]), np.ones(1)
-    # n p and 9 sqrt(n p (1 - p)), plus 9 in case the variance is near 0.
+    # The range is n p plus and minus 9 sqrt(n p (1 - p)), with 9 added in case the variance is near 0.
     mean, spread = trials * chance, SPREAD_IN_SIGMA * (trials * chance * (1 - chance)) ** 0.5 + SPREAD_IN_SIGMA
     outcomes = np.unique(np.linspace(max(0.0, mean - spread), min(trials, mean + spread), 4001).round())
-    # ln(n! / (k! (n - k)!) p^k (1 - p)^(n - k)).
+    # Compute ln(n! / (k! (n - k)!) p^k (1 - p)^(n - k)).
     logs = gammaln(trials + 1.0) - gammaln(outcomes + 1.0) - gammaln(trials - outcomes + 1.0)
     chances = np.exp(logs + xlogy(outcomes, chance) + xlog1py(trials - outcomes, -chance))
-    # About 4,000 outcomes represent all if there are many, so the probabilities are rescaled to sum to 1.
+    # If there are many outcomes, about 4,000 of them represent all, so the probabilities are rescaled to sum to 1.
     return outcomes, chances / chances.sum()
 
 
 RELEASED_SHARE = 0.1
 """Released share of a list that plans assume to compute the users needed of listed items."""
 _BISECTIONS = 40
-"""Steps of the grid in a standard deviation of all the noise."""
+"""The number of grid steps in a standard deviation of all the noise."""
 REACH = 8.0
 
 
-@lru_cache(maxsize=256)  # descriptions, the report and `adaptive_missing` need the same numbers
+@lru_cache(maxsize=256)  # descriptions, reports and `adaptive_missing` need these numbers again
 def adaptive_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
-    """Return the smallest number of users that reaches the probability in adaptive rounds, or None."""
+    """Return the smallest number of users with which an item reaches the probability in adaptive rounds, or None."""
     return least_whole(lambda users: item_probability(plan, users, items) >= probability, 0, 1, _MOST_USERS)
 
 
@@ -114,7 +115,7 @@ def adaptive_missing(plan: "AdaptiveRounds", items: int) -> float:
 
 @lru_cache(maxsize=256)
 def listed_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
-    """Return the smallest number of users of a listed item that reaches the probability, or None.
+    """Return the smallest number of users with which a listed item reaches the probability, or None.
 
     The number assumes that a tenth of the list is released, which determines the level that the rule of the last round
     admits.
@@ -128,7 +129,7 @@ def listed_users_needed(plan: "AdaptiveRounds", probability: float, items: int) 
 
 
 def usual_level(plan: "AdaptiveRounds") -> int:
-    """Return the level, counted from 0, from which listed items are released if a tenth of the list is."""
+    """Return the level, counted from 0, from which listed items are released if a tenth of the list is released."""
     if plan.known is None:
         raise InternalError("rounds without a list have no levels")
     return level_at_a_tenth(plan.known.tails, plan.known.share)
@@ -155,7 +156,7 @@ def item_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
     return 1 - _miss_probability(plan, users, items)
 
 
-@lru_cache(maxsize=1024)  # the searches for several probabilities use many of the same numbers
+@lru_cache(maxsize=1024)  # searches for several probabilities reuse many of these numbers
 def _miss_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
     """Return the probability that no round releases an item with this number of users."""
     # In later rounds, the item is in the pools of about pool / items of its users. All their items are undecided.
@@ -175,40 +176,41 @@ def _not_first(plan: "AdaptiveRounds", users: int, items: int) -> float:
     """Return the probability that the first round does not release an item with this number of users."""
     setting, first_round = plan.first_round.shares.setting, plan.first_round
     share = first_round.shares.weighting_rule.share(min(items, setting.limit), setting)
-    # The mean weight, because about limit / items of the users choose the item.
+    # This is the mean weight, because about limit / items of the users choose the item.
     weight = users * min(1.0, setting.limit / items) * share
-    # P(weight + noise < threshold), with the weight clipped at the cutoff.
+    # This is P(weight + noise < threshold), with the weight clipped at the cutoff.
     return float(ndtr((first_round.threshold - min(weight, first_round.cutoff or weight)) / first_round.scale))
 
 
 def _never(rules: CumulativeScore, means: Floats) -> float:
     """Return the probability that the cumulative score never reaches its threshold.
 
-    The law of the noise in the score is propagated forwards on a grid. Weights shift the levels that it is compared to.
+    The distribution of the noise in the score is propagated forwards on a grid. Weights shift the levels with which it
+    is compared.
     """
     step, points, kernels = _grid(rules.parts)
-    # (rounds,), the mean of the cumulative score after each round.
+    # Shape (rounds,), the mean of the cumulative score after each round.
     weights = np.cumsum(np.array(rules.parts) * means)
-    # The probability of each grid point for the noise in the cumulative score of undecided items.
+    # This is the probability of each grid point for the noise in the cumulative score of undecided items.
     law, missed = np.zeros(points.size), 0.0
     law[points.size // 2] = 1.0
     for number, kernel in enumerate(kernels):
         spread = float(rules.spreads[number])
         threshold = rules.thresholds[number] * spread - weights[number]
-        # An item near the threshold gets only the weight that lifts it slightly above.
+        # An item near the threshold gets only the weight that lifts it slightly above the threshold.
         enough = int(
             np.clip(np.searchsorted(points, threshold + spare(rules.mus) * rules.parts[number]), 0, points.size - 1)
         )
         law[enough] += law[enough + 1 :].sum()
         law[enough + 1 :] = 0.0
-        # The law of the sum of all noise so far takes one convolution per round.
+        # The distribution of the sum of all noise so far needs one convolution per round.
         law = np.convolve(law, kernel, "same")
         floor = (
             rules.drop_thresholds[number] * spread - weights[number]
             if number < len(rules.drop_thresholds)
             else threshold
         )
-        # The part of each grid cell below the drop threshold.
+        # Compute the part of each grid cell that is below the drop threshold.
         below = np.clip((min(floor, threshold) - points) / step + 0.5, 0.0, 1.0)
         # Dropped items are never released.
         missed += float(law @ below)
@@ -219,10 +221,10 @@ def _never(rules: CumulativeScore, means: Floats) -> float:
 
 @lru_cache(maxsize=8)
 def _grid(parts: tuple[float, ...]) -> tuple[float, Floats, tuple[Floats, ...]]:
-    """Return the step and the points of a grid around 0, and the probability of each move by round."""
+    """Return the step and the points of a grid around 0, and by round the probability of each move on the grid."""
     spread = float(np.sqrt(np.sum(np.square(parts))))
     step = spread / _BISECTIONS
-    # The grid extends to eight standard deviations of all the noise on either side.
+    # The grid extends to eight standard deviations of all the noise on each side.
     half = round(REACH * _BISECTIONS)
     points = step * np.arange(-half, half + 1)
     reaches = [ceil(REACH * part / step) for part in parts]
@@ -239,7 +241,7 @@ _UP: Final = 1 + 1e-9
 @final
 @dataclass(frozen=True, slots=True)
 class MinUsersBound:
-    """A bound by which an item with fewer users than this number is released with probability at most beta.
+    """A promise that an item with fewer users than this number is released with probability at most beta.
 
     Attributes:
         users: The minimum number of users of an item.
@@ -251,28 +253,28 @@ class MinUsersBound:
 
     @property
     def few(self) -> int:
-        """The largest number of users that is too few."""
+        """The largest number of users that is still too few."""
         return self.users - 1
 
     @proved("at-least.md#proof")
     def weight(self, largest: float) -> float:
-        """Return the largest weight that too few users give one item in one round if each gives at most `largest`.
+        """Return the largest weight that too few users give one item in one round, if each gives at most `largest`.
 
         Proof: "on every path it is at most m x"
         """
-        # (n - 1) w_max for any data of the other users, because no user gives an item more than w_max
-        # (docs/privacy/at-least.md, "Proof").
+        # The weight is at most (n - 1) w_max for any data of the other users, because no user gives an item more than
+        # w_max (docs/privacy/at-least.md, "Proof").
         return self.few * largest * _UP
 
     def deviations(self, noise: Noise, rounds: int) -> float:
         """Return the quantile of noise of scale 1 for an equal share of beta, rounded up."""
-        # t with P(N >= t) = beta / rounds, by a union bound over rounds.
+        # The quantile is t with P(N >= t) = beta / rounds, by a union bound over rounds.
         return float(exceeded_with(noise, np.array([self.beta / rounds]))[0]) * _UP + 1e-9
 
     def threshold(self, largest: float, noise: Noise, scale: float, rounds: int) -> float:
-        """Return the threshold that too few users reach in one of several rounds with an equal share of beta.
+        """Return the threshold that too few users reach in one of several rounds with probability beta / rounds.
 
-        The equal share is the probability beta / rounds.
+        The equal share is beta / rounds.
         """
         return self.weight(largest) + scale * self.deviations(noise, rounds)
 
@@ -284,7 +286,7 @@ class MinUsersBound:
         """
         if only.noise == "optimal":
             raise InternalError("min_users was requested for a round without a threshold")
-        # In scales of the noise; 1 - P(N < distance), without cancellation in the tail.
+        # The distance is in noise scales. The result is 1 - P(N < distance), without cancellation in the tail.
         distance = np.array([(only.threshold - self.weight(only.shares.largest)) / only.scale])
         return float(-np.expm1(log_below(only.noise, distance))[0]) * _UP
 
@@ -314,21 +316,22 @@ NEAREST: Final = 1.0
 
 def heights(users_bound: MinUsersBound, score: CumulativeScore) -> Floats:
     """Return the largest score from the weight of too few users, by round, in standard deviations."""
-    # (rounds,), c_r (n - 1) mu_r, which bounds the mean score of one round, because no later round gives an item more
-    # than 1.
+    # Shape (rounds,), c_r (n - 1) mu_r. This bounds the mean score of one round, because no user gives an item more
+    # than 1 in a later round.
     shown = np.multiply(score.parts, score.mus) * users_bound.few
     return np.asarray(np.cumsum(shown) / score.spreads * _UP)
 
 
 def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScore:
-    """Return rounds, in each of which the probability that too few users reach the threshold is an equal share of beta.
+    """Return rounds. In each round, too few users reach the threshold with a probability of an equal share of beta.
 
-    The first round has such a part too. Drop thresholds increase with the thresholds, so that an item that needs more
-    users is dropped as early as before. If an item at the threshold has a certain part of its score in a round, the
-    drop threshold of this round increases by this part of the increase of the threshold.
+    The first round also has such a share. Drop thresholds increase with the thresholds, so that an item that needs more
+    users is dropped as early as before. If an item at the last threshold has a certain part of its score after a round,
+    the drop threshold of this round increases by this part of the increase of the last threshold.
     """
     deviations = users_bound.deviations("gaussian", 1 + len(score.mus)) + score.margin
-    # The mean plus deviations, as for a single round, but never below the threshold for novel items.
+    # The threshold is the mean plus some standard deviations, as for a single round, but never below the threshold for
+    # novel items.
     thresholds = np.maximum(score.thresholds, heights(users_bound, score) + deviations)
     rise = max(0.0, float(thresholds[-1]) - max(USUAL_THRESHOLD, score.thresholds[-1]))
     seen = np.cumsum(np.multiply(score.parts, score.mus)) / score.spreads
@@ -339,6 +342,7 @@ def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScor
 def ever_released_with_few(users_bound: MinUsersBound, first_round: RoundPlan, score: CumulativeScore) -> float:
     """Bound the probability that an item with too few users is released in any round."""
     first = users_bound.reached(first_round)
-    # The distance of the mean below each threshold, in standard deviations. The margin is the error of doubles.
+    # Compute the distance of the mean below each threshold, in standard deviations. The margin covers the error of
+    # doubles.
     missing = np.array(score.thresholds) - score.margin - heights(users_bound, score)
     return first + float(np.sum(ndtr(-missing))) * _UP

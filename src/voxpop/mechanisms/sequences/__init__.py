@@ -1,1 +1,1 @@
-"""Whole sequences, with noisy counts of the symbols after each context, a model of them, queries and synthetic data."""
+"""Whole sequences: noisy counts of the symbols after each context, a model, queries and synthetic data."""

@@ -1,10 +1,10 @@
 """The tree of contexts, with noisy counts of the symbols that follow each context. All arrays are public.
 
-Probabilities follow from noisy counts by post-processing. From the bottom up, the counts of a node are averaged with
-the sums of its children's counts, weighted by precision. From the top down, the expected value of each count is the
-total of its context times the probability in the context that is one symbol shorter. Each count is moved towards its
-expected value by empirical Bayes (`kernels/shrinking.py`), so if the noise exceeds the count, the probability of the
-shorter context remains. The root has no shorter context, so the expected count of every symbol there is the mean.
+Probabilities are computed from noisy counts by post-processing. From the bottom up, the counts of a node are averaged
+with the sums of its children's counts, weighted by precision. From the top down, the expected value of each count is
+the total of its context times the probability in the context that is one symbol shorter. Empirical Bayes moves each
+count towards its expected value (`kernels/shrinking.py`). Therefore, if the noise exceeds the count, the probability of
+the shorter context remains. The root has no shorter context, so the expected count of every symbol there is the mean.
 """
 
 from dataclasses import dataclass, replace
@@ -31,20 +31,20 @@ ROOT, OTHERS = -1, -2
 
 @dataclass(frozen=True, eq=False)
 class ContextTree:
-    """Contexts by node, with shorter ones first, and the counts of the symbols after them.
+    """Contexts by node, with shorter contexts first, and the counts of the symbols after them.
 
     A node's children are its context with one more symbol before it. The node "others" of the same parent counts the
     steps outside of these children. Therefore every step of a sequence is in exactly one node without children.
 
     Attributes:
-        width: The number of symbols including the end mark, which is symbol `width - 1`. Before a sequence, the end
-            mark denotes the beginning.
+        width: The number of symbols, including the end mark, which is symbol `width - 1`. Before a sequence, the end
+            mark represents the beginning.
         max_length: The maximum number of symbols of a sequence.
-        parents: int32 by node, the context without its oldest symbol; -1 for the root.
-        before: int32 by node, that oldest symbol; `ROOT` for the root, `OTHERS` for all symbols without a child.
+        parents: int32 by node, the node of the context without its oldest symbol; -1 for the root.
+        before: int32 by node, this oldest symbol; `ROOT` for the root, and `OTHERS` for all symbols without a child.
         scales: float64 by node, the scale of the noise on its counts.
         counts: int64 (nodes, width), the noisy counts, which may be negative.
-        steps: The number of first steps of each sequence that are counted; None for all.
+        steps: The number of steps that are counted from the start of each sequence, or None for all steps.
         sequences: The noisy number of sequences, which is used only if some steps are not counted.
     """
 
@@ -64,10 +64,13 @@ class ContextTree:
 
     @cached_property
     def depths(self) -> Int32s:
-        """int32 by node, the length of its context; for "others", one more than the length of the parent's context."""
+        """int32 by node, the length of its context.
+
+        For "others", it is one more than the length of the parent's context.
+        """
         depths = np.zeros(self.nodes, np.int32)
         for node in range(1, self.nodes):
-            # Parents precede children.
+            # Parents precede their children.
             depths[node] = depths[self.parents[node]] + 1
         return depths
 
@@ -76,7 +79,7 @@ class ContextTree:
         """int32 by node * width + preceding symbol, the node of the longer context, or -1."""
         child = np.full(self.nodes * self.width, -1, np.int32)
         named = np.flatnonzero(self.before >= 0)
-        # The product is int64, because nodes times symbols may exceed 2^31.
+        # The product is int64, because the number of nodes times symbols may exceed 2^31.
         child[self.parents[named].astype(np.int64) * self.width + self.before[named]] = named
         return child
 
@@ -90,13 +93,16 @@ class ContextTree:
 
     @cached_property
     def begun(self) -> Bools:
-        """For each node, whether its context begins at the beginning of a sequence."""
+        """By node, whether its context includes the beginning of a sequence."""
         begun: Bools = self.before == self.width - 1
         return begun
 
     @cached_property
     def contexts(self) -> Int32s:
-        """int32 (nodes, longest), oldest symbol first, without the beginning, padded with -1; empty for "others"."""
+        """int32 (nodes, longest), the symbols of each context, oldest first, padded with -1.
+
+        The beginning of a sequence is not included, and the rows of "others" are empty.
+        """
         rows = np.full((self.nodes, int(self.depths.max(initial=0))), -1, np.int32)
         for node in range(1, self.nodes):
             if self.before[node] == OTHERS:
@@ -104,7 +110,7 @@ class ContextTree:
             above = self.parents[node]
             size = int((rows[above] >= 0).sum())
             first = [] if self.begun[node] else [self.before[node]]
-            # Contexts grow backwards, so the new symbol is on the left.
+            # Contexts are extended backwards, so the new symbol is on the left.
             rows[node, : size + len(first)] = [*first, *rows[above, :size]]
         return rows
 
@@ -143,10 +149,11 @@ def context_table(alphabet: tuple[str, ...], tree: ContextTree, estimates: Float
 
     require_polars()
     width = tree.width
-    # A node "others" has the context of its parent.
+    # The node "others" has the context of its parent.
     named = np.where(tree.before == OTHERS, tree.parents, np.arange(tree.nodes))
     context = tree.contexts[named]
-    # (nodes * width, longest + 1), a padded context and the symbol after it. The end mark does not change the gram.
+    # Shape (nodes * width, longest + 1), a padded context and the symbol after it. The end mark is not part of the
+    # gram.
     rows = np.column_stack([np.repeat(context, width, axis=0), np.tile(np.arange(width), tree.nodes)])
     ends = rows[:, -1] == width - 1
     rows[ends, -1] = -1
@@ -193,7 +200,7 @@ def context_tree_of(
     """Return the tree of a table.
 
     Args:
-        width: The number of symbols including the end mark.
+        width: The number of symbols, including the end mark.
         max_length: The maximum number of steps of a sequence.
         parents: The parents by node.
         before: The oldest symbols by node.
@@ -213,7 +220,7 @@ def context_tree_of(
         raise ValueError("not a tree")
     if ((before[1:] != OTHERS) & ((before[1:] < 0) | (before[1:] >= width))).any():
         raise ValueError("not symbols")
-    # (parent, before) as one number: `before` is from -2 to width - 1.
+    # This encodes (parent, before) as one number, because `before` is between -2 and width - 1.
     if np.unique(parents * (width + 2) + before + 2).size != nodes:
         raise ValueError("not distinct")
     closed = (before == OTHERS) | (before == width - 1)
@@ -224,16 +231,17 @@ def context_tree_of(
 
 
 LEAST_MASS = 1e-9
-"""Minimum of expected and estimated counts, because these are divisors."""
+"""The minimum of expected and estimated counts, because they are divisors."""
 
 LEAST_COUNT = 0.01
-"""Minimum of the estimated count of each symbol, because no probability may be 0."""
+"""The minimum of the estimated count of each symbol, because no probability may be 0."""
 
 BIN_EDGES = np.concatenate([[0.0], np.geomspace(1 / 64, 64, 49)])
-"""float64 (50), edges of the bins of count over expected count. The first bin begins at 0, and each further factor of 4
-has 8 bins."""
+"""float64 (50), the edges of the bins for the ratio of a count to its expected count. The first bin begins at 0. After
+it, there are 8 bins per factor of 4.
+"""
 STRATA = np.array([0.25, 1.0, 4.0, 16.0, 64.0, 256.0])
-"""float64 (6), expected counts in noise scales that separate strata with different distributions of ratios."""
+"""float64 (6), the expected counts, in noise scales, that separate strata with different distributions of ratios."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -242,9 +250,9 @@ class Smoothed:
 
     Attributes:
         chances: float64 (nodes, width), the probability that each symbol follows.
-        totals: float64 by node, the number of occurrences of its context.
-        ends: The number of sequences that end before they are truncated, which is at least the minimum implied by the
-            root.
+        totals: float64 by node, the estimated number of occurrences of its context.
+        ends: The number of sequences that end before they are truncated, which is at least the minimum that the root
+            implies.
     """
 
     chances: Floats
@@ -257,8 +265,8 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
 
     Args:
         tree: The public tree.
-        bootstrap: A source that draws the true counts from their distribution given the released ones; None to estimate
-            them instead.
+        bootstrap: A source that draws the true counts from their distribution given the released counts, or None to
+            estimate the true counts instead.
 
     Returns:
         The estimates.
@@ -273,7 +281,8 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
     for depth in range(1, int(tree.depths.max(initial=0)) + 1):
         level = np.flatnonzero(tree.depths == depth)
         named, rest = level[tree.before[level] != OTHERS], level[tree.before[level] == OTHERS]
-        # `named` has the parent's context with one known symbol before it, `rest` with any other symbol before it.
+        # `named` nodes have the parent's context with one known symbol before it. `rest` nodes have it with any other
+        # symbol before it.
         rows, lengths = tree.contexts[named], (tree.contexts[named] >= 0).sum(axis=1)
         totals[named] = gram_totals(tree, Smoothed(chances, totals, ends), rows, lengths, tree.begun[named])
         # The rest is the parent's total minus the totals of its named children.
@@ -289,14 +298,14 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
                 counted = estimated(counts[nodes], expected, each, drawn, BIN_EDGES, tuned.PRIOR_BINS)
                 counted[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST_MASS**2  # no sequence is empty
                 chances[nodes] = counted / counted.sum(axis=1, keepdims=True)
-        # If all steps are in "others", their counts add no information to the counts of the parent.
+        # If all steps are in "others", its counts add no information to the counts of the parent.
         alone = rest[held[tree.parents[rest]] == 0.0]
         chances[alone] = chances[tree.parents[alone]]
     return Smoothed(chances, totals, ends)
 
 
 def shortened(tree: ContextTree, smoothed: Smoothed, kept: int) -> Smoothed:
-    """Return the estimates of the same tree if the longest contexts are one symbol shorter.
+    """Return the estimates of the same tree with its longest contexts shortened by one symbol.
 
     If only single symbols are counted, all symbols become equally frequent. The first symbols of sequences do not
     change if they are counted separately.
@@ -317,7 +326,7 @@ def shortened(tree: ContextTree, smoothed: Smoothed, kept: int) -> Smoothed:
 
 
 def plain_starts(tree: ContextTree) -> list[Floats]:
-    """Return the released shares of first symbols and of the end, without adjustments; empty if none are counted."""
+    """Return the unadjusted shares of first symbols and of the end, or an empty array if they are not counted."""
     node = int(tree.child[tree.width - 1])
     counts = np.append(tree.counts[node, :-1], 0)
     return [] if node < 0 else [np.maximum(counts, 0) / max(int(counts.sum()), 1)]
@@ -331,17 +340,17 @@ def gram_totals(tree: ContextTree, smoothed: Smoothed, rows: Int32s, lengths: In
         smoothed: The estimates, which are known for all contexts that are shorter than the grams.
         rows: int32 (grams, longest), symbols from the left, padded.
         lengths: int64 by gram, the number of symbols.
-        begun: bool by gram, whether only beginnings of sequences count.
+        begun: bool by gram, whether only occurrences at the beginning of sequences count.
 
     Returns:
-        The numbers of occurrences, float64 by gram.
+        float64 by gram, the number of occurrences.
     """
     totals = np.where(begun, smoothed.ends, smoothed.totals[0])
     for place in range(int(lengths.max(initial=0))):
         more = np.flatnonzero(lengths > place)
-        # c(x1 ... xk) = c() times the product of P(x_i | the longest known context of x1 ... x_(i-1)).
+        # c(x1 ... xk) is c() times the product of P(x_i | the longest known context of x1 ... x_(i-1)).
         nodes = tree.find(rows[more], np.full(more.size, place), begun[more])
-        # If that context is all of x1 ... x_(i-1), its own total is more accurate than the product so far.
+        # If this context is all of x1 ... x_(i-1), its own total is more accurate than the product so far.
         exact = (tree.depths[nodes] == place + begun[more]) & (tree.before[nodes] != OTHERS)
         above = np.where(exact, smoothed.totals[nodes], totals[more])
         totals[more] = above * smoothed.chances[nodes, rows[more, place]]
@@ -349,7 +358,7 @@ def gram_totals(tree: ContextTree, smoothed: Smoothed, rows: Int32s, lengths: In
 
 
 def _combined(tree: ContextTree) -> tuple[Floats, Floats]:
-    """Return each node's counts, averaged by precision with its children's sums, and the scale of their noise."""
+    """Return each node's counts, averaged with its children's sums by precision, and the scale of their noise."""
     counts, variances = tree.counts.astype(np.float64), tree.scales**2
     for depth in range(int(tree.depths.max(initial=0)), 0, -1):
         level = np.flatnonzero(tree.depths == depth)
@@ -366,7 +375,7 @@ def _combined(tree: ContextTree) -> tuple[Floats, Floats]:
 
 
 def _estimated_at_root(noisy: Floats, scale: float, bootstrap: "Source | None") -> Floats:
-    """Return a quantile, or a bootstrap sample, of the count of each symbol and the end: float64 (width), above 0.
+    """Return a quantile, or a bootstrap sample, of the count of each symbol and of the end: float64 (width), above 0.
 
     Args:
         noisy: float64 (width), the noisy counts.
@@ -374,13 +383,13 @@ def _estimated_at_root(noisy: Floats, scale: float, bootstrap: "Source | None") 
         bootstrap: The source of bootstrap draws, as in `smooth`.
     """
     symbols = noisy.size - 1
-    # Sums of noisy counts are unbiased. Counts with a minimum of 0 would be biased.
+    # Sums of noisy counts are unbiased. Sums of counts that are clipped at 0 would be biased.
     total = max(float(noisy[:-1].sum()), symbols * LEAST_COUNT)
     drawn = None if bootstrap is None else uniforms(bootstrap, "settling/root", symbols)
     # No count exceeds the total, so the bins of ratios extend to the number of symbols, with the same step.
     more = max(int(np.ceil(np.log(symbols / BIN_EDGES[-1]) / np.log(BIN_EDGES[-1] / BIN_EDGES[-2]))), 0)
     edges = np.concatenate([BIN_EDGES, BIN_EDGES[-1] * (BIN_EDGES[-1] / BIN_EDGES[-2]) ** np.arange(1, more + 1)])
-    # There is no prior even with few symbols, because a single symbol may have nearly the whole total.
+    # Even with few symbols there is no prior, because a single symbol may have nearly the whole total.
     counted = estimated(noisy[:-1], np.full(symbols, total / symbols), np.full(symbols, scale), drawn, edges, 0.0)
     if bootstrap is None:
         counted *= total / counted.sum()
@@ -399,15 +408,15 @@ def estimated(
         noisy: float64, the released counts.
         expected: float64, rough estimates of the true counts.
         scales: float64, the scales of the noise.
-        drawn: float64, uniform numbers for a bootstrap sample; None for a quantile.
+        drawn: float64, uniform numbers for a bootstrap sample, or None for a quantile.
         edges: The edges of the bins of ratios.
-        prior_bins: The weight of the prior as a number of bins; 0 for no prior. The prior expects symbols that never
-            follow.
+        prior_bins: The weight of the prior, as a number of bins, or 0 for no prior. According to the prior, some
+            symbols never follow.
     """
     flat, mean, scale = noisy.ravel(), np.maximum(expected.ravel(), LEAST_MASS), scales.ravel()
     strata = np.searchsorted(STRATA, mean / scale)
     weights = _ratios(flat, mean, scale, strata, edges, prior_bins)
-    # (strata,), the mean ratio, which is the average factor between counts and expected counts.
+    # Shape (strata,), the mean ratio of counts to expected counts.
     centre = weights @ ((edges[1:] + edges[:-1]) / 2)
     centre[tuned.TRUSTED_MEANS :] = 1.0
     mean = mean / centre[strata]
@@ -421,10 +430,10 @@ def estimated(
 
 
 def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: Floats, prior_bins: float) -> Floats:
-    """Return the weights of ratios in each stratum; if data are scarce, near those of the next higher one."""
-    # Initially, ratios have the density exp(-r) at the geometric middle r of each bin.
+    """Return the weights of ratios in each stratum, near those of the next higher stratum if data are scarce."""
+    # Initially, ratios have the density exp(-r) at the geometric mean r of the edges of each bin.
     middle = np.sqrt(np.maximum(edges[1:], 1e-3) * np.maximum(edges[:-1], 1e-3))
-    # (bins,), with a sum of 1.
+    # Shape (bins,), with a sum of 1.
     fitted = np.diff(edges) * np.exp(-middle)
     fitted /= fitted.sum()
     if prior_bins:
@@ -433,8 +442,8 @@ def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: F
     weights = np.empty((STRATA.size + 1, fitted.size))
     for stratum in range(STRATA.size, -1, -1):
         mine = np.flatnonzero(strata == stratum)
-        # The loop runs from high strata, which have less noise, to low strata. Each fit begins with the weights of the
-        # next higher stratum.
+        # The loop runs from high strata, which have less relative noise, to low strata. Each fit begins with the
+        # weights of the next higher stratum.
         if mine.size:
             some = mine[:: 1 + mine.size // tuned.MOST]
             given = noisy[some], mean[some], scale[some], edges, fitted
@@ -444,16 +453,19 @@ def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: F
 
 
 def uniforms(secret: "Source", purpose: str, size: int) -> Floats:
-    """Return float64 (size, 2), strictly between 0 and 1, from secret and purpose. Privacy never depends on them."""
-    # (size, 2), 64 bits each. A double has room for 53 of them.
+    """Return uniform float64 (size, 2), strictly between 0 and 1, from a secret and a purpose.
+
+    Privacy never depends on them.
+    """
+    # Shape (size, 2), with 64 bits each. A double has room for 53 bits.
     words = secret.draws(purpose, np.arange(size, dtype=np.uint64), 0)[:, :2]
     found: Floats = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
     return found
 
 
 def laplace(secret: "Source", purpose: str, size: int) -> Floats:
-    """Return float64 (size,), Laplace numbers of scale 1 in doubles, which are only for post-processing."""
-    # The difference of two exponential numbers has a Laplace distribution.
+    """Return float64 (size,), Laplace variables of scale 1, which are only for post-processing."""
+    # The difference of two exponential variables has a Laplace distribution.
     two = np.log(uniforms(secret, purpose, size))
     found: Floats = two[:, 0] - two[:, 1]
     return found

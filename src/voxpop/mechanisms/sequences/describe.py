@@ -1,4 +1,4 @@
-"""Text, charts and report of a model of sequences, computed from the numbers of its plan and the model's answers."""
+"""The text, charts and report of a model of sequences, from the numbers of its plan and the answers of the model."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 END = "⟨end⟩"
 _LEVEL = 0.9
 MOST_COUNTS = 50_000
-"""Maximum number of released counts for charts. With more counts, queries would take longer than the release."""
+"""The maximum number of released counts for charts. With more counts, queries would take longer than the release."""
 MOST_BARS = 12
 MOST_ROWS = 20
 MOST_LENGTHS = 40
 PATH_LENGTH = 3
 LONGEST_NAME = 24
 _STEPS = 10
-"""Number of shades in the table of transitions."""
+"""The number of shades in the table of transitions."""
 
 Row = tuple[list[str], int, float]
-"""A gram, its estimated count and the scale of the noise on its inputs."""
+"""A gram, its estimated count, and the scale of the noise on its released counts."""
 
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
@@ -66,11 +66,11 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
 
 
 def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> bytes:
-    """Return the report page of a model; equal models give equal bytes.
+    """Return the report page of a model. Equal models give equal bytes.
 
     Args:
-        model: the model that the reader of the page has to approve.
-        checksums: the checksums of the files saved with the page.
+        model: The model that the reader of the page has to approve.
+        checksums: The checksums of the files that are saved with the page.
     """
     end = _end_mark(set(model.alphabet))
     rows = rows_of_model(model, end)
@@ -100,7 +100,10 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
 
 
 def rows_of_model(model: "SequenceModel", end: str) -> list[Row]:
-    """Return the grams in canonical order with their smoothed counts, if all their beginnings also have a count."""
+    """Return the grams in canonical order with their smoothed counts.
+
+    Only grams whose beginnings all have a count are included.
+    """
     import polars as pl
 
     require_polars()
@@ -116,7 +119,7 @@ def rows_of_model(model: "SequenceModel", end: str) -> list[Row]:
 
 
 def _released(model: "SequenceModel") -> tuple[dict[int, int], Grid]:
-    """Return the number of released counts by length of gram, and a table of their noise."""
+    """Return the number of released counts by gram length, and a table of their noise."""
     import polars as pl
 
     require_polars()
@@ -134,7 +137,7 @@ def _released(model: "SequenceModel") -> tuple[dict[int, int], Grid]:
 
 
 def _end_mark(symbols: set[str]) -> str:
-    """Return a spelling of the end that is not a symbol."""
+    """Return a spelling for the end that is not a symbol."""
     mark = END
     while mark in symbols:
         mark = f"⟨{mark}⟩"
@@ -145,13 +148,13 @@ def charts_of(model: "SequenceModel", end: str) -> dict[str, Any]:
     """Return the data of the charts, which are answers of the model with intervals.
 
     Args:
-        model: the model. The charts show the same answers that its methods and `voxpop ask` return.
-        end: the spelling of the end of a sequence.
+        model: The model. The charts show the answers that its methods and `voxpop ask` return.
+        end: The spelling of the end of a sequence.
 
     Returns:
         Rows of `starts`, `lengths` and `paths`, each with share, low and high; `transitions`, a table of cells; the
-        level of the intervals, the number of symbols of the longest context, and whether only single symbols were
-        counted. Empty for more than `MOST_COUNTS`.
+        level of the intervals; the number of symbols in the longest context; and whether only single symbols were
+        counted. Empty if there are more than `MOST_COUNTS` counts.
     """
     import polars as pl
 
@@ -178,7 +181,7 @@ def charts_of(model: "SequenceModel", end: str) -> dict[str, Any]:
 
 
 def _bars(table: "pl.DataFrame", column: str, name_of: Callable[[Any], str]) -> list[dict[str, Any]]:
-    """Return the rows of a chart, with a name, a share, and the interval of the share."""
+    """Return the rows of a chart, each with a name, a share, and the interval of the share."""
     return [
         {"name": name_of(row[column]), **{name: round(row[name], 5) for name in ("share", "low", "high")}}
         for row in table.iter_rows(named=True)
@@ -186,7 +189,7 @@ def _bars(table: "pl.DataFrame", column: str, name_of: Callable[[Any], str]) -> 
 
 
 def _transitions(model: "SequenceModel", end: str) -> dict[str, Any]:
-    """Return the table of the followers of the most frequent symbols; all symbols without a row share one column."""
+    """Return the table of the followers of the most frequent symbols. All symbols without a row share one column."""
     queries = model._queries
     counts = np.bincount(queries.sessions.symbols, minlength=len(model.alphabet))
     rows = np.argsort(-counts, kind="stable")[:MOST_ROWS].tolist()
@@ -216,6 +219,6 @@ def _cell(share: float, low: float, high: float) -> dict[str, Any]:
 
 
 def _named(symbols: Iterable[str], between: str = " ") -> str:
-    """Return symbols as printable text, cut to `LONGEST_NAME` characters each."""
+    """Return symbols as printable text, each cut to `LONGEST_NAME` characters."""
     shown = [printable((symbol,)) for symbol in symbols]
     return between.join(name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in shown)

@@ -1,9 +1,9 @@
-"""Sequences drawn together, so that their statistics are near the expected ones. All arrays are public.
+"""Sequences that are drawn together, so that their statistics are near the expected ones. All arrays are public.
 
 Each sequence has the distribution of the model, but the sequences are not independent. At each step, all sequences are
 sorted by their histories, with the latest symbol first. The uniform numbers that choose ends and symbols are spread
-evenly over this order, as multiples of the golden ratio, modulo 1, from a random start. Therefore the number of times
-that each symbol follows each context, or each longer history, is close to its expected value (L'Ecuyer, Lécot and
+evenly over this order. They are multiples of the golden ratio modulo 1, from a random start. Therefore the number of
+times that each symbol follows each context, or each longer history, is close to its expected value (L'Ecuyer, Lécot and
 Tuffin, "A randomized quasi-Monte Carlo simulation method for Markov chains", 2008).
 """
 
@@ -19,12 +19,12 @@ from voxpop.reading.users import spread
 
 GOLDEN = 0.6180339887498949
 _MOST_TOGETHER = 1 << 23
-"""Maximum number of steps of the sequences that are drawn together, which need 8 bytes each."""
+"""The maximum number of steps of sequences that are drawn together. Each step needs 8 bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sessions:
-    """Drawn sessions as concatenated int32 symbols and int64 starts (sessions + 1)."""
+    """Drawn sessions, as concatenated int32 symbols and int64 starts (sessions + 1)."""
 
     symbols: Int32s
     starts: Int64s
@@ -50,7 +50,7 @@ def draw_sessions(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s) 
         seeds: uint64, the seeds.
 
     Returns:
-        The sequences in the order of the seeds. They are a function of all seeds.
+        The sequences, in the order of the seeds. They are a function of all seeds.
     """
     step = max(1, _MOST_TOGETHER // tree.max_length)
     pieces = [_draw_together(tree, sums, fit, seeds[start : start + step]) for start in range(0, seeds.size, step)]
@@ -60,12 +60,12 @@ def draw_sessions(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s) 
 
 
 def _draw_together(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s) -> tuple[Int32s, Int64s]:
-    """Return the concatenated symbols of one sequence per seed, and the number of symbols of each."""
+    """Return the concatenated symbols of one sequence per seed, and the number of symbols in each sequence."""
     most, deepest, stays = tree.max_length, int(tree.depths.max(initial=0)), sums[:, -2]
-    # (steps, sequences), one row per step, so that the memory of steps that no sequence reaches is never touched.
+    # Shape (steps, sequences), one row per step, so the memory of steps that no sequence reaches is never touched.
     symbols, nodes = np.empty((most, seeds.size), np.int32), np.empty((most, seeds.size), np.int32)
     sizes, state = np.zeros(seeds.size, np.int64), ~seeds[:1]
-    # The sequences that have not ended, in the order of their histories.
+    # These are the sequences that have not ended, in the order of their histories.
     going = np.arange(seeds.size)
     for length in range(most):
         first = max(length - deepest, 0)
@@ -75,9 +75,9 @@ def _draw_together(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s)
         on = _spread(going.size, state) * (stay + (1.0 - stay) * fit.ends[length]) < stay
         going, found, stay = going[on], found[on], stay[on]
         nodes[length, going] = found
-        # The latest place is copied with probability `repeats`. Otherwise each earlier place with the same context is
-        # copied with probability 1 / (novelty + places). After the empty context, node 0, the latest place is not among
-        # these.
+        # The latest position is copied with probability `repeats`. Otherwise each earlier position with the same
+        # context is copied with probability 1 / (novelty + positions). After the empty context (node 0), these do not
+        # include the latest position.
         share = (_uniforms(seeds[going], length) - fit.repeats) / (1.0 - fit.repeats)
         places = length - (found == 0)
         place = (share * (fit.novelty + places)).astype(np.int64)
@@ -88,7 +88,7 @@ def _draw_together(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s)
         latest[new] = _chosen_nodes(sums, found[new], _spread(int(new.sum()), state) * stay[new])
         symbols[length, going] = latest
         sizes[going] += 1
-        # A stable sort keeps the order by earlier symbols. With 16 bits it takes linear time.
+        # A stable sort keeps the order by earlier symbols. With 16 bits, it takes linear time.
         keys = latest.astype(np.uint16) if tree.width <= 1 << 16 else latest
         going = going[np.argsort(keys, kind="stable")]
     longest = int(sizes.max(initial=0))
@@ -96,20 +96,20 @@ def _draw_together(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s)
 
 
 def _spread(size: int, state: Uint64s) -> Floats:
-    """Return numbers that are each uniform in [0, 1), such that every run of numbers is spread evenly."""
+    """Return numbers that are each uniform in [0, 1). Every run of consecutive numbers is spread evenly."""
     found: Floats = (np.arange(size) * GOLDEN + uniform(state)) % 1.0
     return found
 
 
 def _uniforms(seeds: Uint64s, number: int) -> Floats:
-    """Return the uniform number with this index, from 0 on, of each seed, as in `kernels.uniform`."""
+    """For each seed, return the uniform number with this index, counted from 0, as in `kernels.uniform`."""
     mixed = spread(seeds + np.uint64((number + 1) * int(GOLDEN_STEP) % 2**64))
     found: Floats = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return found
 
 
 def _chosen_nodes(sums: Floats, nodes: Int32s, wanted: Floats) -> Int64s:
-    """Return the first symbol of each node with a cumulative probability above a given number, by bisection."""
+    """For each node, return the first symbol with a cumulative probability above a given number, by bisection."""
     flat, rows = sums.ravel(), nodes.astype(np.int64) * sums.shape[1]
     low, high = np.zeros(nodes.size, np.int64), np.full(nodes.size, sums.shape[1] - 2)
     for _ in range(int(sums.shape[1] - 2).bit_length()):

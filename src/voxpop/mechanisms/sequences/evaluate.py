@@ -1,4 +1,7 @@
-"""The PRIVATE resemblance of samples to the data, for people who may see the data; never part of a release."""
+"""PRIVATE measures of how similar samples are to the data.
+
+They are for people who may see the data, and never part of a release.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,16 +20,17 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.sequences.model import SequenceModel
 
 LONGEST, TOP, SANITY = 4, 100, 0.001
-"""Constants of the comparison. It uses runs of up to `LONGEST` symbols and the `TOP` most frequent runs, and errors are
-relative to at least `SANITY` of all sequences."""
+"""The constants of the comparison. It uses runs of up to `LONGEST` symbols and the `TOP` most frequent runs. Errors are
+relative to at least the share `SANITY` of all sequences.
+"""
 
 
 def evaluate_model(model: "SequenceModel", corpus: Any, _: Sequence[int] = ()) -> Evaluation:
-    """Compare sequences that a model draws with one sequence of each user; see `voxpop.evaluate`.
+    """Compare sequences that a model draws with one sequence per user; see `voxpop.evaluate`.
 
     Args:
         model: A model of the same data.
-        corpus: The data, on this machine. The first `model.max_length` symbols of each user's sequence count.
+        corpus: The data, on this machine. Only the first `model.max_length` symbols of each user's sequence are used.
 
     Returns:
         The PRIVATE measures.
@@ -53,7 +57,7 @@ def evaluate_model(model: "SequenceModel", corpus: Any, _: Sequence[int] = ()) -
 
 
 def _sequences(corpus: LocalCorpus, model: "SequenceModel") -> Sessions:
-    """Return one sequence of each user, truncated as in the mechanism. The result is private."""
+    """Return one sequence per user, truncated as in the mechanism. The result is private."""
     other, secret = model.plan.to_dict().get("other"), Secret.from_seed(0)
     marked = one_sequence_each(corpus, model.alphabet, model.max_length, secret, other)
     ends = np.flatnonzero(marked == len(model.alphabet))
@@ -70,7 +74,7 @@ def _first_symbols(sampler: Any, sessions: Sessions) -> Floats:
 
 
 def _distance(model: "SequenceModel", real: Sessions, drawn: Sessions, shares: Any) -> float:
-    """Return the total variation distance of two distributions."""
+    """Return the total variation distance between two distributions."""
     if not real.size:
         return 1.0
     one, other = (shares(model._sampler, each) for each in (real, drawn))
@@ -89,7 +93,7 @@ def _next(model: "SequenceModel", real: Sessions, drawn: Sessions) -> float:
 
 
 def _shares(model: "SequenceModel", real: Sessions, drawn: Sessions, length: int) -> tuple[Int64s, Floats, Floats]:
-    """Return all runs of this length, and the shares of real and of drawn sequences that contain each of them."""
+    """Return all runs of this length, and the shares of real and of drawn sequences that contain each run."""
     size, counted = len(model.alphabet), []
     if (size + 1) ** length > 2**62:
         return np.empty(0, np.int64), np.empty(0), np.empty(0)
@@ -114,7 +118,7 @@ def _error(table: tuple[Int64s, Floats, Floats]) -> float:
 
 
 def _share_found(tables: list[tuple[Int64s, Floats, Floats]]) -> float:
-    """Return the share of the data's most frequent runs, of all lengths, that are also among the model's."""
+    """Return the share of the data's most frequent runs, of all lengths, that are also most frequent in the model."""
     real, drawn = (np.concatenate([table[place] for table in tables]) for place in (1, 2))
     most = min(TOP, int((real > 0).sum()))
     if not most:

@@ -24,31 +24,31 @@ _MOST_SYMBOLS = 10**7
 @final
 @dataclass(frozen=True, slots=True)
 class Sequences(Mechanism["Corpus", "SequenceModel"]):
-    """Release a model that can be sampled from, by counting with noise how often symbols follow other symbols.
+    """Release a model of sequences from noisy counts of symbols that follow other symbols. The model can draw samples.
 
     Each user contributes the first symbols of one sequence. If a user has several sequences, one of them is drawn at
-    random. The mechanism counts sequences by length, their distinct symbols, and the symbols that follow each context
-    (the preceding symbols). Frequent contexts are extended, and all counts are released with noise.
+    random. The mechanism counts sequences by length, the distinct symbols in them, and the symbols that follow each
+    context (the preceding symbols). Frequent contexts are extended, and all counts are released with noise.
 
-    Nothing else needs to be chosen. The released lengths determine the length of drawn sequences, and the number of
-    first steps of each sequence that are counted after contexts (noise is proportional to this number). The noise of
-    these counts determines whether contexts are counted at all.
+    Nothing else needs to be chosen. The released lengths determine the maximum length of drawn sequences, and the
+    number of steps that are counted from the start of each sequence (the noise is proportional to this number). The
+    noise of these counts determines whether contexts are counted at all.
 
     The release is (epsilon, 0)-differentially private for one user, with all their data, added or removed. Counts are
-    integers with integer noise, which is cut at 2^62; the probability of more noise is less than e^(-2^13). The proof
-    is in docs/privacy/sequences.md.
+    integers with integer noise. The noise is cut at 2^62, and the probability of more noise is less than e^(-2^13). The
+    proof is in docs/privacy/sequences.md.
 
     Attributes:
-        max_length: The largest number of symbols of each user that count, and the longest sequence that is drawn. None
-            lets the released lengths decide, which costs no epsilon: up to 20 symbols, fewer if noise explains the
-            longer sequences, and more if a fifth of the users have such ones (at most 1,000). Choose a number without
-            looking at the data.
+        max_length: The maximum number of symbols that count per user, which is also the maximum length of drawn
+            sequences. With None, the released lengths decide, which costs no additional epsilon. The maximum is then 20
+            symbols. It is lower if noise explains the longer sequences, and higher (at most 1,000) if a fifth of the
+            users have longer sequences. Choose a number without looking at the data.
         max_gram: The length of the longest counted gram, which consists of a context and the symbol after it.
-        alphabet: All tokens that may occur: distinct strings, or a release of single items. The alphabet is public;
-            other tokens are removed from every sequence, unless `other` is given. If the alphabet was released from the
-            same data, both releases spend budget; `voxpop.privacy.composition.compose` returns their total. "find"
+        alphabet: All tokens that may occur, as distinct strings or a release of single items. The alphabet is public.
+            Other tokens are removed from every sequence, unless `other` is given. If the alphabet was released from the
+            same data, both releases spend budget, and `voxpop.privacy.composition.compose` returns their total. "find"
             finds the alphabet with a quarter of epsilon and all of delta.
-        other: A further symbol that stands for every token outside of the alphabet, such as "other", so that sequences
+        other: An additional symbol that represents every token outside the alphabet, such as "other", so that sequences
             keep their lengths.
 
     Raises:
@@ -101,14 +101,14 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
         """Compute the noise for a budget, without data.
 
         Args:
-            budget: Epsilon, and delta if the alphabet is to be found. Otherwise delta is not used.
+            budget: The budget. Delta is used only to find the alphabet.
 
         Returns:
-            The plan, with all numbers that a release uses and its guarantee.
+            The plan, which contains all numbers that a release uses, and its guarantee.
 
         Raises:
             InputError: The alphabet is missing.
-            BudgetError: Epsilon is too small for the length, or delta is missing for finding the alphabet.
+            BudgetError: Epsilon is too small for the length, or delta is 0 although the alphabet is to be found.
         """
         from voxpop.mechanisms.sequences.plan import plan_sequences
 
@@ -128,7 +128,7 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
 
 
 def public_alphabet(given: Any) -> tuple[str, ...]:
-    """Return the symbols in order of their bytes, so that their numbers do not depend on the given order.
+    """Return the symbols in the order of their bytes, so that their numbers do not depend on the given order.
 
     Args:
         given: Distinct strings, or a release of single items.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ROWS_SHOWN = 10
 _MOST_ROWS = 1_100_000
-"""Maximum number of rows of a table of transitions."""
+"""The maximum number of rows in a table of transitions."""
 
 
 @final
@@ -41,21 +41,21 @@ class SequenceModel(Result):
 
     All queries (`starting`, `ending`, `lengths`, `transitions`, `paths`, `funnel`, and `next` with a level) return the
     columns share, error (one standard error), low and high. `level` is the nominal share of intervals from low to high
-    that contain the true share of the data. The error contains the noise, and the distance of the answer from the
+    that contain the true share of the data. The error contains the noise, and the distances of the answer from the
     answers of two simpler models: one with contexts that are one symbol shorter, and one without copies of earlier
-    symbols. These distances estimate the effect of a longer memory, but do not bound it. Therefore intervals are wide
-    if much depends on the last counted symbol, and they can be wrong more often than the level implies. This was
-    measured for frequent paths, and if only single symbols are counted (`tree.nodes` is 1) also for first symbols and
-    transitions, because nothing released shows how sequences begin and continue. See
+    symbols. These distances estimate the effect of a longer memory, but they do not bound it. Therefore intervals are
+    wide if much depends on the last counted symbol, and they can be wrong more often than the level implies. This was
+    measured for frequent paths. It was also measured for first symbols and transitions if only single symbols are
+    counted (`tree.nodes` is 1), because no released count then shows how sequences begin and continue. See
     `benchmarks/results/sequences_intervals.md` for public data at level 0.9.
 
     Attributes:
         alphabet: The public symbols, in the order of their bytes.
         tree: The released noisy counts by context.
         profile: The released noisy numbers of sequences by length, and of distinct and repeated symbols.
-        plan: The numbers used, which `plan.to_dict()` and `str(plan)` return.
-        guarantee: The guarantee of the release, or the statement that it is not private.
-        metadata: The operator's statements for the report, which equality ignores.
+        plan: The numbers that were used, which `plan.to_dict()` and `str(plan)` return.
+        guarantee: The guarantee of the release, or the statement that the release is not private.
+        metadata: The operator's statements for the report, which comparisons ignore.
     """
 
     alphabet: tuple[str, ...]
@@ -72,7 +72,7 @@ class SequenceModel(Result):
 
     @property
     def counted_steps(self) -> int:
-        """The number of first steps of each sequence that were counted, which depends on the released lengths."""
+        """The number of steps counted from the start of each sequence, which depends on the released lengths."""
         return self.tree.counted
 
     @property
@@ -85,9 +85,9 @@ class SequenceModel(Result):
 
         Returns:
             A table with these columns: gram (list of str), a context and the symbol after it; begins, whether the
-                context is the beginning of a sequence; others, whether the row covers all longer contexts without
-                separate rows; ends, whether the end of the sequence follows; count, the noisy integer that was
-                released; estimate, the smoothed count; scale, the scale of the noise.
+            context is the beginning of a sequence; others, whether the row covers all longer contexts without separate
+            rows; ends, whether the end of the sequence follows; count, the noisy integer that was released; estimate,
+            the smoothed count; and scale, the scale of the noise.
         """
         smoothed = self._sampler.smoothed
         return context_table(self.alphabet, self.tree, smoothed.totals[:, None] * smoothed.chances)
@@ -95,12 +95,12 @@ class SequenceModel(Result):
     def sample(self, n: int, seed: int | None = None) -> "pl.DataFrame":
         """Draw synthetic sequences.
 
-        Sequences are drawn together. Each has the distribution of the model, but the numbers of symbols and short runs
-        in the whole sample are nearer to their expected values than those of independent sequences.
+        Sequences are drawn together. Each sequence has the distribution of the model, but the counts of symbols and
+        short runs in the whole sample are nearer to their expected values than with independent sequences.
 
         Args:
             n: The number of sequences, at least 1.
-            seed: The seed, which does not affect privacy. The same seed and n draw the same sequences again.
+            seed: The seed, which does not affect privacy. The same seed and the same n draw the same sequences again.
 
         Returns:
             A table with the columns user (0 to n - 1) and sequence (list of str), which `voxpop.read` accepts with
@@ -116,7 +116,7 @@ class SequenceModel(Result):
 
         Args:
             n: The number of sequences, at least 1.
-            seed: The seed as in `sample`, which draws the same sequences.
+            seed: The seed, as in `sample`. The same seed draws the same sequences as `sample`.
 
         Returns:
             A table with the columns case (0 to n - 1), activity (the symbol) and time, which are usual names of event
@@ -161,12 +161,12 @@ class SequenceModel(Result):
 
         Args:
             prefix: The symbols of the prefix; empty for the beginning.
-            level: The nominal share of intervals that are correct, such as 0.9. None omits the intervals, which is
-                faster.
+            level: The nominal share of intervals that are correct, such as 0.9. With None, there are no intervals,
+                which is faster.
 
         Returns:
-            A table with the columns symbol (null for the end of the sequence) and probability, and with a level also
-            error, low and high. The most probable symbol is first. Probabilities sum to 1.
+            A table with the columns symbol (null for the end of the sequence) and probability. With a level, it also
+            has the columns error, low and high. The most probable symbol is first. Probabilities sum to 1.
 
         Raises:
             InputError: If the prefix contains a symbol that is not in the alphabet, or nothing was released.
@@ -199,16 +199,16 @@ class SequenceModel(Result):
         return self._following([], level).drop_nulls("symbol")
 
     def ending(self, level: float = 0.9) -> "pl.DataFrame":
-        """Return the last symbols of sequences, including those truncated at `max_length`; columns as in `starting`."""
+        """Return the last symbols of sequences (also of truncated sequences), with the columns of `starting`."""
         found = self._queries.answer(queries.last_symbols, level, symbol=self.alphabet)
         return found.sort("share", descending=True, maintain_order=True)
 
     def lengths(self, level: float = 0.9) -> "pl.DataFrame":
-        """Return the lengths of sequences, with the columns length (`max_length` means at least this), share, ...
+        """Return the lengths of sequences, with the columns length (`max_length` is at least this length), share, ...
 
-        Sums over classes of length agree with the released numbers. Shares within a class follow from the contexts, so
-        the error also contains their distance from equal shares within the class.
-        Lengths of drawn sequences may differ where contexts nearly determine the end.
+        Sums over length classes agree with the released numbers. Shares within a class follow from the contexts, so the
+        error also contains their distance from equal shares within the class. Lengths of drawn sequences may differ if
+        contexts nearly determine the end.
         """
         return self._queries.lengths(level, length=range(1, self.max_length + 1))
 
@@ -235,8 +235,8 @@ class SequenceModel(Result):
             level: The nominal share of intervals that are correct.
 
         Returns:
-            A table with the columns path (list of str), share of sequences that contain it, error, low and high; most
-            frequent first.
+            A table with the columns path (list of str), share (of sequences that contain the path), error, low and
+            high. The most frequent path is first.
         """
         import polars as pl
 
@@ -253,7 +253,7 @@ class SequenceModel(Result):
 
         Args:
             steps: The symbols of the steps, in order.
-            within: The maximum number of symbols from one step to the next; None for any number.
+            within: The maximum number of symbols from one step to the next, or None for any number.
             level: The nominal share of intervals that are correct.
 
         Returns:
@@ -263,7 +263,7 @@ class SequenceModel(Result):
         if not wanted:
             raise InputError("`steps` is empty; a funnel must have at least one step.")
         if within is not None:
-            check_whole("within", within, self.max_length, "the most symbols from one step to the next")
+            check_whole("within", within, self.max_length, "the maximum number of symbols from one step to the next")
         answer = partial(queries.reaching, steps=np.array(wanted, np.int32), within=within or self.max_length)
         return self._queries.answer(answer, level, step=[self.alphabet[step] for step in wanted])
 
@@ -279,7 +279,7 @@ class SequenceModel(Result):
         return report_of_model(self, checksums)
 
     def __iter__(self) -> Iterator[tuple[tuple[str | None, ...], int]]:
-        """Yield each gram with its noisy count. None at the end of a gram denotes the end of the sequence."""
+        """Yield each gram with its noisy count. None at the end of a gram represents the end of the sequence."""
         for gram, ends, count in self.to_polars().select("gram", "ends", "count").iter_rows():
             yield (*gram, None) if ends else tuple(gram), count
 
@@ -303,7 +303,7 @@ class SequenceModel(Result):
         return f"SequenceModel({len(self):,} noisy counts, {self.guarantee})"
 
     def _repr_html_(self) -> str:
-        """Return the guarantee and the first counts, for a notebook."""
+        """Return the guarantee and the first counts as HTML for a notebook."""
         shown = self.to_polars().head(ROWS_SHOWN).select("gram", "ends", "count").to_dicts()
         rows = [(f"{printable(row['gram'])}{' .' if row['ends'] else ''}", f"{row['count']:,}") for row in shown]
         lines = [str(self.guarantee), "A dot is the end of a sequence. model.to_polars() returns all counts."]
@@ -311,7 +311,10 @@ class SequenceModel(Result):
         return card(title, lines, ("gram", "noisy count"), rows, cautions(self.guarantee))
 
     def _symbols(self, tokens: SequenceOf[str | int], *, known: bool) -> list[int]:
-        """Return the numbers of symbols, with -1 for symbols outside the alphabet, or an error if `known`."""
+        """Return the numbers of symbols, with -1 for symbols outside the alphabet.
+
+        If `known` is true, raise an error for such symbols.
+        """
         if isinstance(tokens, str):
             raise InputError("a sequence is a list of symbols, got one string; put it in a list.")
         # voxpop.read converts integers into decimal strings, so this method does the same.
@@ -346,7 +349,7 @@ def save_model(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Write the files of a model, and extra files, to the same folder; see `SequenceModel.save`."""
+    """Write the files of a model, and additional files, to the same folder; see `SequenceModel.save`."""
     symbols = pa.table({"symbol": string_array(model.alphabet).cast(pa.string())})
     tables = {COUNTS: write_parquet(context_columns(model.tree)), ALPHABET: write_parquet(symbols), **(extra or {})}
     numbers = {"max_length": model.max_length, "counted_steps": model.counted_steps}
@@ -355,7 +358,7 @@ def save_model(
 
 
 def model_of(record: Mapping[str, Any], contents: Mapping[str, bytes]) -> SequenceModel:
-    """Return the model of a record and its tables."""
+    """Return the model from a record and its tables."""
     words = read_parquet(contents[ALPHABET])["symbol"].to_pylist()
     table = read_parquet(contents[COUNTS])
     columns = {name: table[name].combine_chunks() for name in ("parent", "before", "scale", "counts")}

@@ -1,4 +1,4 @@
-"""Plans of sequences, which compute the noise and the guarantee from a budget."""
+"""The plans of sequences, which compute the noise and the guarantee from a budget."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SMALLEST_RATE = 2.0**-30
 LARGEST_EPSILON = 1e4
 FINDER = "items"
-"""Registered name of the mechanism that finds the alphabet."""
+"""The registered name of the mechanism that finds the alphabet."""
 _MISSING = (
     "`alphabet` is missing: Sequences needs the list of all tokens that may occur, and the list must be public, "
     'because noise hides how often a token occurs and not which tokens exist. Pass the list (alphabet=["home", "news"])'
@@ -40,7 +40,7 @@ _MISSING = (
 )
 
 
-SPELLING = "If these are many, compare the spelling of its symbols with the values of the column."
+SPELLING = "If this share is large, compare the spelling of its symbols with the values of the column."
 
 
 def plan_sequences(mechanism: "Sequences", budget: Budget) -> "SequencePlan":
@@ -60,7 +60,7 @@ def check_epsilon(max_length: int, epsilon: float) -> None:
     """Check that counts can be released with an epsilon.
 
     Raises:
-        BudgetError: if epsilon is too small or too large. The message contains the allowed range.
+        BudgetError: Epsilon is too small or too large. The message contains the allowed range.
     """
     if not SMALLEST_RATE * max_length <= epsilon <= LARGEST_EPSILON:
         raise BudgetError(
@@ -72,12 +72,12 @@ def check_epsilon(max_length: int, epsilon: float) -> None:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
-    """The plan that `Sequences.plan` returns, with every number that is known before any data are read.
+    """The plan that `Sequences.plan` returns, which contains every number that is known before any data is read.
 
     Longer contexts get the rest of epsilon. The shares on each path of the tree add up to at most epsilon.
 
     Attributes:
-        found: the alphabet that a release found, if the mechanism has alphabet="find".
+        found: The alphabet that a release found, if the mechanism has alphabet="find".
 
     Example:
         >>> import voxpop as vp
@@ -98,7 +98,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
     def _proof(self) -> PathsProof:
         mechanism, found, alphabet = self.mechanism, None, self.mechanism.alphabet
         if self.finding is not None:
-            # By basic composition, the epsilons of both steps add up to at most that of the budget.
+            # By basic composition, the epsilons of both steps add up to at most the epsilon of the budget.
             alphabet, found = None, self._finder().plan(self.finding).certificate
         size = None if alphabet is None else len(self.alphabet or ())
         whole = Fraction(self.counting.epsilon)
@@ -115,7 +115,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
 
     @property
     def finding(self) -> Budget | None:
-        """The budget for finding the alphabet; None if the alphabet is given."""
+        """The budget for finding the alphabet, or None if the alphabet is given."""
         if self.mechanism.alphabet != FIND:
             return None
         return Budget(self.budget.epsilon * FIND_SHARE, self.budget.delta)
@@ -125,38 +125,38 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         """The budget for counting."""
         if self.finding is None:
             return Budget(self.budget.epsilon)
-        # Exact fractions, because both steps together must not spend more than the whole.
+        # Use exact fractions, because both steps together must not spend more than the whole budget.
         rest = Fraction(self.budget.epsilon) - Fraction(self.finding.epsilon)
         nearest = float(rest)
         return Budget(nearest if Fraction(nearest) <= rest else nextafter(nearest, -inf), 0.0)
 
     @property
     def alphabet(self) -> tuple[str, ...] | None:
-        """The public symbols, in order of their bytes; None if the release has not found them yet."""
+        """The public symbols in the order of their bytes, or None if the release has not found them yet."""
         symbols = self.found if self.finding is not None else cast("tuple[str, ...]", self.mechanism.alphabet)
         if symbols is None or self.mechanism.other is None:
             return symbols
-        # A found token may have the same spelling as the symbol for all other tokens.
+        # A token that was found may have the same spelling as the symbol for all other tokens.
         return tuple(sorted({*symbols, self.mechanism.other}))
 
     @property
     def scale(self) -> float:
-        """Scale b of the noise on the counts of single symbols; P(k) is proportional to `exp(-|k| / b)`.
+        """The scale b of the noise on the counts of single symbols. P(k) is proportional to `exp(-|k| / b)`.
 
         With a `max_length`, this is the largest possible scale. The scale that runs is smaller if the released lengths
-        show that there are many users or few steps. Without a `max_length`, it is the largest only if the tree counts
-        at most 20 first steps. If the tree counts more steps, because released lengths show longer sequences, the scale
-        is larger in proportion, up to 50 times. The column `scale` of `SequenceModel.to_polars` contains the scale that
-        ran.
+        show that there are many users or few steps. Without a `max_length`, it is the largest possible scale only if
+        the tree counts at most 20 steps. If the tree counts more steps because released lengths show longer sequences,
+        the scale is larger in proportion, by a factor of up to 50. The column `scale` of `SequenceModel.to_polars`
+        contains the scale that ran.
         """
         paths, root = self._root()
         return paths.scale(root)
 
     @property
     def threshold(self) -> float | None:
-        """Minimum number of occurrences for a symbol to become a separate context.
+        """The minimum number of occurrences that makes a symbol a separate context.
 
-        None before the alphabet is found, and if no grams of two symbols are counted.
+        The value is None before the alphabet is found, and if no grams of two symbols are counted.
         """
         if self.alphabet is None or self.mechanism.max_gram == 1:
             return None
@@ -175,7 +175,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         gate, guarantee = self.begin(seed)
         plan = self if self.finding is None else with_record(self, found=self._find(data, seed))
         alphabet = plan.alphabet or ()
-        # A cluster would need another pass.
+        # On a cluster, this would need another pass.
         outside, other = getattr(engine, "outside", None) if self.finding is None else None, self.mechanism.other
         if outside is not None and (left := outside(alphabet)):
             done = "were removed" if other is None else "count as the symbol for all others"
@@ -206,12 +206,12 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         return Limits(Fraction(self.counting.epsilon), alphabet, self.mechanism.usual, self.mechanism.max_gram)
 
     def _find(self, data: "Corpus", seed: int | None) -> tuple[str, ...]:
-        """Return the tokens that a set union with part of the budget releases."""
+        """Return the tokens that a set union with a part of the budget releases."""
         words = self._finder().release(data, self.finding, seed=seed)
         if not len(words):
             raise InputError(
                 "no token has enough users to be released, so no alphabet was found; the budget for finding it is "
                 "spent. Use data of more users or a larger epsilon."
             )
-        # Items of a release are in order of their bytes.
+        # Items of a release are in the order of their bytes.
         return tuple(gram[0] for gram in words.each_gram())

@@ -1,14 +1,14 @@
 """Released statistics of whole sequences, and drawn sequences that agree with them. All of them are public.
 
-Two statistics of users are released before the tree. These are the number of sequences in each length class, and the
-sum of the numbers of distinct symbols of all sequences. A chain of contexts reproduces neither, because users with
-long sequences end less often than contexts imply, and repeat symbols more often. Therefore the odds of the end of a
-drawn sequence also depend on its length, and a symbol may be a copy of a symbol that followed the same context earlier
-in the sequence (a Pólya urn). Copies do not change the expected shares after a context.
+Two statistics of users are released before the tree: the number of sequences in each length class, and the total number
+of distinct symbols over all sequences. A chain of contexts reproduces neither, because users with long sequences end
+less often, and repeat symbols more often, than contexts imply. Therefore the odds of the end of a drawn sequence also
+depend on its length, and a symbol may be a copy of a symbol that followed the same context earlier in the sequence (a
+Pólya urn). Copies do not change the expected shares after a context.
 
 If only single symbols are counted, no context determines how often a symbol follows itself. In this case, the number of
-such repeated symbols is released too, and a symbol may be a copy of the latest symbol with a probability that is fitted
-to this number.
+such repeated symbols is also released, and a symbol may be a copy of the latest symbol with a probability that is
+fitted to this number.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, gammaincinv  # scipy.stats takes a tenth of the smallest memory limit
+from scipy.special import expit, gammaincinv  # importing scipy.stats takes a tenth of the smallest memory limit
 
 from voxpop.kernels.arrays import Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.sequences import count_variety, draw_contexts, fit_ends
@@ -43,8 +43,8 @@ class StepProfile:
     Attributes:
         lengths: int64, the noisy number of sequences by class of `length_classes`.
         variety: int64, the noisy number of distinct symbols. If only single symbols are counted, it contains the noisy
-            numbers of distinct and of repeated symbols among the first `FIRST_SYMBOLS` of each sequence.
-        scales: The noise scale of each length, and that of each number of symbols.
+            numbers of distinct and of repeated symbols among the first `FIRST_SYMBOLS` symbols of each sequence.
+        scales: The noise scale of the number of each length class, and the noise scale of each number of symbols.
     """
 
     lengths: Int64s
@@ -53,17 +53,17 @@ class StepProfile:
 
 
 def symbols_counted(max_length: int, numbers: int) -> int:
-    """Return the number of first symbols of a sequence among which the numbers of a profile are counted."""
+    """Return the number of symbols from the start of a sequence that the numbers of a profile count."""
     return max_length if numbers == 1 else min(max_length, tuned.FIRST_SYMBOLS)
 
 
 def steps_of(lengths: Int64s, max_length: int, steps: int) -> float:
-    """Return the number of first steps of all sequences that noisy lengths imply, at least 1.
+    """Return the number of counted steps of all sequences that noisy lengths imply, at least 1.
 
     Args:
         lengths: int64, the noisy number of sequences by class.
         max_length: The maximum number of symbols of a sequence.
-        steps: The maximum number of steps per sequence that count.
+        steps: The maximum number of counted steps per sequence.
     """
     return max(doubled_steps(length_classes(max_length), lengths, max_length, steps) / 2, 1.0)
 
@@ -74,10 +74,10 @@ def profile_record(profile: StepProfile) -> dict[str, Any]:
 
 
 def step_profile_of(record: dict[str, Any], max_length: int) -> StepProfile:
-    """Return the profile of a record.
+    """Return the profile from a record.
 
     Raises:
-        ValueError: Numbers are missing, or their scale is not possible for the noise.
+        ValueError: Numbers are missing, or their noise scale is impossible.
     """
     lengths, variety = (np.array([int(each) for each in record[name]], np.int64) for name in ("lengths", "variety"))
     first, second = map(float, record["scales"])
@@ -88,7 +88,7 @@ def step_profile_of(record: dict[str, Any], max_length: int) -> StepProfile:
 
 
 def length_classes(max_length: int) -> Int64s:
-    """Return the shortest length of each class; sequences of `max_length` are the last class."""
+    """Return the shortest length of each class. Sequences of `max_length` symbols are the last class."""
     first = [1]
     while first[-1] < max_length:
         most = max_length if first[-1] >= tuned.USUAL_LENGTH else min(max_length, tuned.USUAL_LENGTH)
@@ -98,7 +98,7 @@ def length_classes(max_length: int) -> Int64s:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """Numbers that make drawn sequences agree with a profile.
+    """The numbers that make drawn sequences agree with a profile.
 
     Attributes:
         ends: float64, the factor of the odds of an end, by length below the maximum.
@@ -136,7 +136,7 @@ def fitted(
     seeds = Secret.from_seed(0).draws("sequences/fitting", numbers, 0)[:, 0]
     given = width, sums.ravel(), (tree.child, tree.others)
     ends = np.append(0.0, np.ones(most - 1))
-    # (most + 1), the shares of lengths that the contexts imply, and then the shares by class.
+    # Shape (most + 1,), the shares of lengths that the contexts imply. `model` contains the shares by class.
     shares = fit_ends(seeds.copy(), *given, (tuned.NEVER, 0.0), np.full(most, -1.0), ends)
     first = length_classes(most)
     model = np.maximum(np.add.reduceat(shares, first), LEAST_MASS)
@@ -153,7 +153,7 @@ def fitted(
         number = _number_of_sequences(tree, profile, smoothed, float(goal @ counted))
     if bootstrap is not None:
         goal = _drawn_within(goal, number, first, bootstrap)
-    # By length, the share of the sequences of at least this length that end.
+    # By length, compute the share of the sequences of at least this length that end there.
     wanted = goal[:-1] / np.maximum(np.cumsum(goal[::-1])[:0:-1], LEAST_MASS)
     wanted[0] = -1.0
     fit_ends(seeds.copy(), *given, (tuned.NEVER, 0.0), wanted, ends)
@@ -164,8 +164,8 @@ def fitted(
     steps = float(goal @ np.minimum(np.arange(most + 1), counted)) - 1.0
     aims = _aims((profile.variety + moved) / number, profile.scales[1] / number, variety(tuned.NEVER, 0.0), steps)
     novelty, repeats = tuned.NEVER, 0.0
-    # Both numbers are fitted in turn, because each depends on the other. Longer contexts determine the frequency of
-    # repetitions.
+    # Both numbers are fitted in turn, because each depends on the other. If there are longer contexts, they determine
+    # the frequency of repetitions.
     for _ in range(tuned.ROUNDS_OF_COPIES if size == 2 else 1):
         if size == 2:
             repeats = _fitted_repeats(variety, novelty, float(aims[1]))
@@ -176,7 +176,7 @@ def fitted(
 
 
 def plain_lengths(profile: StepProfile, fit: Fitted) -> Floats:
-    """Return the shares of lengths with the released sums by class, without adjustments."""
+    """Return shares of lengths whose sums by class are the released ones, without adjustments."""
     starts = length_classes(fit.lengths.size) - 1
     factor = np.maximum(profile.lengths, 0) / fit.sequences / np.add.reduceat(fit.lengths, starts)
     found: Floats = fit.lengths * np.repeat(factor, np.diff(np.append(starts, fit.lengths.size)))
@@ -184,17 +184,17 @@ def plain_lengths(profile: StepProfile, fit: Fitted) -> Floats:
 
 
 def even_lengths(fit: Fitted) -> Floats:
-    """Return the shares of lengths with the same sums by class, which are equal within a class."""
+    """Return shares of lengths with the same sums by class and with equal shares within each class."""
     starts = length_classes(fit.lengths.size) - 1
     sizes = np.diff(np.append(starts, fit.lengths.size))
     return np.repeat(np.add.reduceat(fit.lengths, starts) / sizes, sizes)
 
 
 def _drawn_within(goal: Floats, number: float, first: Int64s, bootstrap: Source) -> Floats:
-    """Draw shares of lengths within the sums of their classes, from a Dirichlet law with the expected shares as means.
+    """Draw shares of lengths within the sums of classes, from a Dirichlet distribution with the expected means.
 
-    The lengths of a class are only released together, and the true number of each length scatters around any smooth
-    curve.
+    The lengths of a class are only released together, and the true numbers of the lengths are scattered around any
+    smooth curve.
 
     Args:
         goal: float64 (most + 1), the expected shares of lengths; 0 for length 0.
@@ -209,7 +209,7 @@ def _drawn_within(goal: Floats, number: float, first: Int64s, bootstrap: Source)
 
 
 def _aims(released: Floats, scale: float, plain: Floats, steps: float) -> Floats:
-    """Return the target numbers of drawn sequences, which average the released and the usual numbers by precision.
+    """Return the targets for drawn sequences, which are averages of the released and the usual numbers by precision.
 
     Args:
         released: float64 (1 or 2), the released numbers of distinct and repeated symbols of a sequence.
@@ -230,15 +230,16 @@ def _aims(released: Floats, scale: float, plain: Floats, steps: float) -> Floats
 def _chance_of_difference(difference: float, noise: float, spread: float) -> float:
     """Return the posterior probability that two numbers differ, if half of the collections have equal numbers.
 
-    Without it, noise would add repetitions on average: more than usual are fitted, but fewer are not possible.
+    Without this weight, noise would add repetitions on average, because more repetitions than usual can be fitted, but
+    fewer cannot.
 
     Args:
         difference: The released number minus the usual one.
         noise: The variance of the noise of the released number.
-        spread: The variance of the difference in collections where the numbers differ.
+        spread: The variance of the difference in collections in which the numbers differ.
     """
     both = noise + spread
-    # The logarithm of the ratio of the normal densities with the variances `both` and `noise`.
+    # Compute the logarithm of the ratio of the normal densities with the variances `both` and `noise`.
     log_odds = 0.5 * (np.log(noise / both) + difference**2 * (1.0 / noise - 1.0 / both))
     return float(expit(log_odds))
 
@@ -260,7 +261,7 @@ def _fitted_novelty(variety: Callable[[float, float], Floats], repeats: float, a
 
 
 def _crossing(mean: Callable[[float], float], aim: float, low: float, high: float) -> float:
-    """Return the value at which an increasing mean reaches the aim, by bisection."""
+    """Return the value at which an increasing mean reaches its target, by bisection."""
     for _ in range(tuned.BISECTIONS):
         middle = (low + high) / 2
         low, high = (middle, high) if mean(middle) < aim else (low, middle)
@@ -284,23 +285,24 @@ def _mean_variety(
 
 
 def _number_of_sequences(tree: ContextTree, profile: StepProfile, smoothed: Smoothed, steps: float) -> float:
-    """Return the number of sequences, an average of three estimates weighted by precision.
+    """Return the number of sequences, which is an average of three estimates, weighted by precision.
 
-    The estimates are the sum of the lengths, the number of all steps divided by that of one sequence, and the number of
-    symbols after beginnings, if these have a node.
+    The estimates are the sum over length classes, the number of all steps divided by the mean number of steps per
+    sequence, and the number of symbols after beginnings, if beginnings have a node.
     """
     by_steps = float(smoothed.totals[0]) / steps
-    # The variance of the sum of `width` counts with Laplace noise of variance 2 b^2 each, by node.
+    # By node, compute the variance of the sum of `width` counts, each with Laplace noise of variance 2 b^2.
     noise = 2.0 * tree.width * tree.scales**2
     leaves = np.setdiff1d(np.arange(tree.nodes), tree.parents)
     estimates = [
         (float(profile.lengths.sum()), 2.0 * profile.lengths.size * profile.scales[0] ** 2),
-        # All steps are in the counts of the root, and once in the leaves. The steps per sequence also have an error.
+        # All steps are in the counts of the root, and also once in the leaves. The number of steps per sequence also
+        # has an error.
         (by_steps, min(noise[0], noise[leaves].sum()) / steps**2 + (tuned.UNSURE_OF_STEPS * by_steps) ** 2),
     ]
     node = int(tree.child[tree.width - 1])
     if node >= 0:
         estimates.append((float(tree.counts[node].sum()), float(noise[node])))
-    # The mean weighted by precision is the sum of x / v over the sum of 1 / v.
+    # The mean weighted by precision is the sum of x / v divided by the sum of 1 / v.
     found, doubts = np.array(estimates).T
     return float(max((found / doubts).sum() / (1.0 / doubts).sum(), 1.0))

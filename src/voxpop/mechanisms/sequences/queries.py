@@ -2,11 +2,11 @@
 
 Answers are computed from drawn sessions of the model. Intervals add two errors. The error of the noise is the spread
 of bootstrap models, whose true counts are drawn from the distribution given the released counts (`smooth` with
-`bootstrap`). The error of the model is the distance to the answers of simpler models: users may remember more than the
-counted contexts, and a release cannot show the effect. However, it shows the effect of the last counted symbol, and
-this is an estimate of the effect of the next one. The same is true of copies, and of lengths within a class.
+`bootstrap`). The error of the model is the distance to the answers of simpler models. Users may remember more than the
+counted contexts, and a release cannot show the effect of this memory. However, it shows the effect of the last counted
+symbol, which is an estimate of the effect of the next one. The same is true of copies, and of lengths within a class.
 
-Whole sequences are drawn, scored and continued from the probabilities after contexts.
+Whole sequences are drawn, scored and continued with the probabilities after contexts.
 """
 
 from collections.abc import Callable, Iterable
@@ -49,7 +49,7 @@ class ContextSampler:
     Attributes:
         tree: The public tree.
         smoothed: The probabilities of its nodes.
-        sums: float64 (nodes, width), cumulative probabilities.
+        sums: float64 (nodes, width), the cumulative probabilities.
         fit: The numbers that make drawn sequences agree with the profile.
     """
 
@@ -63,7 +63,7 @@ class ContextSampler:
         """Return the sampler of a released tree, or of a bootstrap sample of its counts."""
         smoothed = smooth(tree, bootstrap)
         sums = np.cumsum(smoothed.chances, axis=1)
-        # (nodes, width). The last sum of each node is exactly 1, despite rounding.
+        # Shape (nodes, width). The last sum of each node is exactly 1, despite rounding.
         sums /= sums[:, -1:]
         return ContextSampler(tree, smoothed, sums, fitted(tree, profile, smoothed, sums, bootstrap))
 
@@ -76,7 +76,7 @@ class ContextSampler:
         return [shorter, replace(self, fit=replace(self.fit, novelty=NEVER, repeats=0.0))]
 
     def draw(self, seeds: Uint64s) -> Sessions:
-        """Draw one sequence per seed, as a function of all seeds and the probabilities."""
+        """Draw one sequence per seed. The result is a function of all seeds and the probabilities."""
         return draw_sessions(self.tree, self.sums, self.fit, seeds)
 
     def chances(self, prefix: list[int]) -> Floats:
@@ -86,12 +86,12 @@ class ContextSampler:
             # After max_length symbols, only the end can follow.
             return np.bincount([width - 1], minlength=width).astype(np.float64)
         length = len(prefix)
-        # The node of each place up to this one.
+        # Compute the node of each position up to this one.
         rows = np.tile(np.array(prefix, np.int32), (length + 1, 1))
         nodes = self.tree.find(rows, np.arange(length + 1), np.ones(length + 1, np.bool_))
         *symbols, end = self.smoothed.chances[nodes[-1]]
         stay = 1.0 - end
-        # float64 by earlier place, the probability of a copy (see `draw_sessions`); 0 if the context differs.
+        # float64 by earlier position, the probability of a copy (see `draw_sessions`), or 0 if the context differs.
         places = max(length - int(nodes[-1] == 0), 0)
         urn = np.where(np.arange(length) < places, (1.0 - self.fit.repeats) / (self.fit.novelty + places), 0.0)
         urn[length - 1 :] += self.fit.repeats
@@ -102,10 +102,11 @@ class ContextSampler:
         return found
 
     def probability(self, sequence: list[int]) -> float:
-        """Return the probability that a draw is this sequence; -1 is a symbol outside the alphabet."""
+        """Return the probability that a draw is this sequence. -1 represents a symbol outside the alphabet."""
         if not sequence or -1 in sequence or len(sequence) > self.tree.max_length:
             return 0.0
-        # The probabilities of each symbol after the preceding ones, and of the end (the last column) after all.
+        # Compute the probability of each symbol after the preceding ones, and of the end (the last column) after all
+        # symbols.
         steps = enumerate([*sequence, -1])
         return float(np.prod([self.chances(sequence[:place])[symbol] for place, symbol in steps]))
 
@@ -146,7 +147,7 @@ SamplerQuery = Callable[[ContextSampler, Sessions], Floats]
 
 
 class Queries:
-    """The sessions of a model and of its bootstrap models, drawn at the first query."""
+    """The sessions of a model and of its bootstrap models, which are drawn at the first query."""
 
     def __init__(self, sampler: ContextSampler, profile: StepProfile) -> None:
         self._sampler, self._profile = sampler, profile
@@ -182,7 +183,7 @@ class Queries:
         counted = [] if prefix else plain_starts(tree)
         length = len(prefix)
         (node,) = tree.find(np.array([prefix], np.int32).reshape(1, length), np.array([length]), np.ones(1, np.bool_))
-        # A context that begins at the beginning contains the whole prefix, so it is not shortened.
+        # A context that includes the beginning contains the whole prefix, so it is not shortened.
         kept = int(tree.depths[node]) if tree.begun[node] else 0
         return self.answer(lambda sampler, _: sampler.chances(prefix), level, counted, kept, **labels)
 
@@ -200,14 +201,14 @@ class Queries:
     def answer(
         self, answer: SamplerQuery, level: float, others: Iterable[Floats] = (), kept: int = 0, **labels: Any
     ) -> "pl.DataFrame":
-        """Return an answer after columns of labels, with intervals computed from the other models.
+        """Return the columns of labels, followed by an answer with intervals that are computed from the other models.
 
         Args:
             answer: The query.
             level: The nominal share of intervals that are correct.
-            others: Further answers from released numbers, whose distance is a possible error too.
-            kept: The length of contexts that the shorter contexts of the simpler model keep.
-            labels: The columns before.
+            others: Further answers from released numbers. Their distance from the answer is also a possible error.
+            kept: The length up to which the simpler model does not shorten contexts.
+            labels: The columns before the answer.
         """
         import polars as pl
 
@@ -215,15 +216,16 @@ class Queries:
         if isinstance(level, bool) or not 0.5 <= level < 1:
             raise InputError(f"`level` must be at least 0.5 and below 1, got {level!r}: the share of correct answers.")
         share = answer(self._sampler, self.sessions)
-        # (models, values), the answers of each bootstrap model to the same query.
+        # Shape (models, values), the answers of each bootstrap model to the same query.
         every = np.stack([answer(sampler, sessions) for sampler, sessions in self._others])
         centre = every.mean(axis=0)
-        # The spread of the models and the distance of the answer from their mean, because shrinking biases both.
+        # Use the spread of the models, and also the distance of the answer from their mean, because shrinking biases
+        # both.
         error = np.sqrt(((every - centre) ** 2).sum(axis=0) / (MODELS - 1) + (share - centre) ** 2)
         simpler = [answer(sampler, sessions) for sampler, sessions in self._simpler_models(kept)]
         for possible in (*simpler, *others):
             error = np.hypot(error, share - possible)
-        # Student's t distribution, because the spread is estimated with MODELS - 1 degrees of freedom.
+        # Use Student's t distribution, because the spread is estimated with MODELS - 1 degrees of freedom.
         reach = float(stdtrit(MODELS - 1, (1.0 + level) / 2.0)) * error
         low, high = np.clip(share - reach, 0.0, 1.0), np.clip(share + reach, 0.0, 1.0)
         return pl.DataFrame({**labels, "share": share, "error": error, "low": low, "high": high})
@@ -231,7 +233,7 @@ class Queries:
     def transitions_among(self, symbols: list[int], level: float) -> tuple[Floats, Floats, Floats]:
         """Return the followers of some symbols: share, low and high, float64 (symbols, symbols + 2).
 
-        The last columns are all other symbols together, and the end.
+        The last two columns are all other symbols together, and the end.
         """
         rows = len(symbols)
         number = np.full(self._sampler.tree.width, rows)
@@ -249,30 +251,33 @@ def last_symbols(sampler: ContextSampler, sessions: Sessions) -> Floats:
 def lengths(sampler: ContextSampler, _: Sessions) -> Floats:
     """Return the estimated share of sequences of each length from 1 to the maximum.
 
-    Sessions would add an error, because contexts that nearly determine an end cannot be fitted to every length.
+    Drawn sessions would add an error, because contexts that nearly determine an end cannot be fitted to every length.
     """
     return sampler.fit.lengths
 
 
 def followers(sampler: ContextSampler, sessions: Sessions, *, number: Int64s, rows: int) -> Floats:
-    """Return the shares of the followers of each symbol, row by row. The truncation of a session is not a follower.
+    """Return the shares of the followers of each symbol, row by row.
+
+    The truncation of a session does not count as a follower.
 
     Args:
         sampler: The sampler of the model.
         sessions: The drawn sessions.
-        number: int64 by symbol, with the end last: the column, which is also the row if the symbol has one.
+        number: int64 by symbol, with the end last, the column of the symbol. It is also the row, if the symbol has a
+            row.
         rows: The number of rows of the table.
     """
     width = int(number.max()) + 1
     after = np.append(sessions.symbols[1:], number.size - 1)
-    # Each session is followed by its end, not by the next session.
+    # Each session is followed by its end and not by the next session.
     last = sessions.starts[1:] - 1
     after[last] = number.size - 1
     pairs = number[sessions.symbols] * width + number[after]
     # The follower of the last symbol of a session of the maximum length is unknown, because no end was counted.
     cut = pairs[last[sessions.sizes == sampler.tree.max_length]]
     table = np.bincount(pairs, minlength=width**2) - np.bincount(cut, minlength=width**2)
-    # Symbols without rows are in the last rows.
+    # Remove the last rows, which belong to symbols without a row.
     table = table.reshape(width, width)[:rows]
     found: Floats = (table / np.maximum(table.sum(axis=1, keepdims=True), 1)).ravel()
     return found
@@ -284,7 +289,7 @@ def reaching(_: ContextSampler, sessions: Sessions, *, steps: Int32s, within: in
 
 
 def commonest_runs(sessions: Sessions, length: int, number: int, size: int) -> list[tuple[int, ...]]:
-    """Return the most common runs of this length, by the number of sessions that contain them."""
+    """Return the runs of this length that the most sessions contain."""
     counts = runs_of(sessions, length, size).group_by("run").len()
     top = counts.sort("len", "run", descending=[True, False])["run"].head(number).to_numpy()
     columns = [(top // size ** (length - 1 - place)) % size for place in range(length)]

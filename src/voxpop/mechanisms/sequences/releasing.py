@@ -1,8 +1,8 @@
-"""From noisy counts of contexts to a public tree.
+"""The release of a public tree from noisy counts of contexts.
 
 Level by level, the gate returns noisy counts of the symbols after each context. A context that is likely to be split
-keeps most of its epsilon for longer contexts; every other context spends the rest of its path's budget. The sets
-of split contexts and of longer contexts with nodes are computed from counts that were released before.
+keeps most of its epsilon for longer contexts. Every other context spends the rest of the budget on its path. The sets
+of split contexts and of longer contexts with nodes are computed from counts that were released earlier.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Level:
-    """Contexts of one length that will be counted.
+    """The contexts of one length that will be counted.
 
     Attributes:
         parents: int32, the parents in the tree.
@@ -68,7 +68,7 @@ def split_contexts(gate: "PathsGate") -> tuple[ContextTree, StepProfile]:
         gate: The opened gate of the release.
 
     Returns:
-        The tree and the profile of users. Both are public and together (epsilon, 0)-differentially private.
+        The tree and the profile of users. Both are public, and together they are (epsilon, 0)-differentially private.
     """
     done = run_passes(None, partial(_next_level, gate), gate, "lengths")
     if done is None:
@@ -129,7 +129,7 @@ def part_after_statistics(epsilon: Fraction, sequences: int) -> Fraction:
 
 
 def _part_of_root(limits: Limits, steps: float) -> Fraction:
-    """Return the part of the rest of epsilon that the root spends, from a noisy number of steps; 1 if not split."""
+    """Return the part of the remaining epsilon that the root spends. It is 1 if the root is not split."""
     if _noise_of_pairs(limits, steps) > tuned.TOO_NOISY or limits.max_gram == 1:
         return Fraction(1)
     noise = _noise(limits, steps)
@@ -149,21 +149,24 @@ def _noise_of_pairs(limits: Limits, steps: float) -> float:
 
 
 def _ease(limits: Limits, steps: float) -> float:
-    """Return a factor for the number of occurrences that a context needs for a node, below 1 if noise is large."""
+    """Return a factor for the number of occurrences that a context needs for a node.
+
+    It is below 1 if the noise is large.
+    """
     return min(1.0, max(tuned.LEAST_EASE, tuned.EASY / _noise_of_pairs(limits, steps)))
 
 
 def _open_longer(
     paths: PathBudget, tree: ContextTree, numbers: Int64s, split: Int64s, depth: int, ease: float
 ) -> _Level:
-    """Return the longer contexts to be counted, computed only from released counts."""
+    """Return the longer contexts to be counted, computed from only released counts."""
     limits = paths.limits
     smoothed = smooth(tree)
     totals = _longer_totals(tree, smoothed, tree.contexts[split], tree.begun[split])
     # float64 (contexts), the remaining part of epsilon of each path, which determines the noise of longer contexts.
     left = np.array([float(paths.left(number)) for number in numbers[split].tolist()])
     least = ease * least_total(limits, left, depth)
-    # The row of the context that each longer context extends, and the symbol before it.
+    # These are the row of the context that each longer context extends, and the symbol before it.
     row, symbol = np.nonzero(totals > least[:, None])
     parents = split[row]
     after = np.array([paths.left(number) for number in numbers[parents].tolist()], object)
@@ -177,7 +180,7 @@ def _open_longer(
         # A context keeps epsilon for longer ones only if at least one of them is expected to get a node.
         splits = ~begun & (further > ease * least_total(limits, rest, depth + 1)[:, None]).any(axis=1)
     parts = [part if more else Fraction(1) for more in splits.tolist()]
-    # All other symbols before are counted together, so that every step keeps a node. If each symbol before has a
+    # All other preceding symbols are counted together, so that every step keeps a node. If each preceding symbol has a
     # node, no steps are left for "others".
     whole = np.bincount(row, minlength=split.size) == tree.width
     rest = split[~whole]
@@ -199,7 +202,8 @@ def least_total(limits: Limits, left: Any, depth: int) -> Any:
     """
     width = limits.alphabet + 1
     bins = min(width, sqrt(tuned.LARGE_COUNT * width))
-    # GROWTH^(length - 1) times the number of bins times the scale max_length / (epsilon left) of their noise.
+    # The number is GROWTH^(length - 1) times the number of bins times the noise scale, which is max_length / (remaining
+    # epsilon).
     return tuned.GROWTH**depth * bins * limits.max_length / (float(limits.epsilon) * left)
 
 
@@ -216,6 +220,6 @@ def _longer_totals(tree: ContextTree, smoothed: Smoothed, contexts: Int32s, begu
     longer = np.where(starts[:, None], plain, behind).astype(np.int32)
     lengths = np.repeat(sizes, width) + ~starts
     totals = gram_totals(tree, smoothed, longer, lengths, starts).reshape(-1, width)
-    # Nothing precedes a beginning.
+    # No symbol precedes a beginning.
     totals[begun] = 0.0
     return totals

@@ -1,1 +1,1 @@
-"""Releases on every night under one budget, with the plan, the private state and the nights."""
+"""Releases on every night under one budget: the plan, the private state, and the nights."""

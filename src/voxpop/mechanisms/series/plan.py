@@ -30,20 +30,23 @@ Spending = Literal["growing", "equal"]
 POOL = 1000
 """The default maximum number of items per user in a series."""
 NOVELTY_OF_NIGHTS = 0.4
-"""Part of delta for items of only one user. The numbers of released items with 0.3 and 0.5 differ by less than a
-percent."""
+"""The part of delta for items of only one user. The numbers of released items with 0.3 and 0.5 differ by less than a
+percent.
+"""
 CUTOFF = 9.5
-"""Limit of an item's weight, in standard deviations of the night's noise."""
+"""The upper limit of an item's weight, in standard deviations of the night's noise."""
 _NIGHT_FALL = 0.5
 """The total decrease of thresholds over the series, in standard deviations."""
 REST = {"growing": (-1.3, 4.0), "equal": (-0.7, 3.2)}
-"""Score below which items rest, in standard deviations. It changes linearly from the first number to the second over
-the middle five sevenths of the charges. With -0.7 instead of -1.3, growing charges release the same number on posts and
-4 percent fewer on the chat."""
+"""The score below which items rest, in standard deviations. It changes linearly from the first number to the second
+number over the middle five sevenths of the charges. With -0.7 instead of -1.3, growing charges release as many items of
+the posts, and 4 percent fewer items of the chat.
+"""
 TRIED = 15
-"""A resting item of a user still receives weight for this part of the nights, one in 15, from the night on which it
-joined the pool. Without these nights, words that become common late are never released
-(benchmarks/comparisons/series.py)."""
+"""From the night on which it joined a user's pool, a resting item still receives weight from the user for this part of
+all nights, which is one in 15. Without these nights, words that become common late are never released
+(benchmarks/comparisons/series.py).
+"""
 _NIGHT_CELLS_IN_SIGMA = 2**12
 FACTOR = 2**20
 REST_OF_LISTED = 0.25
@@ -88,7 +91,7 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
         rests: The score below which an item rests on the next night, by night.
         listed_rests: The same for items of the public list; empty without a list.
         tried: The number of nights on which a resting item of a user still receives weight.
-        ran: The number of nights so far, in the plan of a release.
+        ran: In the plan of a release, the number of nights so far.
 
     Example:
         >>> import voxpop as vp
@@ -110,7 +113,7 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
 
     @property
     def transcript(self) -> list[dict[str, Any]]:
-        """The nights so far."""
+        """The nights that have run so far."""
         return [{"pass": "night", "night": night} for night in range(1, self.ran + 1)]
 
     @property
@@ -132,7 +135,7 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
 
     @staticmethod
     def from_dict(numbers: Mapping[str, Any]) -> "SeriesPlan":
-        """Return the plan from the output of `to_dict`, and compute its guarantee again.
+        """Return the plan from the dictionary that `to_dict` returned, and compute its guarantee again.
 
         Raises:
             InternalError: The numbers cost more than the budget.
@@ -165,12 +168,12 @@ def plan_series(settings: SeriesSettings, budget: Budget) -> SeriesPlan:
     weights = number if spending == "growing" else np.ones_like(number)
     costs = [max(1, WHOLE * int(each) // int(weights.sum())) for each in weights]
     filtered = IndividualFilter(square)
-    # The grid follows from the largest cutoff. The factor 2 leaves room for the sensitivity.
+    # The largest cutoff determines the grid. The factor 2 leaves room for the sensitivity.
     bits = PolicyGaussian().bits(2 * CUTOFF / sqrt(float(filtered.square(min(costs)))))
     sensitivity = PolicyGaussian().sensitivity(RuleSetting(pool, 2, bits, bound=MOST_BOUND))
     sigmas = [filtered.charge(cost, sensitivity).sigma for cost in costs]
     cell = max(1, 2 ** floor(log2(min(sigmas) * 2.0**bits / _NIGHT_CELLS_IN_SIGMA)))
-    # c_t = p_t^(1/2) t per standard deviation of the noise corresponds to p_t t per unit of weight.
+    # A factor c_t = p_t^(1/2) t per standard deviation of the noise corresponds to p_t t per unit of weight.
     raised = np.multiply(costs, number / nights)
     factors = [max(1, round(FACTOR * each)) for each in raised / raised.max()]
     spreads = spreads_of(factors, sigmas, cell, bits)
@@ -183,7 +186,7 @@ def plan_series(settings: SeriesSettings, budget: Budget) -> SeriesPlan:
 
     last = falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=1e-4)
     margins = np.cumsum(factors) / 2
-    # Thresholds are rounded up, so that the last bits of `excess` do not matter.
+    # Thresholds are rounded up, so the last bits of `excess` do not matter.
     thresholds = tuple(ceil(each) for each in (last + falls) * total * (1 + 1e-9) + margins)
     cutoffs = tuple(int(CUTOFF * sigma * 2.0**bits) for sigma in sigmas)
     proof = NightsProof(square, pool, bits, cell, tuple(costs), tuple(sigmas), cutoffs, tuple(factors), thresholds)
@@ -247,8 +250,8 @@ def _rests(
 def states_of(plan: SeriesPlan, scores: Int64s, decided: Int64s, levels: Int64s, night: int) -> np.ndarray[Any, Any]:
     """Return the state of each item on this night: 0 for decided items, 1 for resting ones, 2 for active ones.
 
-    The state follows from public numbers and the score after the preceding night. Therefore an item that joined tonight
-    has the same state as if it had joined earlier.
+    The state follows from public numbers and the score after the preceding night. Therefore the state of an item does
+    not depend on the night on which it joined.
     """
     states = np.full(scores.size, 2, np.uint8)
     if night > 1:

@@ -34,11 +34,11 @@ from voxpop.release.table import with_result
 
 @final
 class Series:
-    """A release every night under one budget; the result of `Items.series`.
+    """A series of releases, one every night, under one budget. `Items.series` returns it.
 
     All nights together are (epsilon, delta)-private for each user id with all its rows in the period. The folder
     contains the private state, so only its owner may read it, and it must not be copied or restored. Start only one
-    series for the people of a period.
+    series for the same people and the same period.
 
     Example:
         >>> import tempfile
@@ -54,7 +54,7 @@ class Series:
     """
 
     def __init__(self, folder: str | PathLike[str], key: bytes | None = None) -> None:
-        """Open a series that was started; see `Items.series`."""
+        """Open a series that was started earlier; see `Items.series`."""
         self.folder = Path(folder).resolve()
         self._store = Store(self.folder, key)
         self._store.require()
@@ -99,17 +99,17 @@ class Series:
     def run(self, data: Corpus, night: int | None = None) -> Release:
         """Add the rows of a night, and return the items that were released since the previous night.
 
-        An interrupted night is completed from the state. If the last night is repeated, its release is returned again
+        An interrupted night is completed from the state. If the last night is repeated, its release is returned again,
         and the rows are ignored.
 
         Args:
             data: The rows of the night, as returned by `voxpop.read`. The ids of users must have the same spelling
                 every night.
-            night: The number of the night, from 1; by default the next night. Give the number if a job may be repeated
-                or skipped. Skipped nights count as nights without rows.
+            night: The number of the night, starting with 1. The default is the next night. Give the number if a job may
+                be repeated or skipped. Skipped nights count as nights without rows.
 
         Raises:
-            InputError: If the number is out of order, or the rows have other columns than on the first night.
+            InputError: If the number is out of order, or the columns differ from those on the first night.
             ReleaseError: If the series has ended, or its state is missing or damaged.
             LedgerError: If the state is not the newest.
         """
@@ -117,7 +117,8 @@ class Series:
         with self._locked():
             record, pools, plan, secret = self._completed()
             if record.night and night == record.night:
-                # No comparison with the rows of the first run, because its result would depend on private rows.
+                # The rows are not compared with those of the first run, because the result would depend on private
+                # rows.
                 return _release(record, pools, plan, record.before)
             number = _next(record, plan, night)
             first, record.started = not record.started, True
@@ -134,7 +135,7 @@ class Series:
     def remove(self, user: Any) -> Removed | None:
         """Delete the rows of a user from the state.
 
-        The user's key remains, without a budget, so that later rows of the same id are ignored. The names and the noisy
+        The user's key remains, without a budget, so later rows of the same id are ignored. The names and the noisy
         scores of all items remain until the series ends, because the guarantee depends on them.
 
         Args:
@@ -158,7 +159,7 @@ class Series:
 
     @property
     def plan(self) -> SeriesPlan:
-        """The public numbers, fixed before the first night."""
+        """The public numbers, which were fixed before the first night."""
         return SeriesPlan.from_dict(self._read()[0].plan)
 
     @property
@@ -169,12 +170,12 @@ class Series:
 
     @property
     def night(self) -> int:
-        """The last complete night, 0 before the first."""
+        """The last complete night, or 0 before the first night."""
         return self._read()[0].night
 
     @property
     def released(self) -> pa.Table:
-        """All released items with the columns of `Release.to_arrow`, and `night`, the night of their release."""
+        """All released items, with the columns of `Release.to_arrow` and the column `night`, the night of release."""
         record, pools = self._read()
         release = _release(record, pools, SeriesPlan.from_dict(record.plan), 0)
         _, nights, _ = _sorted(pools, 0)
@@ -188,7 +189,7 @@ class Series:
 
     @property
     def counts(self) -> list[int]:
-        """The number of items released on each night."""
+        """The number of items that were released on each night."""
         record, pools = self._read()
         found = Counter(pools.out(0)[1].tolist())
         return [found[night] for night in range(1, record.night + 1)]
@@ -251,7 +252,7 @@ class Series:
 
 
 def _tonight(plan: SeriesPlan, night: int) -> tuple[States, int]:
-    """Return the states of items, and the first night with resting items that still get weight."""
+    """Return the states of items, and the first night whose resting items still get weight."""
     return partial(states_of, plan, night=night), night - plan.tried + 1
 
 
@@ -274,9 +275,9 @@ def _next(record: Record, plan: SeriesPlan, night: int | None) -> int:
 
 
 def _check_columns(record: Record, corpus: Engine) -> None:
-    """Raise an error if the rows have another kind than those of earlier nights.
+    """Raise an error if the rows differ in kind from those of earlier nights.
 
-    The check depends only on public schemas. If a table declares no ids, none of its rows has a user.
+    The check depends only on public schemas. If a table declares no type for ids, none of its rows has a user.
     """
     mine, families = (corpus.token_source, corpus.keys.to_list()), list(filter(None, corpus.families))
     if families and record.families not in ([], families):

@@ -1,4 +1,4 @@
-"""The folder of a series, with the whole private state in one file that is replaced in one step.
+"""The folder of a series, which contains the whole private state in one file that is replaced in one step.
 
 Checksums chain the states. Format version 2 is an .npz file of arrays (`NightlyPools.arrays`) and the array `record`,
 which is UTF-8 JSON with the fields below. If the caller gave a key, the whole file is encrypted. On Spark, the record
@@ -39,20 +39,20 @@ FRAMES = "frames-"
 @final
 @dataclass(slots=True)
 class Record:
-    """The content of a state except arrays.
+    """The content of a state except its arrays.
 
     Attributes:
         plan: The public numbers of the plan.
-        secret: The key of all draws, in hexadecimal digits, which `repr` omits.
+        secret: The key of all draws, in hexadecimal digits. `repr` omits it.
         private: False for a series with a seed.
-        night: The last complete night; 0 before the first night.
-        before: The last complete night before it that had rows.
-        begun: The night with stored rows and payments but without noise, or 0.
-        started: Whether a night was run, with or without rows.
-        token_source: The source of the tokens; "" before the first night.
+        night: The last complete night, or 0 before the first night.
+        before: The last complete night with rows before `night`.
+        begun: The night whose rows and payments are stored but whose noise is not drawn yet, or 0.
+        started: Whether any night was run, with or without rows.
+        token_source: The source of the tokens, or "" before the first night.
         keys: The names and types of the items' columns.
-        families: The families of user ids; empty until a table declares them.
-        ledger: The path, data set and number of the charged entry; empty without a ledger.
+        families: The families of user ids, which are empty until a table declares them.
+        ledger: The path of the ledger, the data set, and the number of the charged entry; empty without a ledger.
         frames: The folder of Parquet files of a state on Spark, or "".
         places: The number of groups of users in that folder.
         previous: The checksum of the state that this state replaced.
@@ -80,7 +80,7 @@ class Record:
 
 @final
 class Store:
-    """Reads and replaces the state of one series. Use it only while `locked`."""
+    """The reader and writer of the state of one series. Use it only while `locked`."""
 
     def __init__(self, folder: Path, key: bytes | None) -> None:
         self._folder, self._key = folder, key
@@ -91,7 +91,7 @@ class Store:
         return (self._folder / STATE_FILE).is_file()
 
     def make_folder(self) -> None:
-        """Make the folder of a new series private. A folder with other files is rejected and keeps its mode.
+        """Make the folder of a new series private. A folder with other files is rejected, and its mode does not change.
 
         Raises:
             ReleaseError: The folder contains other files or cannot be created.
@@ -112,7 +112,7 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Exclude other processes. The folder must exist, so that opening a wrong folder changes nothing there.
+        """Exclude other processes. The folder must exist, so opening a wrong folder changes nothing there.
 
         Raises:
             ReleaseError: Another process runs this series, or the folder cannot be written.
@@ -182,8 +182,8 @@ class Store:
             ) from error
         if record is None:
             raise ReleaseError(f"{self._folder / STATE_FILE} has another version: use the voxpop that wrote it.")
-        # A state one step ahead of the ledger is from a run that stopped before it wrote the ledger, so nothing was
-        # published since.
+        # A state one step ahead of the ledger is from a run that stopped before it wrote the ledger. Therefore nothing
+        # was published after that.
         _advance(record, content)
         if pools is None:
             from voxpop.engine.spark.nights import SparkNights
@@ -193,7 +193,9 @@ class Store:
         return record, pools
 
     def write(self, record: Record, pools: NightPools) -> None:
-        """Replace the state in one step, then record it in the ledger. Publish no part of the state before that.
+        """Replace the state in one step, and then record it in the ledger.
+
+        No part of the state may be published earlier.
 
         Raises:
             ReleaseError: The folder cannot be written, and the state is unchanged.
@@ -212,12 +214,12 @@ class Store:
                 "and run it again on the same rows."
             ) from None
         _advance(record, content)
-        for left in self._folder.glob(f"{FRAMES}*"):  # folders that were replaced, or that belong to a killed process
+        for left in self._folder.glob(f"{FRAMES}*"):  # folders that were replaced, or that a killed process left behind
             if left.name != record.frames:
                 rmtree(left, ignore_errors=True)
 
     def _frames(self, record: Record, pools: "SparkNights") -> dict[str, Any]:
-        """Write the files of a state on Spark into a new folder, and set the folder in the record."""
+        """Write the files of a state on Spark to a new folder, and set the folder in the record."""
         if self._key is not None:
             raise ReleaseError(
                 "the state of a series on Spark cannot be encrypted with a key: executors would need it. Start the "
@@ -240,5 +242,5 @@ def _advance(record: Record, content: bytes) -> None:
 
 
 def _checksum(content: bytes, record: Record) -> str:
-    # The hash uses the key of the series, so that readers of a ledger cannot test guesses of the state.
+    # The hash uses the key of the series, so readers of a ledger cannot test guesses of the state.
     return f"blake2b:{blake2b(content, key=bytes.fromhex(record.secret), digest_size=32).hexdigest()}"

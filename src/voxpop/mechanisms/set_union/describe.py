@@ -1,6 +1,6 @@
 """The text of a plan of set union and the content of its report, from public numbers.
 
-Each type of pass has one function that returns its `_Facts`. Texts and reports follow from these.
+Each type of pass has one function that returns its `_Facts`. Texts and reports are made from these facts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ _FEW_ITEMS = (
     "\nIf the items are keys of a table and most users have few of them, vp.profile(table, user=..., joint=[...]) "
     "releases more keys, with counts (voxpop profile --joint)."
 )
-"""The advice of plans and reports if users have few items each."""
+"""The advice in plans and reports if users have few items each."""
 OTHERS = 10
 _MOST_ROWS = 12
 
@@ -28,10 +28,10 @@ class _Facts(NamedTuple):
 
     Attributes:
         heading: The passes and their limit.
-        accounting: The method that computes the guarantee, or empty.
+        accounting: The method that computes the guarantee, or an empty string.
         proof: The page of the proof.
-        numbers: The table of their numbers; None before a limit is chosen.
-        chance: A function from the number of items of each user to the probability of release, if it is known.
+        numbers: The table of their numbers, or None before a limit is chosen.
+        chance: A function that returns the probability of release for a number of items per user, if it is known.
     """
 
     heading: str
@@ -189,6 +189,6 @@ def _promise(plan: Mapping[str, Any]) -> str:
 
 
 def _has_few_items(plan: Mapping[str, Any]) -> bool:
-    """Return whether the smallest limit was chosen, or the caller has one item per user."""
+    """Return whether the smallest limit was chosen, or the caller set a limit of one item per user."""
     choice, limit = choice_in(plan), plan["max_items_per_user"]
     return limit is not None and limit == (1 if choice is None else min(choice["limits"]))

@@ -30,29 +30,29 @@ ADAPTIVE: Final = "adaptive"
 class Items(Mechanism["Corpus", "Release"]):
     """Release the items that many users share, such as words, keys or products.
 
-    Each user shares one unit of weight among at most `max_items_per_user` of the user's distinct items. The mechanism
-    adds noise to the weight of each item and releases the items above a threshold, without their weights. The release
-    is (epsilon, delta)-differentially private for adding or removing one user with all the user's data.
+    Each user divides one unit of weight among at most `max_items_per_user` of their distinct items. The mechanism adds
+    noise to the weight of each item and releases the items above a threshold, without their weights. The release is
+    (epsilon, delta)-differentially private for adding or removing one user with all their data.
 
     The mechanism runs in adaptive rounds. Each round releases items with a high cumulative score and drops items with a
-    low one, so that users spend their weight on the remaining items (docs/privacy/adaptive.md). If every user has one
-    item, `vp.profile(table, user=..., joint=[...])` releases more items, with counts. The weightings of one round that
-    others published are in `vp.papers`.
+    low cumulative score, so users spend their weight on the remaining items (docs/privacy/adaptive.md). If every user
+    has one item, `vp.profile(table, user=..., joint=[...])` releases more items, with counts. Published algorithms with
+    one round are in `vp.papers`.
 
     Attributes:
-        max_items_per_user: The maximum number of items per user in a round (the paper's Delta_0). By default,
-            the release chooses it privately from the users' numbers of items. A limit that you pass must not depend on
-            the data.
+        max_items_per_user: The maximum number of items per user in a round (the paper's Delta_0). By default, the
+            release chooses the limit privately, from noisy counts of users by their number of items. A limit that you
+            pass must not depend on the data.
         min_users: The number of users below which an item is released with probability at most 1e-6, for all possible
-            data. By default the release makes no such promise. The plan returns the number of users that an item
+            data. By default, the release makes no such promise. The plan returns the number of users that an item
             needs.
         known: Public items, such as the words of a dictionary, a catalogue, or an earlier release, as a list of items,
             a table, a release, or the path of a file or of a saved release. Listed items need fewer users than unknown
-            items, and an expected share of at most 1 % of the released items has no user. The list must not be made
-            from the data (docs/guides/known.md).
+            items. The expected share of released items that no user has is at most 1 %. The list must not be made from
+            the data (docs/guides/known.md).
 
     Raises:
-        InputError: if a field is out of range.
+        InputError: A field is out of range.
 
     Example:
         >>> import polars as pl
@@ -77,7 +77,7 @@ class Items(Mechanism["Corpus", "Release"]):
                 "max_items_per_user",
                 self.max_items_per_user,
                 LARGEST_LIMIT,
-                "the most items one user may contribute; 100 is a common start",
+                "the maximum number of items that one user may contribute; 100 is a common start",
             )
         check_min_users(self.min_users)
         if self.known is not None:
@@ -98,16 +98,16 @@ class Items(Mechanism["Corpus", "Release"]):
         return promise_of(self.min_users)
 
     def plan(self, budget: Budget) -> "OnePlan":
-        """Compute noise and threshold for a budget; this needs no data.
+        """Compute the noise and the thresholds for a budget. This needs no data.
 
         Args:
-            budget: the budget of the release.
+            budget: The budget of the release.
 
         Returns:
             The plan, with the numbers that will be used, the guarantee, and the number of users that an item needs.
 
         Raises:
-            BudgetError: if no threshold can meet the budget.
+            BudgetError: No threshold can satisfy the budget.
         """
         from voxpop.mechanisms.set_union.plan import plan_adaptive
 
@@ -115,18 +115,18 @@ class Items(Mechanism["Corpus", "Release"]):
         return plan_adaptive(self, budget)
 
     def plan_each(self, data_sets: Sequence[str], budget: Budget) -> "EachPlan":
-        """Compute noise and thresholds for several data sets that share a budget; see `release_each`.
+        """Compute the noise and the thresholds for several data sets that share a budget; see `release_each`.
 
         Args:
-            data_sets: the names of the data sets.
-            budget: the budget of all data sets together.
+            data_sets: The names of the data sets.
+            budget: The budget of all data sets together.
 
         Returns:
-            The plan. Its numbers are those of one data set, and its guarantee covers all data sets.
+            The plan. Its numbers apply to each data set, and its guarantee covers all data sets.
 
         Raises:
-            InputError: if names are missing or equal.
-            BudgetError: if no threshold can meet the budget.
+            InputError: Names are missing or equal.
+            BudgetError: No threshold can satisfy the budget.
         """
         from voxpop.mechanisms.set_union.plan import plan_adaptive
 
@@ -143,21 +143,21 @@ class Items(Mechanism["Corpus", "Release"]):
     ) -> "dict[str, Release]":
         """Release from several data sets about the same people, such as words and tags, under one budget.
 
-        One guarantee covers all data of a user in all data sets. The noise in each data set grows with the square root
-        of the number of data sets.
+        One guarantee covers all data of a user in all data sets. The noise in each data set increases with the square
+        root of the number of data sets.
 
         Args:
-            data_sets: a corpus for each name.
-            budget: the budget of all data sets together.
-            ledger: an account that is charged first; see `voxpop.Ledger`.
-            seed: a seed that makes the releases reproducible and NOT private, and marks them as such; omit it for real
-                data.
+            data_sets: A corpus for each name.
+            budget: The budget of all data sets together.
+            ledger: An account that is charged first; see `voxpop.Ledger`.
+            seed: A seed, which makes the releases reproducible and NOT private. The releases are marked as not private.
+                Omit the seed for real data.
 
         Returns:
-            A release for each name. The guarantee of each release is that of all releases together.
+            A release for each name. The guarantee of each release covers all releases together.
 
         Raises:
-            InputError: if there is no data set.
+            InputError: There is no data set.
         """
         return self.plan_each(tuple(data_sets), budget).release(data_sets, ledger=ledger, seed=seed)
 
@@ -187,7 +187,7 @@ class Items(Mechanism["Corpus", "Release"]):
         seed: int | None = None,
         key: bytes | None = None,
     ) -> "Series":
-        """Start a series of releases, one every night under one budget, or open a series that was started.
+        """Start a series of releases, one every night, under one budget, or open a series that was started earlier.
 
         With a budget, the series is charged once and its private state is written to the folder. Without a budget, the
         series in the folder is opened, and only `key` may be passed in addition. `max_items_per_user` is the maximum
@@ -195,20 +195,19 @@ class Items(Mechanism["Corpus", "Release"]):
         stored in the state when the series is started.
 
         Args:
-            folder: a new folder, which only its owner can read. It contains private data.
-            budget: the budget of all nights together.
-            nights: the number of nights, which cannot be changed later.
+            folder: A new folder, which only its owner can read. It contains private data.
+            budget: The budget of all nights together.
+            nights: The number of nights, which cannot be changed later.
             spending: "growing" spends more on later nights and releases more items in total; "equal" releases more
                 items on early nights.
-            ledger: an account that is charged first. It also records the last night, so that an older state is
-                rejected.
-            seed: a seed that makes the series reproducible and NOT private, and marks it as such; omit it for real
-                data.
-            key: the 32 bytes that encrypt the state. Pass the same key whenever the series is opened.
+            ledger: An account that is charged first. It also records the last night, so an older state is rejected.
+            seed: A seed, which makes the series reproducible and NOT private. The series is marked as not private. Omit
+                the seed for real data.
+            key: The 32 bytes that encrypt the state. Pass the same key whenever the series is opened.
 
         Raises:
-            ReleaseError: if the new folder already contains a series, or the folder to open contains no series.
-            BudgetError: if the ledger has too little budget left; nothing was charged.
+            ReleaseError: The new folder already contains a series, or the folder to open contains no series.
+            BudgetError: The ledger has too little budget left. Nothing was charged.
         """
         from voxpop.mechanisms.series.series import Series
 
@@ -229,7 +228,7 @@ class Items(Mechanism["Corpus", "Release"]):
 def check_min_users(users: int | None) -> None:
     """Check the minimum number of users of an item, if there is one."""
     if users is not None:
-        check_whole("min_users", users, MOST_MIN_USERS, "the least number of users of an item; try 50")
+        check_whole("min_users", users, MOST_MIN_USERS, "the minimum number of users of an item; try 50")
 
 
 def _checked_names(data_sets: Sequence[str]) -> tuple[str, ...]:

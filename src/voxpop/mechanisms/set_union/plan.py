@@ -1,4 +1,4 @@
-"""Plans of set union, with the numbers that will be used, the guarantee, and the number of users that an item needs.
+"""The plans of set union, with the numbers of the run, the guarantee, and the number of users that an item needs.
 
 Nothing here reads data. The engine and the release are imported when a release begins, because they import numba and
 pyarrow, which plans do not need.
@@ -41,7 +41,7 @@ class UnionConfiguration(Configured, Protocol):
 
     @property
     def max_items_per_user(self) -> int | None:
-        """The maximum number of items per user in a round; None for a private choice."""
+        """The maximum number of items per user in a round, or None for a private choice."""
 
     @property
     def promise(self) -> MinUsersBound | None:
@@ -49,19 +49,19 @@ class UnionConfiguration(Configured, Protocol):
 
     @property
     def known_items(self) -> "KnownItems | None":
-        """The public list; None without one."""
+        """The public list, or None without a list."""
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
-    """The result of `Items.plan` and `plan_each`, with every number that will be used, before any data is read.
+    """The result of `Items.plan` and `plan_each`, which contains every number of the run before any data is read.
 
     Attributes:
         passes: `AdaptiveRounds`, or the `Menu` for the private choice of a limit, or one `RoundPlan` for a published
             algorithm. In the plan of a release, the selected rounds follow the `Menu`.
         promise: The promise about items of few users, or None if there is no promise.
-        data_sets: The names of several data sets, each with such passes.
+        data_sets: The names of several data sets, each of which has such passes.
 
     Example:
         >>> import voxpop as vp
@@ -82,24 +82,27 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
 
     @property
     def last(self) -> RoundPlan | AdaptiveRounds:
-        """The `RoundPlan` or `AdaptiveRounds` that release items; before a choice, those of the largest limit."""
+        """The `RoundPlan` or `AdaptiveRounds` that release items.
+
+        Before a choice, these are the rounds of the largest limit.
+        """
         return deciding(self.passes[-1])
 
     @property
     def sigma(self) -> float:
-        """Standard deviation of the noise on an item's weight, in the last round; 0 if no noise is added."""
+        """The standard deviation of the noise on an item's weight in the last round, or 0 if no noise is added."""
         last = self.last
-        # Laplace noise of scale b has the variance 2 b^2.
+        # The variance of Laplace noise of scale b is 2 b^2.
         return last.scale * (2.0**0.5 if isinstance(last, RoundPlan) and last.noise == "laplace" else 1.0)
 
     @property
     def scale(self) -> float:
-        """Scale of the noise in the last round, which is sigma of Gaussian noise or b of Laplace noise."""
+        """The scale of the noise in the last round, which is the sigma of Gaussian noise or the b of Laplace noise."""
         return self.last.scale
 
     @property
     def threshold(self) -> float:
-        """Threshold of the last round, in units of weight, for an item that no round dropped."""
+        """The threshold of the last round, in units of weight, for an item that no round dropped."""
         return self.last.threshold
 
     def _proof(self) -> Proof:
@@ -109,7 +112,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
             return adaptive_proof(first, limit, data_sets=self.data_sets, listed=listed)
         if first.noise != "optimal":
             return ThresholdProof(first.stated(), None)
-        # The cost of 128-bit draws is subtracted before the rule is made, not after.
+        # The cost of 128-bit draws is subtracted before the rule is constructed, not after.
         delta = optimal_delta(self.budget.epsilon, self.budget.delta)
         return SelectionProof(delta, round(first.threshold))
 
@@ -119,7 +122,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
     def miss_probability(self) -> float:
         """Return the probability that an item with ten times the required number of users is missed.
 
-        The result is the maximum over users with 1, 10 and 100 items that are all as common as this one.
+        The result is the maximum over users with 1, 10 and 100 items, all of which are as common as this item.
         """
         last = self.last
         if isinstance(last, RoundPlan):
@@ -127,7 +130,10 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         return max(needed.adaptive_missing(last, items) for items in ITEMS_EACH)
 
     def released_with_few(self) -> float:
-        """Bound the probability that an item of fewer than `min_users` users is released; 1 without a bound."""
+        """Bound the probability that an item of fewer than `min_users` users is released.
+
+        Without `min_users`, return 1.
+        """
         step = self.passes[-1]
         if self.promise is None:
             return 1.0
@@ -140,7 +146,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
 
     @property
     def known_items(self) -> "KnownItems | None":
-        """The public list; None without one."""
+        """The public list, or None without a list."""
         return getattr(self.mechanism, "known_items", None)  # published algorithms have no list
 
     def _prepared(self, data: Data) -> Any:
@@ -185,16 +191,17 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         return limit
 
     def known_users_needed(self, probability: float, *, per_user: int | None = None) -> int | None:
-        """Return the number of users who must have a listed item for its release with this probability.
+        """Return the number of users that a listed item needs to be released with this probability.
 
-        The result assumes that a tenth of the list is released. If more is released, an item needs fewer users.
+        The result assumes that a tenth of the list is released. If a larger part is released, an item needs fewer
+        users.
 
         Args:
             probability: A number strictly between 0 and 1.
             per_user: The number of items per user, as in `users_needed`.
 
         Raises:
-            InputError: If a number is out of range, or there is no list.
+            InputError: A number is out of range, or there is no list.
         """
         limit = self.mechanism.max_items_per_user
         return known_users_needed(self.passes[-1], self.known_items, limit, probability, per_user)
@@ -228,13 +235,13 @@ def plan_adaptive(
     """Plan adaptive rounds.
 
     Args:
-        union: the configuration.
-        budget: the budget of the release.
-        data_sets: names of several data sets that share the budget; empty for one data set.
-        promise: promise about items of few users, by default that of the configuration.
+        union: The configuration.
+        budget: The budget of the release.
+        data_sets: The names of several data sets that share the budget; empty for a single data set.
+        promise: The promise about items of few users. The default is the promise of the configuration.
     """
     promise, many = promise or union.promise, max(1, len(data_sets))
-    # Data sets are independent, so the costs of arithmetic add up.
+    # The rounds of data sets are independent, so the costs of arithmetic add up.
     listed = listed_of(union)
     slack = many * slack_delta(planned_slack(union.max_items_per_user, listed), budget.epsilon)
     check_slack("adaptive rounds need", budget, slack)

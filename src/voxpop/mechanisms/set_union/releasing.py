@@ -1,4 +1,4 @@
-"""The steps of a set union through its gate, and the releases that follow from the results."""
+"""The passes of a set union through its gate, and the releases that are made from the results."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -53,7 +53,7 @@ def release_each(plan: "UnionPlan[Any, Any]", corpora: Mapping[str, Corpus], see
         )
     engines = {name: check_engine(each) for name, each in corpora.items()}
     gate, guarantee = plan.begin(seed)
-    # No two data sets share a draw: only so do their noises add up as squares of mu (docs/privacy/adaptive.md, "Several
-    # data sets").
+    # No two data sets share a draw. Only then do their costs add up as squares of mu (docs/privacy/adaptive.md,
+    # "Several data sets").
     secrets = {name: Secret.of(None if seed is None else seed + place) for place, name in enumerate(plan.data_sets)}
     return {name: _released(plan, each, gate.of(name, secrets[name]), guarantee) for name, each in engines.items()}

@@ -1,4 +1,4 @@
-"""Gates of counts of public grams (with the private choice of their limit), of rankings, and of keys with counts."""
+"""The gates of counts of public grams (with a private choice of the limit), of rankings, and of keys with counts."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -21,41 +21,41 @@ from voxpop.privacy.weightings.holders import UNIT, ClassShares, HolderShares, W
 
 
 class Listed(Protocol):
-    """The public grams of one length that a walk keeps, which are those on the list and parts of longer grams."""
+    """The public grams of one length that a walk keeps, which are grams on the list and parts of longer grams."""
 
     @property
     def length(self) -> int:
-        """Number of tokens of each gram."""
+        """The number of tokens of each gram."""
 
     @property
     def names(self) -> Int64s:
-        """Names of the kept grams, in increasing order."""
+        """The names of the kept grams, in increasing order."""
 
     @property
     def words(self) -> pa.LargeStringArray:
-        """The kept words, at length 1."""
+        """The kept words, if the length is 1."""
 
     @property
     def before(self) -> int:
-        """Number of grams that were kept at the previous length."""
+        """The number of grams that were kept at the previous length."""
 
     @property
     def ranks(self) -> Int64s:
-        """Rank of each listed gram among the names, in the order of the list."""
+        """The rank of each listed gram among the names, in the order of the list."""
 
     @property
     def counted(self) -> Bools | None:
-        """Whether the gram of each rank is on the list; None if all are."""
+        """Whether the gram of each rank is on the list, or None if all grams are on the list."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Everything:
-    """Every pair of kept grams is a candidate, because grams that are not on the list are dropped afterwards.
+    """The subset that contains every pair of kept grams, because grams that are not on the list are dropped afterwards.
 
     Attributes:
         need: int64 by kept gram, 0.
         estimates: int64 by kept gram, 0.
-        single: always False, because partners are grams.
+        single: Always False, because partners are grams.
     """
 
     need: Int64s
@@ -64,7 +64,10 @@ class _Everything:
 
 
 def _walked(walk: Any, lists: Iterable[Listed], lengths: int) -> Iterator[Listed]:
-    """Yield each length when the walk keeps its grams, at most once per length, because noise must not be reused."""
+    """Yield each length once the walk keeps its grams.
+
+    Each length is yielded at most once, because noise must not be reused.
+    """
     for place, listed in enumerate(lists):
         if listed.length != place + 1 or place >= lengths:
             raise refused("grams would be counted that the certificate does not contain")
@@ -78,21 +81,21 @@ def _walked(walk: Any, lists: Iterable[Listed], lengths: int) -> Iterator[Listed
 
 @final
 class CountsGate(Gate[CountsProof]):
-    """Noisy counts of public grams. docs/privacy/counts.md."""
+    """Noisy counts of public grams (docs/privacy/counts.md)."""
 
     _proves = CountsProof
 
     def __init__(self, text: str, secret: Secret) -> None:
         super().__init__(text, secret)
-        # An earlier release of the same plan may have chosen; this one chooses its own.
+        # An earlier release of the same plan may have made a choice. This release makes a new choice.
         self.proof = replace(self.proof, chosen=None)
 
     def open(self, engine: Any, lists: Iterable[Listed]) -> None:
-        """Begin with the private data.
+        """Start the release with the private data.
 
         Args:
-            engine: the private data.
-            lists: the grams, by length from 1 on.
+            engine: The private data.
+            lists: The grams, by length, starting with length 1.
         """
         self._begin("open")
         self._walk = engine.length_walk()
@@ -105,7 +108,7 @@ class CountsGate(Gate[CountsProof]):
         """Return the noisy number of users in each class. One user changes one class by one.
 
         Args:
-            edges: numbers of words at which the next class begins.
+            edges: The numbers of words at which the next class begins.
         """
         if not self.proof.classes_sigma or self._next is None:
             raise refused("the certificate contains no choice")
@@ -118,7 +121,7 @@ class CountsGate(Gate[CountsProof]):
         return counts
 
     def choose(self, place: int) -> None:
-        """Take the limits at an index of the menu that follows from the noisy classes."""
+        """Choose the limits at an index of the menu. The index must follow from the noisy classes."""
         self._begin("choose", "classes")
         if not 0 <= place < len(self.proof.menu):
             raise refused("a limit was chosen that the certificate does not contain")
@@ -146,26 +149,26 @@ class CountsGate(Gate[CountsProof]):
 
 @final
 class PicksGate(Gate[PicksProof]):
-    """The order of the largest counts. docs/privacy/top.md."""
+    """The ranking of the largest counts (docs/privacy/top.md)."""
 
     _proves = PicksProof
 
     @proved("top.md#proof")
     def first(self, engine: Any, lists: Iterable[Listed], lengths: int) -> Int64s:
-        """Return the places of the first grams of the ranking, in order, without sums or counts.
+        """Return the positions of the first grams of the ranking, in order, without sums or counts.
 
         Proof: "One more user raises some of the u_i by exactly 1 and lowers none."
 
         Args:
-            engine: the private data.
-            lists: the grams, by length from 1 on.
-            lengths: the number of lengths.
+            engine: The private data.
+            lists: The grams, by length, starting with length 1.
+            lengths: The number of lengths.
         """
         self._begin("first")
         self._note("picks")
         walk, parts = engine.length_walk(), [np.empty(0, np.int64)]
         for listed in _walked(walk, lists, lengths):
-            # Each user counts in full for any number of grams, so one user changes every count by at most 1.
+            # Each user counts in full for any number of grams, so one user changes each count by at most 1.
             shares, size = HolderShares(max(1, int(listed.ranks.size)), listed.counted), int(listed.names.size)
             weights = walk.weigh(shares, max(1, size), self._secret, f"count {listed.length}")
             noise = GumbelNoise(self.proof.rate, UNIT, self._secret, f"noise/top {listed.length}")
@@ -173,20 +176,20 @@ class PicksGate(Gate[PicksProof]):
         noisy = np.concatenate(parts)
         if noisy.size > self.proof.candidates:
             raise refused("more grams would be ranked than the certificate contains")
-        # The k largest counts with Gumbel noise are equivalent to k exponential mechanisms in sequence.
+        # Selecting the k largest counts with Gumbel noise is equivalent to k exponential mechanisms in sequence.
         return np.argsort(-noisy, kind="stable")[: self.proof.picks]
 
 
 @final
 class KeysGate(Gate[KeysProof]):
-    """Keys with counts, with the choice of an entry, one noisy number per key, and the rest. docs/privacy/keys.md."""
+    """Keys with counts: the choice of an entry, one noisy number per key, and the rest (docs/privacy/keys.md)."""
 
     _proves = KeysProof
 
     def __init__(self, text: str, secret: Secret) -> None:
         super().__init__(text, secret)
         self._inner: AdaptiveGate | None = None
-        # An earlier release of the same plan may have chosen; this one chooses its own.
+        # An earlier release of the same plan may have made a choice. This release makes a new choice.
         self.proof = replace(self.proof, chosen=None)
         if self.proof.rounds is not None:
             self._inner = AdaptiveGate(Certificate(self._claim, self.proof.rounds).to_json(), secret)
@@ -208,7 +211,10 @@ class KeysGate(Gate[KeysProof]):
         return counts
 
     def choose(self, place: int) -> None:
-        """Take the entry at an index of the menu that follows from the noisy classes. Rounds have the last index."""
+        """Choose the entry at an index of the menu.
+
+        The index must follow from the noisy classes. Rounds have the last index.
+        """
         self._begin("choose", *(["classes"] if self.proof.edges else []))
         if not 0 <= place < self._first_of_rounds + (self._inner is not None):
             raise refused("an entry was chosen that the certificate does not contain")
@@ -216,7 +222,7 @@ class KeysGate(Gate[KeysProof]):
 
     @proved("keys.md#one-number-per-key")
     def numbers(self, engine: Any) -> tuple[Any, Int64s]:
-        """Return the released keys in order of bytes, and their noisy numbers of users.
+        """Return the released keys, in order of bytes, and their noisy counts of users.
 
         Proof: "Each user keeps at most L keys"
         """
@@ -227,7 +233,7 @@ class KeysGate(Gate[KeysProof]):
         noise = self.proof.menu[place]
         self._note("numbers", {"limit": noise.limit})
         name = f"keys {noise.limit}"
-        # At most `limit` keys of each user are drawn, and each of them counts the user in full.
+        # At most `limit` keys of each user are drawn, and the user counts in full for each of them.
         weights = engine.weigh(HolderShares(noise.limit), noise.limit, self._secret, name)
         none = np.empty(0, np.int64)
         ids, levels = weights.noisy_levels(KeyNumbers(noise, UNIT, self._secret, f"noise/{name}"), none, none)
@@ -236,19 +242,19 @@ class KeysGate(Gate[KeysProof]):
 
     @property
     def _first_of_rounds(self) -> int:
-        """The position of the entry of rounds."""
+        """The position of the entry for rounds in the menu."""
         return len(self.proof.menu) + (self.proof.parts is not None)
 
     @proved("keys.md#users-in-parts")
     def few(self, engine: Any) -> tuple[Any, Int64s]:
-        """Return the keys that users of one and of two keys release, in order of bytes, and their noisy numbers.
+        """Return the keys that are released from users of one or two keys, in order of bytes, and their noisy counts.
 
         Proof: "only users of one and of two keys"
         """
         self._begin("few", "choose")
         parts = self._parts_of("keys")
         self._note("few")
-        # Of users with more keys, three are drawn, and each of these has weight 0.
+        # Three keys are drawn for each user with more keys, and each of these has weight 0.
         weights = engine.weigh(WholeShares(PART_WEIGHTS), FEW_KEYS + 1, self._secret, "few keys")
         none = np.empty(0, np.int64)
         ids, users = weights.noisy_levels(PartNumbers(parts, self._secret, "noise/keys"), none, none)
@@ -256,14 +262,14 @@ class KeysGate(Gate[KeysProof]):
 
     @proved("keys.md#users-in-parts")
     def sizes(self, engine: Any, tokens: Any, edges: tuple[int, ...]) -> Int64s:
-        """Return the noisy number of users of more keys in each class of their number of released keys.
+        """Return the noisy number of users with more keys in each class of their number of released keys.
 
         Proof: "one more user of more keys adds 1 to one of these classes"
 
         Args:
             engine: The private data.
             tokens: The released keys.
-            edges: Numbers of released keys at which the next class begins.
+            edges: The numbers of released keys at which the next class begins.
         """
         self._begin("sizes", "few")
         parts, self._released = self._parts_of("users of more keys"), len(tokens)
@@ -278,7 +284,7 @@ class KeysGate(Gate[KeysProof]):
 
     @proved("keys.md#users-in-parts")
     def more(self, limit: int) -> Int64s:
-        """Return the noisy number of users of more keys of every released key.
+        """For every released key, return the noisy number of users with more keys who have it.
 
         Proof: "at most l of the user's released keys are drawn by a keyed hash"
 
@@ -288,7 +294,7 @@ class KeysGate(Gate[KeysProof]):
         self._begin("more", "sizes")
         parts = self._parts_of("users of more keys")
         if limit < 1:
-            raise refused("users would count a number of keys that is out of range")
+            raise refused("users would count towards a number of keys that is out of range")
         self._begin("released")
         self._note("more", {"limit": limit})
         noise = WholeNoise(parts.rate_of_more(limit), self._secret, "noise/more keys")
@@ -312,15 +318,15 @@ class KeysGate(Gate[KeysProof]):
 
     @proved("keys.md#the-rest")
     def rest(self, engine: Any, listed: Any, sets: int, unit: int) -> Int64s:
-        """Return the noisy sums of users' shares of rows of released keys and of other rows, two per set, in units.
+        """Return the noisy sums of users' shares of rows with released keys and of other rows, two per set, in units.
 
         Proof: "one more user adds at most 1 to the two sums of each set"
 
         Args:
-            engine: the private data.
-            listed: the released keys.
-            sets: number of sets of keys.
-            unit: the weight of a share of 1.
+            engine: The private data.
+            listed: The released keys.
+            sets: The number of sets of keys.
+            unit: The number of units in a share of 1.
         """
         self._begin("rest", "released")
         inner = self._inner if self.proof.chosen == self._first_of_rounds else None
@@ -335,7 +341,7 @@ class KeysGate(Gate[KeysProof]):
 
     @property
     def record(self) -> tuple[str, str]:
-        """The certificate with the entry that was chosen, and the transcript with that of the rounds, as JSON."""
+        """The certificate with the chosen entry, and the transcript including that of the rounds, as JSON."""
         inner = self._inner
         if inner is None or self.proof.chosen != self._first_of_rounds:
             return super().record

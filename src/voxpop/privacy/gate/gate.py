@@ -1,4 +1,4 @@
-"""The common part of all gates, with one certificate, one secret, ordered passes that run once, and the transcript."""
+"""The common part of all gates: one certificate, one secret, ordered passes that run once, and the transcript."""
 
 import json
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ class Gate(Generic[AnyProof]):
     """One release under one certificate.
 
     Args:
-        text: the certificate of a checked plan.
-        secret: the secret of all draws and noise of this release.
+        text: The certificate of a checked plan.
+        secret: The secret for all draws and noise of this release.
     """
 
     _proves: ClassVar[type[Any]]
@@ -41,19 +41,19 @@ class Gate(Generic[AnyProof]):
 
     @final
     def _begin(self, name: str, *before: str) -> None:
-        """Check that a pass has not run yet and that the passes `before` it have, because no draw may be used twice."""
+        """Check that a pass has not run and that the passes `before` it have run, because no draw may be used twice."""
         if name in self._ran or not self._ran.issuperset(before):
             raise refused("a pass would run twice, or out of order")
         self._ran.add(name)
 
     @final
     def _note(self, kind: str, numbers: Mapping[str, Any] | None = None) -> None:
-        """Add a pass to the transcript, with numbers of the certificate or functions of only released results."""
+        """Add a pass to the transcript. Its numbers come from the certificate or depend only on released results."""
         self._transcript.append({"pass": kind, **(numbers or {})})
 
     @property
     def record(self) -> tuple[str, str]:
-        """The certificate, with the entry that was chosen privately, and the transcript, as JSON."""
+        """The certificate (with the entry that was chosen privately) and the transcript, as JSON."""
         proof: Proof = self.proof  # type: ignore[assignment]
         return Certificate(self._claim, proof).to_json(), json.dumps(self._transcript, sort_keys=True, allow_nan=False)
 
@@ -69,10 +69,10 @@ GATES = {
     "nights": "nights:NightsGate",
     "keys": "counts:KeysGate",
 }
-"""The module and the class of the gate, by type of proof."""
+"""The module and the class of the gate for each type of proof."""
 
 
 def gate_of(text: str, secret: Secret) -> Any:
-    """Return the gate of a certificate."""
+    """Return the gate for a certificate."""
     module, name = GATES[json.loads(text)["proof"]].split(":")
     return getattr(import_module(f"voxpop.privacy.gate.{module}"), name)(text, secret)

@@ -1,6 +1,6 @@
 """The gate of a series of nights.
 
-Users pay before noise is drawn, and a new item receives its past noise before its state is computed.
+Users pay before noise is drawn. A new item receives the noise of past nights before its state is computed.
 """
 
 from collections.abc import Callable
@@ -29,13 +29,13 @@ _States = Callable[[Int64s, Int64s, Int64s], Bytes]
 
 @final
 class NightsGate(Gate[NightsProof]):
-    """The gate of a series, with a state that outlives the process (docs/privacy/series.md)."""
+    """The gate of a series. Its state outlives the process (docs/privacy/series.md)."""
 
     _proves = NightsProof
 
     @proved("series.md#proof")
     def begin(self, pools: Any, corpus: Any, night: int, states: _States, since: int) -> None:
-        """Add the items of a night to the pools with their past noise, and charge users afterwards.
+        """Add the items of a night to the pools with their past noise, and then charge the users.
 
         Proof: "By induction over nights, outputs, rows, pools, payments and remaining budgets of all users but x are
         equal."
@@ -44,8 +44,8 @@ class NightsGate(Gate[NightsProof]):
             pools: The private state.
             corpus: The rows of the night.
             night: The number of the night, from 1.
-            states: The function of scores that returns the states of items, independent of their users.
-            since: The first night with items that get weight even if they are resting.
+            states: The function that computes the states of items from their scores, independently of their users.
+            since: The first night whose items get weight even if they are resting.
         """
         self._check("payment", night)
         past = self._secret.restrict(*map(noise_of, range(1, night)))
@@ -60,7 +60,7 @@ class NightsGate(Gate[NightsProof]):
         self._read(pools, night, pools.weigh(night_charge(self.proof, night), states, since, add))
 
     def missed(self, pools: Any, night: int) -> None:
-        """Read a night without a run, which adds noise but no weights."""
+        """Process a night without a run, which adds noise but no weights."""
         self._check("reading", night)
         self._read(pools, night, None)
 

@@ -1,4 +1,4 @@
-"""Gates of unknown items, for adaptive rounds with their private choice and for the classic pass with one threshold."""
+"""The gates of unknown items, for adaptive rounds with a private choice and for the classic pass with one threshold."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -45,7 +45,7 @@ from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 FIRST_ROUND, POOL = "round 0/length 1", "pool/length 1"
 CANDIDATES, ROUND = "round {}/candidates", "round {}/length 1"
 LISTED_AT_ONCE = 1 << 15
-"""Number of listed items for which noise is drawn together."""
+"""The number of listed items for which noise is drawn together."""
 
 
 def threshold_rule(first: Threshold) -> ThresholdRule:
@@ -54,9 +54,10 @@ def threshold_rule(first: Threshold) -> ThresholdRule:
 
 
 def score_step(rounds: Rounds, number: int, secret: Any, pass_name: str) -> ScoreStep:
-    """Return the outcome of a later round from weights.
+    """Return the step that computes the outcome of a later round from weights.
 
-    Levels are in standard deviations of the noise of the cumulative score, whereas the step compares sums.
+    The levels of the certificate are in standard deviations of the noise of the cumulative score, but the step compares
+    sums.
     """
     each, spread = rounds.later[number], float(score_of(rounds).spreads[number])
     step = ScoreStep(
@@ -77,7 +78,7 @@ def score_step(rounds: Rounds, number: int, secret: Any, pass_name: str) -> Scor
 
 @proved("known.md#the-mechanism")
 def _known_step(step: ScoreStep, known: KnownLevels, number: int, spread: float) -> KnownStep:
-    """Return the outcome of the same round for items of a public list.
+    """Return the step of the same round for items of a public list.
 
     Proof: "An item that reaches the highest level is frozen"
     """
@@ -93,8 +94,8 @@ class PublicParts:
     """The items of a public list.
 
     Attributes:
-        parts: the items as large_string, distinct over all parts.
-        letters: function that returns the bytes of a part, and the start of each text.
+        parts: The items as large_string. No item occurs twice in all parts.
+        letters: A function that returns the bytes of a part, and the start of each text.
     """
 
     parts: Sequence[Any]
@@ -108,14 +109,14 @@ class PublicParts:
 
 @final
 class AdaptiveGate(Gate[AdaptiveProof]):
-    """Adaptive rounds of one data set, and later releases. docs/privacy/adaptive.md."""
+    """Adaptive rounds of one data set, and later releases (docs/privacy/adaptive.md)."""
 
     _proves = AdaptiveProof
 
     def __init__(self, text: str, secret: Secret) -> None:
         super().__init__(text, secret)
         if self.proof.choice is not None:
-            # These are the rounds of an earlier release of the same plan; this release makes a new choice.
+            # These rounds belong to an earlier release of the same plan. This release makes a new choice.
             self.proof = replace(self.proof, rounds=None)
         self._text = text
         self._single = not self.proof.data_sets
@@ -124,17 +125,17 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         self._pools: Any = None
         self._listed: PublicParts | None = None
         self.spurious = 0.0
-        """After `released`, an upper bound on the expected number of released listed items without users."""
+        """An upper bound on the expected number of released listed items without users, which `released` sets."""
 
     @proved("adaptive.md#several-data-sets")
     def of(self, data_set: str, secret: Secret) -> "AdaptiveGate":
-        """Return the gate of one of the data sets. Each data set is opened once and has separate draws.
+        """Return the gate of one of the data sets. Each data set is opened once and has its own draws.
 
         Proof: "the noisy weights of the shared items of all data sets together are a Gaussian mechanism with mu^2 =
         mu_1^2 + ... + mu_n^2"
         """
         if data_set not in self.proof.data_sets or secret is self._secret or any(map(secret.equals, self._taken)):
-            raise refused("a data set is not in the certificate, or would have the draws of another one")
+            raise refused("a data set is not in the certificate, or would use the draws of another one")
         self._begin(data_set)
         self._taken.append(secret)
         gate = AdaptiveGate(self._text, secret)
@@ -142,7 +143,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         return gate
 
     def open(self, engine: Any) -> None:
-        """Begin with the private data of the data set."""
+        """Start with the private data of the data set."""
         if not self._single:
             raise refused("several data sets would run as one")
         self._begin("open")
@@ -159,14 +160,14 @@ class AdaptiveGate(Gate[AdaptiveProof]):
             raise refused("the certificate contains no choice")
         self._begin("classes", "open")
         self._note("classes")
-        # Noise is added to every class, with or without users.
+        # Add noise to every class, with or without users.
         noise = CellNoise(choice.sigma, 1, 1, self._secret, "noise/limit")
         counts: Int64s = self._pools.sizes(choice.edges).measured(noise, len(choice.edges) + 1)
         return counts
 
     @proved("limit.md#proof")
     def choose(self, rounds: Rounds) -> None:
-        """Take the rounds that follow from the noisy counts, if they keep the caps.
+        """Choose the rounds that follow from the noisy counts, if they are within the caps.
 
         Proof: "Given h, the limit k is the same in P and in Q."
 
@@ -197,7 +198,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         if (listed is None) is not (rounds.known is None):
             raise refused("the list of the certificate is missing, or there is none")
         if listed is not None and rounds.known is not None and listed.size > rounds.known.listed.size:
-            raise refused("the list has more items than that of the certificate")
+            raise refused("the list has more items than the list of the certificate")
         self._listed = listed
         self._begin("round 0", "open", *(["choose"] if self.proof.choice else []))
         shares, limit = calibrated_rule(rounds.first.bounding), rounds.first.bounding.limit
@@ -205,9 +206,10 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         self._pools.first_round(shares, limit, decisions, FIRST_ROUND)
         self._note("first round")
         if listed is not None:
-            # Only now, because a list does not change the first round (docs/privacy/known.md, "The first round").
+            # The list is used only from here on, because it does not change the first round (docs/privacy/known.md,
+            # "The first round").
             self._pools.recognise(listed.parts)
-        # Once, before the rounds, so that a user gives weight to at most `pool` items over all rounds.
+        # Draw pools once, before the rounds, so that a user gives weight to at most `pool` items over all rounds.
         self._pools.draw(rounds.pool, POOL)
 
     def _advance(self, pools: Any, rounds: Rounds, number: int, named: str) -> None:
@@ -228,16 +230,16 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
     @proved("known.md#spurious-items")
     def _with_listed(self, rounds: Rounds, known: KnownLevels, listed: PublicParts, found: Any) -> Any:
-        """Return the released items, including listed items of the lowest level that the rule of the list admits.
+        """Return the released items, including listed items from the lowest level that the rule of the list admits.
 
         Proof: "the lowest level l with N p_l <= eta R_l"
 
-        Every listed item gets noise in every round, whether it is in a pool or not. The level of an item in no pool is
-        that of the noise of its name, and the level of an item in a pool is at least that of its noise.
+        Every listed item gets noise in every round, whether it is in a pool or not. The noise of its name determines
+        the level of an item that is in no pool. An item in a pool has at least the level of its noise.
         """
         names, reached = self._pools.levels()
         every = pa.chunked_array(listed.parts, pa.large_string())
-        # One call for all parts, because each call lays out the released items again.
+        # Use one call for all parts, because each call arranges the released items again.
         places = pc.index_in(every, value_set=names).fill_null(pa.scalar(-1, pa.int32())).to_numpy()
         wanted = ~pc.is_in(every, value_set=found).to_numpy()
         starts = np.cumsum([0, *map(len, listed.parts)])
@@ -251,10 +253,10 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
         parts = list(in_order(level, range(len(listed.parts))))
         levels = np.concatenate([each for _, each in parts])
-        # The numbers of listed items that have reached a level, and of all items released at it, by level from 1.
+        # The number of listed items that have reached each level, by level from 1.
         counts = np.cumsum(np.bincount(levels, minlength=len(known.tails) + 1)[:0:-1])[::-1]
         empty = np.append(np.multiply(known.tails, known.listed.size) * ROUNDING, 0.0)
-        # The lowest level that is admitted, and the one that would be with one more item at every level.
+        # The lowest admitted level, and the lowest level that would be admitted with one more item at every level.
         lowest, other = (
             int(np.argmax(np.append(empty[:-1] <= known.share * (len(found) + counts + more), True))) + 1
             for more in (0, 1)
@@ -266,7 +268,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         return words.take(pc.array_sort_indices(words.cast(pa.large_binary())))
 
     def _reached_by_noise(self, rounds: Rounds, letters: Bytes, starts: Int64s) -> Bytes:
-        """Return the levels that noise without weight reaches, with the same noise that the engine adds."""
+        """Return the levels that noise without weight reaches. The noise is the noise that the engine adds."""
         names = self._secret.text_draws("words", letters, starts)
         score, levels, left = np.zeros(len(names)), np.zeros(len(names), np.uint8), np.arange(len(names))
         for number in range(len(rounds.later)):
@@ -282,38 +284,38 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         return levels
 
     def later(self, engine: Any, words: Any) -> LaterPasses:
-        """Return the passes that follow, about grams of the released words."""
+        """Return the later passes, which are about grams of the released words."""
         self._begin("later", "released")
         later = later_after(self.proof)
         walk = engine.length_walk()
         walk.keep_words(words, self._secret)
         return LaterPasses(later, self._secret, walk, len(words), self._note)
 
-    # For profiles, the releases about released values, each with a part of the cap.
+    # The following releases of profiles are about released values. Each has a part of the cap.
 
     @proved("profile.md#joint-values")
     def known(self, engine: Any, rounds: Rounds, candidates: Iterable[Any], letters: Callable[[Any], Texts]) -> Any:
-        """Return the released candidates of a public set, distinct and in any order (docs/privacy/profile.md).
+        """Return the released candidates of a public set, without repetitions, in any order (docs/privacy/profile.md).
 
         Proof: "each is shared in the sense of [adaptive rounds](adaptive.md#proof), including one that only the
         additional user has"
 
         Every candidate gets noise in every round until it is released or dropped permanently, whether it is in a pool
-        or not. A candidate in a pool has at least the score of its noise. Therefore the released candidates are those
-        that the engine releases and those that noise without weight releases.
+        or not. A candidate in a pool has at least the score of its noise. Therefore the released candidates are the
+        ones that the engine releases and the ones that noise alone releases.
 
         Args:
-            engine: the private data, which contain only candidates.
-            rounds: the rounds, without a first round. Their mu^2 must fit into their part of the cap.
-            candidates: all candidates, in parts.
-            letters: function that returns the bytes of a part, and the start of each text.
+            engine: The private data, which contain only candidates.
+            rounds: The rounds, without a first round. Their mu^2 must fit into their part of the cap.
+            candidates: All candidates, in parts.
+            letters: A function that returns the bytes of a part, and the start of each text.
         """
         self._begin("known", "released")
         later, slack = self.proof.later, self.proof.slack
         if later is None or rounds.first is not None or square_of(rounds) > Fraction(later.joining):
             raise refused("rounds over candidates would run with less noise than was charged for")
         if not covers_rounds(slack, rounds, chosen=True):
-            raise refused("rounds over candidates would draw from more than the slack covers")
+            raise refused("rounds over candidates would draw from more items than the slack covers")
         score_of(rounds)
         pools = engine.pools(self._secret)
         pools.draw(rounds.pool, "pool/candidates")
@@ -326,7 +328,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         return pc.unique(pa.concat_arrays([pools.released(), *in_order(by_noise, candidates)]))
 
     def _released_by_noise(self, rounds: Rounds, letters: Bytes, starts: Int64s) -> Bools:
-        """Return the candidates that noise without weight releases, with the same noise that the engine adds."""
+        """Return the candidates that noise without weight releases. The noise is the noise that the engine adds."""
         names = self._secret.text_draws("words", letters, starts)
         score, left = np.zeros(len(names)), np.arange(len(names))
         found = np.zeros(len(names), np.bool_)
@@ -338,7 +340,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         return found
 
     def counts(self, certificate: Certificate) -> None:
-        """Check that the mu^2 of counts fits into its part of the cap; the counts run under a separate gate."""
+        """Check that the mu^2 of counts fits into its part of the cap. The counts run under a separate gate."""
         self._begin("counts", "released")
         later, proof = self.proof.later, certificate.proof
         if later is None or not isinstance(proof, CountsProof) or counts_square(proof) > precise.number(later.counting):
@@ -347,16 +349,16 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
     @proved("profile.md#cover")
     def cover(self, engine: Any, listed: Any, columns: int, unit: int, cell: int) -> Int64s:
-        """Return the noisy sums of users' shares of listed rows and of other rows, two sums per column, in cells.
+        """Return noisy sums of users' shares of listed rows and of other rows, two sums per column, in cells.
 
         Proof: "the squares add up to at most 1 in each column, and to at most m over all"
 
         Args:
-            engine: the private data.
-            listed: the released values.
-            columns: the number of columns.
-            unit: the weight of a share of 1.
-            cell: the number of units per cell.
+            engine: The private data.
+            listed: The released values.
+            columns: The number of columns.
+            unit: The number of units in a share of 1.
+            cell: The number of units per cell.
         """
         self._begin("cover", "released")
         cover = None if self.proof.later is None else self.proof.later.cover
@@ -370,23 +372,23 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
 @final
 class ThresholdGate(Gate[ThresholdProof]):
-    """One pass over unknown items, and later releases. docs/privacy/set-union.md."""
+    """One pass over unknown items, and later releases (docs/privacy/set-union.md)."""
 
     _proves = ThresholdProof
 
     def released(self, engine: Any, shares: CalibratedRule) -> Any:
-        """Return the items that reach the threshold, in order of bytes; only items of bounded sets are candidates.
+        """Return the items that reach the threshold, in order of bytes. Only items of bounded sets are candidates.
 
         Args:
-            engine: the private data.
-            shares: the weighting. Its numbers must equal those of the certificate.
+            engine: The private data.
+            shares: The weighting. Its numbers must equal those of the certificate.
         """
         self._begin("released")
         weights = engine.weigh(self._checked(shares), shares.setting.limit, self._secret, FIRST_ROUND)
         return _chosen(weights, threshold_rule(self.proof.first), self._secret, FIRST_ROUND)
 
     def words(self, engine: Any, shares: CalibratedRule) -> tuple[Int64s, Any, LaterPasses]:
-        """Return the levels of the words that reach the threshold, the words, and the passes that follow."""
+        """Return the levels of the words that reach the threshold, these words, and the later passes."""
         self._begin("released")
         if self.proof.later is None or self.proof.later.charged != "everybody":
             raise refused("the certificate contains no later passes")
@@ -409,7 +411,7 @@ class ThresholdGate(Gate[ThresholdProof]):
 
 @final
 class SelectionGate(Gate[SelectionProof]):
-    """Optimal selection for one item per user. docs/privacy/optimal-selection.md."""
+    """Optimal selection for one item per user (docs/privacy/optimal-selection.md)."""
 
     _proves = SelectionProof
 

@@ -1,10 +1,10 @@
-"""Simulation of candidates without users.
+"""The simulation of candidates without users.
 
-These candidates are too many to list, so only those that reach the lowest cutpoint are drawn. Each candidate reaches
-the lowest cutpoint with the probability of weight 0, so the gaps between hits are geometric. Hits exclude candidates
-with votes, because these have their own noise. The result has exactly the distribution of independent draws for all
-candidates (docs/privacy/ngrams.md, "Simulation"). The published algorithm uses an estimated number of candidates, which
-invalidates its proof (docs/privacy/errata.md).
+There are too many of these candidates to list, so only those that reach the lowest cutpoint are drawn. Each candidate
+has weight 0 and reaches the lowest cutpoint with the same probability, so the gaps between hits are geometric.
+Candidates with votes are removed from the hits, because they have their own noise. The result has exactly the
+distribution of independent draws for all candidates (docs/privacy/ngrams.md, "Simulation"). The published algorithm
+uses an estimated number of candidates, which invalidates its proof (docs/privacy/errata.md).
 """
 
 from typing import Any, Protocol
@@ -21,11 +21,11 @@ from voxpop.privacy.secret import Secret
 
 _MOST_CANDIDATES = 2**46
 MOST_CUTPOINTS = 2**7
-"""The number of cutpoints must be smaller, so that `walk_slack` covers them."""
+"""The number of cutpoints must be smaller than this, so that `walk_slack` covers them."""
 
 
 class Numbered(Protocol):
-    """A public set of candidates with one number and one name each."""
+    """A public set of candidates. Each candidate has a number and a name."""
 
     @property
     def count(self) -> int:
@@ -45,7 +45,8 @@ def simulated(
 
     Args:
         candidates: The set of all candidates, or None if only items with users can be selected.
-        rules: The probability that a noisy weight reaches each cutpoint, with increasing thresholds and the same noise.
+        rules: The probability that a noisy weight reaches each cutpoint. All rules have the same noise, and thresholds
+            increase.
         secret: The source of the noise.
         pass_name: The name of this pass of the release.
 
@@ -54,10 +55,10 @@ def simulated(
     """
     if candidates is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    # The probabilities p_0 >= p_1 >= ... of weight 0, in eighty digits.
+    # The probabilities p_0 >= p_1 >= ... that weight 0 reaches each cutpoint, in eighty digits.
     lowest, *higher = (each.exact(0) for each in rules)
     names = spurious_hits(candidates, lowest, secret, pass_name)
-    # Given a hit, a candidate reaches cutpoint i with probability p_i / p_0, by one draw for all i
+    # Given a hit, a candidate reaches cutpoint i with probability p_i / p_0. All i share one draw
     # (docs/privacy/ngrams.md, "Simulation").
     further = tuple(FixedRule(each / lowest) for each in higher)
     levels = NoisyLevels(further, secret, f"unsupported levels/{pass_name}")
@@ -67,8 +68,8 @@ def simulated(
 def spurious_hits(candidates: Numbered, chance: Any, secret: Secret, pass_name: str) -> Int64s:
     """Return the names of the candidates that would reach the threshold without any votes.
 
-    The result is public, because it does not use votes. Only the histogram determines which of these candidates have
-    votes, so this information remains with the votes.
+    The result is public, because it does not depend on votes. It does not reveal which of these candidates have votes,
+    because only the histogram contains that information.
 
     Args:
         candidates: The set of all candidates of this length.
@@ -104,7 +105,7 @@ def hits_below(count: int, chance: Any, secret: Secret, pass_name: str, *, band:
     """
     found: list[Int64s] = []
     expected = count * float(chance)
-    # Draw six standard deviations of a binomial more than expected, so that one round almost always suffices.
+    # Draw more gaps than expected, by six standard deviations of a binomial, so that one round almost always suffices.
     at_once = int(expected + 6 * expected**0.5) + 16
     gap, purpose = _gap_tail(chance), f"unsupported/{pass_name}"
     last, drawn = -1, 0
@@ -120,10 +121,10 @@ def hits_below(count: int, chance: Any, secret: Secret, pass_name: str, *, band:
 
 
 def _gap_tail(chance: Any) -> Tail:
-    """Return the tail of the number of misses before the next hit, P(at least m) = (1 - chance)^m."""
+    """Return the tail probability of the number of misses before the next hit, P(at least m) = (1 - chance)^m."""
 
     def exact(context: Any) -> tuple[Any, Any]:
-        # P(at least m) = e^(-rate m), with rate = -ln(1 - p).
+        # The tail is P(at least m) = e^(-rate m) with rate = -ln(1 - p).
         return -context.log1p(-context.mpf(chance)), context.mpf(0)
 
     return Tail(float(exact(precise.context)[0]), 0.0, exact)

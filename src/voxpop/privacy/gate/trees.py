@@ -14,18 +14,18 @@ from voxpop.privacy.path_budget import PROFILE_NODES, ContextNoise, Limits, Path
 from voxpop.privacy.secret import Secret
 
 Released = tuple[Int64s, Floats]
-"""Noisy counts, and the noise scale of each row."""
+"""The noisy counts, and the noise scale of each row."""
 
 
 @final
 class PathsGate(Gate[PathsProof]):
-    """Counts along the paths of a tree of contexts or grams (docs/privacy/sequences.md).
+    """The gate of counts along the paths of a tree of contexts or grams (docs/privacy/sequences.md).
 
     Attributes:
-        paths: The shares of all nodes. Computing a share spends nothing; the gate spends only the shares of nodes
+        paths: The shares of all nodes. Computing a share spends no budget. The gate spends only the shares of nodes
             that it counts.
-        numbers: The number of each node's share.
-        longest: The number of symbols of the longest sequence, which released lengths may have reduced.
+        numbers: The index of each node's share.
+        longest: The maximum number of symbols of a sequence, which released lengths may have reduced.
     """
 
     _proves = PathsProof
@@ -39,7 +39,7 @@ class PathsGate(Gate[PathsProof]):
         self._spent = self._first = self._depth = 0
 
     def open(self, engine: Any, alphabet: tuple[str, ...], other: str | None = None) -> None:
-        """Begin with one sequence of each user over a public alphabet; `other` stands for all other tokens."""
+        """Start with one sequence per user over a public alphabet. `other` represents all other tokens."""
         self._begin("open")
         if self.proof.alphabet not in (None, len(alphabet)):
             raise refused("symbols would be counted that the certificate does not contain")
@@ -53,8 +53,8 @@ class PathsGate(Gate[PathsProof]):
     def lengths(self, first: Int64s, part: Fraction) -> Released:
         """Return the noisy number of sequences in each length class. Each user is in one class.
 
-        With these numbers, the rule of the certificate determines the length of sequences and the number of first steps
-        that the tree counts. Only the classes up to this length are returned.
+        From these numbers, the rule of the certificate determines the maximum length of sequences and the number of
+        first steps that the tree counts. Only the classes up to this length are returned.
 
         Args:
             first: The smallest length of each class, in increasing order.
@@ -68,7 +68,8 @@ class PathsGate(Gate[PathsProof]):
             public = {"symbols": limits.alphabet, "first": first.tolist(), "released": counts.tolist()}
             counts = rule.classes(counts, first, self.proof.epsilon * part)
             self.longest = int(first[counts.size - 1])
-            # The counts and their noise use the same number, which is a function of the lengths released just before.
+            # The counts and their noise use the same number of steps, which is a function of the lengths that were just
+            # released.
             steps = rule.steps(replace(limits, max_length=self.longest), first[: counts.size], counts)
             if steps < limits.max_length:
                 self._counting.count_first(steps)
@@ -79,22 +80,23 @@ class PathsGate(Gate[PathsProof]):
 
     @property
     def steps(self) -> int:
-        """The number of first steps of each sequence that the tree counts."""
+        """The number of steps that the tree counts from the start of each sequence."""
         return self.paths.limits.max_length
 
     def variety(self, most: int, bins: int, part: Fraction) -> Released:
-        """Return the noisy number of distinct symbols and, with two bins, that of repeated symbols.
+        """Return the noisy number of distinct symbols. With two bins, also return the noisy number of repeated symbols.
 
         Args:
-            most: The number of first symbols of each sequence that count.
+            most: The number of symbols that are counted from the start of each sequence.
             bins: The number of bins, 1 or 2.
             part: The part of the remaining epsilon.
         """
         self._begin("variety", "lengths")
         if bins not in (1, 2) or not 1 <= most <= self.longest:
             raise refused("another statistic would be counted")
-        # With two bins, each symbol that counts differs from all earlier symbols, or equals the previous symbol, or
-        # neither. With one bin, the number of a user's distinct symbols is also at most the size of the alphabet.
+        # With two bins, each symbol adds to at most one bin, because it cannot differ from all earlier symbols and also
+        # equal the previous one. With one bin, a user's number of distinct symbols is also at most the size of the
+        # alphabet.
         sensitivity = most if bins == 2 else min(self.paths.limits.alphabet, most)
         return self._statistic("variety", 1, bins, sensitivity, part, np.array([most, bins]))
 
@@ -117,8 +119,9 @@ class PathsGate(Gate[PathsProof]):
 
         Args:
             parents: The parent of each new node in the last level; -1 for the root.
-            before: The symbol before the parent of each new node; negative for all other symbols together.
-            parts: The part of the remaining epsilon on its path for each new node.
+            before: The symbol before the context of the parent of each new node; negative for all other symbols
+                together.
+            parts: The part of the remaining epsilon on its path that each new node spends.
         """
         width = self.paths.limits.alphabet + 1
         if self.numbers.size == 0:
@@ -131,8 +134,8 @@ class PathsGate(Gate[PathsProof]):
             if not ((parents >= self._first) & (parents < self.numbers.size)).all():
                 raise refused("a context would be counted below a level that is not the last one")
             if not (before < width).all():
-                # Such a node would have the key of a context below the next node, and the path to that context may have
-                # spent more.
+                # Such a node would have the same key as a context below the next node, and the path to that context may
+                # have spent more.
                 raise refused("no symbol would precede a context")
             above = self.numbers[parents].tolist()
             self._counting.lengthen(self._depth, *_moves(parents - self._first, before, last, width))
@@ -158,18 +161,18 @@ class PathsGate(Gate[PathsProof]):
         Args:
             rows: The row of the last gram that each new gram continues; empty for the root.
             symbols: The symbol that each new gram adds.
-            parts: The part of the remaining epsilon on its path for each new gram.
+            parts: The part of the remaining epsilon on its path that each new gram spends.
         """
         width, root = self.paths.limits.alphabet + 1, self.numbers.size == 0
         last = self.numbers[self._first :]
         if not root:
             if not (symbols < width - 1).all():
-                raise refused("something would follow the end")
+                raise refused("a gram would continue after the end mark")
             if not ((symbols >= 0) & (rows >= 0) & (rows < last.size)).all():
                 raise refused("a gram would be counted below a gram that does not pay for its path")
             self._counting.enter(rows * width + symbols, last.size * width)
         counts, scales = self._released([0] if root else last[rows].tolist(), parts, "children")
-        # The root has no bin for the end mark, because with such a bin one user would change max_length + 1 counts.
+        # The root has no bin for the end mark. With such a bin, one user would change max_length + 1 counts.
         counts[:, _bins(width, root) :] = 0
         return counts, scales
 
@@ -179,7 +182,7 @@ def _bins(width: int, at_root: bool) -> int:
 
 
 def _moves(above: Int32s, before: Int32s, size: int, width: int) -> tuple[Int64s, Int32s, Int32s]:
-    """Return the keys, new nodes and `others` of the moves of steps, by nodes numbered from 0 within a level."""
+    """Return the keys, new nodes and `others` for the moves of steps. Nodes are numbered from 0 within a level."""
     places = np.arange(above.size, dtype=np.int32)
     above = above.astype(np.int64)
     named = before >= 0

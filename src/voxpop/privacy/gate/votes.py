@@ -1,4 +1,4 @@
-"""The gate of sampled votes, which releases only prefixes that reach the threshold and no numbers of votes."""
+"""The gate of sampled votes. It releases only the prefixes that reach the threshold, without their numbers of votes."""
 
 from collections.abc import Callable, Mapping
 from typing import final
@@ -24,8 +24,8 @@ class VotesGate(Gate[VotesProof]):
         """Return the prefixes with at least theta votes.
 
         Args:
-            votes: A function that counts the votes of all users in the next round. Each user votes for one prefix
-                according to the ballot.
+            votes: A function that counts the votes of all users in the next round. Each user votes for one prefix, as
+                the ballot specifies.
         """
         proof = self.proof
         if self._rounds >= proof.rounds:

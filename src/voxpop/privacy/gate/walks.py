@@ -1,4 +1,7 @@
-"""The later passes of n-grams, which are measurements and votes on public candidates under one cap on mu^2."""
+"""The gate of the later passes of n-grams.
+
+They are measurements and votes on public candidates under one cap on mu^2.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -22,11 +25,13 @@ from voxpop.privacy.weightings.rule import CalibratedRule
 
 @proved("limit.md#proof")
 def later_after(proof: AdaptiveProof) -> Later:
-    """Return the later passes with their cap on mu^2, which includes what the chosen rounds leave of their own cap.
+    """Return the later passes with their cap on mu^2.
+
+    The cap includes the part of their own cap that the chosen rounds did not spend.
 
     Proof: "Later passes spend at most $M' + M - M_k$, which is known once h is"
 
-    Without a choice, or before it, this is the cap of the certificate.
+    If there is no choice, or before it is made, this is the cap of the certificate.
     """
     later, choice, rounds = proof.later, proof.choice, proof.rounds
     if later is None or later.charged != "each user":
@@ -39,7 +44,7 @@ def later_after(proof: AdaptiveProof) -> Later:
 
 
 class Vote(Protocol):
-    """The candidates of a vote and its cutpoints."""
+    """The candidates and the cutpoints of a vote."""
 
     @property
     def candidates(self) -> Numbered | None:
@@ -47,11 +52,11 @@ class Vote(Protocol):
 
     @property
     def rules(self) -> tuple[ThresholdRule, ...]:
-        """The probability that a noisy weight reaches each cutpoint, with increasing thresholds."""
+        """The probability that a noisy weight reaches each cutpoint. Thresholds increase."""
 
 
 class Step(Protocol):
-    """One pass that a schedule proposes. All fields are public."""
+    """A pass that a schedule proposes. All fields are public."""
 
     @property
     def kind(self) -> str:
@@ -75,23 +80,23 @@ class Step(Protocol):
 
     @property
     def cell(self) -> int:
-        """The units of the grid per cell of a measurement."""
+        """The number of units of the grid in a cell of a measurement."""
 
     @property
     def charge(self) -> Charge | None:
-        """The payments of users, or None if every user pays for all passes."""
+        """The charge of the pass, or None if every user pays for all passes."""
 
     @property
     def vote(self) -> Vote | None:
-        """The candidates and cutpoints, or None in a measurement."""
+        """The candidates and cutpoints, or None for a measurement."""
 
     @property
     def size(self) -> int:
-        """The number of measured grams, in a measurement."""
+        """The number of measured grams, for a measurement."""
 
     @property
     def keep(self) -> tuple[Int64s, Int64s | None] | None:
-        """The grams that users keep before the pass, and those that are deferred."""
+        """The grams that users keep before the pass, and the grams that are deferred."""
 
     @property
     def extend(self) -> Any:
@@ -104,7 +109,7 @@ class Step(Protocol):
 
 @final
 class LaterPasses:
-    """The passes about released grams. Each pass is compared with its payment before any noise is drawn."""
+    """The passes about released grams. Before noise is drawn for a pass, its noise is compared with its charge."""
 
     def __init__(
         self,
@@ -114,13 +119,13 @@ class LaterPasses:
         kept: int,
         note: Callable[[str, Mapping[str, Any]], None],
     ) -> None:
-        """Begin with the released words.
+        """Start with the released words.
 
         Args:
             later: The cap, and the users who are charged.
             secret: The source of all draws and noise.
             walk: The private state, which contains the words.
-            kept: The number of grams in this state.
+            kept: The number of grams in the private state.
             note: A function that adds a pass to the transcript.
         """
         self._later, self._secret, self._walk, self._kept, self._note = later, secret, walk, kept, note
@@ -131,17 +136,17 @@ class LaterPasses:
 
     @proved("ngrams.md#proof")
     def run(self, step: Step) -> tuple[Int64s, Int64s]:
-        """Run a pass, if it is paid for.
+        """Run a pass if its charge is covered.
 
         Proof: "Gaussian noise is added to the weight of every member of S_k, with or without users"
 
         Returns:
-            For a vote, the candidates that reach the lowest cutpoint and the number of cutpoints that each reaches. For
-            a measurement, all ranks and their noisy weights in cells.
+            For a vote, the candidates that reach the lowest cutpoint, and the number of cutpoints that each one
+            reaches. For a measurement, all ranks and their noisy weights in cells.
 
         Raises:
-            InternalError: The pass has less noise than is paid for, has other candidates than users weigh, or has
-                already run.
+            InternalError: The pass has less noise than its charge requires, its candidates differ from those that users
+                weigh, or it has already run.
         """
         shares = step.shares
         if type(shares) is not CalibratedRule or step.name in self._names or len(self._names) > 2 * self._later.passes:
@@ -162,8 +167,8 @@ class LaterPasses:
         weights = self._weighed(step, shares, charge)
         if step.vote is None or rules is None:
             noise = CellNoise(step.sigma, shares.setting.unit, step.cell, self._secret, f"noise/{step.name}")
-            # Shape (grams,), in cells. Every released gram gets noise, with or without users. Otherwise the absence of
-            # users would be visible (docs/privacy/ngrams.md, "Domain").
+            # Shape (grams,), in cells. Every released gram gets noise, with or without users. Otherwise the result
+            # would reveal which grams have no users (docs/privacy/ngrams.md, "Domain").
             return np.arange(step.size), weights.measured(noise, step.size)
         hits = simulated(step.vote.candidates, rules, self._secret, step.name)
         found: tuple[Int64s, Int64s] = weights.noisy_levels(
@@ -173,7 +178,7 @@ class LaterPasses:
 
     @proved("ngrams.md#proof")
     def _paid(self, step: Step, bounding: Bounding) -> Charge | None:
-        """Return the payments of users for a pass, after checking its noise against them in exact fractions.
+        """Check the noise of a pass against its charge in exact fractions, and return the charge.
 
         Proof: "a_2 + a_3 + ... <= M on every path, measurements and votes together"
         """
@@ -193,7 +198,8 @@ class LaterPasses:
         rates = given.rates
         if rates is not None and not (rates and all(0 <= rate <= BOUND_STEPS for rate in rates)):
             raise refused("users would pay more than they have")
-        # Individual sensitivities are proved for these weightings, including the rounding of users with any bound.
+        # The proof covers individual sensitivities for these weightings, including the effects of rounding for users
+        # with any bound.
         proved = {"policy-gaussian": bounding.bound == MOST_BOUND, "weighted": True}
         paid = Fraction(self._later.square) / WHOLE * given.cost
         if not proved.get(bounding.name, False) or bounding.norm != 2 or square > paid:
@@ -202,7 +208,7 @@ class LaterPasses:
 
     @proved("ngrams.md#proof")
     def _cutpoints(self, step: Step, vote: Vote) -> tuple[ThresholdRule, ...]:
-        """Return the cutpoints of a vote with the paid noise, for the whole set that users weigh.
+        """Return the cutpoints of a vote, after checking its noise and that it covers the whole set that users weigh.
 
         Proof: "Weights are defined on the whole public set, zero for candidates without users."
         """
@@ -220,7 +226,7 @@ class LaterPasses:
         if step.kind == "second chance":
             whole = candidates.count == self._deferred + (0 if step.keep is None else _size(step.keep[1]))
         elif step.extend is not None:
-            # Users must weigh the pairs of this set, or the pairs of it that take part.
+            # Users must weigh the pairs of this set, or those of its pairs that take part.
             whole = candidates is step.extend
         else:
             whole = step.among is not None and _same(candidates.subset, step.among)

@@ -1,24 +1,25 @@
 """The exact accountant of a trie that grows by votes of sampled users and a threshold.
 
 One user is added. Assume that every other user's choice of word is revealed. Given these choices, votes for different
-prefixes are from different users and therefore independent, so in each round the two data sets differ only in the
-survival of a single prefix, the one that the extra user votes for. It survives with probability q(k) with the user and
-p(k) without (`chances`), where k is the number of other users of the prefix. This number may depend on all earlier
-results, so the worst k is assumed in every round. With c = e^epsilon, F(c) = max(0, 1 - c) after the last round, and
-before it
+prefixes come from different users and are therefore independent. So in each round the two data sets differ only in the
+survival of a single prefix, for which the additional user votes. It survives with probability q(k) with the user and
+p(k) without the user (`chances`), for k other users of the prefix. The number k may depend on all earlier results, so
+the worst k is assumed in every round. With c = e^epsilon, F(c) is max(0, 1 - c) after the last round. Before the last
+round, it is
 
     one word      F(c) <- max over k of  max(0, (1 - q) - c (1 - p)) + q F(c p / q)
     many words    F(c) <- max over k of  (1 - q) F(c (1 - p) / (1 - q)) + q F(c p / q)
 
-With one word per user, a user stops voting for good when the prefix is lost. With several, another word may survive.
-Any k may follow any other k, even with one word: longer prefixes have fewer users, but some users who were lost with
-their node in one round may be sampled in the next. If the user is removed instead of added, p and q are exchanged. A
-user who does not vote, or a prefix that survives in any case, leaves F unchanged.
+With one word per user, a user permanently stops voting when the prefix is lost. With several words, another word may
+survive. Any k may follow any other k, even with one word. Longer prefixes have fewer users, but some users who were
+lost with their node in one round may be sampled in the next round. If the user is removed instead of added, p and q are
+exchanged. A user who does not vote, or a prefix that survives in any case, leaves F unchanged.
 
 **Certified from above.** F is decreasing and convex in c, and F(0) = 1. Therefore linear interpolation in c between
-nodes, starting at 0, is an upper bound of F, and the value at the last node is an upper bound beyond it. Numbers of
-users with q or 1 - p below 1e-16 are skipped, because the expression exceeds F(c) there by at most 2e-16. A term of
-1e-15 per round covers this error and the rounding of sums near 1, and a factor covers all other rounding.
+nodes, starting at 0, is an upper bound on F, and the value at the last node is an upper bound beyond it. If q or 1 - p
+is below 1e-16 for some number of users, this number is skipped, because the expression exceeds F(c) there by at most
+2e-16. A term of 1e-15 per round covers this error and the rounding of sums near 1, and a factor covers all other
+rounding.
 """
 
 import math
@@ -44,13 +45,13 @@ PER_ROUND = 1e-15
 
 @lru_cache(maxsize=64)
 def trie_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words = "one", *, nodes: int = NODES) -> float:
-    """Return a certified upper bound of delta, for one user added or removed.
+    """Return a certified upper bound on delta, for one user added or removed.
 
     Args:
         epsilon: The epsilon of the guarantee, more than 0.
         ballot: The distribution of a user's votes in every round, and the threshold.
         rounds: The number of rounds.
-        words: `one` if a user votes for the same word in every round, `many` if for any of the user's words.
+        words: `one` if a user votes for the same word in every round, `many` if a user may vote for any of their words.
         nodes: The number of nodes. More nodes give a smaller bound, but every number gives a correct one.
 
     Returns:
@@ -73,12 +74,12 @@ def trie_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words = "one"
 
 
 def group_delta(epsilon: float, delta: float, users: int) -> float:
-    """Return an upper bound of delta, at `users` times epsilon, for several users added or removed at once.
+    """Return an upper bound on delta, at `users` times epsilon, for several users added or removed at once.
 
     Args:
         epsilon: The epsilon of the guarantee for one user.
         delta: The delta of the guarantee for one user.
-        users: The number of users that one person counts as, such as one user on each of several nodes.
+        users: The number of users that represent one person, such as one user on each of several nodes.
 
     Returns:
         Delta, at most 1.
@@ -93,15 +94,18 @@ def group_delta(epsilon: float, delta: float, users: int) -> float:
     """
     if users < 1:
         raise BudgetError(f"`users` must be at least 1, got {users}.")
-    # A chain of neighbours, each step with the epsilon e and delta d of one user (docs/privacy/heavy-hitters.md,
-    # "A person who is several users"): P_m <= e^e P_(m-1) + d <= ... <= e^(m e) P_0 + d (1 + e^e + ... + e^((m-1) e)).
+    # This is a chain of neighbours. Each step has the epsilon e and the delta d of one user
+    # (docs/privacy/heavy-hitters.md, "A person who is several users"): P_m <= e^e P_(m-1) + d <= ... <= e^(m e) P_0 + d
+    # (1 + e^e + ... + e^((m-1) e)).
     steps = sum(math.exp(epsilon * step) for step in range(users))
     return min(1.0, delta * steps * TRIE_ROUNDING)
 
 
-# F is a decreasing convex function on a grid of c, stored and read so that every error increases the bound.
+# The code below stores F, a decreasing convex function, on a grid of c, and reads it so that every error increases the
+# bound.
 
-# The grid spans c from e^-left to e^right. Further left F is almost straight, further right it is small.
+# The grid spans c from e^-left to e^right. To the left of the grid, F is almost a straight line, and to the right it is
+# small.
 _LEFT, _RIGHT = 2.0, 1.5  # times epsilon
 _STEPS = 4.0  # plus this multiple of the largest shift of c to the right in one round
 _FURTHEST = 16.0
@@ -109,7 +113,9 @@ _SAFETY = 1e-12  # shifts are rounded to the left, where F is larger, by much mo
 
 
 def _grid(epsilon: float, rate: float, nodes: int) -> Floats:
-    """Return 0 and about this number of values of c, evenly spaced in ln c, including 1, where F starts with a bend.
+    """Return 0 and about this number of values of c, evenly spaced in ln c.
+
+    They include 1, where the last F has a bend.
 
     Args:
         epsilon: The epsilon of the guarantee, more than 0.
@@ -120,31 +126,35 @@ def _grid(epsilon: float, rate: float, nodes: int) -> Floats:
     wide, high = min(_LEFT * epsilon + more, _FURTHEST), _RIGHT * epsilon + more
     spacing = (wide + high) / nodes
     if epsilon > 2 * spacing:
-        spacing = epsilon / round(epsilon / spacing)  # puts a node at e^epsilon
+        spacing = epsilon / round(epsilon / spacing)  # places a node at e^epsilon
     return np.append(0.0, np.exp(spacing * np.arange(-int(wide / spacing), int(high / spacing) + 2)))
 
 
 class _Shift:
-    """The new c for every node (a row) and every corner (a column), which is c times the ratio of two probabilities."""
+    """The shift of c for every node (row) and every corner (column).
+
+    The new c is c times the ratio of two probabilities.
+    """
 
     def __init__(self, points: Floats, first: Floats, other: Floats) -> None:
         """Locate c times other / first between nodes.
 
         Args:
             points: The nodes.
-            first: The probability under the first law, by corner. If it is 0, any shift is correct.
-            other: The probability under the other law.
+            first: By corner, the probability under the first distribution. If it is 0, any shift is correct.
+            other: By corner, the probability under the other distribution.
         """
         possible = first > 0
         ratio = np.where(possible, other, 1.0) / np.where(possible, first, 1.0) * (1 - _SAFETY)
         reached = np.outer(points, ratio)
-        # The node to the left, and the weight of the next node, which is linear in c, and 1 beyond the last node.
+        # Compute the node to the left, and the weight of the next node. The weight is linear in c, and is 1 beyond the
+        # last node.
         self.places = np.minimum(np.searchsorted(points, reached, side="right"), len(points) - 1) - 1
         below, above = points[self.places], points[self.places + 1]
         self.weight = np.minimum((reached - below) / (above - below), 1.0)
 
     def read(self, values: Floats) -> Floats:
-        """Return upper bounds of F after the shift of every node at every corner, (nodes, corners), from F by node."""
+        """From F by node, return upper bounds on F after the shift of every node at every corner, (nodes, corners)."""
         return np.asarray(values[self.places] + self.weight * np.diff(values)[self.places])
 
 
@@ -152,7 +162,7 @@ class _Shift:
 def direction_delta(
     epsilon: float, corners: Floats, rate: float, rounds: int, words: Words, added: bool, nodes: int
 ) -> float:
-    """Return delta in one direction, an upper bound up to rounding.
+    """Return an upper bound on the delta in one direction, up to rounding.
 
     Proof: "Then delta(epsilon) = F_1(e^epsilon)."
 
@@ -162,24 +172,26 @@ def direction_delta(
         rate: The probability that a user is sampled, per round.
         rounds: The number of rounds.
         words: `one` or `many`.
-        added: Whether the law with the user is compared with the law without, or the other way round.
+        added: Whether the distribution with the user is compared with the one without. If false, the roles are
+            exchanged.
         nodes: The number of nodes.
     """
     if words == "one" and not added and epsilon > -np.log1p(-rate) * (1 + 1e-12):
-        return 0.0  # since 1 - q >= (1 - s)(1 - p), no outcome is e^epsilon times as likely without the user
+        return 0.0  # because 1 - q >= (1 - s)(1 - p), no outcome is e^epsilon times as likely without the user
     points = _grid(epsilon, rate, nodes)
-    # q against p if the user was added, p against q if the user was removed; (corners,) each.
+    # Shape (corners,) each. Compare q with p if the user was added, and p with q if the user was removed.
     other, lost_other, first, lost = corners if added else corners[[2, 3, 0, 1]]
     surviving = _Shift(points, first, other)
     losing = _Shift(points, lost, lost_other) if words == "many" else surviving
-    # F at every node after the last round is max(0, 1 - c).
+    # After the last round, F is max(0, 1 - c) at every node.
     values = np.maximum(0.0, 1 - points)
     for _ in range(rounds):
-        # q F(c p / q), float64 (nodes, corners).
+        # float64 (nodes, corners), q F(c p / q).
         going_on = first * surviving.read(values)
-        # With one word per user, a user stops voting when the word is lost. With several, another word may survive.
+        # With one word per user, a user stops voting when the word is lost. With several words, another word may
+        # survive.
         ending = np.maximum(0.0, lost - points[:, None] * lost_other) if words == "one" else lost * losing.read(values)
-        # F one round earlier is the largest value over all corners, and never lower than before.
+        # One round earlier, F is the largest value over all corners, and it is never lower than before.
         values = np.maximum(values, (going_on + ending).max(axis=1))
     # F is convex in c, so a straight line between nodes is an upper bound.
     return float(np.interp(np.exp(epsilon), points, values))
@@ -194,47 +206,48 @@ def _check_rounds(epsilon: float, rounds: int, words: str) -> None:
         raise BudgetError(f"`words` must be 'one' or 'many', got {words!r}.")
 
 
-# The probability that a prefix survives one round, with the extra user's vote and without.
+# The functions below compute the probability that a prefix survives one round, with and without the additional user's
+# vote.
 #
-# Let k other users vote for a prefix if sampled. Their numbers of votes are independent, and the prefix survives
-# with theta votes. Therefore p(k) = P(X_1 + ... + X_k >= theta) without the extra user, and q(k) = p(k + 1) with the
-# extra user (`ballot.py`). The accounting only needs the set of points (p(k), q(k)).
+# Assume that k other users vote for a prefix if they are sampled. Their numbers of votes are independent, and the
+# prefix survives with theta votes. Therefore p(k) = P(X_1 + ... + X_k >= theta) without the additional user, and q(k) =
+# p(k + 1) with the additional user (`ballot.py`). The accounting needs only the set of points (p(k), q(k)).
 #
 # **Fewer points**, if each user has at most one vote. The maximised function is jointly convex in p and q, so its
-# supremum over a set is at most its maximum over the corners of any polygon around the set. The steps
-# p(k + 1) - p(k) = s P(Bin(k, s) = theta - 1) have the ratio
+# supremum over a set is at most its maximum over the corners of any polygon that contains the set. The steps p(k + 1) -
+# p(k) = s P(Bin(k, s) = theta - 1) have the ratio
 #
 #     (q(k + 1) - q(k)) / (p(k + 1) - p(k)) = (1 - s) (k + 1) / (k + 2 - theta),
 #
-# which decreases as k grows, so the points are on a concave line. Therefore the points from a to b are in the triangle
-# of point a, point b and the crossing of the first step, extended forwards, with the last step, extended backwards.
-# With steps f(k) the crossing is
+# which decreases as k increases, so the points are on a concave curve. Therefore the points from a to b are in a
+# triangle. Its corners are point a, point b, and the crossing of the first step, extended forwards, with the last step,
+# extended backwards. With steps f(k) the crossing is
 #
 #     sum over k from a to b - 1 of f(k) (b - 1 - k) / (k + 2 - theta), divided by (b - 1 - a) / (a + 2 - theta),
 #
-# to the right of point a. This sum has no cancellation. A crossing that is moved further out along the first step keeps
-# the triangle around the points, which absorbs the rounding. Triangles make the cost independent of s, and the loss is
-# negligible, because triangles are flat.
+# to the right of point a. This sum has no cancellation. If the crossing is moved further out along the first step, the
+# triangle still contains the points. This absorbs the rounding. With triangles, the cost does not depend on s, and the
+# loss is negligible, because the triangles are flat.
 
 _NEGLIGIBLE = 1e-16  # numbers of users are skipped if q or 1 - p is smaller; PER_ROUND covers the error
 SPACING = 0.02  # a triangle spans about this share of k
-_ALL = 128  # up to this number of points, all are kept
+_ALL = 128  # up to this number, all points are kept
 _OUTWARDS = 1 + 1e-9
-_MOST = 1 << 62  # more users than any collection has
-_MOST_POINTS = 4_000_000  # maximum number of points, which take a few hundred MB and a few seconds
+_MOST = 1 << 62  # more users than in any collection
+_MOST_POINTS = 4_000_000  # the maximum number of points, which take a few hundred MB and a few seconds
 
 
 def chances(ballot: Ballot, *, negligible: float = _NEGLIGIBLE, spacing: float = SPACING) -> Floats:
-    """Return the corners of a polygon around all points (p, q) where the extra user can make a difference.
+    """Return the corners of a polygon that contains all points (p, q) at which the additional user may matter.
 
     Args:
         ballot: The distribution of a user's votes, and the threshold.
         negligible: The lower limit of q and of 1 - p. Numbers of users with smaller values are skipped.
-        spacing: The largest distance of points, as a share of k. If users cast several votes, all points are kept.
+        spacing: The largest distance between points, as a share of k. If users cast several votes, all points are kept.
 
     Returns:
-        float64 (4, corners): p, the probability that the prefix survives without the extra user; 1 - p; q, the
-            probability that it survives with the extra user; and 1 - q. Each has its own relative accuracy.
+        float64 (4, corners): p, the probability that the prefix survives without the additional user; 1 - p; q, the
+        probability that it survives with the additional user; and 1 - q. Each number has full relative accuracy.
 
     Raises:
         BudgetError: The rate is so small that there are too many points to compute.
@@ -247,7 +260,7 @@ def chances(ballot: Ballot, *, negligible: float = _NEGLIGIBLE, spacing: float =
     if ballot.again > 0.0:
         return _every(ballot, negligible)
     rate, theta = ballot.rate, ballot.theta
-    # P(Bin(k, s) >= theta) = I_s(theta, k - theta + 1), the regularised incomplete beta function.
+    # P(Bin(k, s) >= theta) = I_s(theta, k - theta + 1), which is the regularised incomplete beta function.
     first = max(theta - 1, _boundary(lambda k: betainc(theta, k - theta + 1, rate) < negligible, theta) - 1)
     last = _boundary(lambda k: betaincc(theta, k - theta + 1, rate) > negligible, theta)
     if last - first > _MOST_POINTS:
@@ -263,12 +276,12 @@ def chances(ballot: Ballot, *, negligible: float = _NEGLIGIBLE, spacing: float =
 
 
 def _points(survives: Floats, lost: Floats) -> Floats:
-    """Return p, 1 - p, q and 1 - q for adjacent numbers of users."""
+    """Return p, 1 - p, q and 1 - q for consecutive numbers of users."""
     return np.stack([survives[:-1], lost[:-1], survives[1:], lost[1:]])
 
 
 def _every(ballot: Ballot, negligible: float) -> Floats:
-    """Return every point with q and 1 - p that are not negligible."""
+    """Return every point for which neither q nor 1 - p is negligible."""
     reach = 64
     while survival(ballot, np.array([reach]))[1][0] > negligible:
         reach *= 2
@@ -280,7 +293,7 @@ def _every(ballot: Ballot, negligible: float) -> Floats:
 
 
 def _boundary(before: Callable[[int], bool], theta: int) -> int:
-    """Return the smallest number of users, at least theta, that makes `before` false."""
+    """Return the smallest number of users, at least theta, for which `before` is false."""
     if not before(theta):
         return theta
     first = least_whole(lambda holders: not before(holders), theta, 2 * theta, _MOST)
@@ -291,7 +304,7 @@ def _boundary(before: Callable[[int], bool], theta: int) -> int:
 
 def _thinned(rate: float, theta: int, spacing: float, holders: Int64s, survives: Floats, lost: Floats) -> Floats:
     """Return some of the points, and the crossings between them."""
-    last = len(holders) - 2  # the last point (p, q) needs one more user
+    last = len(holders) - 2  # the q of the last point needs one more user
     chosen = _spread(holders[: last + 1], spacing)
     step = _steps(rate, theta, holders)
     start, stop = chosen[:-1], chosen[1:]
@@ -299,7 +312,8 @@ def _thinned(rate: float, theta: int, spacing: float, holders: Int64s, survives:
     start, stop = start[wide], stop[wide]
     weighted = _moment(step, holders, theta, start, stop)
     k = holders[start].astype(np.float64)
-    # The crossing of each triangle is right of point a by the quotient in the comment above, along the first step.
+    # The crossing of each triangle is to the right of point a, along the first step, by the quotient in the comment
+    # above.
     right = weighted / ((stop - start - 1) / (k + 2 - theta)) * _OUTWARDS
     slope = (1 - rate) * (k + 1) / (k + 2 - theta)
     up = slope * right
@@ -314,7 +328,7 @@ def _thinned(rate: float, theta: int, spacing: float, holders: Int64s, survives:
 
 
 def _spread(holders: Int64s, spacing: float) -> Int64s:
-    """Return places of numbers of users, each about `spacing` above the one before, with the first and the last."""
+    """Return positions of numbers of users, about `spacing` apart, including the first and the last."""
     count = int(np.log(holders[-1] / holders[0]) / spacing) + 2
     wanted = np.geomspace(holders[0], holders[-1], count)
     places: Int64s = np.unique((wanted - holders[0]).round().astype(np.int64).clip(0, len(holders) - 1))
@@ -322,10 +336,10 @@ def _spread(holders: Int64s, spacing: float) -> Int64s:
 
 
 def _steps(rate: float, theta: int, holders: Int64s) -> Floats:
-    """Return s P(Bin(k, s) = theta - 1), the gain in survival probability by one more user, for all k but the last."""
+    """Return s P(Bin(k, s) = theta - 1), the gain in survival probability from one more user, by k except the last."""
     k = holders[:-1].astype(np.float64)
-    # ln of s P(Bin(k, s) = theta - 1) at the first k. Further values follow from the ratio of neighbours,
-    # (1 - s)(k + 1) / (k + 2 - theta).
+    # Compute the logarithm of s P(Bin(k, s) = theta - 1) at the first k. Further values follow from the ratio of
+    # consecutive values, (1 - s)(k + 1) / (k + 2 - theta).
     first = theta * np.log(rate) + gammaln(k[0] + 1) - gammaln(theta) - gammaln(k[0] - theta + 2)
     growth = np.log1p((theta - 1) / (k[:-1] + 2 - theta)) + np.log1p(-rate)
     logs = first + (k[0] + 1 - theta) * np.log1p(-rate) + np.concatenate([[0.0], np.cumsum(growth)])
@@ -334,7 +348,7 @@ def _steps(rate: float, theta: int, holders: Int64s) -> Floats:
 
 
 def _moment(step: Floats, holders: Int64s, theta: int, start: Int64s, stop: Int64s) -> Floats:
-    """Return the sums of f(k) (b - 1 - k) / (k + 2 - theta), from each start to before its stop."""
+    """Return the sums of f(k) (b - 1 - k) / (k + 2 - theta), from each start to its stop (exclusive)."""
     sums = np.empty(len(start))
     for place, (a, b) in enumerate(zip(start, stop, strict=True)):
         k = holders[a:b].astype(np.float64)

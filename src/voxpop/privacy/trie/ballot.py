@@ -1,14 +1,15 @@
 """The number of votes per user and round, and the probability that a prefix survives a round.
 
-A user is sampled with probability `rate`. A sampled user votes once. A second vote follows with probability `again`,
-and after the second vote, each further vote follows with probability `further`, up to theta votes. All votes of a user
-in a round are for the same prefix. Therefore the number X of votes has the tails
+A user is sampled with probability `rate`. A sampled user votes once. A second vote follows with probability `again`.
+After the second vote, each further vote follows with probability `further`, up to theta votes. All votes of a user in a
+round are for the same prefix. Therefore the tail probabilities of the number X of votes are
 
     P(X >= 1) = rate,    P(X >= x) = rate * again * further^(x - 2)   for x from 2 to theta.
 
-If `again` is 0, X is a plain coin, as in TrieHH's protocol. With further votes, the survival probability increases more
-smoothly with the number of users, because the probability of many votes decreases geometrically, like the noise of an
-optimal selection. However, only users of the prefix add votes to it, so a prefix without users never grows.
+If `again` is 0, X is a biased coin, as in the protocol of TrieHH. With further votes, the survival probability
+increases more smoothly with the number of users, because the probability of many votes decreases geometrically, like
+the noise of an optimal selection. However, only users of the prefix add votes to it, so a prefix without users never
+grows.
 """
 
 import math
@@ -28,14 +29,14 @@ from voxpop.privacy.numerics import least_whole
 
 _Prefix = TypeVar("_Prefix", bound=Hashable)
 
-_MOST_STEPS = 60_000  # maximum number of users
-_BLOCK = 64  # numbers of users that are computed together, a power of two
-_SURE = 1e-20  # probability of loss below which further users make no relevant difference
+_MOST_STEPS = 60_000  # the maximum number of users
+_BLOCK = 64  # the number of user counts that are computed together, a power of two
+_SURE = 1e-20  # the probability of loss below which further users make no relevant difference
 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """The public law of the number of votes per user and round, and the threshold.
+    """The public distribution of the number of votes per user and round, and the threshold.
 
     Args:
         rate: The probability that a user is sampled.
@@ -84,7 +85,7 @@ class Ballot:
         return tuple(tails)
 
     def survivors(self, votes: Mapping[_Prefix, int]) -> frozenset[_Prefix]:
-        """Return the prefixes with at least theta votes. No other numbers of votes are ever compared.
+        """Return the prefixes with at least theta votes. This is the only comparison of numbers of votes.
 
         Args:
             votes: The votes of all users in one round, by prefix.
@@ -93,12 +94,15 @@ class Ballot:
             >>> Ballot(0.5, 3).survivors({"su": 3, "mo": 2})
             frozenset({'su'})
         """
-        # No noise is needed, because words without users get no votes, and a user's own number of votes is secret.
+        # No noise is needed, because words without users get no votes, and each user's number of votes is secret.
         return frozenset(prefix for prefix, count in votes.items() if count >= self.theta)
 
 
 def _as_drawn(tail: float) -> float:
-    """Return the largest multiple of 2^-128 that is at most `tail`. From 2^-75 on, this is the double itself."""
+    """Return the largest multiple of 2^-128 that is at most `tail`.
+
+    If `tail` is at least 2^-75, this is the double itself.
+    """
     return math.ldexp(float(math.floor(math.ldexp(tail, 128))), -128)
 
 
@@ -115,7 +119,7 @@ def survival(ballot: Ballot, holders: Int64s) -> tuple[Floats, Floats]:
 
     Returns:
         The probabilities and their complements, each with a relative error of at most 1e-10. A complement below 1e-20
-        may exceed the true value by as much.
+        may exceed the true value by up to 1e-20.
 
     Example:
         >>> survival(Ballot(0.5, 2), np.array([1, 2, 3]))[0].tolist()
@@ -135,7 +139,10 @@ def survival(ballot: Ballot, holders: Int64s) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=64)
 def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
-    """Return survival and loss by number of users from 0, until loss is negligible. All sums have positive terms."""
+    """Return the probabilities of survival and loss, by number of users from 0, until loss is negligible.
+
+    All sums have positive terms.
+    """
     theta = ballot.theta
     tails = np.zeros(theta + 1)
     tails[0] = 1.0
@@ -144,8 +151,10 @@ def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
     step = np.zeros((theta, theta))
     for votes in range(theta):
         step[votes, votes:] = chance[: theta - votes]
-    enough = tails[theta:0:-1]  # probability of the votes that are missing at each number below theta
-    below = np.eye(1, theta)  # a row for each number of users, a column for each number of votes below theta
+    enough = tails[
+        theta:0:-1
+    ]  # the probability that one user casts at least the missing votes, by number of votes below theta
+    below = np.eye(1, theta)  # one row per number of users, and one column per number of votes below theta
     while len(below) < _BLOCK:
         below, step = np.concatenate([below, below @ step]), step @ step
     gained: list[Floats] = []
@@ -164,8 +173,9 @@ def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
     return np.minimum(survives, 1.0), remains[:last]
 
 
-# Discovery of a word (TrieHH, Proposition 1). The worst case is a word that shares no prefix with another word and
-# needs every round. It is found if it gets theta votes in each round, with probability P(X_1 + ... + X_W >= theta)^L.
+# The functions below compute the probability that a word is discovered (TrieHH, Proposition 1). The worst case is a
+# word that shares no prefix with another word and needs every round. It is found if it gets theta votes in each round,
+# which has probability P(X_1 + ... + X_W >= theta)^L.
 
 _MOST_HOLDERS = 10**15
 
@@ -186,14 +196,15 @@ def discovery_rate(holders: int, ballot: Ballot, rounds: int) -> float:
         0.908
     """
     survives, lost = survival(ballot, np.array([holders]))
-    # ln P(a round is survived), computed from the more accurate of the two probabilities.
+    # Compute the logarithm of the probability that a round is survived, from the more accurate of the two
+    # probabilities.
     each = math.log1p(-float(lost[0])) if lost[0] < 0.5 else math.log(float(survives[0]) or 5e-324)
-    # The draws of the rounds are independent, so the probabilities multiply.
+    # The draws of the rounds are independent, so their probabilities are multiplied.
     return math.exp(rounds * each) if survives[0] > 0 else 0.0
 
 
 def voters_needed(probability: float, ballot: Ballot, rounds: int) -> int:
-    """Return the number of users that gives the worst-case discovery at least this probability.
+    """Return the number of users with which the worst-case discovery has at least this probability.
 
     Args:
         probability: The probability of discovery, strictly between 0 and 1.

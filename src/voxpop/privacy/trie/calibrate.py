@@ -1,8 +1,8 @@
-"""Calibration of the sampling rate, the threshold and further votes, so that a word needs the fewest users.
+"""The calibration of the sampling rate, the threshold and further votes, so that a word needs as few users as possible.
 
 **One vote each.** For each threshold, the largest sampling rate within the budget is the best one, because it gives
-more votes and changes nothing else. Therefore the number of users is a function of the threshold with a single minimum,
-which is the plan. If users may vote several times, `several_votes` continues from this minimum.
+more votes and changes nothing else. Therefore the number of users is a function of only the threshold. It has a single
+minimum, which is the plan. If users may vote several times, `several_votes` continues from this minimum.
 """
 
 import math
@@ -26,16 +26,16 @@ VotesPerUser = Literal["one", "several"]
 TARGET = 0.9
 _COARSE_NODES = 240
 _COARSE_SPACING = 0.05
-_CANDIDATES = 2  # number of thresholds, by estimated users, that are computed in full
+_CANDIDATES = 2  # the number of thresholds with the fewest estimated users that are computed in full
 _MOST_ROUNDS = 10_000
 
 
 class Sampling(NamedTuple):
-    """The sampling in every round.
+    """The sampling of users and votes in every round.
 
     Attributes:
         ballot: The distribution of a user's votes, and the threshold.
-        delta: The certified delta at the budget's epsilon.
+        delta: The certified delta at the epsilon of the budget.
     """
 
     ballot: Ballot
@@ -44,7 +44,7 @@ class Sampling(NamedTuple):
 
 @lru_cache(maxsize=64)
 def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: VotesPerUser = "several") -> Sampling:
-    """Return the ballot that needs the fewest users for a discovery with probability 0.9.
+    """Return the ballot that needs the fewest users to discover a word with probability 0.9.
 
     Args:
         budget: The privacy budget, with delta above 0.
@@ -53,7 +53,7 @@ def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: Vote
         votes: `one` if a sampled user votes once, `several` if a sampled user may vote several times.
 
     Returns:
-        A ballot with numbers of three significant digits, and its delta.
+        A ballot whose numbers have three significant digits, and its delta.
 
     Raises:
         BudgetError: The budget is too small to be certified.
@@ -81,7 +81,7 @@ def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: Vote
 
 
 def _estimates(budget: Budget, rounds: int, words: Words) -> dict[int, tuple[float, float]]:
-    """Return rate and users by threshold, found by golden-section search of the minimum over integers."""
+    """Return rate and number of users by threshold, from a golden-section search for the minimum over integers."""
     found: dict[int, tuple[float, float]] = {}
 
     def holders(theta: int) -> float:
@@ -103,7 +103,7 @@ def _estimates(budget: Budget, rounds: int, words: Words) -> dict[int, tuple[flo
 
 
 def _largest_rate(budget: Budget, rounds: int, words: Words, theta: int, near: float) -> float:
-    """Return approximately the largest rate within the budget at a threshold, starting from a nearby rate."""
+    """Return approximately the largest rate within the budget at a threshold. The search starts from a nearby rate."""
 
     def excess(log_odds: float) -> float:
         rate = float(expit(log_odds))
@@ -116,14 +116,14 @@ def _largest_rate(budget: Budget, rounds: int, words: Words, theta: int, near: f
 
 
 def _log_excess(delta: float, budget: Budget) -> float:
-    """Return approximately the logarithm of delta over the budget's delta."""
+    """Return approximately the logarithm of the ratio of delta to the budget's delta."""
     return math.log(max(delta, 1e-300) * TRIE_ROUNDING / budget.delta)
 
 
 def _crossing(
     excess: Callable[[float], float], start: float, slope: float, steepest: float, tries: int
 ) -> tuple[float, float, bool]:
-    """Return approximately the zero of an increasing excess, the slope there, and whether it was found, by secants.
+    """Approximate the zero of an increasing excess by secants. Return it, the slope there, and whether it was found.
 
     Rates are in (0, 1), so the argument is the log-odds of a rate. Delta grows approximately as s^theta, so the
     logarithm of delta is approximately linear.
@@ -140,15 +140,15 @@ def _crossing(
 
 
 def _smooth_holders(rate: float, theta: int, rounds: int) -> float:
-    """Return the users needed for a discovery with probability 0.9, not rounded to whole users."""
-    # A word is found if it survives every round, each with P(Bin(n, s) >= theta) = I_s(theta, n - theta + 1). This
-    # regularised incomplete beta function is also defined if n is not an integer.
+    """Return the number of users needed to discover a word with probability 0.9, not rounded to whole users."""
+    # A word is found if it survives every round. The probability for each round is P(Bin(n, s) >= theta) = I_s(theta, n
+    # - theta + 1). This regularised incomplete beta function is also defined if n is not an integer.
     wanted = TARGET ** (1 / rounds)
     return crossing(lambda n: wanted - float(betainc(theta, n - theta + 1, rate)), theta, theta / rate * 64, 1e-9)
 
 
 def settle(budget: Budget, rounds: int, words: Words, near: Ballot) -> Sampling:
-    """Return the largest rate of three digits near an estimate that has a certified delta within the budget.
+    """Return the largest three-digit rate near an estimate whose certified delta is within the budget.
 
     Args:
         budget: The privacy budget.
@@ -179,22 +179,26 @@ def settle(budget: Budget, rounds: int, words: Words, near: Ballot) -> Sampling:
     return Sampling(replace(near, rate=round(low / 10**digits, digits)), spent)
 
 
-# Further votes. For a threshold and two probabilities of further votes, the largest rate that satisfies the budget is
-# computed on a coarse certified grid. The simplex of Nelder and Mead optimises the probabilities, at several thresholds
-# and then near the best of them. The guarantee does not depend on this search, because `settle` certifies the plan that
-# runs.
+# The code below optimises further votes. For a threshold and two probabilities of further votes, it computes the
+# largest rate within the budget on a coarse certified grid. The simplex method of Nelder and Mead optimises the
+# probabilities, at several thresholds and then near the best of them. The guarantee does not depend on this search,
+# because `settle` certifies the plan that runs.
 
 _SEARCH_NODES = 100
-_SOME = 45  # numbers of users that are computed
-_CLOSE = 0.1  # tolerance of the logarithm of delta; the rest is corrected along the last slope
-_MOST_HOLDERS = 1500  # with more users a plan would take too long, so each user casts one vote
-_THETAS, _FIRST, _NEXT = 5, 14, 22  # thresholds, ballots tried at each, and at the best one and its neighbours
+_SOME = 45  # the number of user counts that are computed
+_CLOSE = 0.1  # the tolerance of the logarithm of delta; the rest is corrected along the last slope
+_MOST_HOLDERS = 1500  # with more users, a plan would take too long, so each user casts one vote
+_THETAS, _FIRST, _NEXT = (
+    5,
+    14,
+    22,
+)  # the number of thresholds, of ballots tried at each one, and of ballots tried at the best one and its neighbours
 _STEP = 1.1
 _NEVER = 1e6
 
 
 def several_votes(coin: Ballot, budget: Budget, rounds: int, words: Words) -> Iterator[Ballot]:
-    """Yield estimates of the best ballots; none if a plain coin needs too many users.
+    """Yield estimates of the best ballots. Yield nothing if one vote per user already needs too many users.
 
     Args:
         coin: The best ballot with one vote each.
@@ -207,7 +211,7 @@ def several_votes(coin: Ballot, budget: Budget, rounds: int, words: Words) -> It
     search = _Search(budget, rounds, words)
     low = min(0.7 * coin.theta, -math.log(budget.delta) / budget.epsilon + 1.5)
     thetas = {max(3, round(each)) for each in np.geomspace(low, 1.7 * coin.theta, _THETAS)}
-    # Start with a rate of further votes at which theta of them have a probability of about further^theta = delta.
+    # Start with a rate of further votes for which theta votes have a probability of about further^theta = delta.
     starts = {theta: (0.04, min(0.9, float(budget.delta ** (1 / theta)))) for theta in sorted(thetas)}
     found = [search.at(theta, start, _FIRST) for theta, start in starts.items()]
     best = min(found, key=lambda each: each.holders)
@@ -228,7 +232,10 @@ class _Found(NamedTuple):
 
 
 class _Search:
-    """Searches for the best probabilities at successive thresholds, each from the preceding rate and slope."""
+    """Searches for the best probabilities at successive thresholds.
+
+    Each search starts from the previous rate and slope.
+    """
 
     def __init__(self, budget: Budget, rounds: int, words: Words):
         self.budget, self.rounds, self.words = budget, rounds, words
@@ -236,7 +243,8 @@ class _Search:
 
     def at(self, theta: int, start: tuple[float, float], tries: int) -> _Found:
         """Return the best ballot at a threshold after `tries` tries."""
-        # If every probability is rounded to 0, as for low thresholds and a low delta, this first entry is returned.
+        # If every probability is rounded to 0, as happens for low thresholds and a low delta, this first entry is
+        # returned.
         found = [_Found(_NEVER, Ballot(self.rate, theta, *start))]
 
         def holders(point: np.ndarray) -> float:
@@ -246,7 +254,7 @@ class _Search:
             found.append(self.largest(Ballot(self.rate, theta, again, further)))
             return found[-1].holders
 
-        # Probabilities are in (0, 1), so the simplex moves in their log-odds.
+        # Probabilities are in (0, 1), so the simplex method works on their log-odds.
         first = [logit(each) for each in start]
         simplex = np.array([first, [first[0] + 0.6, first[1]], [first[0], first[1] + 0.3]])
         options = {"maxfev": tries, "xatol": 0.02, "fatol": 0.02, "initial_simplex": simplex}
@@ -268,12 +276,13 @@ class _Search:
         return _Found(_interpolated_holders(ballot, self.rounds), ballot)
 
     def excess(self, ballot: Ballot) -> float:
-        """Return approximately the logarithm of delta over the budget's delta."""
+        """Return approximately the logarithm of the ratio of delta to the budget's delta."""
         try:
             corners = chances(ballot, negligible=1e-3 * self.budget.delta / self.rounds)
         except BudgetError:
             return 10.0
-        # Some of the points, evenly spaced in the logarithm of the number of users, are enough for an estimate.
+        # For an estimate, some of the points are enough. They are evenly spaced in the logarithm of the number of
+        # users.
         corners = corners[:, np.unique(np.geomspace(1, corners.shape[1], _SOME).round().astype(np.int64)) - 1]
         worst = 0.0
         for added in (True, False) if self.words == "many" or ballot.rate > 0.5 else (True,):
@@ -283,7 +292,7 @@ class _Search:
 
 
 def _interpolated_holders(ballot: Ballot, rounds: int) -> float:
-    """Return the users needed for a discovery with probability 0.9, interpolated between whole users."""
+    """Return the number of users needed to discover a word with probability 0.9, interpolated between whole users."""
     # The prefix must survive each of L rounds, so each round needs the probability p^(1 / L).
     wanted = TARGET ** (1 / rounds)
     reach = 64

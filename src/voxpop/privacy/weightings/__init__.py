@@ -1,1 +1,1 @@
-"""Weightings, which divide one unit of weight per user among the items of the user (docs/privacy/set-union.md)."""
+"""Weightings, which divide each user's unit of weight among the user's items (docs/privacy/set-union.md)."""

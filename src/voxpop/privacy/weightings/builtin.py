@@ -24,18 +24,18 @@ def floored_share(held: int, setting: RuleSetting) -> int:
     """Return `unit * held^(-1/norm)` in units, rounded down exactly."""
     if setting.norm == 1:
         return setting.unit // held
-    # floor(2^bits / sqrt(held)) in integer arithmetic, so that `held` shares have a norm of at most 1.
+    # Compute floor(2^bits / sqrt(held)) in integer arithmetic, so that `held` shares have a norm of at most 1.
     return isqrt(setting.unit * setting.unit // held)
 
 
 @lru_cache(maxsize=8)
 def shares_by_size(setting: RuleSetting) -> Int64s:
-    """Return the even share, in units, by the number of items of a user (0 to limit)."""
+    """Return the even share, in units, by a user's number of items (0 to limit)."""
     return np.array([0, *(floored_share(held, setting) for held in range(1, setting.limit + 1))], np.int64)
 
 
 class _Even(WeightingRule):
-    """A weighting that ignores the items of other users."""
+    """A weighting that does not depend on the items of other users."""
 
     __slots__ = ()
     sound_norms = (1, 2)
@@ -49,7 +49,7 @@ class _Even(WeightingRule):
 
     @abstractmethod
     def _table(self, setting: RuleSetting) -> Int64s:
-        """Return the share in units by the user's number of items, as int64 of shape (limit + 1,)."""
+        """Return the share, in units, by the user's number of items, as int64 of shape (limit + 1,)."""
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
         """Add each user's share to each of the user's items."""
@@ -61,7 +61,7 @@ class _Even(WeightingRule):
 @final
 @dataclass(frozen=True, slots=True)
 class Count(_Even):
-    """Give every item of every user the same weight, the even share of `limit` items (DPSU, Section 1.1).
+    """Give every item of every user the same weight, which is an even share for `limit` items (DPSU, Section 1.1).
 
     Attributes:
         noise: "gaussian" or "laplace".
@@ -71,7 +71,7 @@ class Count(_Even):
     noise: Noise = "gaussian"
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on novel items, which have the same weight as all items."""
+        """Return the bound on novel items. They have the same weight as all other items."""
         return UniqueItems(setting.limit, "fixed", self._least(setting), setting.norm)
 
     def share(self, held: int, setting: RuleSetting) -> float:
@@ -89,7 +89,7 @@ class Count(_Even):
 @final
 @dataclass(frozen=True, slots=True)
 class Weighted(_Even):
-    """Share each user's weight evenly among the user's items (DPSU, Section 1.1).
+    """Divide each user's weight evenly among the user's items (DPSU, Section 1.1).
 
     Attributes:
         noise: "gaussian" or "laplace".
@@ -99,13 +99,16 @@ class Weighted(_Even):
     noise: Noise = "gaussian"
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on novel items, which have an even share as weight, rounded down."""
+        """Return the bound on novel items. Their weight is an even share, rounded down."""
         return UniqueItems(setting.limit, "even", self._least(setting), setting.norm)
 
     def add_within(
         self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, bounds: Int64s
     ) -> None:
-        """Add even shares times each user's own sensitivity, in integers, so the product is never too large."""
+        """Add even shares times each user's own sensitivity.
+
+        The product is computed in integers, so it is never too large.
+        """
         from voxpop.kernels.weigh import add_even_within
 
         add_even_within(histogram, items, starts, shares_by_size(setting), bounds)
@@ -115,7 +118,10 @@ class Weighted(_Even):
 
 
 class _Descent(WeightingRule):
-    """A weighting that increases the weights of a user's items up to a cutoff, given the weights from earlier users."""
+    """A weighting that increases the weights of a user's items up to a cutoff.
+
+    The increase depends on the weights from earlier users.
+    """
 
     __slots__ = ()
     sequential = True
@@ -128,13 +134,14 @@ class _Descent(WeightingRule):
 @final
 @dataclass(frozen=True, slots=True)
 class PolicyLaplace(_Descent):
-    """Increase a user's items equally, except those at the cutoff, by l1-descent (DPSU, Algorithm 4) for Laplace noise.
+    """Increase all items of a user equally, up to the cutoff, by l1-descent (DPSU, Algorithm 4), for Laplace noise.
 
-    Proof: docs/privacy/set-union.md. With Gaussian noise (DPSU, Algorithm 8) the published proof is wrong, and one user
-    can move the histogram by more than 1. docs/privacy/algorithm-8.md contains a counterexample with two users.
+    The proof is in docs/privacy/set-union.md. With Gaussian noise (DPSU, Algorithm 8), the published proof is wrong,
+    and one user can move the histogram by more than 1. docs/privacy/algorithm-8.md contains a counterexample with two
+    users.
 
     Attributes:
-        alpha: The distance of the cutoff above the threshold, in scales of the noise.
+        alpha: The distance from the threshold up to the cutoff, in scales of the noise.
     """
 
     name = "policy-laplace"
@@ -144,7 +151,7 @@ class PolicyLaplace(_Descent):
 
     @proved("set-union.md#items-that-only-the-extra-user-has")
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on a user's novel items, which all have the weight of the final level.
+        """Return the bound on a user's novel items, whose weight is the final level.
 
         Proof: "Items of T start equal, at 0, and all rules treat equal items equally, so they end with one weight w."
         """
@@ -154,7 +161,7 @@ class PolicyLaplace(_Descent):
 
     def step_error(self, setting: RuleSetting) -> float:
         """Return a bound on the weight that is lost because levels are whole units."""
-        # In l1, this is less than one unit for each of at most `limit` items.
+        # In l1, the loss is less than one unit for each of at most `limit` items.
         return setting.limit / setting.unit
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
@@ -167,13 +174,13 @@ class PolicyLaplace(_Descent):
 @final
 @dataclass(frozen=True, slots=True)
 class PolicyGaussian(_Descent):
-    """Move a user's items towards the cutoff by an l2 distance of 1, by l2-descent (DPSU, Algorithm 7).
+    """Move a user's items towards the cutoff by 1 in the l2 norm, by l2-descent (DPSU, Algorithm 7).
 
-    This weighting is for Gaussian noise. Proof: docs/privacy/set-union.md. The step is a proximal map, so it never
-    increases the distance of two histograms.
+    This weighting is for Gaussian noise. The proof is in docs/privacy/set-union.md. The step is a proximal map, so it
+    never increases the distance between two histograms.
 
     Attributes:
-        alpha: The distance of the cutoff above the threshold, in sigma.
+        alpha: The distance from the threshold up to the cutoff, in sigma.
     """
 
     name = "policy-gaussian"
@@ -183,11 +190,11 @@ class PolicyGaussian(_Descent):
 
     @proved("set-union.md#items-that-only-the-extra-user-has")
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on novel items, which have the widest gaps of a user's items.
+        """Return the bound on novel items, which have the widest gaps among a user's items.
 
         Proof: "Items of T start equal, at 0, and all rules treat equal items equally, so they end with one weight w."
         """
-        # The widest of `limit` gaps has a share of at least 1 / sqrt(limit), minus the error of the step.
+        # The widest of `limit` gaps gets a share of at least 1 / sqrt(limit), minus the error of the step.
         root = isqrt(setting.unit * setting.unit // setting.limit)
         least = root / setting.unit - self.step_error(setting)
         return UniqueItems(setting.limit, "symmetric", least, setting.norm)
@@ -198,7 +205,7 @@ class PolicyGaussian(_Descent):
 
         Proof: "Conversion, square, sum, root and quotient add up to less than 8  2^-53 of a step of length 1"
         """
-        # 8 * 2^-53 r + sqrt(limit) 2^-bits, with r = 1 in set union (docs/privacy/individual.md, "Steps").
+        # The error is 8 * 2^-53 r + sqrt(limit) 2^-bits, with r = 1 in set union (docs/privacy/individual.md, "Steps").
         return setting.bound * WEIGHT_ROUNDING + sqrt(setting.limit) / setting.unit
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
@@ -211,7 +218,10 @@ class PolicyGaussian(_Descent):
     def add_within(
         self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, bounds: Int64s
     ) -> None:
-        """Move each user's items towards the cutoff by the user's own sensitivity, a proximal map for any value."""
+        """Move each user's items towards the cutoff by the user's own sensitivity.
+
+        The step is a proximal map for any value.
+        """
         from voxpop.kernels.weigh import l2_descent
 
         l2_descent(histogram, items, starts, setting.cutoff, setting.unit, bounds)
@@ -225,11 +235,11 @@ WEIGHTINGS: Final[dict[str, WeightingRule]] = {
     "policy-laplace": PolicyLaplace(),
     "policy-gaussian": PolicyGaussian(),
 }
-"""All pairs of a weighting and a noise with a proof, by name."""
+"""All pairs of a weighting and a noise that have a proof, by name."""
 
 
 def is_proved(rule: object) -> bool:
-    """Return whether a weighting is an object of one of the proved classes, and not of a derived class."""
+    """Return whether a weighting is an object of exactly one of the proved classes, and not of a derived class."""
     return type(rule) in {type(each) for each in WEIGHTINGS.values()}
 
 

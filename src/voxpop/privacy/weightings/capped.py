@@ -1,7 +1,7 @@
-"""The weighting of a user's pool in one adaptive round, which is l2-descent under a cap for each item.
+"""The weighting of a user's pool in one adaptive round, which is l2-descent with a cap on each item.
 
-The cap is smaller if more items in the user's pool are not released, so that any number of novel items is released with
-at most the planned probability (docs/privacy/adaptive.md, "Novel items").
+The cap decreases with the number of unreleased items in the user's pool, so that the probability of releasing any novel
+item is at most the planned one, for any number of novel items (docs/privacy/adaptive.md, "Novel items").
 """
 
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from voxpop.privacy.weightings.rule import USERS_BOUND, WEIGHT_ROUNDING, RuleSet
 @final
 @dataclass(frozen=True, slots=True)
 class CappedDescent:
-    """One round's l2-descent under caps.
+    """The l2-descent of one round, with caps.
 
     Attributes:
-        setting: limit, grid and cutoff.
-        caps: the caps of all rounds.
-        number: the number of the round, from 0.
+        setting: The limit, the grid and the cutoff.
+        caps: The caps of all rounds.
+        number: The number of the round, starting with 0.
     """
 
     setting: RuleSetting
@@ -33,7 +33,7 @@ class CappedDescent:
 
     @property
     def limit(self) -> int:
-        """Maximum number of items per user."""
+        """The maximum number of items per user."""
         return self.setting.limit
 
     @property
@@ -49,7 +49,7 @@ class CappedDescent:
     @property
     @proved("adaptive.md#shared-items")
     def sensitivity(self) -> float:
-        """The largest change of the histogram by one user, on this grid.
+        """The largest amount by which one user changes the histogram, on this grid.
 
         Proof: "the weights of the shared items move by at most S in l2"
         """
@@ -68,18 +68,19 @@ class CappedDescent:
         Proof: "Given the past, it gets weight with probability at most q(t)"
 
         Args:
-            undecided: int64 (users), number of undecided items in the user's pool.
-            dropped: int64 (users), number of dropped items in the pool. They count, because otherwise weights would
-                grow when items are dropped.
-            bits: uint64 (users), uniform draws that decide which users take part; None if all do.
-            listed: int64 (users), number of undecided items of a public list. They have no cap and are never removed
-                at random. They are included in `undecided`, because users draw from all undecided items
+            undecided: int64 (users), the number of undecided items in the user's pool.
+            dropped: int64 (users), the number of dropped items in the pool. They are counted, because otherwise weights
+                would increase when items are dropped.
+            bits: uint64 (users), uniform draws that decide which users take part, or None if all users take part.
+            listed: int64 (users), the number of undecided items of a public list. They have no cap and are never
+                removed at random. They are included in `undecided`, because users draw from all undecided items
                 (docs/privacy/known.md).
         """
         level = self.caps.level(undecided + dropped - listed)
         given = np.array([weights[self.number] for weights in self.caps.weights])[level]
         if bits is not None:
-            # At most `limit` of `undecided` items are drawn, so one gets weight with at most its level's probability.
+            # At most `limit` of `undecided` items are drawn, so the probability that one item gets weight is at most
+            # that of its level.
             chance = np.array(self.caps.chances)[level] * np.maximum(undecided / self.limit, 1.0)
             given[(bits >> np.uint64(11)) * 2.0**-53 >= chance] = 0
         return given
@@ -93,19 +94,19 @@ class CappedDescent:
         given: Int64s,
         listed: Bytes = NOTHING_LISTED,
     ) -> None:
-        """Add bounded sets to the histogram in place, with users in order.
+        """Add bounded sets to the histogram in place, in the order of users.
 
         Args:
-            histogram: int64 (ids), weight by id, in units.
+            histogram: int64 (ids), the weight by id, in units.
             items: int32, the items of all users.
-            starts: int64 (users + 1).
+            starts: int64 (users + 1), the first position of each user's items.
             states: uint8 (ids), the state of each item; see `ScoreStep`.
-            given: int64 (users), the maximum weights from `given`.
+            given: int64 (users), the maximum weights that `given` returned.
             listed: uint8 (ids), nonzero for items of a public list; empty without a list.
         """
         from voxpop.kernels.weigh import capped_descent
 
-        # Cutoffs by state, rounded down but above 0; decided items are in no set.
+        # Compute the cutoff of each state, rounded down but above 0. Decided items are in no set.
         cutoffs = np.arange(-DROPPED, UNDECIDED, dtype=np.int64) * (self.setting.cutoff // STEPS)
         cutoffs[-1] = self.setting.cutoff
         capped_descent(histogram, items, starts, states, np.maximum(cutoffs, 1), self.setting.unit, given, listed)
@@ -117,6 +118,6 @@ def on_lattice(units: int) -> bool:
 
     Proof: "because 1 / a^2 is at least 1/4 above and 1/16 below a whole number"
     """
-    # 1 / cap^2 modulo 1, in exact integers.
+    # Compute 1 / cap^2 modulo 1 in exact integers.
     rest, square = ONE_CAP**2 % max(units, 1) ** 2, units**2
     return units in (0, ONE_CAP) or (square <= 4 * rest and 16 * rest <= 15 * square)

@@ -20,12 +20,13 @@ UNIT: Final = 1 << BITS
 class HolderShares:
     """The shares of users in counts.
 
-    A user with at most `limit` grams has share 1 in the count of each. A user with more grams has a smaller share, the
-    same for each gram, so that the squares add up to at most the limit.
+    A user with at most `limit` grams has share 1 in the count of each gram. A user with more grams has a smaller share,
+    equal for all grams, so that the squares add up to at most the limit.
 
     Attributes:
-        limit: The maximum number of grams per user such that the user counts in full.
-        counted: Whether each gram is counted, as bool by id, or None if all are. Other grams do not affect shares.
+        limit: The maximum number of grams with which a user counts in full.
+        counted: Whether each gram is counted, as bool by id, or None if all grams are counted. Other grams do not
+            affect shares.
     """
 
     limit: int
@@ -44,7 +45,7 @@ class HolderShares:
             raise InternalError("counts have no proof for users with unequal bounds")
         if self.counted is not None:
             chosen = self.counted[items]
-            # Parts of longer grams that are not on the list do not count and do not affect shares.
+            # Parts of longer grams that are not on the list are not counted and do not affect shares.
             before = np.concatenate([[0], np.cumsum(chosen)])
             items, starts = items[chosen], before[starts].astype(np.int64)
         most = int(np.diff(starts).max(initial=0))
@@ -54,10 +55,11 @@ class HolderShares:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeShares:
-    """Users who add a whole number to each of their items, which depends only on their number of items.
+    """Whole numbers that users add to each of their items. They depend only on the user's number of items.
 
     Attributes:
-        shares: The number by the user's number of items, from 0; the last one is that of all larger numbers.
+        shares: The number to add, by the user's number of items, from 0. The last entry also applies to users with more
+            items.
     """
 
     shares: tuple[int, ...]
@@ -74,21 +76,23 @@ class WholeShares:
         if bounds is not None:
             raise InternalError("users are counted once, and have no bounds")
         most = max(len(self.shares) - 1, int(np.diff(starts).max(initial=0)))
-        # (most + 1,), the last share repeated for larger numbers of items.
+        # Shape (most + 1,). The last share is repeated for larger numbers of items.
         add_even(histogram, items, starts, np.pad(self.shares, (0, most + 1 - len(self.shares)), "edge"))
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassShares:
-    """Counts of users by class, which depends on their number of grams. The histogram contains classes instead of ids.
+    """Counts of users by class.
+
+    The class of a user depends on their number of grams. The histogram contains classes instead of ids.
 
     The class of a user is the number of edges that are at most the user's number of grams. Therefore it is below that
-    number and always a place of the histogram.
+    number and is always a valid position in the histogram.
 
     Attributes:
-        edges: The edges in increasing order, of which the first is above 1.
-        counted: Whether each gram is counted, as bool by id, or None if all are.
+        edges: The edges, in increasing order. The first edge is above 1.
+        counted: Whether each gram is counted, as bool by id, or None if all grams are counted.
     """
 
     edges: tuple[int, ...]
@@ -118,19 +122,19 @@ def share_table(limit: int, most: int) -> Int64s:
     Proof: "n share^2 <= limit holds in whole numbers"
 
     Args:
-        limit: The maximum number of grams per user such that the user counts in full.
+        limit: The maximum number of grams with which a user counts in full.
         most: The largest number of grams in the table.
 
     Returns:
-        The shares as int64, where n times the square of entry n is at most limit times `UNIT` squared, exactly.
+        int64, the shares. For every n, n times the square of entry n is exactly at most limit times `UNIT` squared.
 
     Example:
         >>> [round(share / UNIT, 3) for share in share_table(2, 4).tolist()]
         [1.0, 1.0, 1.0, 0.816, 0.707]
     """
-    # Shape (most + 1,), in units: 1 up to the limit, and sqrt(limit / n) for larger n.
+    # Shape (most + 1,), in units. The share is 1 up to the limit, and sqrt(limit / n) for larger n.
     shares = np.full(most + 1, UNIT, np.int64)
     beyond = np.arange(limit + 1, most + 1)
-    # A double has an error below one unit, so subtracting one never results in too large a share.
+    # The error of a double is below one unit, so subtracting one unit never leaves too large a share.
     shares[limit + 1 :] = np.floor(UNIT * np.sqrt(limit / beyond)).astype(np.int64) - 1
     return shares

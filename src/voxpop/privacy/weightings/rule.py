@@ -1,4 +1,4 @@
-"""The interface of weightings, with soundness, the smallest and largest weights from one user, and the kernel."""
+"""The interface of weightings: their soundness, the smallest and largest weights from one user, and the kernel."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -11,15 +11,16 @@ from voxpop.kernels.proved import proved
 from voxpop.privacy.gaussian import NORMS, Noise, UniqueItems
 
 USERS_BOUND: Final = 2**33
-"""A public bound on the number of users, which exceeds the number of people."""
+"""A public bound on the number of users, which exceeds the number of people on earth."""
 
 ADDITIVE_BITS: Final = 32
 WEIGHT_ROUNDING: Final = 8 * 2.0**-53
 """The relative float64 error of one user's l2 step, derived in `kernels/weigh.py` and docs/privacy/set-union.md."""
 
 USUAL_ALPHA: Final[dict[str, float]] = {"gaussian": 5.0, "laplace": 14.0}
-"""The distance of the cutoff above the threshold, in noise scales. The probability that an item at the cutoff is missed
-is 2.9e-7 and 4.2e-7, compared to 1 in 740 with a distance of 3."""
+"""The distance from the threshold up to the cutoff, in noise scales. An item at the cutoff is missed with probability
+2.9e-7 (Gaussian noise) or 4.2e-7 (Laplace noise), compared with 1 in 740 for Gaussian noise at a distance of 3.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +29,10 @@ class RuleSetting:
 
     Attributes:
         limit: The maximum number of items per user.
-        norm: The norm that bounds the weight of a user by 1, either 1 (Laplace noise) or 2 (Gaussian noise).
-        bits: The grid of weights, which are multiples of 2^-bits.
+        norm: The norm in which the weights of a user are at most 1, either 1 (Laplace noise) or 2 (Gaussian noise).
+        bits: The grid of weights. Weights are multiples of 2^-bits.
         cutoff: The weight above which an item receives no more weight, in units of 2^-bits, or 0 without a cutoff.
-        bound: The largest change of the histogram by one user, which is 1, or more if users have individual
+        bound: The largest amount by which one user changes the histogram, which is 1, or more if users have individual
             sensitivities.
     """
 
@@ -43,14 +44,14 @@ class RuleSetting:
 
     @property
     def unit(self) -> int:
-        """The units of the grid per weight of 1."""
+        """The number of units of the grid in a weight of 1."""
         # A weight of 1 is 2^bits units of 2^-bits.
         return int(1 << self.bits)
 
     @property
     def cutoff_weight(self) -> float | None:
         """The weight above which an item receives no more weight, or None without a cutoff."""
-        # Convert units to weight, where 0 means no cutoff.
+        # Convert units to weight. 0 means no cutoff.
         return self.cutoff / self.unit if self.cutoff else None
 
 
@@ -63,15 +64,16 @@ class WeightingRule(ABC):
     noise: Noise
     """The kind of noise."""
     alpha: float | None = None
-    """The distance of the cutoff above the threshold, in scales of the noise, or None without a cutoff."""
+    """The distance from the threshold up to the cutoff, in scales of the noise, or None without a cutoff."""
     sequential: ClassVar[bool] = False
     """Whether a user's shares depend on the weights from earlier users."""
     sound_norms: ClassVar[tuple[int, ...]]
-    """The norms of noise with a proof (1 for Laplace, 2 for Gaussian). Every class must define them."""
+    """The norms for which there is a proof (1 for Laplace noise, 2 for Gaussian noise). Every class must define them.
+    """
 
     @property
     def norm(self) -> int:
-        """The norm that bounds the weight of a user by 1."""
+        """The norm in which the weights of a user are at most 1."""
         return NORMS[self.noise]
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,11 +85,11 @@ class WeightingRule(ABC):
         """Return the possible weights of items of only one user."""
 
     def share(self, held: int, setting: RuleSetting) -> float:
-        """Return the weight that each of `held` equally rare items gets from one user, by default an even share."""
+        """Return the weight that one user gives each of `held` equally rare items, by default an even share."""
         return even_share(held, setting.norm)
 
     def largest(self, setting: RuleSetting) -> float:
-        """Return a bound on the weight that one user gives one item, by default all weight of the user."""
+        """Return a bound on the weight that one user gives one item, by default all of the user's weight."""
         return 1.0 + self.step_error(setting)
 
     @abstractmethod
@@ -97,7 +99,7 @@ class WeightingRule(ABC):
     def add_within(
         self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, bounds: Int64s
     ) -> None:
-        """Add bounded sets in place, where each user moves the histogram by at most their bound, in steps of 2^-20."""
+        """Add bounded sets in place. Each user moves the histogram by at most their bound, in steps of 2^-20."""
         raise InternalError(f"{self.name} weighting has no proof for users with unequal bounds")
 
     def bits(self, cutoff: float) -> int:
@@ -106,12 +108,12 @@ class WeightingRule(ABC):
 
     @proved("set-union.md#what-integers-and-doubles-change")
     def sensitivity(self, setting: RuleSetting) -> float:
-        """Return the sensitivity of the histogram to a user with bound 1, with the rounding of users with any bound.
+        """Return the sensitivity of the histogram to a user with bound 1, including the rounding errors of all users.
 
         Proof: "So the sensitivity used is S = 1 + 2  2^33  (that error)"
         """
-        # Each of two runs has an error of step_error at every later user (docs/privacy/set-union.md, "What integers and
-        # doubles change").
+        # Each of two runs adds an error of step_error at every later user (docs/privacy/set-union.md, "What integers
+        # and doubles change").
         return 1.0 + 2.0 * USERS_BOUND * self.step_error(setting)
 
     def step_error(self, setting: RuleSetting) -> float:
@@ -121,7 +123,7 @@ class WeightingRule(ABC):
 
 @dataclass(frozen=True, slots=True)
 class CalibratedRule:
-    """A weighting and its setting, which a corpus uses to weigh items."""
+    """A weighting and its setting, with which a corpus weighs items."""
 
     weighting_rule: WeightingRule
     setting: RuleSetting
@@ -160,12 +162,12 @@ class CalibratedRule:
 
 
 def bits_below(cutoff: float) -> int:
-    """Return the finest grid such that twice the cutoff is below 2^62 units.
+    """Return the finest grid on which twice the cutoff is at most 2^62 units.
 
     Raises:
-        BudgetError: If not even integer weights are possible.
+        BudgetError: Not even integer weights are possible.
     """
-    # With 2 cutoff 2^bits <= 2^62, the sum of a weight and one user's step fits 63 bits.
+    # Because 2 cutoff 2^bits <= 2^62, the sum of a weight and one user's step fits in 63 bits.
     bits = 62 - max(1, ceil(log2(2.0 * cutoff))) if cutoff < inf else 0
     if bits < 1:
         raise BudgetError(
@@ -177,5 +179,5 @@ def bits_below(cutoff: float) -> int:
 
 def even_share(held: int, norm: int) -> float:
     """Return the weight of each of `held` items with equal weights and a norm of 1."""
-    # The solution x of held x^p = 1, for p the norm.
+    # This is the solution x of held x^p = 1 for the norm p.
     return 1.0 / held if norm == 1 else 1.0 / sqrt(held)
