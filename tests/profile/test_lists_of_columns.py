@@ -177,11 +177,11 @@ def test_columns_may_be_called_like_the_numbers_of_a_plan():
 @pytest.mark.parametrize(
     ("known", "message"),
     [
-        ({"town": ["Delft"]}, "no column of the profile. Choose from city, year, note"),
+        ({"town": ["Delft"]}, "not a column of the profile. Choose from city, year, note"),
         ({"year": ["last"]}, "another type than the column"),
         ({"city": [2020]}, None),
-        (["Delft"], "a list for each of some columns"),
-        ({}, "a list for each of some columns"),
+        (["Delft"], "a dictionary from columns to lists"),
+        ({}, "a dictionary from columns to lists"),
         ({"city": pl.DataFrame({"a": ["x"], "b": ["y"]})}, "items of 2 columns"),
         ({"city": []}, "at least one item"),
     ],

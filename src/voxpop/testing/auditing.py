@@ -1,23 +1,24 @@
-"""The audit, which measures the information about one user that releases reveal, on the real release path.
+"""The audit, which runs the real release path and measures the information about one user that releases reveal.
 
 A case consists of two neighbouring collections and an event. The counts of the event with and without the additional
-user give confidence intervals, and therefore lower bounds of epsilon and delta. A bound above the claim refutes the
-claim. The counts are also compared with the exact probabilities of the event under the plan, so noise that is smaller
-than planned is detected even if the claim is still true.
+user give confidence intervals, and these give lower bounds of epsilon and delta. A bound above the claim refutes the
+claim. The counts are also compared with the exact probabilities of the event under the plan. This comparison detects
+noise that is smaller than planned, even if the claim is still true.
 
-**Many trials in one release.** A case contains many copies of its two collections, with disjoint users and items,
-either all with the additional user or all without. Each copy is one trial. The trials are independent, because samples,
-orders and noise are separate draws for each user and item, and the weight of an item depends only on users of its copy.
-Therefore the release restricted to a copy is distributed like the release of a collection with only that copy. If a
-public number depends on all copies, such as a threshold that follows from the number of candidates, the event requires
-one value of that number. The case is built so that the number differs with probability below 1e-4 in all trials
-together.
+**Many trials in one release.** A case contains many copies of its two collections, with disjoint users and items. In
+one release, either all copies or none contain the additional user. Each copy is one trial. The trials are independent,
+because samples, orders and noise are separate draws for each user and item, and the weight of an item depends only on
+users of its copy. Therefore the part of the release that belongs to a copy has the same distribution as the release of
+a collection with only that copy. If a public number depends on all copies, such as a threshold that follows from the
+number of candidates, the event requires a particular value of that number. The case is built so that the number has
+another value in any of the trials with probability below 1e-4.
 
-**Lower bounds.** An event happened in some of n independent trials with the additional user, and in some of n without.
-The intervals of Clopper and Pearson (Biometrika 1934) contain both probabilities except with a given probability of
-error, which is divided among four one-sided bounds: low and high, with and without. A mechanism that is (epsilon,
-delta)-private satisfies P(E) <= e^epsilon P'(E) + delta in both directions, for the event and for its complement. Each
-of these four inequalities is evaluated at the bounds.
+**Lower bounds.** The event occurs in some of n independent trials with the additional user, and in some of n
+independent trials without. The intervals of Clopper and Pearson (Biometrika 1934) contain both probabilities except
+with a given probability of error. This probability is divided among four one-sided bounds, a lower and an upper bound
+with and without the additional user. A mechanism that is (epsilon, delta)-private satisfies P(E) <= e^epsilon P'(E) +
+delta in both directions, for the event and for its complement. Each of these four inequalities is evaluated at the
+bounds.
 """
 
 from collections.abc import Callable
@@ -45,7 +46,7 @@ class TrialCounts:
     Attributes:
         joined: The number of trials with the additional user and the event.
         without: The number of trials without the additional user, but with the event.
-        trials: The number of trials with the additional user, and of trials without.
+        trials: The number of trials with the additional user, and also the number of trials without.
     """
 
     joined: int
@@ -53,7 +54,10 @@ class TrialCounts:
     trials: int
 
     def directions(self, error: float) -> _Pairs:
-        """Return the (at least, at most) pairs that privacy compares, which are wrong with probability `error`."""
+        """Return the (at least, at most) pairs of probabilities that privacy compares.
+
+        They are wrong with probability `error`.
+        """
         hits = self.joined, self.without
         return directions(*(clopper_pearson(each, self.trials, error / 4) for each in hits))
 
@@ -89,7 +93,7 @@ def clopper_pearson(hits: int, trials: int, error: float) -> tuple[float, float]
 
 
 def epsilon_shown(counts: TrialCounts, delta: float, error: float = ERROR) -> float:
-    """Return an epsilon below which no mechanism of this delta shows such counts, except with probability `error`.
+    """Return a lower bound of epsilon for these counts at this delta, which is wrong with probability `error`.
 
     Args:
         counts: The counts of an event.
@@ -112,7 +116,7 @@ def _largest_epsilon(pairs: _Pairs, delta: float) -> float:
 
 
 def delta_shown(counts: TrialCounts, epsilon: float, error: float = ERROR) -> float:
-    """Return a delta below which no mechanism of this epsilon shows such counts, except with probability `error`.
+    """Return a lower bound of delta for these counts at this epsilon, which is wrong with probability `error`.
 
     Args:
         counts: The counts of an event.
@@ -149,7 +153,7 @@ class Case:
         budget: The claim.
         copies: The number of trials in one release.
         joined: A function that runs one release of the copies with the additional user. It returns the number of copies
-            in which the event happened, and a digest that identifies these copies.
+            in which the event occurred, and a digest that identifies these copies.
         without: The same function for copies without the additional user.
         exact: The probabilities of the event with and without the additional user, according to the plan.
         share: The share of the requested trials to run, below 1 for slow cases.
@@ -177,7 +181,7 @@ class Finding:
         counts: The counts of the event.
         exact: The probabilities of the event according to the plan.
         error: The probability that the two lower bounds are wrong.
-        repeated: Whether two releases with new secrets agreed in every copy.
+        repeated: Whether two releases with separate secrets agreed in every copy.
     """
 
     mechanism: str
@@ -191,22 +195,22 @@ class Finding:
 
     @property
     def epsilon_shown(self) -> float:
-        """Lower bound of epsilon at the claim's delta."""
+        """The lower bound of epsilon at the claim's delta."""
         return epsilon_shown(self.counts, self.delta, self.error)
 
     @property
     def delta_shown(self) -> float:
-        """Lower bound of delta at the claim's epsilon."""
+        """The lower bound of delta at the claim's epsilon."""
         return delta_shown(self.counts, self.epsilon, self.error)
 
     @property
     def epsilon_exact(self) -> float:
-        """Epsilon at the claim's delta by the exact probabilities, which is the maximum that this case can show."""
+        """The epsilon that the exact probabilities give at the claim's delta, the maximum that this case can show."""
         return _largest_epsilon(self._pairs(), self.delta)
 
     @property
     def delta_exact(self) -> float:
-        """Delta at the claim's epsilon by the exact probabilities."""
+        """The delta that the exact probabilities give at the claim's epsilon."""
         return _largest_delta(self._pairs(), self.epsilon)
 
     def _pairs(self) -> _Pairs:
@@ -214,7 +218,7 @@ class Finding:
 
     @property
     def strays(self) -> float:
-        """Probability of counts at least this far from the exact ones, for the less probable of both counts."""
+        """The probability of a count this far from its expectation, for the less probable of the two counts."""
         hits = self.counts.joined, self.counts.without
         return min(1.0, 2.0 * min(strays(n, self.counts.trials, p) for n, p in zip(hits, self.exact, strict=True)))
 
@@ -234,7 +238,7 @@ class Finding:
         return not (self.refuted or self.off_plan)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all numbers, ready for JSON. An infinite epsilon is null."""
+        """Return all numbers for JSON. An infinite epsilon becomes null."""
         names = "epsilon_shown", "delta_shown", "epsilon_exact", "delta_exact", "error", "refuted", "off_plan"
         numbers = {name: getattr(self, name) for name in ("epsilon", "delta", *names)}
         return {
@@ -257,7 +261,7 @@ def audit(mechanism: str, trials: int = 100_000, error: float = ERROR) -> Findin
 
     Args:
         mechanism: The name of its command: "items", "ngrams", "heavy-hitters", "sequences", "profile" or "top".
-        trials: The number of trials with the additional user, and the same number without.
+        trials: The number of trials with the additional user, and also the number of trials without.
         error: The probability that a bound is wrong, and the probability that correct counts are reported as a
             deviation.
 
@@ -277,9 +281,9 @@ def examine(case: Case, trials: int, error: float = ERROR) -> Finding:
 
     Args:
         case: The case.
-        trials: The number of trials of each side, rounded up to whole releases.
-        error: The probability of a false alarm, that is, of a wrong bound or of correct probabilities reported as
-            wrong.
+        trials: The number of trials with and without the additional user each, rounded up to whole releases.
+        error: The probability of a false alarm. A false alarm is a wrong bound, or correct probabilities that are
+            reported as wrong.
 
     Returns:
         The finding.
@@ -293,7 +297,7 @@ def examine(case: Case, trials: int, error: float = ERROR) -> Finding:
 
 
 def _run(release: Callable[[], tuple[int, Any]], copies: int, releases: int, chance: float) -> tuple[int, bool]:
-    """Return the count of the event, and whether two releases agree in all copies more often than by coincidence."""
+    """Return the count of the event, and whether two releases agree in all copies beyond coincidence."""
     hits, outcomes = 0, []
     for _ in range(releases):
         count, outcome = release()
