@@ -15,7 +15,7 @@ NIGHTS = (7, 60)
 
 
 def grid() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield a name and a plan of each setting."""
+    """Yield the name and the plan of each setting."""
     for epsilon, delta in BUDGETS:
         budget = vp.Budget(epsilon, delta)
         name = f"{epsilon:g}-{delta:g}"

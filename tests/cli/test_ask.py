@@ -68,7 +68,7 @@ def test_shares_are_printed_with_interval_and_base(voxpop, model):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["model", "lengths", "--symbols", "a"], "--symbols is an option of next and funnel"),
+        (["model", "lengths", "--symbols", "a"], "--symbols is an option of `next` and `funnel`"),
         (["model", "next", "--symbols", "nowhere"], "not in the alphabet"),
         (["model", "funnel"], "at least one step"),
         (["model", "paths", "--level", "1"], "level"),

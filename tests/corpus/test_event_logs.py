@@ -177,6 +177,6 @@ def test_a_missing_attribute_is_named_in_terms_of_logs(tmp_path):
     """The message contains the advice for logs, in which attributes of traces have the prefix `case:`."""
     path = tmp_path / "log.xes"
     path.write_text('<log><trace><event><string key="concept:name" value="a"/></event></trace></log>')
-    with pytest.raises(ColumnError, match="Attributes of traces have `case:` before their names") as caught:
+    with pytest.raises(ColumnError, match="The names of attributes of traces begin with `case:`") as caught:
         vp.read(path, user="customer", sequence="concept:name")
     assert "list of rows" not in str(caught.value)

@@ -221,7 +221,7 @@ def test_too_many_releases_raise_a_separate_error(account):
     small = vp.Guarantee(1e-4, 0)
     for _ in range(3):
         account.charge(small, "sums")
-    with pytest.raises(vp.errors.BudgetError, match="takes at most 1,024") as refused:
+    with pytest.raises(vp.errors.BudgetError, match="can have at most 1,024") as refused:
         account.reserve(SMALL, 1023)
     assert "Request less" not in str(refused.value)
 

@@ -179,7 +179,7 @@ def test_columns_may_be_called_like_the_numbers_of_a_plan():
 @pytest.mark.parametrize(
     ("known", "message"),
     [
-        ({"town": ["Delft"]}, "no column of the profile. Choose from city, year, note"),
+        ({"town": ["Delft"]}, "not a column of the profile. Choose from city, year, note"),
         ({"year": ["last"]}, "another type than the column"),
         ({"city": [2020]}, None),
         (["Delft"], "a list for each of some columns"),

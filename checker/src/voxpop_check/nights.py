@@ -10,7 +10,7 @@ from .bounding import bounded
 PARTS = 2**40
 CELLS = 4000
 LOWEST = -12
-"""In standard deviations. Scores below are counted as if they reached the threshold."""
+"""A limit in standard deviations. Scores below it are treated like scores that reach the threshold."""
 
 
 def nights(numbers: SimpleNamespace, epsilon: arb, _: arb) -> list[tuple[str, arb, str]]:
@@ -29,14 +29,17 @@ def nights(numbers: SimpleNamespace, epsilon: arb, _: arb) -> list[tuple[str, ar
     require(hit < 1, "noise alone reaches a threshold too often")
     novel = normal(-ROOT_2 * (2 * hit).erfcinv() + square.sqrt())
     return [
-        ("novel", up(novel), f"{n.pool} items of one user; noise alone releases one with {hit.str(4, radius=False)}"),
+        ("novel", up(novel), f"{n.pool} items of one user; noise releases one of them with {hit.str(4, radius=False)}"),
         ("shared", gauss(epsilon, square.sqrt()), f"delta_G at mu {square.sqrt().str(9, radius=False)}"),
         ("slack", walk(epsilon, count), "decisions by 128 bits"),
     ]
 
 
 def square_of(n: SimpleNamespace) -> arb:
-    """Return M. On every night, a user who is charged c parts of the price moves the weights by S (c / price)^(1/2)."""
+    """Return M.
+
+    On every night, a user who is charged c parts of the price changes the weights by S (c / price)^(1/2).
+    """
     squares = [n.square]
     for cost, sigma, cutoff in zip(n.costs, n.sigmas, n.cutoffs, strict=True):
         night = SimpleNamespace(
@@ -49,12 +52,14 @@ def square_of(n: SimpleNamespace) -> arb:
 def ever(n: SimpleNamespace) -> arb:
     """Return p0, the probability that pure noise reaches a threshold on any night.
 
-    The first night above a threshold is night 1 or follows a night below it. Given the score x of the night before, the
-    probability of reaching the threshold increases in x, and it is convex for x below the threshold. Therefore, on a
-    cell it is at most the straight line between its values at both ends, and at most its value at the upper end.
+    The first night above a threshold is night 1 or follows a night below the threshold. Given the score x of the night
+    before, the probability of reaching the threshold increases in x, and it is convex for x below the threshold.
+    Therefore, on a cell it is at most the straight line between its values at both ends, and at most its value at the
+    upper end.
     """
     steps = [f * s * arb(2) ** n.bits / n.cell for f, s in zip(n.factors, n.sigmas, strict=True)]
-    # Noisy weights are rounded to cells, so a score differs from the exact one by at most half the sum of the factors.
+    # Noisy weights are rounded to cells, so a score differs from the exact score by at most half the sum of the
+    # factors.
     tops, factors = [], 0
     for threshold, factor in zip(n.thresholds, n.factors, strict=True):
         factors += factor

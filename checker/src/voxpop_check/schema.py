@@ -1,6 +1,6 @@
-"""The fields of certificates, version 1: a reader refuses a field that it does not know, lacks or cannot read.
+"""The fields of certificates of version 1. A field that is unknown, missing or unreadable raises an error.
 
-A double stands for exactly its value, and becomes an exact ball; whole numbers remain whole numbers.
+A double represents exactly its value and becomes an exact ball. Whole numbers remain whole numbers.
 """
 
 from fractions import Fraction
@@ -57,7 +57,7 @@ FRAME = {"format": {"voxpop certificate"}, "version": int, "claim": CLAIM, "proo
 
 
 def certificate(value: Any) -> SimpleNamespace:
-    """Read a certificate: its claim, the name of its proof, and the numbers of the proof."""
+    """Read the claim of a certificate, the name of its proof, and the numbers of the proof."""
     frame: SimpleNamespace = _read(value, FRAME, "the certificate")
     require(frame.version == 1, "the version is not 1")
     frame.numbers = _read(frame.numbers, PROOFS[frame.proof], frame.proof)
@@ -72,9 +72,9 @@ def bounding(value: Any) -> SimpleNamespace:
 
 
 def _read(value: Any, shape: Any, place: str) -> Any:
-    """Return a value of JSON, read by the shape of its field."""
+    """Return a JSON value that was read by the shape of its field."""
     if isinstance(shape, dict):
-        require(isinstance(value, dict), f"{place} is no object")
+        require(isinstance(value, dict), f"{place} is not an object")
         names = {name.rstrip("?"): name for name in shape}
         require(value.keys() <= names.keys(), f"{place} has unknown fields")
         missing = [name for name, spelled in names.items() if spelled == name and value.get(name) is None]
@@ -82,7 +82,7 @@ def _read(value: Any, shape: Any, place: str) -> Any:
         read = {name: _read(value[name], shape[names[name]], name) for name in names if value.get(name) is not None}
         return SimpleNamespace(**{name: read.get(name) for name in names})
     if isinstance(shape, list):
-        require(isinstance(value, list), f"{place} is no list")
+        require(isinstance(value, list), f"{place} is not a list")
         return [_read(each, shape[0], place) for each in value]
     if isinstance(shape, set):
         require(isinstance(value, str) and value in shape, f"{place} is not one of {', '.join(sorted(shape))}")
@@ -95,7 +95,7 @@ def _read(value: Any, shape: Any, place: str) -> Any:
         require(int(below or 1) > 0, f"{place} is no fraction")
         return Fraction(int(above), int(below or 1))
     if shape is arb:
-        require(type(value) in (int, float) and arb(value).is_finite(), f"{place} is no finite number")
+        require(type(value) in (int, float) and arb(value).is_finite(), f"{place} is not a finite number")
         return arb(value)
     require(type(value) is shape, f"{place} is not of type {shape.__name__}")
     return value

@@ -1,6 +1,6 @@
-"""Public lists of items that discovery need not find, such as words of a language, names of months, and ISO codes.
+"""Public lists of items that need no discovery, such as words of a language, names of months, and ISO codes.
 
-A list is public, so it must not be made from the private data. The guide to lists is docs/guides/known.md.
+A list is public, so it must not be derived from the private data. The guide to lists is docs/guides/known.md.
 """
 
 import json
@@ -42,9 +42,9 @@ _LIST_FILES = {
 }
 """The polars function for each ending of files with columns; all other files contain lines of text."""
 _LIST_PART = 1 << 17
-"""The number of items of a list that are tokenized or compared together."""
+"""The number of items of a list that are tokenized or compared at once."""
 _MOST_KEPT = 1 << 20
-"""The size of lists whose tokens are kept for the next release; those of longer lists would take too much memory."""
+"""The maximum size of a list for which tokens are kept until the next release, because they take memory."""
 
 
 @final
@@ -74,7 +74,7 @@ class KnownItems:
 
     @staticmethod
     def of(given: Any) -> "KnownItems":
-        """Return the list of any value that `known` may have.
+        """Return the list for any value that `known` may have.
 
         Raises:
             InputError: The list is of another type, or empty.
@@ -103,7 +103,7 @@ class KnownItems:
         return f"KnownItems({self.size:,} items, {self.fingerprint})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return size, fingerprint and number of columns, ready for JSON."""
+        """Return the size, fingerprint and number of columns for JSON."""
         return {"size": self.size, "fingerprint": self.fingerprint, "columns": self.width}
 
     @property
@@ -131,7 +131,7 @@ class KnownItems:
             keys: The columns of the items of the data.
 
         Raises:
-            InputError: The list is one of a saved plan, or its items have other columns or types than those of the
+            InputError: The list is from a saved plan, or its items have other columns or types than the items of the
                 data.
         """
         items, wanted = self.given, max(1, len(keys.columns))
@@ -178,13 +178,13 @@ class KnownItems:
         return self.names != tuple(keys.names)
 
     def parts(self, kind: str, reading: str, keys: Keys) -> list[pa.LargeStringArray]:
-        """Return the distinct items in the form that the tokenizer of the data gives them, in parts.
+        """Return, in parts, the distinct items in the form that the tokenizer of the data gives them.
 
-        Texts that the tokenizer does not keep as one token cannot be items of the data, so they are omitted.
+        A text that does not become exactly one token cannot be an item of the data, so it is omitted.
 
         Args:
             kind: The kind of the data, "text", "tokens", "items" or "sequence".
-            reading: The origin of the tokens of the data; a tokenizer without a name changes nothing here.
+            reading: The origin of the tokens of the data. A tokenizer without a name is not applied here.
             keys: The columns of the items of the data.
 
         Raises:
@@ -206,13 +206,13 @@ class KnownItems:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class KnownColumns:
-    """The public lists of columns of a profile, which are one list of typed keys.
+    """The public lists of columns of a profile, which together form one list of typed keys.
 
     Attributes:
-        size: The number of items of all lists.
+        size: The total number of items in all lists.
         fingerprint: The SHA-256 digest of the names of the columns and of the fingerprints of their lists.
-        sizes: The number of items by column.
-        lists: The lists by column; empty for those of a saved plan.
+        sizes: The number of items of each column.
+        lists: The list of each column; empty if they are from a saved plan.
 
     Example:
         >>> from voxpop.reading.keys import KeyColumn
@@ -228,22 +228,22 @@ class KnownColumns:
 
     @staticmethod
     def of(given: Any, keys: TypedKeys) -> "KnownColumns":
-        """Return the lists of any value that `known` of a profile may have.
+        """Return the lists for any value that `known` of a profile may have.
 
         Raises:
-            InputError: There is no list for each name, a name is no column, or values do not fit their column.
+            InputError: A name has no list, a name is not a column, or values do not fit their column.
         """
         if isinstance(given, KnownColumns):
             return given
         if not isinstance(given, Mapping) or not given:
-            raise InputError('`known` must give a list for each of some columns, such as known={"city": ["Delft"]}.')
+            raise InputError('`known` must be a dictionary from columns to lists, such as known={"city": ["Delft"]}.')
         if _is_saved(given):
             return KnownColumns(int(given["size"]), given["fingerprint"], dict(given["columns"]), {})
         types = {each.name: each for each in keys.columns}
         for name in given:
             if name not in types:
                 raise InputError(
-                    f'`known` names "{name}", which is no column of the profile. Choose from '
+                    f'`known` names "{name}", which is not a column of the profile. Choose from '
                     f"{', '.join(list(types)[:20])}."
                 )
         lists = {name: _list_of(name, each) for name, each in sorted(given.items())}
@@ -259,7 +259,7 @@ class KnownColumns:
         return KnownColumns(sum(sizes.values()), f"sha256:{digest.hexdigest()}", sizes, lists)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return size, fingerprint and the sizes of the lists, ready for JSON."""
+        """Return the size, fingerprint and sizes of the lists for JSON."""
         return {"size": self.size, "fingerprint": self.fingerprint, "columns": dict(self.sizes)}
 
     @property
@@ -275,7 +275,7 @@ class KnownColumns:
             )
 
     def parts(self, keys: TypedKeys, reading: str) -> list[pa.LargeStringArray]:
-        """Return the distinct typed keys of the lists, in parts.
+        """Return, in parts, the distinct typed keys of the lists.
 
         Args:
             keys: The columns of the profile.
@@ -299,7 +299,7 @@ def _list_of(name: str, given: Any) -> KnownItems:
 
 
 def _is_saved(given: Mapping[str, Any]) -> bool:
-    """Return whether a dictionary has the numbers of lists in a saved plan, and not lists by column."""
+    """Return whether a dictionary contains the numbers of a saved plan instead of lists by column."""
     return {"size", "fingerprint", "columns"} <= {*given} and isinstance(given["size"], int)
 
 
@@ -354,7 +354,7 @@ def _list_file(path: Path) -> Any:
 
 
 def _list_lines(path: Path) -> pa.ChunkedArray:
-    """Return the lines of a file, without Python strings for all of them at once."""
+    """Return the lines of a file without creating Python strings for all of them at once."""
     return pa.chunked_array([string_array(part) for part in lines_of(path, _LIST_PART)], pa.large_string())
 
 
@@ -362,7 +362,7 @@ def _list_columns(given: Any) -> tuple[list[pa.Array], tuple[str, ...]]:
     """Return the columns of a table, a column, or a list of values or of tuples, and the names if they have names."""
     wrong = InputError(
         "`known` must be a list of items, a table, a release, or the path of a file or of a saved release, got "
-        f"{type(given).__name__}. Items are strings, or values of one type such as whole numbers or dates; those of "
+        f"{type(given).__name__}. Items are strings, or values of one type such as whole numbers or dates; items of "
         "several columns are tuples."
     )
     try:
@@ -399,18 +399,18 @@ def _arrow_table(given: Any) -> pa.Table:
 def words(language: str = "en", size: Literal["small", "large"] = "large") -> list[str]:
     """Return the words of a language.
 
-    The list is that of the package `wordfreq` 3.1, which is frozen for good, so every installation has the same list.
-    Its code is Apache-2.0 and its data CC BY-SA 4.0. It needs the package, `pip install wordfreq`.
+    The list is from the package `wordfreq` 3.1 (`pip install wordfreq`). This package will not change any more, so
+    every installation has the same list. Its code has the licence Apache-2.0, and its data CC BY-SA 4.0.
 
     Args:
         language: Two letters, such as "en"; about forty languages are available.
-        size: "large" has 321,180 English words, "small" about 29,000. Not every language has both.
+        size: "large" has 321,180 English words, and "small" about 29,000. Some languages have only one of the two.
 
     Returns:
         The words in lower case.
 
     Raises:
-        InputError: The package is missing, or has no such list.
+        InputError: The package is missing or has no such list.
 
     Example:
         >>> import voxpop as vp
@@ -430,13 +430,13 @@ def words(language: str = "en", size: Literal["small", "large"] = "large") -> li
 
 
 def months(language: str = "en") -> list[str]:
-    """Return the names of the months, in full and abbreviated, by the package `babel` (BSD licence).
+    """Return the full and abbreviated names of the months from the package `babel` (BSD licence).
 
     Args:
         language: The language, such as "en" or "pt_BR".
 
     Raises:
-        InputError: The package is missing, or does not have the language.
+        InputError: The package is missing or does not support the language.
 
     Example:
         >>> import voxpop as vp
@@ -454,7 +454,7 @@ def months(language: str = "en") -> list[str]:
 
 
 def countries(form: Literal["codes", "names"] = "codes") -> list[str]:
-    """Return the countries of ISO 3166-1, by the package `pycountry` (LGPL 2.1).
+    """Return the countries of ISO 3166-1 from the package `pycountry` (LGPL 2.1).
 
     Args:
         form: "codes" of two letters such as "NL", or English "names".
@@ -471,7 +471,7 @@ def countries(form: Literal["codes", "names"] = "codes") -> list[str]:
 
 
 def languages(form: Literal["codes", "names"] = "codes") -> list[str]:
-    """Return the languages of ISO 639 that have a code of two letters, by the package `pycountry` (LGPL 2.1).
+    """Return the languages of ISO 639 that have a two-letter code, from the package `pycountry` (LGPL 2.1).
 
     Args:
         form: "codes" of two letters such as "nl", or English "names".

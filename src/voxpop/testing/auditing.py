@@ -1,23 +1,24 @@
-"""The audit, which measures the information about one user that releases reveal, on the real release path.
+"""The audit, which runs the real release path and measures the information about one user that releases reveal.
 
 A case consists of two neighbouring collections and an event. The counts of the event with and without the additional
-user give confidence intervals, and therefore lower bounds of epsilon and delta. A bound above the claim refutes the
-claim. The counts are also compared with the exact probabilities of the event under the plan, so noise that is smaller
-than planned is detected even if the claim is still true.
+user give confidence intervals, and these give lower bounds of epsilon and delta. A bound above the claim refutes the
+claim. The counts are also compared with the exact probabilities of the event under the plan. This comparison detects
+noise that is smaller than planned, even if the claim is still true.
 
-**Many trials in one release.** A case contains many copies of its two collections, with disjoint users and items,
-either all with the additional user or all without. Each copy is one trial. The trials are independent, because samples,
-orders and noise are separate draws for each user and item, and the weight of an item depends only on users of its copy.
-Therefore the release restricted to a copy is distributed like the release of a collection with only that copy. If a
-public number depends on all copies, such as a threshold that follows from the number of candidates, the event requires
-one value of that number. The case is built so that the number differs with probability below 1e-4 in all trials
-together.
+**Many trials in one release.** A case contains many copies of its two collections, with disjoint users and items. In
+one release, either all copies or none contain the additional user. Each copy is one trial. The trials are independent,
+because samples, orders and noise are separate draws for each user and item, and the weight of an item depends only on
+users of its copy. Therefore the part of the release that belongs to a copy has the same distribution as the release of
+a collection with only that copy. If a public number depends on all copies, such as a threshold that follows from the
+number of candidates, the event requires a particular value of that number. The case is built so that the number has
+another value in any of the trials with probability below 1e-4.
 
-**Lower bounds.** An event happened in some of n independent trials with the additional user, and in some of n without.
-The intervals of Clopper and Pearson (Biometrika 1934) contain both probabilities except with a given probability of
-error, which is divided among four one-sided bounds: low and high, with and without. A mechanism that is (epsilon,
-delta)-private satisfies P(E) <= e^epsilon P'(E) + delta in both directions, for the event and for its complement. Each
-of these four inequalities is evaluated at the bounds.
+**Lower bounds.** The event occurs in some of n independent trials with the additional user, and in some of n
+independent trials without. The intervals of Clopper and Pearson (Biometrika 1934) contain both probabilities except
+with a given probability of error. This probability is divided among four one-sided bounds, a lower and an upper bound
+with and without the additional user. A mechanism that is (epsilon, delta)-private satisfies P(E) <= e^epsilon P'(E) +
+delta in both directions, for the event and for its complement. Each of these four inequalities is evaluated at the
+bounds.
 """
 
 from collections.abc import Callable
@@ -45,7 +46,7 @@ class TrialCounts:
     Attributes:
         joined: The number of trials with the additional user and the event.
         without: The number of trials without the additional user, but with the event.
-        trials: The number of trials with the additional user, and of trials without.
+        trials: The number of trials with the additional user, and also the number of trials without.
     """
 
     joined: int
@@ -149,7 +150,7 @@ class Case:
         budget: The claim.
         copies: The number of trials in one release.
         joined: A function that runs one release of the copies with the additional user. It returns the number of copies
-            in which the event happened, and a digest that identifies these copies.
+            in which the event occurred, and a digest that identifies these copies.
         without: The same function for copies without the additional user.
         exact: The probabilities of the event with and without the additional user, according to the plan.
         share: The share of the requested trials to run, below 1 for slow cases.
@@ -201,12 +202,12 @@ class Finding:
 
     @property
     def epsilon_exact(self) -> float:
-        """Epsilon at the claim's delta by the exact probabilities, which is the maximum that this case can show."""
+        """The epsilon that the exact probabilities give at the claim's delta, the maximum that this case can show."""
         return _largest_epsilon(self._pairs(), self.delta)
 
     @property
     def delta_exact(self) -> float:
-        """Delta at the claim's epsilon by the exact probabilities."""
+        """The delta that the exact probabilities give at the claim's epsilon."""
         return _largest_delta(self._pairs(), self.epsilon)
 
     def _pairs(self) -> _Pairs:
@@ -214,7 +215,7 @@ class Finding:
 
     @property
     def strays(self) -> float:
-        """Probability of counts at least this far from the exact ones, for the less probable of both counts."""
+        """The probability of a count this far from its expectation, for the less probable of the two counts."""
         hits = self.counts.joined, self.counts.without
         return min(1.0, 2.0 * min(strays(n, self.counts.trials, p) for n, p in zip(hits, self.exact, strict=True)))
 
@@ -296,7 +297,7 @@ def examine(case: Case, trials: int, failure_probability: float = ERROR) -> Find
 
 
 def _run(release: Callable[[], tuple[int, Any]], copies: int, releases: int, chance: float) -> tuple[int, bool]:
-    """Return the count of the event, and whether two releases agree in all copies more often than by coincidence."""
+    """Return the count of the event, and whether two releases agree in all copies beyond coincidence."""
     hits, outcomes = 0, []
     for _ in range(releases):
         count, outcome = release()
