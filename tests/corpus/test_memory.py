@@ -189,8 +189,7 @@ def test_users_with_one_key_have_one_order(within, monkeypatch):
 
 
 def test_a_source_is_read_in_the_thread_that_opened_it(within):
-    """In Python, only the opening thread may read from SQLite, so the caller's thread fetches rows and another groups
-    them."""
+    """Only the thread that opens SQLite may read from it, so this thread fetches rows and another one groups them."""
     rows = table(3000, 400, names=False).select("who", "text")
     with sqlite3.connect(":memory:") as connection:
         connection.execute("create table posts (who integer, text text)")

@@ -222,6 +222,18 @@ def test_the_first_night_spells_the_list_like_its_rows(tmp_path):
     assert series.release.known.tolist() == [True]
 
 
+def test_the_first_night_finds_columns_of_the_list_by_their_names(tmp_path):
+    """The state keeps the names, so the order of columns does not matter, and other names are rejected."""
+    trips = pl.DataFrame({"who": range(3000), "start": ["lund"] * 3000, "end": ["delft"] * 3000})
+    table = pl.DataFrame({"end": ["delft"], "start": ["lund"]})
+    for folder, listed in (("table", table), ("names", table.rename({"end": "to"}))):
+        vp.Items(known=listed).series(tmp_path / folder, BUDGET, nights=1, seed=1)
+    found = Series(tmp_path / "table").run(vp.read(trips, user="who", items=["start", "end"]))
+    assert found.known.tolist() == [True]
+    with pytest.raises(InputError, match="exactly the columns start, end"):
+        Series(tmp_path / "names").run(vp.read(trips, user="who", items=["start", "end"]))
+
+
 def test_a_list_that_does_not_fit_is_rejected(tmp_path):
     """The first night names the problem, and nothing changes in the state."""
     series = vp.Items(known=["tea"]).series(tmp_path / "s", BUDGET, nights=3)

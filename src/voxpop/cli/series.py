@@ -42,7 +42,6 @@ _SpendingOption = Annotated[
 _ItemsOption = Annotated[
     int | None, Parameter(help="Maximum number of items per user in all nights; 1,000 by default.")
 ]
-_ItemsOption = Annotated[int | None, Parameter(help="Most items of one user in all nights; 1,000 by default.")]
 _KnownOption = Annotated[
     str | None, Parameter(help="Public items that need fewer users, as in `voxpop items --known`; stored in the state.")
 ]

@@ -93,6 +93,7 @@ class Series:
             if known is not None:
                 # The first night spells the items like its rows.
                 pools.recognise([known.given])
+                record.listed = list(known.names)
             store.write(record, pools)
         return Series(folder, key)
 
@@ -123,7 +124,7 @@ class Series:
             number = _next(record, plan, night)
             first, record.started = not record.started, True
             _check_columns(record, corpus)
-            known = _listed_parts(plan, pools, corpus) if first else []
+            known = _listed_parts(record, plan, pools, corpus) if first else []
             pools = corpus.nights(pools, secret, first=first)
             if known:
                 # Before any noise, because every item of the list has noise from the first night on.
@@ -295,7 +296,7 @@ def _check_columns(record: Record, corpus: Engine) -> None:
         record.families, (record.token_source, record.keys) = families, mine
 
 
-def _listed_parts(plan: SeriesPlan, pools: NightPools, corpus: Engine) -> list[pa.LargeStringArray]:
+def _listed_parts(record: Record, plan: SeriesPlan, pools: NightPools, corpus: Engine) -> list[pa.LargeStringArray]:
     """Return the public list in the form of the rows of the first night; the state contains it as it was given.
 
     Raises:
@@ -310,7 +311,8 @@ def _listed_parts(plan: SeriesPlan, pools: NightPools, corpus: Engine) -> list[p
             "like these columns. Give a table without rows its types."
         )
     begun: Any = pools  # a series begins in memory
-    return replace(known, items=begun.words).parts(corpus.kind, corpus.token_source, corpus.keys)
+    given = replace(known, items=begun.words, names=tuple(record.listed))
+    return given.parts(corpus.kind, corpus.token_source, corpus.keys)
 
 
 def _sorted(pools: NightPools, after: int) -> tuple[pa.LargeStringArray, Int64s, Bools]:
