@@ -8,7 +8,7 @@ from .balls import ROOT_2, gauss, largest, normal, phi, require, up, walk
 from .bounding import bounded
 
 PARTS = 2**40
-CELLS = 4000
+CELLS, CELLS_OF_ALL_NIGHTS = 4000, 240_000
 LOWEST = -12
 """A limit in standard deviations. Scores below it are treated like scores that reach the threshold."""
 
@@ -65,12 +65,15 @@ def ever(n: SimpleNamespace) -> arb:
         factors += factor
         tops.append(arb(threshold) - arb(factors) / 2)
     spread, total = steps[0], normal(-tops[0] / steps[0])
+    cells = max(CELLS, CELLS_OF_ALL_NIGHTS // len(steps))
     for before, top, step in zip(tops[:-1], tops[1:], steps[1:], strict=True):
-        ends = [LOWEST + (before / spread - LOWEST) * k / CELLS for k in range(CELLS + 1)]
+        # Cells are narrower near the threshold of the night before, where most of the probability is.
+        last = before / spread
+        ends = [last - (last - LOWEST) * (arb(cells - k) / cells) ** 2 for k in range(cells + 1)]
         below, dense = [normal(x) for x in ends], [phi(x) for x in ends]
         reached = [up(normal((spread * x - top) / step)) for x in ends]
         total += below[0]
-        for k in range(CELLS):
+        for k in range(cells):
             mass, rise = below[k + 1] - below[k], (reached[k + 1] - reached[k]) / (ends[k + 1] - ends[k])
             if spread * ends[k + 1] <= top:
                 # The integral of a straight line over the cell. The first moment of the normal distribution on a cell
