@@ -7,6 +7,7 @@ from framed import framed
 import voxpop as vp
 from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.mechanisms.series.series import Series
+from voxpop.privacy.gate.nights import NightsGate
 
 BUDGET, NIGHTS = vp.Budget(3, 1e-6), 3
 
@@ -67,7 +68,7 @@ def test_a_stopped_night_on_spark_is_completed(spark, tmp_path, monkeypatch):
     account = vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(8, 1e-5), create=True)
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=NIGHTS, ledger=account)
     with monkeypatch.context() as patched:
-        patched.setattr(Series, "_complete", lambda *_: 1 / 0)
+        patched.setattr(NightsGate, "complete", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             series.run(read(spark, "spark", 1, tmp_path, partitions=3), night=1)
     state = (tmp_path / "s" / "state.voxpop").read_bytes()

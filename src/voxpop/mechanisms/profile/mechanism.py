@@ -321,10 +321,7 @@ class KeyCounts(TypedMechanism):
 
 
 def _sets_of(joint: Any) -> tuple[tuple[str, ...], ...]:
-    """Return the columns of each set.
-
-    A string or a list of strings is rejected, because it would be split into letters.
-    """
+    """Return the columns of each set. Strings are rejected, because they would be split into letters."""
     sets = () if joint is None else joint
     listed = isinstance(sets, Iterable) and not isinstance(sets, str)
     found = tuple(sets) if listed else ("",)

@@ -41,24 +41,24 @@ FRAMES = "frames-"
 class Record:
     """The content of a state except its arrays.
 
-        Attributes:
-            plan: The public numbers of the plan.
-            secret: The key of all draws, in hexadecimal digits. `repr` omits it.
-            private: False for a series with a seed.
-            night: The last complete night, or 0 before the first night.
-            before: The last complete night with rows before `night`.
-            begun: The night whose rows and payments are stored but whose noise is not drawn yet, or 0.
-            started: Whether any night was run, with or without rows.
-            token_source: The source of the tokens, or "" before the first night.
-            keys: The names and types of the items' columns.
-            families: The families of user ids, which are empty until a table declares them.
-        listed: The names of the columns of the public list, which are empty if the list has none.
-        ledger: The path of the ledger, the data set, and the number of the charged entry; empty without a ledger.
-            frames: The folder of Parquet files of a state on Spark, or "".
-            places: The number of groups of users in that folder.
-            previous: The checksum of the state that this state replaced.
-            format: The kind of file.
-            version: The version of the format.
+    Attributes:
+        plan: The public numbers of the plan.
+        secret: The key of all draws, in hexadecimal digits. `repr` omits it.
+        private: False for a series with a seed.
+        night: The last complete night, or 0 before the first night.
+        before: The last complete night with rows before `night`.
+        begun: The night whose rows and payments are stored but whose noise is not drawn yet, or 0.
+        started: Whether any night was run, with or without rows.
+        token_source: The source of the tokens, or "" before the first night.
+        keys: The names and types of the items' columns.
+        families: The families of user ids, which are empty until a table declares them.
+    listed: The names of the columns of the public list, which are empty if the list has none.
+    ledger: The path of the ledger, the data set, and the number of the charged entry; empty without a ledger.
+        frames: The folder of Parquet files of a state on Spark, or "".
+        places: The number of groups of users in that folder.
+        previous: The checksum of the state that this state replaced.
+        format: The kind of file.
+        version: The version of the format.
     """
 
     plan: dict[str, Any]
