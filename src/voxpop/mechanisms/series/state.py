@@ -52,8 +52,8 @@ class Record:
         token_source: The source of the tokens, or "" before the first night.
         keys: The names and types of the items' columns.
         families: The families of user ids, which are empty until a table declares them.
-    listed: The names of the columns of the public list, which are empty if the list has none.
-    ledger: The path of the ledger, the data set, and the number of the charged entry; empty without a ledger.
+        listed: The names of the columns of the public list, which are empty if the list has none.
+        ledger: The path of the ledger, the data set, and the number of the charged entry; empty without a ledger.
         frames: The folder of Parquet files of a state on Spark, or "".
         places: The number of groups of users in that folder.
         previous: The checksum of the state that this state replaced.
