@@ -128,7 +128,7 @@ class _Descent(WeightingRule):
 
     def __post_init__(self) -> None:
         """Check alpha."""
-        check_within("alpha", self.alpha, 0.0, LARGEST_ALPHA, "how far above the threshold weight rises; leave it out")
+        check_within("alpha", self.alpha, 0.0, LARGEST_ALPHA, "the distance from the threshold to the cutoff; omit it")
 
 
 @final
