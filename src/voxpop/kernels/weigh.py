@@ -20,7 +20,7 @@ def gather_distinct(
 ) -> tuple[Int32s, Int64s]:
     """List the distinct candidate items of each user, in order of first appearance.
 
-    Proof: "One after the other adds to a histogram, according to the weighting."
+    Proof: "One user after another adds to a histogram, according to the weighting."
 
     Args:
         tokens: int32, one id per token; negative ids separate documents.
@@ -112,7 +112,7 @@ def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int
     """For every user who has more items, keep the `limit` items of smallest priority, in place and in order.
 
     Proof: "Draws that determine samples and orders are functions of independent randomness and of one user each, so an
-    added user changes no draws of others."
+    additional user does not change the draws of other users."
 
     Args:
         items: int32, as from `gather_distinct`; overwritten from the front.
@@ -186,8 +186,8 @@ def candidate_runs(ids: Int32s, user_start: Int64s, wanted: Bytes, whole: bool) 
 def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s, states: Bytes) -> tuple[int, int]:
     """Remove decided items, and users without undecided items, in place and in order.
 
-    Proof: "P and Q agree on the states and scores of all shared items, so on cutoffs, on what gets noise, and on n, U,
-    caps and drawn items of every other user"
+    Proof: "P and Q agree on the states and scores of all shared items, and therefore on cutoffs, on which items get
+    noise, and on n, U, caps and drawn items of every other user"
 
     Args:
         items: int32, the items of all users, concatenated; overwritten from the front.
@@ -233,7 +233,7 @@ ONE_BOUND = 2**BOUND_BITS
 def add_even(histogram: Int64s, items: Int32s, starts: Int64s, shares: Int64s) -> None:
     """Add `shares[n]` to every item of each user with n items.
 
-    Proof: "The contribution of a user does not depend on others."
+    Proof: "The contribution of a user does not depend on other users."
 
     Args:
         histogram: int64 (vocabulary), the weights, changed in place.
@@ -391,7 +391,8 @@ def capped_descent(
 ) -> None:
     """Move a user's items towards their cutoffs by the projection of the gaps onto the unit ball within a box.
 
-    Proof: "So it is the proximal map of the support function of K, and brings no two points further apart."
+    Proof: "So it is the proximal map of the support function of K, and never increases the distance between two
+    points."
 
     The projection is min(f gap, cap), with f at most 1 so that the l2 norm is at most 1. f increases while items reach
     the cap. Items at the cap are counted in integers, so 1 - k cap^2 is exact. The squares of the other gaps are summed

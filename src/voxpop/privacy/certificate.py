@@ -96,7 +96,7 @@ def calibrated_rule(bounding: Bounding) -> CalibratedRule:
 def _setting(bounding: Bounding, *, sequential: bool) -> RuleSetting:
     """Return a setting in which weights fit in 64 bits and items at weight 0 can take an even share.
 
-    Proof: "descents give items at 0 the largest step of all; the cutoff is kept at 1 or more for this"
+    Proof: "descents give items at 0 the largest step, and for this reason the cutoff is at least 1"
     """
     setting = RuleSetting(bounding.limit, bounding.norm, bounding.bits, bounding.cutoff, bounding.bound)
     _ensure(bounding.limit >= 1 and 0 <= bounding.bits <= 62 and bounding.bound in (1, MOST_BOUND))
@@ -143,8 +143,8 @@ def capped(rounds: Rounds, number: int) -> CappedDescent:
 def score_of(rounds: Rounds) -> CumulativeScore:
     """Return the cumulative score of later rounds, with the sensitivities that were charged.
 
-    Proof: "thresholds and drop thresholds are moved by half a cell a round and 1e-9 to the safe side before the bound
-    is taken"
+    Proof: "thresholds and drop thresholds are moved to the safe side by half a cell per round and 1e-9 before the bound
+    is computed"
     """
     later = rounds.later
     _ensure(len(later) >= 1 and later[-1].drop is None)

@@ -303,7 +303,7 @@ class Histogram:
     def measured(self, noise: Opening, size: int) -> Int64s:
         """Return the noisy weight of every id below `size`, including ids without weight.
 
-        Proof: "Weights are defined on the whole public set, zero for candidates without users."
+        Proof: "Weights are defined on the whole public set, and are zero for candidates without users."
         """
         # Shape (names,), including names without users, because otherwise their absence would be published.
         weights = np.zeros(size, np.int64)
@@ -394,7 +394,7 @@ def order_hashes(keys: Uint64s, secret: Source, pass_name: str) -> Uint64s:
 def weighing_order(keys: Uint64s, secret: Source, pass_name: str) -> Int64s:
     """Return the users in the order of weighing, by (hash, key), both of 64 bits.
 
-    Proof: "So the order of two users is a function of the secret and these two."
+    Proof: "So the order of two users is a function of the secret and these two users."
 
     Users with the same key (string ids with equal fixed 64-bit hashes) remain in the given order. An additional user
     changes the positions of other users, but not which of two other users is first.

@@ -34,8 +34,8 @@ class NightsGate(Gate[NightsProof]):
     def begin(self, pools: Any, corpus: Any, night: int, states: _States, since: int) -> None:
         """Add the items of a night to the pools with their past noise, and then charge the users.
 
-        Proof: "By induction over nights, outputs, rows, pools, payments and remaining budgets of all users but x are
-        equal."
+        Proof: "By induction over nights, the outputs, rows, pools, payments and remaining budgets of all users except x
+        are equal."
 
         Args:
             pools: The private state.
@@ -85,7 +85,7 @@ def _reading(proof: NightsProof, secret: Source, night: int) -> NightReading:
 def _past_noise(proof: NightsProof, secret: Source, night: int, names: Uint64s) -> Int64s:
     """Return the scores of new items, which are the sums of the noise of all earlier nights.
 
-    Proof: "Under P, novel readings are pure noise and independent of all outputs, so of the choice of items"
+    Proof: "Under P, novel readings are pure noise and independent of all outputs, and therefore of the choice of items"
     """
     scores, none = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64)
     for earlier in range(1, night):

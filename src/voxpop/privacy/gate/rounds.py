@@ -293,8 +293,8 @@ class AdaptiveGate(Gate[AdaptiveProof]):
     def known(self, engine: Any, rounds: Rounds, candidates: Iterable[Any], letters: Callable[[Any], Texts]) -> Any:
         """Return the released candidates of a public set, without repetitions, in any order (docs/privacy/profile.md).
 
-        Proof: "each is shared in the sense of [adaptive rounds](adaptive.md#proof), also one that only the additional
-        user holds"
+        Proof: "each is shared in the sense of [adaptive rounds](adaptive.md#proof), even one that only the additional
+        user has"
 
         Every candidate gets noise in every round until it is released or dropped permanently, whether it is in a pool
         or not. A candidate in a pool has at least the score of its noise. Therefore the released candidates are the
