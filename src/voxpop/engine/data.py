@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from voxpop.engine.local.exact import Summary
 
 LARGEST_LIST = 10_000
-"""Maximum number of tokens that a summary lists."""
+"""The maximum number of tokens that a summary lists."""
 
 
 @final
 class Corpus:
-    """Private data that `voxpop.read` and `voxpop.load_corpus` return, for the `release` method of any mechanism.
+    """The private data that `voxpop.read` and `voxpop.load_corpus` return, for the `release` method of any mechanism.
 
-    A corpus shows nothing of the data: neither tokens nor users, nor their number. Only `summary` does, for the owner
-    of the data.
+    A corpus does not show any of the data, neither tokens nor users nor the number of users. Only `summary` shows
+    figures, for the owner of the data.
     """
 
     __slots__ = ("_engine",)
@@ -42,7 +42,7 @@ class Corpus:
         return self._engine.kind
 
     def save(self, folder: str | Path) -> None:
-        """Save to a folder, so that texts are tokenized once; `voxpop.load_corpus` maps the folder into memory.
+        """Save to a folder, so that texts are tokenized only once. `voxpop.load_corpus` maps the folder into memory.
 
         Args:
             folder: The folder, which is created or replaced. Only its owner may read it, because it contains private
@@ -58,13 +58,15 @@ class Corpus:
         save(folder)
 
     def summary(self, *, exact: bool = False, frequent: int = 0) -> "Summary":
-        """Return figures that show whether the data was read as intended: PRIVATE, without noise.
+        """Return PRIVATE figures without noise, which show whether the data was read as intended.
 
-        Do not publish the figures, and do not choose a budget or a mechanism's settings by them.
+        Do not publish the figures, and do not use them to choose a budget or the settings of a mechanism.
 
         Args:
-            exact: Whether numbers are exact. By default they are rounded to two digits, and small ones are not shown.
-            frequent: The number of tokens to list, in decreasing order of users. By default no token is shown.
+            exact: Whether numbers are exact. By default, they are rounded to two digits, and small numbers are not
+                shown.
+            frequent: The number of tokens to list, in order of decreasing number of users. By default, no token is
+                shown.
 
         Returns:
             The kind of data, the tokenizer, and the numbers of users, texts, tokens and tokens per user.
@@ -98,13 +100,13 @@ class Corpus:
         return f"Corpus(kind={self.kind!r}, private)"
 
     def _repr_html_(self) -> str:
-        """Return a card for notebooks, which shows nothing of the data."""
+        """Return a box for notebooks, which does not show any of the data."""
         line = "The data is private: a corpus shows nothing of it, neither users nor their number."
         return card(f"Corpus of {self.kind}", [line, "Pass it to a mechanism: vp.Items().release(corpus, budget)."])
 
 
 class CandidateArrays(Protocol):
-    """The rule that decides which pairs of kept grams may receive votes. It is public."""
+    """The public rule that decides which pairs of kept grams may receive votes."""
 
     @property
     def need(self) -> Int64s:
@@ -112,20 +114,21 @@ class CandidateArrays(Protocol):
 
     @property
     def estimates(self) -> Int64s:
-        """The estimate of each partner, which is a kept gram of the same length or (if `single`) a kept token."""
+        """The estimate of each partner. A partner is a kept gram of the same length or (if `single`) a kept token."""
 
     @property
     def single(self) -> bool:
-        """Whether the partner is the token that follows, rather than the gram that starts one token later."""
+        """Whether the partner is the next token, rather than the gram that starts one token later."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subset:
-    """The pairs that a rule allows, together with some further pairs; or all pairs that it does not allow.
+    """The pairs that a rule allows together with some further pairs, or all pairs that the rule does not allow.
 
     Attributes:
         rule: The rule that allows pairs of kept grams.
-        further: int64, names of additional pairs in increasing order; None for the pairs that the rule does not allow.
+        further: int64, the names of additional pairs in increasing order, or None for the pairs that the rule does not
+            allow.
     """
 
     rule: CandidateArrays

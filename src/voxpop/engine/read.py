@@ -43,39 +43,40 @@ def read(
 ) -> Corpus:
     """Read a table with a column of users and a column of their contents.
 
-    Rows of one user may be in any order and in any number of files.
+    The rows of a user may be in any order and in any number of files.
 
     Args:
-        source: A path, folder or glob of Parquet, Arrow, CSV, TSV, JSON, XES or text files, an address of one (s3://,
-            https://), an open file, or a list of paths; a polars, pandas or pyarrow table, or any object with Arrow's
-            interfaces; an iterator of tables; rows with field names, such as dictionaries and dataclasses; a dictionary
-            of columns; a cursor; `vp.SQL(query, connection)`; or a Spark DataFrame, which remains on its cluster
-            (docs/guides/spark.md). docs/guides/reading.md lists all sources.
-        user: The name of the column that identifies the user of a row, or a list of several columns; `user.id` is the
+        source: A path, folder or glob of Parquet, Arrow, CSV, TSV, JSON, XES or text files, the address of such a file
+            (s3://, https://), an open file, or a list of paths; a polars, pandas or pyarrow table, or any object with
+            Arrow's interfaces; an iterator of tables; rows with field names, such as dictionaries or dataclasses; a
+            dictionary of columns; a cursor; `vp.SQL(query, connection)`; or a Spark DataFrame, which remains on its
+            cluster (docs/guides/spark.md). docs/guides/reading.md lists all sources.
+        user: The name of the column that identifies the user of a row, or a list of several columns. `user.id` is the
             field `id` of the column `user`. A row without a user raises an error, or is skipped with
             `vp.ReadOptions(missing_users="drop")`. If no column of contents is given, the source is an event log (XES,
             OCEL or a table). In this case, the columns with the standard names of activities and times are read.
-            Without `user`, the column of cases is read too, so that each case is protected as one user.
-        text: The name of a column of texts, which `tokenizer` splits into tokens; null is an empty text.
+            Without `user`, the column of cases is also read, so that each case is protected as one user.
+        text: The name of a column of texts, which `tokenizer` splits into tokens. A null is an empty text.
         tokens: The name of a column of lists of tokens, in order.
-        items: The name of a column of unordered items, one item or a list in each row; nulls are skipped. A list of
-            columns combines their values into one item. Releases return items with the types of these columns.
-        sequence: The name of a column of lists in which order matters. With `order`, a column of single events.
+        items: The name of a column of unordered items, with one item or a list in each row. Nulls are skipped. A list
+            of columns combines their values into one item. Releases return items with the types of these columns.
+        sequence: The name of a column of lists whose order matters. With `order`, the name of a column of single
+            events.
         order: The name of a column of times. Each row is then an event, and a user's events in this order are the
-            user's sequence. Events of the same time are in the order of their bytes; null events are skipped.
+            user's sequence. Events with the same time are in the order of their bytes. Null events are skipped.
         session_gap: The longest pause within a sequence, such as "30min", or a number if `order` is a column of
             numbers. A longer pause starts a new sequence.
-        tokenizer: "words" (the words of Unicode in lower case, without addresses; docs/guides/reading.md),
-            "whitespace", "characters", a compiled regular expression, a callable from a list of texts to a list of
-            lists of strings, or `vp.Tokenizer` with further options.
+        tokenizer: "words" (Unicode words in lower case, without addresses; docs/guides/reading.md), "whitespace",
+            "characters", a compiled regular expression, a callable that maps a list of texts to a list of lists of
+            strings, or `vp.Tokenizer` with further options.
         types: The types of columns that the source does not declare, such as {"price": "decimal(12, 2)", "at":
             "timestamp"}. Undeclared values are read as strings, and times as integers or ISO timestamps, regardless
             of the values in other rows (docs/guides/types.md).
-        csv: The dialect of CSV files, such as `vp.CSV(delimiter=";")`; by default it is detected.
+        csv: The dialect of CSV files, such as `vp.CSV(delimiter=";")`. By default, it is detected.
         options: Options for reading, such as `vp.ReadOptions(memory="2GiB")`.
 
     Returns:
-        The private data, for `release` of any mechanism.
+        The private data, for the `release` method of any mechanism.
 
     Raises:
         InputError: If not exactly one of text, tokens, items and sequence is given, or arguments do not fit the source.
@@ -119,7 +120,7 @@ def event_columns(
 
     Args:
         source: The source, as in `read`.
-        user: The user column that the caller named; None for the column of cases.
+        user: The column of users that the caller named, or None for the column of cases.
         csv: The dialect of CSV files, as in `read`.
         types: The types of columns, as in `read`.
         progress: Whether messages are shown.
@@ -147,7 +148,7 @@ def event_columns(
 
 
 def read_wanted(source: Any, request: Request) -> Corpus:
-    """Read the given columns of a source with the engine that it requires; see `read`."""
+    """Read the given columns of a source with the engine that the source requires; see `read`."""
     if not is_spark(source):
         if request.options.partitions is not None:
             raise InputError("`partitions` is an option for Spark DataFrames. Remove it for this source.")
@@ -167,13 +168,13 @@ def _of_spark(source: Any, request: Request) -> Any:
 
 
 def checked(name: str, given: Any, kind: Any) -> Any:
-    """Return an argument of this class, or its defaults if none is given."""
+    """Return an argument of this class, or the default if none is given."""
     if given is not None and not isinstance(given, kind):
         raise InputError(f"`{name}` must be a vp.{kind.__name__}, got {type(given).__name__}.")
     return kind() if given is None else given
 
 
-# The names and declared types of the columns of a table. Types are never inferred from values.
+# The code below finds the names and declared types of the columns of a table. Types are never inferred from values.
 
 
 def declared_schema(
@@ -197,13 +198,13 @@ def declared_schema(
 def schema_before_reading(
     source: Any, csv: CSV | None, types: Mapping[str, Any], named: Sequence[str] = ()
 ) -> dict[str, pa.DataType] | None:
-    """Return the type of each column, in order; None if only the rows of the source show its columns.
+    """Return the type of each column, in order, or None if only the rows of the source show its columns.
 
     Args:
-        source: Files of Parquet, Arrow or CSV, a table in memory, or a Spark DataFrame.
+        source: Parquet, Arrow or CSV files, a table in memory, or a Spark DataFrame.
         csv: The dialect of CSV files.
         types: The types that the source does not declare.
-        named: Names that must be columns. If the first row of CSV does not contain them, it may be data.
+        named: The names that must be columns. If the first row of a CSV file does not contain them, it may be data.
 
     Raises:
         ColumnError: If one of the names is not a column, or files have different columns.
@@ -215,7 +216,7 @@ def schema_before_reading(
         return None
     files = local_files(source, other=dialect.given)
     is_csv = any(dialect.given or is_csv_file(file) for file in files)
-    # A field of a struct, such as user.id, is looked up later, during reading.
+    # A field of a struct, such as user.id, is looked up later, when rows are read.
     whole = [name for name in named if name in found or name.partition(".")[0] not in found]
     check_columns(
         whole, list(found), source_called(source, dialect), declared=not is_csv, hint=FIRST_ROW if is_csv else ""
@@ -228,7 +229,7 @@ def schema_before_reading(
 
 
 def source_called(source: Any, csv: CSV | None) -> str:
-    """Return the name of a source in messages. The name of a text file is that of a user, so it is never shown."""
+    """Return the name of a source for messages. The name of a text file identifies a user, so it is never shown."""
     if isinstance(source, SQL):
         return RESULT
     files = local_files(source, other=csv is not None and csv.given)
@@ -240,7 +241,7 @@ def source_called(source: Any, csv: CSV | None) -> str:
 
 
 def _declares_types(source: Any, files: Sequence[Path]) -> bool:
-    """Return whether a source declares the types of all its columns, so that strings are not undeclared values."""
+    """Return whether a source declares the types of all its columns, so strings are not undeclared values."""
     if files:
         return all(suffix_of(file) in (".parquet", ".arrow", ".feather") for file in files)
     return tables.kind_of_source(source).startswith(("polars.", "pyarrow."))

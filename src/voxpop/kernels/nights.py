@@ -62,7 +62,7 @@ def joined_pools(
 ) -> tuple[Int32s, Int64s, Int32s]:
     """Return the pools of all users. This night's items follow the earlier items.
 
-    Proof: "x has at most W novel items, because its pool never has room again"
+    Proof: "x has at most W novel items, because a full pool never has room again"
 
     Args:
         old: int64 (users), the position of each user among the earlier pools, or -1.

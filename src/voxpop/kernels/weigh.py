@@ -20,7 +20,7 @@ def gather_distinct(
 ) -> tuple[Int32s, Int64s]:
     """List the distinct candidate items of each user, in order of first appearance.
 
-    Proof: "One after the other adds to a histogram, according to the weighting."
+    Proof: "One user after another adds to a histogram, according to the weighting."
 
     Args:
         tokens: int32, one id per token; negative ids separate documents.
@@ -233,7 +233,7 @@ ONE_BOUND = 2**BOUND_BITS
 def add_even(histogram: Int64s, items: Int32s, starts: Int64s, shares: Int64s) -> None:
     """Add `shares[n]` to every item of each user with n items.
 
-    Proof: "The contribution of a user does not depend on others."
+    Proof: "The contribution of a user does not depend on other users."
 
     Args:
         histogram: int64 (vocabulary), the weights, changed in place.
@@ -391,7 +391,8 @@ def capped_descent(
 ) -> None:
     """Move a user's items towards their cutoffs by the projection of the gaps onto the unit ball within a box.
 
-    Proof: "So it is the proximal map of the support function of K, and brings no two points further apart."
+    Proof: "So it is the proximal map of the support function of K, and never increases the distance between two
+    points."
 
     The projection is min(f gap, cap), with f at most 1 so that the l2 norm is at most 1. f increases while items reach
     the cap. Items at the cap are counted in integers, so 1 - k cap^2 is exact. The squares of the other gaps are summed

@@ -5,8 +5,8 @@ The interner consists of three arrays in `voxpop.reading.words`:
 * arena: uint64, the lower-cased bytes of all words, each word padded with zeros to a multiple of 8 bytes;
 * word_start: int64 by id (with one additional entry), the position where each word begins in the arena;
 * slots: uint64, pairs of numbers; the number of pairs is a power of two. The first number is the word itself if it has
-at most 8 bytes, and otherwise its hash. The second number is the word's id + 1, with the top bit set for a hash, or 0
-for an empty slot.
+  at most 8 bytes, and otherwise its hash. The second number is the word's id + 1, with the top bit set for a hash, or 0
+  for an empty slot.
 
 Therefore comparing all bytes of a typical word takes one read of one cache line. Words with equal hashes are always
 compared in full. `counts[0]` is the number of words, and `counts[1]` is the number of slow documents.

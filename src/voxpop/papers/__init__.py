@@ -1,4 +1,4 @@
-"""Published algorithms as in their papers, one plain class each, with the parameters and accounting of the paper."""
+"""Published algorithms, with the parameters and the accounting of their papers. Each algorithm is one plain class."""
 
 from voxpop.papers.dpne import DPNE
 from voxpop.papers.dpsu import SetUnion

@@ -1,9 +1,9 @@
 """DPNE: Kim, Gopi, Kulkarni, Yekhanin, "Differentially Private n-gram Extraction", NeurIPS 2021.
 
-This is Algorithm 1 with the number of candidates counted exactly. The scalable version (Algorithm 2) estimates that
-number (Algorithm 3), which breaks its proof; docs/privacy/errata.md has the details. The algorithm runs on the passes
-of `voxpop.mechanisms.ngrams` with a separate schedule. Each length has one vote, which is charged to all users, and the
-noise is fixed before any data is read.
+This is Algorithm 1 with an exact count of candidates. The scalable version (Algorithm 2) estimates that number
+(Algorithm 3), which invalidates its proof. docs/privacy/errata.md has the details. The algorithm uses the passes of
+`voxpop.mechanisms.ngrams` with a separate schedule. Each length has one vote, which is charged to all users. The noise
+is fixed before any data is read.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 RULES = ("weighted", "policy-gaussian")
 ROUGH_BITS = 48
-"""Bits of the grid for the first estimate of length 1's cutoff."""
+"""The number of bits of the grid for the first estimate of the cutoff at length 1."""
 
 
 @final
@@ -43,23 +43,24 @@ ROUGH_BITS = 48
 class DPNE(Mechanism["Corpus", "Release"]):
     """Extract n-grams as published (Algorithm 1).
 
-    The guarantee is that of Theorem 2.1, with half of delta for the noise of all lengths together and half for the
-    threshold of length 1. The defaults are the parameters of Table 3 (Reddit), at epsilon 4 and delta 1e-7. Table 4
-    (MSNBC) has `max_length=6, max_phrases_per_user=10` at epsilon 1 and delta 1e-7. `voxpop.NGrams` releases more for
-    the same budget.
+    Theorem 2.1 gives the guarantee, with half of delta for the noise of all lengths together and half for the threshold
+    of length 1. The defaults are the parameters of Table 3 (Reddit), at epsilon 4 and delta 1e-7. Table 4 (MSNBC) has
+    `max_length=6, max_phrases_per_user=10` at epsilon 1 and delta 1e-7. `voxpop.NGrams` releases more for the same
+    budget.
 
     Attributes:
         max_length: The maximum number of tokens in a gram, T.
-        max_phrases_per_user: The maximum number of grams per user at each length, Delta_k. Either one number, or one
+        max_phrases_per_user: The maximum number of grams per user at each length, Delta_k, as a single number or as one
             number for each length.
         max_spurious_share: The expected share of grams without users, which determines rho_k for k > 1 (Section 2).
-        weighting: "weighted", the Weighted Gaussian policy of Algorithm 1, or "policy-gaussian", the Policy Gaussian of
-            DPSU (Gopi et al., 2020, Algorithm 5), which the paper allows in its place.
-        ratio: The factor c of sigma_k = c sigma_(k-1) (Figure 3). 1 means equal noise, as in Tables 3 and 4.
-        pruning: "both" requires the prefix and the suffix of a candidate, "single" its prefix and its last token
-            (Figure 4).
-        alpha: The distance from the threshold to the cutoff above which weight stops increasing, in sigma. Only for
-            "policy-gaussian".
+        weighting: "weighted" is the Weighted Gaussian policy of Algorithm 1. "policy-gaussian" is the Policy Gaussian
+            of DPSU (Gopi et al., 2020, Algorithm 5), which the paper permits instead.
+        ratio: The factor c in sigma_k = c sigma_(k-1) (Figure 3). With 1, all lengths have equal noise, as in Tables 3
+            and 4.
+        pruning: "both" requires that the prefix and the suffix of a candidate are released. "single" requires its
+            prefix and its last token (Figure 4).
+        alpha: The distance from the threshold to the cutoff at which weight stops increasing, in sigma (only for
+            "policy-gaussian").
 
     Raises:
         InputError: A field is out of range.
@@ -93,13 +94,17 @@ class DPNE(Mechanism["Corpus", "Release"]):
             check_limit(limit)
         check_spurious_share(self.max_spurious_share)
         check_choice("weighting", self.weighting, RULES)
-        check_within("ratio", self.ratio, 0.1, 10.0, "sigma over that of the length before; 0.8 to 1.4 are usual")
+        check_within(
+            "ratio", self.ratio, 0.1, 10.0, "the ratio of sigma to that of the previous length; 0.8 to 1.4 are usual"
+        )
         check_choice("pruning", self.pruning, ("both", "single"))
-        check_within("alpha", self.alpha, 0.0, 1000.0, "how far above the threshold weight rises; 5 is usual")
+        check_within(
+            "alpha", self.alpha, 0.0, 1000.0, "the distance from the threshold to the cutoff, in sigma; 5 is usual"
+        )
 
     @property
     def limits(self) -> tuple[int, ...]:
-        """The limit of each length."""
+        """The contribution limit of each length."""
         return (
             tuple(self.max_phrases_per_user)
             if isinstance(self.max_phrases_per_user, Sequence)
@@ -108,7 +113,7 @@ class DPNE(Mechanism["Corpus", "Release"]):
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The share of each length in the total mu^2, which is proportional to 1 / sigma^2."""
+        """The share of each length in the total mu^2. Shares are proportional to 1 / sigma^2."""
         raw = [self.ratio ** (-2 * number) for number in range(self.max_length)]
         return tuple(share / fsum(raw) for share in raw)
 
@@ -117,7 +122,7 @@ class DPNE(Mechanism["Corpus", "Release"]):
         return Voting(WEIGHTINGS[self.weighting], self.limits[length - 1], self.max_spurious_share, self.alpha)
 
     def plan(self, budget: Budget) -> NGramsPlan:
-        """Compute noise and thresholds for a budget, without data.
+        """Compute the noise and the thresholds for a budget, without data.
 
         Raises:
             BudgetError: No threshold can satisfy the budget.
@@ -146,9 +151,9 @@ class DPNE(Mechanism["Corpus", "Release"]):
 
 
 def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
-    """Return the set union of length 1 by the paper's accounting, with noise that leaves the rest to later lengths."""
+    """Return the set union of length 1 by the paper's accounting. Its noise leaves the rest to later lengths."""
     voting = dpne.voting(1)
-    # The ratio of the mu of all later lengths together to mu_1.
+    # This is the ratio of the mu of all later lengths together to mu_1.
     rest = (1 / share - 1) ** 0.5
     rough = RuleSetting(voting.limit, NORM, bits=ROUGH_BITS)
     coarse = calibrate(budget, voting.rule.novelty(rough), accounting="published", rest=rest)
@@ -167,9 +172,9 @@ def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
 
 def squares(dpne: DPNE, later: float) -> list[float]:
     """Return the mu^2 of each length from 2 on. Their exact sum is at most `later`."""
-    # The noise of a length may depend on earlier results. The privacy loss of all lengths together is one normal
-    # variable, because these squares add up to at most `later` on every path (docs/privacy/ngrams.md, "Noise chosen
-    # from results").
+    # The noise of a length may depend on earlier results. The privacy loss of all lengths together is that of one
+    # Gaussian mechanism, because these squares add up to at most `later` on every path (docs/privacy/ngrams.md, "Noise
+    # chosen from results").
     left, found = Fraction(later), []
     for number in range(1, dpne.max_length):
         rest = float(left) if Fraction(float(left)) <= left else nextafter(float(left), 0.0)
@@ -180,7 +185,10 @@ def squares(dpne: DPNE, later: float) -> list[float]:
 
 
 def settled(dpne: DPNE, length: int, square: float, released: int, candidates: int) -> RoundPlan:
-    """Return a length's vote, with sigma from its charge and rho from the number of candidates (Section 2)."""
+    """Return the vote on a length.
+
+    Its charge determines sigma, and the number of candidates determines rho (Section 2).
+    """
     voting = dpne.voting(length)
     setting = voting.setting(square, released, candidates)
     sigma = noise_for(square, voting.rule.sensitivity(setting))
@@ -201,7 +209,7 @@ def paper_schedule(state: State) -> Pass | None:
     """Return the next vote, or None at the end."""
     plan = state.plan
     if not isinstance(plan.mechanism, DPNE) or not isinstance(plan.first, RoundPlan):
-        raise InternalError("the plan of another mechanism runs as DPNE")
+        raise InternalError("the plan of another mechanism would run as DPNE")
     if not state.grams:
         words = ThresholdVote.of(None, plan.first.rule(plan.budget), np.empty(0))
         return Pass("words", 1, plan.first.shares, plan.first.scale, state.with_words, vote=words)

@@ -1,6 +1,6 @@
 """Differentially Private Set Union (Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin; ICML 2020).
 
-The paper's "Policy Gaussian l1" (Algorithm 8) is missing, because it is not private as claimed
+The paper's "Policy Gaussian l1" (Algorithm 8) is not included, because it is not private as claimed
 (docs/privacy/algorithm-8.md).
 """
 
@@ -34,22 +34,22 @@ WeightingName = Literal["count", "count-laplace", "weighted", "weighted-laplace"
 class SetUnion(Mechanism["Corpus", "Release"]):
     """Release the items of high noisy weight in one round, with a weighting of the paper.
 
-    By default, the accounting is that of the paper. With Gaussian noise, delta/2 is for the noise and delta/2 for the
-    threshold. With Laplace noise, epsilon is pure and delta is for the threshold. Two details differ from the paper,
-    and both make the release more private. Candidates are only taken from the bounded sets of users
-    (docs/privacy/errata.md), and rounding costs a little noise (docs/privacy/set-union.md). `voxpop.Items` releases
-    more for the same budget.
+    The default accounting is that of the paper. With Gaussian noise, half of delta is for the noise and half for the
+    threshold. With Laplace noise, the noise spends all of epsilon and no delta, and all of delta is for the threshold.
+    Two details differ from the paper, and both make the release more private. Candidates are taken only from the
+    bounded sets of users (docs/privacy/errata.md), and rounding requires slightly more noise
+    (docs/privacy/set-union.md). `voxpop.Items` releases more for the same budget.
 
     Attributes:
         max_items_per_user: The maximum number of items per user, the paper's Delta_0.
-        weighting: The division of the weight of a user, which is 1, among the items of the user. The norm is l1 for
-            Laplace noise and l2 for Gaussian noise. "count" and "count-laplace" give each item the same weight
-            (Section 1.1). "weighted" and "weighted-laplace" divide it evenly (Algorithms 10 and 9). "policy-gaussian"
-            is l2-descent (Algorithms 5 and 7), and "policy-laplace" is l1-descent (Algorithms 3 and 4).
-        alpha: The distance from the threshold to the cutoff above which weight stops increasing, in scales of the
-            noise. Only for the two policies.
-        accounting: "published", or "joint", which computes delta exactly for noise and novel items together and needs
-            less noise.
+        weighting: The rule that divides a user's weight, which is 1, among the user's items. The norm is l1 for Laplace
+            noise and l2 for Gaussian noise. "count" and "count-laplace" give each item the same weight (Section 1.1).
+            "weighted" and "weighted-laplace" divide it evenly (Algorithms 10 and 9). "policy-gaussian" is l2-descent
+            (Algorithms 5 and 7), and "policy-laplace" is l1-descent (Algorithms 3 and 4).
+        alpha: The distance from the threshold to the cutoff at which weight stops increasing, in noise scales (only for
+            the two policies).
+        accounting: "published", or "joint", which computes delta exactly for noise and novel items together and
+            therefore needs less noise.
         min_users: The number of users below which an item is released with probability at most 1e-6, as in
             `voxpop.Items`. The paper has no such bound.
 
@@ -95,7 +95,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
         return rule if rule.alpha is None else replace(rule, alpha=self.alpha)  # type: ignore[type-var]
 
     def plan(self, budget: Budget) -> "OnePlan":
-        """Compute noise and threshold for a budget; this needs no data.
+        """Compute the noise and the threshold for a budget. This needs no data.
 
         Raises:
             BudgetError: No threshold can satisfy the budget.
@@ -110,11 +110,11 @@ class SetUnion(Mechanism["Corpus", "Release"]):
 
 
 def plan_round(union: SetUnion, budget: Budget, promise: MinUsersBound | None) -> "OnePlan":
-    """Plan noise and threshold of the round, with a promise about items of few users if there is one."""
+    """Plan the noise and the threshold of the round, including a promise about items of few users if there is one."""
     rule, limit = union.rule, union.max_items_per_user
-    # The grid is chosen first, because sensitivity depends on the grid, and noise on sensitivity.
+    # The grid is chosen first, because the sensitivity depends on the grid, and the noise depends on the sensitivity.
     setting = RuleSetting(limit, rule.norm, rule.bits(_rough_cutoff(rule, limit, budget, promise)))
-    # (|T|, w) of items that only one user has, and S = 1 + 2 * 2^33 step_error (docs/privacy/set-union.md).
+    # These are (|T|, w) of items that only one user has, and S = 1 + 2 * 2^33 step_error (docs/privacy/set-union.md).
     novelty, sensitivity = rule.novelty(setting), rule.sensitivity(setting)
     found = calibrate(
         budget,
@@ -137,16 +137,16 @@ def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise:
     """Return the threshold that novel items require, or the bound for items of few users."""
     if promise is None:
         return scale.threshold
-    # One unit more than rounding up requires, because the promise is checked again from the numbers used.
+    # Use one unit more than rounding up requires, because the promise is checked again with the numbers that are used.
     least = promise.threshold(CalibratedRule(rule, setting).largest, rule.noise, scale.scale, 1)
     return max(scale.threshold, (ceil(least * setting.unit) + 1) / setting.unit)
 
 
 def _rough_cutoff(rule: WeightingRule, limit: int, budget: Budget, promise: MinUsersBound | None) -> float:
-    """Return an approximation of the cutoff, computed on a coarse grid, for the choice of the fine grid."""
+    """Return an approximation of the cutoff from a coarse grid, for the choice of the fine grid."""
     if not rule.sequential:
         return 1.0
     coarse = RuleSetting(limit, rule.norm, bits=48)
     scale = calibrate(budget, rule.novelty(coarse), noise=rule.noise, accounting="published")
-    # Plus 1, so that the grid has room for the changes of the fine calibration.
+    # Add 1, so that the grid has room for changes by the fine calibration.
     return _threshold(rule, scale, coarse, promise) + (rule.alpha or 0.0) * scale.scale + 1.0

@@ -12,14 +12,14 @@ MOST_GRAMS = 1 << 27
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """The released children of the nodes of one depth, with one row per node.
+    """The released children of the nodes at one depth, with one row per node.
 
     Attributes:
-        parents: int64 by row, the entry of the tree for the gram that the row continues, in increasing order; -1 for
-            the root.
+        parents: int64 by row, the entry of the tree for the gram that the row extends, in increasing order; -1 for the
+            root.
         scales: float64 by row, the scale of the noise on its counts.
-        counts: int64 (rows, width), noisy, at least 0; -1 for children that are not released. The end mark is the last
-            column.
+        counts: int64 (rows, width), the noisy counts, at least 0; -1 for children that are not released. The last
+            column is the end mark.
     """
 
     parents: Int64s
@@ -29,19 +29,19 @@ class Level:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tree:
-    """Released grams by node, shortest first.
+    """The released grams by node, shortest first.
 
-    Each node has a row of `width` entries, one for each symbol and the end mark. Entry `node * width + symbol`
-    corresponds to the gram of the node followed by the symbol.
+    Each node has a row of `width` entries, one for each symbol and one for the end mark. Entry `node * width + symbol`
+    is for the gram of the node followed by the symbol.
 
     Attributes:
-        counts: int64 (nodes, width), noisy, at least 0; -1 for grams that are not released.
+        counts: int64 (nodes, width), the noisy counts, at least 0; -1 for grams that are not released.
         chances: float64 (nodes, width), the consistent probability of every symbol, released or not.
         child: int32 (nodes, width), the node of each entry, or -1.
-        parents: int64 by node, the entry of the node; -1 for the root.
+        parents: int64 by node, the entry of the node's gram; -1 for the root.
         depths: int32 by node, the length of its gram.
         scales: float64 by node, the scale of the noise on its counts.
-        neighbour: int32 by node, its Markov neighbour, which is the node of the longest proper suffix of its gram that
+        neighbour: int32 by node, its Markov neighbour. This is the node of the longest proper suffix of its gram that
             has a node.
         totals: float64 by node, the consistent count of its gram.
     """
@@ -57,7 +57,7 @@ class Tree:
 
     @property
     def width(self) -> int:
-        """The number of symbols including the end mark, which is symbol `width - 1`."""
+        """The number of symbols, including the end mark, which is symbol `width - 1`."""
         return int(self.counts.shape[1])
 
     @property
@@ -75,9 +75,9 @@ class Tree:
         return self.totals[:, None] * self.chances
 
     def neighbours_of(self, entries: Int64s) -> Int32s:
-        """Return the Markov neighbour of each entry's gram, by dropping the oldest symbols until a node is found."""
+        """Return the Markov neighbour of each entry's gram. Its oldest symbols are dropped until a node is found."""
         above, symbols = np.divmod(entries, self.width)
-        # The longest suffix of gy is a suffix of g followed by the symbol.
+        # The longest suffix of gy is a suffix of g followed by the symbol y.
         at = self.neighbour[above]
         while ((self.child[at, symbols] < 0) & (at > 0)).any():
             at = np.where(self.child[at, symbols] < 0, self.neighbour[at], at)
@@ -85,7 +85,7 @@ class Tree:
 
 
 def plant(level: Level) -> Tree:
-    """Return the tree of a root and its entries, which are the released single symbols."""
+    """Return the tree that consists of a root and its entries, which are the released single symbols."""
     none, total = np.zeros(1, np.int32), np.maximum(level.counts, 0).sum(axis=1).astype(np.float64)
     return Tree(
         counts=level.counts,
@@ -100,7 +100,7 @@ def plant(level: Level) -> Tree:
 
 
 def grow_tree(tree: Tree, level: Level) -> tuple[Tree, Int32s]:
-    """Return the tree with one more level, made consistent, and the node of each row.
+    """Return the tree with one more level, which is made consistent, and the node of each row.
 
     A row without counts above 0 becomes a leaf without a node (-1).
     """
@@ -110,7 +110,7 @@ def grow_tree(tree: Tree, level: Level) -> tuple[Tree, Int32s]:
     node = np.where(kept, tree.nodes - 1 + np.cumsum(kept), -1).astype(np.int32)
     parents, counts = level.parents[kept], level.counts[kept]
     neighbours, above = tree.neighbours_of(parents), parents // tree.width
-    # c(gy) = c(g) P_g(y) is the count that is consistent with the parent, not the noisy count.
+    # c(gy) = c(g) P_g(y) is the count that is consistent with the parent, and not the noisy count.
     totals = tree.entry_totals().ravel()[parents]
     child = np.concatenate([tree.child, np.full(counts.shape, -1, np.int32)])
     child.ravel()[parents] = node[kept]
@@ -131,12 +131,12 @@ def _consistent(counts: Int64s, totals: Floats, neighbours: Int32s, shorter: Flo
     """Return probabilities that are consistent with the parents, as published (CAC12, 4.3.4).
 
     Let S be the sum of the noisy counts A of the released children V+, and P the neighbour's probabilities. If the
-    neighbour is not the root, each symbol x without a count receives A(x) = S P(x) / P(V+). Divided by the sum over all
-    symbols, S / P(V+), this is P(x), and released children receive A / S times P(V+). If the neighbour is the root, the
-    node's total less S is divided evenly among the symbols without a count.
+    neighbour is not the root, each symbol x without a count receives A(x) = S P(x) / P(V+). After division by the sum
+    over all symbols, S / P(V+), symbol x has probability P(x), and released children have A / S times P(V+). If the
+    neighbour is the root, the node's total minus S is divided evenly among the symbols without a count.
 
     Args:
-        counts: int64 (new nodes, width), noisy; -1 for children that are not released.
+        counts: int64 (new nodes, width), the noisy counts; -1 for children that are not released.
         totals: float64 by new node, the consistent count of its gram.
         neighbours: int32 by new node, its Markov neighbour.
         shorter: float64 (nodes, width), the probabilities at the nodes of shorter grams.
@@ -145,9 +145,9 @@ def _consistent(counts: Int64s, totals: Floats, neighbours: Int32s, shorter: Flo
     noisy, missing = np.maximum(counts, 0), (~released).sum(axis=1)
     sums, shown = noisy.sum(axis=1), (near * released).sum(axis=1)
     falls = (missing > 0) & (neighbours > 0) & (shown > 0.0)
-    # A total is a product of doubles, so a difference within their rounding error must not become a probability.
+    # A total is a product of doubles, so a difference within the rounding error must not become a probability.
     evenly = (missing > 0) & (neighbours == 0) & (sums < totals * (1 - 1e-12))
-    # P(V+), the probability of all released children together.
+    # This is P(V+), the probability of all released children together.
     mass = np.where(falls, np.minimum(shown, 1.0), np.where(evenly, sums / np.maximum(totals, 1e-300), 1.0))
     rest = np.where(evenly, (1.0 - mass) / np.maximum(missing, 1), 0.0)
     others = np.where(falls[:, None], near, rest[:, None])
@@ -155,7 +155,7 @@ def _consistent(counts: Int64s, totals: Floats, neighbours: Int32s, shorter: Flo
 
 
 def gram_symbols(tree: Tree) -> tuple[Int32s, Int64s]:
-    """Return the concatenated symbols of all released grams without end marks, and the number of symbols of each."""
+    """Return the concatenated symbols of all released grams without end marks, and the length of each gram."""
     prefix, lengths, last = _by_entry(tree)
     columns = _spelled(tree.entries, prefix, lengths, last)
     columns[columns == tree.width - 1] = -1
@@ -164,18 +164,18 @@ def gram_symbols(tree: Tree) -> tuple[Int32s, Int64s]:
 
 
 def synthetic_sequences(tree: Tree, max_length: int) -> tuple[Int32s, Int64s]:
-    """Return distinct sequences, one per row, padded with -1 and the longest first, and the count of each."""
+    """Return distinct sequences, one per row, longest first and padded with -1, and the count of each sequence."""
     prefix, suffix, counts, lengths, last = _whole_grams(tree)
     length = int(lengths.max(initial=0))
-    # Two or more grams of one length can overlap and form longer grams.
+    # Two or more grams of one length can overlap and form a longer gram.
     while length < max_length and int((lengths == length).sum()) >= 2 and counts.size < MOST_GRAMS:
         first = int(np.searchsorted(lengths, length))
-        # (grams + 1,). The longest grams are sorted by prefix, so the grams that continue the same prefix are adjacent.
+        # Shape (grams + 1,). The longest grams are sorted by prefix, so grams that extend the same prefix are adjacent.
         begins = np.searchsorted(prefix[first:], np.arange(counts.size + 1)) + first
         grams = first + np.flatnonzero((suffix[first:] >= 0) & (counts[suffix[first:]] > 0))
         middle = suffix[grams]
         fans = begins[middle + 1] - begins[middle]
-        # Every pair xm and my of the longest grams that overlap in all but one symbol.
+        # Find every pair xm and my of the longest grams that overlap in all but one symbol.
         one, middle = np.repeat(grams, fans), np.repeat(middle, fans)
         other = np.arange(one.size) + np.repeat(begins[suffix[grams]] - (np.cumsum(fans) - fans), fans)
         # c(xmy) = c(xm) c(my) / c(m) is the Markov estimate, rounded down (CAC12, 4.3.5).
@@ -193,11 +193,11 @@ def synthetic_sequences(tree: Tree, max_length: int) -> tuple[Int32s, Int64s]:
 
 
 def _whole_grams(tree: Tree) -> tuple[Int32s, Int32s, Int64s, Int32s, Int32s]:
-    """Return prefix, suffix, count rounded down, length and last symbol of the grams that occur at least once."""
+    """Return the prefix, suffix, rounded-down count, length and last symbol of the grams that occur at least once."""
     # Sequences need integer counts. The term 1e-9 corrects the rounding error of doubles.
     counts = np.floor(np.where(tree.counts >= 0, tree.entry_totals(), 0.0).ravel() + 1e-9).astype(np.int64)
     kept = np.flatnonzero(counts > 0)
-    number = np.full(counts.size + 1, -1, np.int32)  # the last place means that there is no gram
+    number = np.full(counts.size + 1, -1, np.int32)  # the last position represents a missing gram
     number[kept] = np.arange(kept.size, dtype=np.int32)
     prefix, lengths, last = _by_entry(tree)
     node, symbol = np.divmod(kept, tree.width)
@@ -218,7 +218,7 @@ def _by_entry(tree: Tree) -> tuple[Int64s, Int32s, Int32s]:
 
 def _spelled(grams: Int64s, prefix: Int32s | Int64s, lengths: Int32s, last: Int32s) -> Int32s:
     """Return the symbols of each gram, padded with -1."""
-    # The loop runs from the last symbol to the first, because each gram's prefix has the preceding symbol.
+    # The loop runs from the last symbol to the first, because the preceding symbol is the last one of the prefix.
     columns = np.full((grams.size, int(lengths[grams].max(initial=0))), -1, np.int32)
     at, place = grams, lengths[grams].astype(np.int64) - 1
     rows = np.arange(grams.size)

@@ -1,9 +1,9 @@
-"""The variable-length n-gram model of Chen, Acs and Castelluccia (CCS 2012, "CAC12"), as in the paper.
+"""The variable-length n-gram model of Chen, Acs and Castelluccia (CCS 2012, "CAC12"), as published.
 
 "Differentially Private Sequential Data Publication via Variable-Length N-Grams", Algorithm 1 (the exploration tree),
 4.3.2 (adaptive budgets), 4.3.3 (threshold), 4.3.4 (consistency constraints) and 4.3.5 (synthetic sequences). The paper
-protects one record. Here each user has one record, drawn from the user's sequences. docs/privacy/sequences.md has the
-proof and the errata. `benchmarks.papers.sequences_msnbc` recomputes the numbers of the paper's tables.
+protects one record. Here each user has one record, which is drawn from the user's sequences. docs/privacy/sequences.md
+has the proof and the errata. `benchmarks.papers.sequences_msnbc` recomputes the numbers of the paper's tables.
 """
 
 from collections.abc import Iterable
@@ -38,10 +38,11 @@ if TYPE_CHECKING:
     from voxpop.release.release import Release
 
 MOST_MODEL_SYMBOLS = 10_000
-"""Maximum size of the alphabet, because every node of the last level releases a count of every symbol."""
+"""The maximum size of the alphabet, because every node of the last level releases a count for every symbol."""
 SMALLEST_ALPHABET = 3
-"""Minimum alphabet size of the threshold. Below it the logarithm of half the alphabet is at most 0, so the threshold
-would keep all counts."""
+"""The minimum alphabet size in the formula of the threshold. Below it, the logarithm of half the size is at most 0, so
+the threshold would keep all counts.
+"""
 
 
 @final
@@ -50,7 +51,7 @@ class VariableLengthNGrams(Mechanism["Corpus", "GramModel"]):
     """Release the frequent grams of users' sequences with noisy counts (CAC12, Algorithm 1).
 
     The release is (epsilon, 0)-differentially private for one user added or removed. `voxpop.Sequences` has smaller
-    errors with the same budget. This class runs in the memory of one machine.
+    errors at the same budget. This class runs in the memory of one machine.
 
     Attributes:
         l_max: The maximum length of a sequence, which is the sensitivity. Longer sequences are truncated.
@@ -132,7 +133,7 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
 
     @property
     def threshold(self) -> float:
-        """The noisy count above which a single symbol is continued (4.3.3)."""
+        """The noisy count above which a single symbol is extended (4.3.3)."""
         return self.scale * threshold_factor(self._limits.alphabet)
 
     @property
@@ -181,7 +182,7 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
 @final
 @dataclass(frozen=True, eq=False)
 class GramModel:
-    """The released grams with noisy counts, and the synthetic sequences that follow from them. All of it is public.
+    """The released grams with noisy counts, and the synthetic sequences that are computed from them. Both are public.
 
     Attributes:
         alphabet: The symbols, in the order of their bytes.
@@ -200,8 +201,8 @@ class GramModel:
 
         Returns:
             A table with these columns: gram (list of str); ends, whether the end of the sequence follows; count, the
-                noisy integer, replaced by 0 if negative; estimate, the count made consistent with shorter grams; scale,
-                the scale of the count's noise.
+            noisy integer, or 0 if it is negative; estimate, the count after it is made consistent with shorter grams;
+            and scale, the scale of the noise on the count.
         """
         import polars as pl
 
@@ -219,11 +220,13 @@ class GramModel:
         )
 
     def synthesize(self) -> "pl.DataFrame":
-        """Return the synthetic data set of 4.3.5, with long grams first and each gram as often as the counts allow.
+        """Return the synthetic data set of 4.3.5.
+
+        It takes long grams first, and each gram as often as the counts allow.
 
         Returns:
-            A table with the columns sequence (list of str) and count, the longest sequence first. It is a function of
-            the released counts, without randomness.
+            A table with the columns sequence (list of str) and count, longest sequence first. It is a deterministic
+            function of the released counts.
         """
         import polars as pl
 
@@ -243,8 +246,8 @@ class GramModel:
 
 
 def threshold_factor(alphabet: int) -> float:
-    """Return the threshold in noise scales, which allows one false child per node on average (4.3.3)."""
-    # P(X > T) is about e^(-T r) / 2, so the expected number over the alphabet is 1 at T = ln(alphabet / 2) / r.
+    """Return the threshold in noise scales. It allows one false child per node on average (4.3.3)."""
+    # P(X > T) is about e^(-T r) / 2, so the expected number of false children is 1 at T = ln(alphabet / 2) / r.
     return log(max(alphabet, SMALLEST_ALPHABET) / 2)
 
 
@@ -253,10 +256,10 @@ class CandidateNodes:
     """The nodes of one level, before their children are counted.
 
     Attributes:
-        parents: int64, the entry of the tree that each node continues, in increasing order; -1 for the root.
-        shares: int64, the index of each node's share among the shares of paths.
-        heights: int64, the predicted number of levels below each node, including this level; 1 spends the rest of
-            epsilon.
+        parents: int64, the entry of the tree that each node extends, in increasing order; -1 for the root.
+        shares: int64, the index of each node's share among the shares of all paths.
+        heights: int64, the predicted number of levels below each node, including this level. A node of height 1 spends
+            the rest of epsilon.
     """
 
     parents: Int64s
@@ -265,15 +268,15 @@ class CandidateNodes:
 
 
 def least(paths: PathBudget, share: int) -> int:
-    """Return the smallest integer above the threshold of a share."""
+    """Return the smallest integer above the threshold for a share."""
     return floor(paths.scale(share) * threshold_factor(paths.limits.alphabet)) + 1
 
 
 def released_children(paths: PathBudget, candidates: CandidateNodes, noisy: Int64s, scales: Floats) -> Level:
-    """Select the noisy counts that the paper releases, from those of all possible children.
+    """Select the noisy counts that the paper releases from the noisy counts of all possible children.
 
     Args:
-        paths: The remaining budget of each candidate.
+        paths: The shares of all paths.
         candidates: The nodes.
         noisy: int64 (candidates, width), the noisy counts.
         scales: float64 (candidates), the scale of the noise.
@@ -283,7 +286,7 @@ def released_children(paths: PathBudget, candidates: CandidateNodes, noisy: Int6
     """
     at_root = bool(candidates.parents[0] < 0)
     kept = noisy >= np.array([least(paths, share) for share in candidates.shares.tolist()])[:, None]
-    # Algorithm 1 keeps all children of the root and of the nodes without a further level.
+    # Algorithm 1 keeps all children of the root and of nodes without a further level.
     kept |= (at_root | (candidates.heights <= 1))[:, None]
     # The root has no bin for the end mark.
     kept[:, _bins(paths.limits.alphabet + 1, at_root) :] = False
@@ -305,7 +308,7 @@ class _Explored(NamedTuple):
 
 
 def explore(gate: "PathsGate") -> Tree:
-    """Count, release and continue with grams that are one symbol longer, level by level (Algorithm 1).
+    """Count and release grams, and continue with grams that are one symbol longer, level by level (Algorithm 1).
 
     Args:
         gate: The opened gate of the release.
@@ -343,14 +346,14 @@ def _next_grams(gate: "PathsGate", state: _Explored | None) -> "GateCall[PathsGa
 
 
 class Following(NamedTuple):
-    """The grams with children to be counted next.
+    """The grams whose children will be counted next.
 
     Attributes:
-        entries: int64, the entry of the tree that each gram continues, in increasing order.
+        entries: int64, the entry of the tree that each gram extends, in increasing order.
         rows: int64, the row of each gram in the level.
         symbols: int64, the last symbol of each gram.
         heights: int64, the predicted number of levels.
-        parts: The part of the rest of its path that each gram spends.
+        parts: The part of the remaining budget on its path that each gram spends.
     """
 
     entries: Int64s
@@ -364,7 +367,7 @@ def _open_next(paths: PathBudget, state: _Explored, levels_left: int) -> Followi
     """Return the children that are continued on the next level."""
     tree, candidates, level, nodes, _ = state
     thresholds = level.scales * threshold_factor(paths.limits.alphabet)
-    # A gram is continued if levels remain on the path and the count is clearly above its noise.
+    # A gram is extended if levels remain on its path and its count is clearly above the noise.
     grows = (candidates.heights > 1)[:, None] & (level.counts > thresholds[:, None])
     # No symbol follows the end mark.
     grows[:, -1] = False
@@ -376,18 +379,19 @@ def _open_next(paths: PathBudget, state: _Explored, levels_left: int) -> Followi
 
 
 def predicted_heights(thresholds: Floats, counts: Int64s, largest: Floats, most: int) -> Int64s:
-    """Return the number of levels below each gram that are expected to exceed the threshold (CAC12, 4.3.2), at least 1.
+    """Return the number of levels below each gram that are expected to exceed the threshold. It is at least 1.
 
     Args:
-        thresholds: The threshold of the histogram that contained the gram.
+        thresholds: The threshold of the histogram that contains the gram.
         counts: The noisy counts, which exceed their thresholds.
         largest: The largest probability of any symbol at the gram's Markov neighbour.
         most: The number of remaining levels.
 
     Returns:
-        The smallest number of steps, each by the factor `largest`, that reduce the count to the threshold.
+        The smallest number of steps, each by the factor `largest`, that reduce the count to the threshold (CAC12,
+        4.3.2).
     """
     sure = (largest <= 0.0) | (largest >= 1.0)
-    # The smallest h with count * largest^h <= threshold (CAC12, 4.3.2).
+    # This is the smallest h with count * largest^h <= threshold (CAC12, 4.3.2).
     steps = np.log(thresholds / counts) / np.log(np.where(sure, 0.5, largest))
     return np.where(sure, most, np.clip(np.ceil(steps), 1, most)).astype(np.int64)

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class OptimalSelection(Mechanism["Corpus", "Release"]):
-    """Release the items of one item per user with the largest probabilities that the budget allows (Theorem 1).
+    """Release items, with one item per user, with the largest probabilities that the budget allows (Theorem 1).
 
-    If a user has several items, one of them is drawn. No other mechanism that decides about each item separately
-    releases an item with a higher probability (docs/privacy/optimal-selection.md). If users have several items,
-    `voxpop.Items` releases more.
+    If a user has several items, one of them is drawn. No mechanism that decides about each item separately releases an
+    item with a higher probability (docs/privacy/optimal-selection.md). If users have several items, `voxpop.Items`
+    releases more.
 
     Attributes:
-        min_users: The number of users below which an item is never released. By default there is no such number.
+        min_users: The number of users below which an item is never released. By default, there is no such number.
 
     Example:
         >>> import voxpop as vp
@@ -47,7 +47,7 @@ class OptimalSelection(Mechanism["Corpus", "Release"]):
 
     @property
     def max_items_per_user(self) -> int:
-        """The maximum number of items per user, 1."""
+        """The maximum number of items per user, which is 1."""
         return 1
 
     @property
@@ -56,7 +56,7 @@ class OptimalSelection(Mechanism["Corpus", "Release"]):
         return promise_of(self.min_users)
 
     def plan(self, budget: Budget) -> "OnePlan":
-        """Compute the probabilities of release for a budget; this needs no data.
+        """Compute the probabilities of release for a budget. This needs no data.
 
         Raises:
             BudgetError: Delta is too small for decisions with 128 random bits.

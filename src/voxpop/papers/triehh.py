@@ -27,21 +27,21 @@ _CONSTANT: Final = 0.278
 class TrieHH(Mechanism["Corpus", "Release"]):
     """Grow a trie of the words that many users share, as in Algorithm 1 of the paper.
 
-    In each round a sample of the users votes for the next symbols of their words, and a prefix with at least theta
-    votes is added to the trie. Each sampled user has one vote. Sampling rate and threshold follow from Theorem 1.
-    Corollary 2 does not follow from Theorem 1 as printed, so the rate is that of the corrected corollary, (1 -
-    e^(-epsilon/L)) / theta instead of (1 - e^(-epsilon/L)) / 10 (docs/privacy/heavy-hitters.md).
+    In each round, a sample of the users votes for the next symbols of their words, and a prefix with at least theta
+    votes is added to the trie. Each sampled user has one vote. The sampling rate and the threshold follow from Theorem
+    1. Corollary 2, as printed, does not follow from Theorem 1. Therefore the rate is that of the corrected corollary,
+    (1 - e^(-epsilon/L)) / theta instead of (1 - e^(-epsilon/L)) / 10 (docs/privacy/heavy-hitters.md).
 
     The paper samples a batch of fixed size. Its proof does not cover such batches, because votes for different prefixes
-    depend on each other in a batch (docs/privacy/heavy-hitters.md has a counterexample). Here each user is sampled
-    independently, with the rate of the paper, and the guarantee of the plan follows from the exact accountant of
-    `voxpop.HeavyHitters`.
+    depend on each other within a batch (docs/privacy/heavy-hitters.md has a counterexample). Here each user is sampled
+    independently, with the rate of the paper. The exact accountant of `voxpop.HeavyHitters` computes the guarantee of
+    the plan.
 
     Attributes:
-        max_length: L, the maximum number of symbols of a word including its end mark, and the number of rounds if
-            `unit` is 1. The experiments of the paper use 10.
-        words: With "one", each user votes for the user's most frequent word in all rounds (Figures 5 and 6). With
-            "many", a word of the user is drawn by frequency in each round (Figures 7 and 8).
+        max_length: L, the maximum number of symbols of a word, including its end mark. It is also the number of rounds
+            if `unit` is 1. The experiments of the paper use 10.
+        words: With "one", each user votes for their most frequent word in all rounds (Figures 5 and 6). With "many",
+            one of the user's words is drawn in proportion to its frequency in each round (Figures 7 and 8).
         unit: The number of symbols that each round adds to a prefix, 1 to 4 (Figure 9).
 
     Raises:
@@ -61,10 +61,14 @@ class TrieHH(Mechanism["Corpus", "Release"]):
     def __post_init__(self) -> None:
         """Check every field."""
         check_whole(
-            "max_length", self.max_length, LONGEST_WORD, "the most symbols of a word with its end mark", least=2
+            "max_length",
+            self.max_length,
+            LONGEST_WORD,
+            "the maximum number of symbols of a word, including its end mark",
+            least=2,
         )
         check_choice("words", self.words, ("one", "many"))
-        check_whole("unit", self.unit, WIDEST_UNIT, "by how many symbols prefixes grow in a round")
+        check_whole("unit", self.unit, WIDEST_UNIT, "the number of symbols that each round adds to a prefix")
 
     @property
     def rounds(self) -> int:
@@ -72,13 +76,13 @@ class TrieHH(Mechanism["Corpus", "Release"]):
         return -(-self.max_length // self.unit)
 
     def plan(self, budget: Budget) -> HittersPlan:
-        """Compute the sampling rate and the threshold by Theorem 1.
+        """Compute the sampling rate and the threshold from Theorem 1.
 
         Args:
             budget: The privacy budget of all rounds together.
 
         Raises:
-            BudgetError: Delta is 0, or the numbers of the theorem exceed the budget by exact accounting.
+            BudgetError: Delta is 0, or the numbers from the theorem exceed the budget in exact accounting.
         """
         check_budget(budget)
         check_delta(budget)
@@ -99,7 +103,7 @@ class TrieHH(Mechanism["Corpus", "Release"]):
 
 
 def theorem_delta(theta: int) -> float:
-    """Return delta by Theorem 1, with the constant that its proof supports: 1 / (0.278 theta!).
+    """Return the delta of Theorem 1, with the constant that its proof supports: 1 / (0.278 theta!).
 
     Args:
         theta: The threshold, at least 10.
@@ -108,7 +112,7 @@ def theorem_delta(theta: int) -> float:
 
 
 def theorem_theta(delta: float) -> int:
-    """Return the smallest threshold with this delta by Theorem 1; at least 10, as the theorem requires.
+    """Return the smallest threshold with this delta in Theorem 1. It is at least 10, as the theorem requires.
 
     Example:
         >>> theorem_theta(1 / 65_876_900)
@@ -121,7 +125,7 @@ def theorem_theta(delta: float) -> int:
 
 
 def corollary_rate(epsilon: float, theta: int, rounds: int) -> float:
-    """Return the largest sampling rate that Theorem 1 allows, by the corrected Corollary 2.
+    """Return the largest sampling rate that Theorem 1 allows, from the corrected Corollary 2.
 
     Args:
         epsilon: The epsilon of Theorem 1.
@@ -135,5 +139,5 @@ def corollary_rate(epsilon: float, theta: int, rounds: int) -> float:
         >>> round(corollary_rate(1, 12, 10) * 658_769)
         5224
     """
-    # s = (1 - e^(-epsilon / L)) / theta.
+    # This is s = (1 - e^(-epsilon / L)) / theta.
     return min(-math.expm1(-epsilon / rounds) / theta, 1 / (theta + 1))

@@ -96,7 +96,7 @@ def calibrated_rule(bounding: Bounding) -> CalibratedRule:
 def _setting(bounding: Bounding, *, sequential: bool) -> RuleSetting:
     """Return a setting in which weights fit in 64 bits and items at weight 0 can take an even share.
 
-    Proof: "descents give items at 0 the largest step of all; the cutoff is kept at 1 or more for this"
+    Proof: "descents give items at 0 the largest step, and for this reason the cutoff is at least 1"
     """
     setting = RuleSetting(bounding.limit, bounding.norm, bounding.bits, bounding.cutoff, bounding.bound)
     _ensure(bounding.limit >= 1 and 0 <= bounding.bits <= 62 and bounding.bound in (1, MOST_BOUND))

@@ -6,7 +6,7 @@ is impossible on the other side. If no revealing outcome occurs, the pair is
 
 * for a release with an `Expense`, a Gaussian mechanism of mu, and the revealing outcome has probability `hit`;
 * for any other (epsilon_j, delta_j)-private release, randomised response with loss epsilon_j or -epsilon_j, and the
-revealing outcome has probability delta_j (Kairouz, Oh and Viswanath, 2015).
+  revealing outcome has probability delta_j (Kairouz, Oh and Viswanath, 2015).
 
 Let D = 1 - (1 - d_1)(1 - d_2)... over all revealing outcomes, mu^2 the sum of squares, and L the sum of the losses of
 randomised responses. Then the delta in both directions between neighbours is

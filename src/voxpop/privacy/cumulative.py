@@ -91,7 +91,7 @@ class Caps:
     def __post_init__(self) -> None:
         """Reject a level that allows more than the level before it, because the bound would not hold.
 
-        Proof: "The caps a_r(n) <= 1 and q(n) <= 1 never rise with n."
+        Proof: "The caps a_r(n) <= 1 and q(n) <= 1 do not increase with n."
         """
         levels = list(zip(self.items, self.weights, self.chances, strict=True))
         for (few, large, likely), (many, small, unlikely) in pairwise(levels):
@@ -102,7 +102,7 @@ class Caps:
     def level(self, items: Int64s) -> Int64s:
         """Return the level for each number of items.
 
-        Proof: "all t between two levels get the caps of the upper one and count as its t"
+        Proof: "all t between two levels have the caps of the upper level and are treated as its t"
         """
         return np.searchsorted(np.array(self.items), items)
 
@@ -260,7 +260,7 @@ class _Grid:
     def moved(self, number: int, shown: Floats, weights: Floats) -> Floats:
         """By distribution, return G at every point plus the weight of a round, on the line between points or above it.
 
-        Proof: "since V and so G rise with score and weight"
+        Proof: "because V and therefore G increase with score and weight"
         """
         # A weight adds c_r mu_r w, in steps of the grid, to the cumulative score.
         shifts = self._rounds.parts[number] * self._rounds.mus[number] * weights / self._step * UNIT_ROUNDING

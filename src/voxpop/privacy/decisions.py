@@ -280,7 +280,7 @@ def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = DECISIO
 def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> Bools:
     """Return whether each item is released, computed in doubles if they are accurate enough.
 
-    Proof: "Doubles decide except where U is within a proved band around the double value of p"
+    Proof: "Doubles decide unless U is within a proved band around the double value of p"
     """
     probability, complement = rule.probability(weights)
     # Shape (items,). Measure from the end of [0, 1] that has the smaller probability, so that it keeps its precision in
@@ -361,7 +361,8 @@ class NoisyLevels(Opening):
     def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None = None) -> Int64s:
         """Return the level of each item, from 0 to the number of rules.
 
-        Proof: "Fewer than 2^7 cutpoints take 2^-128 each of each candidate with a level, which walk_slack covers."
+        Proof: "Fewer than 2^7 cutpoints cost 2^-128 each for each candidate with a level, and walk_slack covers this
+        cost."
 
         Args:
             weights: The weights in units of the grid.

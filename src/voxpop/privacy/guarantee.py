@@ -343,9 +343,9 @@ def chance_at_most(share: float) -> str:
 # Guarantees as events of dp-accounting.
 #
 # * An `Expense` becomes a Gaussian event and an event that reveals the user with probability `novel`. The second event
-# is Laplace noise of scale 1/100 on a sample. For probabilities above 1e-20 and every epsilon up to 20, this event
-# covers all but a fraction of 1e-4 of the probability. Therefore the probability is increased by this fraction. *
-# Randomised response is the worst release with a given epsilon and no delta, but dp-accounting supports it only for
+#   is Laplace noise of scale 1/100 on a sample. For probabilities above 1e-20 and every epsilon up to 20, this event
+#   covers all but a fraction of 1e-4 of the probability. Therefore the probability is increased by this fraction.
+# * Randomised response is the worst release with a given epsilon and no delta, but dp-accounting supports it only for
 #   replaced users. Laplace noise of scale 1/c with c = 2 ln((1 + e^epsilon) / 2) is at least as bad, because its
 #   delta(x) = 1 - e^((x - c) / 2) is at least (e^epsilon - e^x) / (1 + e^epsilon), the delta of randomised response, at
 #   every x, with equality at x = 0.

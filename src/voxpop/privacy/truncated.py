@@ -291,7 +291,7 @@ class KeyNumbers(Opening):
     def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None = None) -> Int64s:
         """Return y - j + 1 for released keys and 0 for all other keys.
 
-        Proof: "Weights are whole users"
+        Proof: "Weights are whole numbers of users"
 
         Args:
             weights: The weights of the keys, in units of the grid.

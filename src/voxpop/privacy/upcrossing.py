@@ -35,7 +35,7 @@ _FAR_WIDTHS: Final = 6.0
 def ever_reached(spreads: Floats, thresholds: Floats) -> float:
     """Return a bound on the probability that a sum of independent normal variables ever reaches its threshold.
 
-    Proof: "Each term is the integral of a falling function against a normal distribution, bounded by an upper sum"
+    Proof: "Each term is the integral of a decreasing function against a normal distribution, bounded by an upper sum"
 
     The event is the union of "the first sum is above its threshold" and, for each t, "the sum before t is below its
     threshold and the sum after t is above its threshold". Let s be the ratio of the standard deviations of a step and

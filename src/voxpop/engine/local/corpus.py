@@ -1,4 +1,4 @@
-"""A corpus in memory, with tokens as integers, user by user, and its folder of arrays on disk."""
+"""A corpus in memory, which stores the tokens of each user as integers, and its folder of arrays on disk."""
 
 import json
 import os
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from voxpop.engine.local.nights import NightlyPools
 
 CELLS_AT_ONCE = 1 << 22
-"""The number of cells in a table of users and classes of tokens, which takes 32 MiB."""
+"""The number of cells in a table of users and token classes. The table takes 32 MiB."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -52,18 +52,18 @@ class LocalCorpus:
     Attributes:
         tokens: int32, the id of every token, with -1 after each document. Items have no order and no -1.
         user_start: int64 (users + 1), the first position of each user's tokens.
-        user_key: uint64 (users), a function of the user's id only, which determines the user's random draws.
+        user_key: uint64 (users), a function of only the user's id. It determines the user's random draws.
         vocabulary: large_string, the token of each id, sorted by UTF-8 bytes so that ids do not depend on the order of
             the input.
         kind: "text", "tokens", "items" or "sequence".
         token_source: The origin of the tokens, which is public. For texts, it is the tokenizer ("words", "whitespace",
-            "characters", "regex:PATTERN"), otherwise the kind; "" if it is unknown.
+            "characters", "regex:PATTERN"). Otherwise it is the kind, or "" if it is unknown.
         keys: The columns of the items, which are public like the schema; empty for words.
-        limit: The memory limit of work on the corpus; None for as much as it needs.
-        families: The family of the ids in each column of users, such as "whole numbers", which is public like the
-            schema; "" if the source declares no family.
-        alike: The number of users with an id that differs from another id only in case or in outer spaces, which is
-            private. None if it is unknown.
+        limit: The memory limit for work on the corpus, or None for unlimited memory.
+        families: The family of the ids in each column of users, such as "whole numbers". It is public like the schema,
+            and "" if the source declares no type.
+        alike: The private number of users whose id differs from another id only in case or in spaces at its ends, or
+            None if it is unknown.
     """
 
     tokens: Int32s
@@ -89,12 +89,12 @@ class LocalCorpus:
         pass_name: str = "length 1",
         order: str | None = None,
     ) -> Histogram:
-        """Add every user's contributions to at most `limit` distinct items, by default in the order of the pass."""
+        """Add each user's contributions to at most `limit` distinct items, by default in the order of the pass."""
         holdings = self.holdings(secret, pass_name if order is None else order, ordered=weighting.sequential)
         return weigh(holdings, weighting, limit, None, secret, pass_name)
 
     def holdings(self, secret: Source, pass_name: str, *, ordered: bool) -> Holdings:
-        """Return the users' items, in the order of weighing in a pass if the order matters."""
+        """Return the users' items. If the order matters, users are in the order of weighing in the pass."""
         users, order = (self.tokens, self.user_start, self.user_key), None
         if ordered and self.limit is None:
             # A single pass reads users in place, because moving them would take longer.
@@ -106,8 +106,9 @@ class LocalCorpus:
     def tree_walk(
         self, alphabet: tuple[str, ...], max_length: int, secret: Source, other: str | None = None
     ) -> "MemoryTreeWalk":
-        """Return the walk that counts one sequence of every user; see `MemoryTreeWalk`."""
-        # Each step takes 12 bytes. There are as many steps as tokens and ends, or as sequences can have.
+        """Return the walk that counts one sequence per user; see `MemoryTreeWalk`."""
+        # Each step takes 12 bytes. There are at most as many steps as tokens and ends, and at most as many as all
+        # sequences can have.
         short = self.tokens.size < self.user_key.size * max_length
         need = {"per_token": 16, "per_user": 76} if short else {"per_token": 4, "per_user": 76 + 12 * max_length}
         self.require("the sequences of all users", **need, per_word=64)
@@ -119,7 +120,7 @@ class LocalCorpus:
         known = numbers_of(pc.is_in(self.vocabulary, value_set=string_array(alphabet)).cast(pa.uint8())) > 0
         if known.all():
             return 0
-        # By token, with one more entry for the ends of documents, which are -1.
+        # Indexed by token, with one more entry for the ends of documents, which are -1.
         others = np.append(~known, False)
         spans = user_spans(self.user_start, TOKENS_AT_ONCE)
         return sum(
@@ -132,13 +133,14 @@ class LocalCorpus:
 
     def only(self, keys: TypedKeys, listed: pa.LargeStringArray | None) -> "LocalCorpus":
         """Return the same users with their single keys, or with the joint keys of listed values."""
-        # Any list needs 8 bytes per user for each of two stages, and for each word twice its text and its score.
+        # Every list needs 8 bytes per user for each of two stages and, for each word, twice the bytes of its text and
+        # score.
         text = self.vocabulary.nbytes // max(1, len(self.vocabulary))
         self.require("the keys of a profile", per_token=0, per_user=16, per_word=BYTES_OF_ITEM + 2 * text)
         chosen = keys.chosen(self.vocabulary, listed)
         if chosen.all():
             return self
-        # int32 (tokens + 1), the new id of each token. The last entry is that of the end of a row, -1.
+        # int32 (tokens + 1), the new id of each token. The last entry is for the end of a row, -1.
         ids = np.append(np.where(chosen, np.cumsum(chosen) - 1, -1), -1).astype(np.int32)
         starts = np.zeros(self.user_start.size, np.int64)
 
@@ -177,7 +179,7 @@ class LocalCorpus:
         """Add up the shares of each user's typed keys that are on a public list, row by row."""
         column = column_numbers(self.vocabulary, columns)
         known = numbers_of(pc.is_in(self.vocabulary, value_set=listed).cast(pa.int8()))
-        # int64 (tokens + 1), the class of each token. Joint keys and the end of a row, -1, have the last class.
+        # int64 (tokens + 1), the class of each token. Joint keys and the end of a row (-1) have the last class.
         width = 2 * columns + 1
         classes = np.append(np.where(column < 0, 2 * columns, 2 * column + (known == 0)), 2 * columns).astype(np.int64)
         total = np.zeros((columns, 2), np.int64)
@@ -208,7 +210,7 @@ class LocalCorpus:
         """Reject work that would exceed the memory limit, if there is one.
 
         Args:
-            what: The objects that take the memory, in the plural.
+            what: The name, in the plural, of the objects that take the memory.
             per_token: The peak number of bytes per token.
             per_user: The peak number of bytes per user.
             per_word: The peak number of bytes per distinct token.
@@ -217,7 +219,7 @@ class LocalCorpus:
             MemoryLimitError: The work needs more memory. The message gives a sufficient limit.
         """
         if self.limit is not None:
-            # An upper bound on the peak, in bytes.
+            # This is an upper bound on the peak, in bytes.
             size = per_token * self.tokens.size + per_user * self.user_key.size + per_word * len(self.vocabulary)
             self.limit.require(size, what)
 
@@ -234,14 +236,14 @@ class LocalCorpus:
         )
 
     def save(self, folder: str | Path) -> None:
-        """Save to a folder, so that texts are tokenized only once; `voxpop.load_corpus` maps it back into memory.
+        """Save to a folder, so that texts are tokenized only once. `voxpop.load_corpus` maps it back into memory.
 
         Args:
             folder: The folder, which is created or replaced. Only its owner may read it, because it contains the
                 private data.
 
         Raises:
-            SourceError: The folder cannot be written, or it contains something else.
+            SourceError: The folder cannot be written, or it contains other files.
         """
         place = Path(folder)
         if place.exists() and not (place / META).is_file() and (not place.is_dir() or any(place.iterdir())):
@@ -293,7 +295,7 @@ def _private(path: Path) -> Iterator[Any]:
         os.fsync(file.fileno())
 
 
-# A saved corpus mapped back into memory.
+# The code below maps a saved corpus back into memory.
 
 
 def load_corpus(
@@ -303,14 +305,14 @@ def load_corpus(
 
     Args:
         folder: The folder that `Corpus.save` wrote.
-        memory: The memory limit of the process during extraction; see `voxpop.read`.
+        memory: The memory limit of the process during releases; see `voxpop.read`.
         work_folder: The folder for work files under a memory limit.
 
     Returns:
-        The corpus; pages are read when needed.
+        The corpus. Its pages are read from disk when they are needed.
 
     Raises:
-        SourceError: The folder contains no corpus, or one of another version, or a damaged one.
+        SourceError: The folder contains no corpus, a corpus of another version, or a damaged corpus.
 
     Example:
         >>> import polars as pl, tempfile
@@ -379,23 +381,24 @@ def _damaged(path: Path) -> SourceError:
 def one_sequence_each(
     corpus: LocalCorpus, alphabet: tuple[str, ...], max_length: int, secret: Source | None, other: str | None = None
 ) -> Int32s:
-    """Return one sequence of every user, each followed by the end mark. The result is private.
+    """Return one sequence per user, each followed by the end mark. The result is private.
 
     A user's sequence is a function of the user's own documents, the alphabet and the secret. Tokens outside the
-    alphabet are removed, or become the symbol `other`, before anything is counted or cut.
+    alphabet are removed, or replaced by the symbol `other`, before sequences are counted or cut.
 
     Args:
         corpus: The private data.
         alphabet: The distinct symbols, which are public.
         max_length: The maximum number of symbols per user.
-        secret: The source of the draw of one document per user; None joins the documents, for comparisons.
-        other: The symbol of the alphabet for all other tokens; None removes them.
+        secret: The source of the draw of one document per user. None joins the documents, for comparisons.
+        other: The symbol of the alphabet that replaces all other tokens, or None to remove them.
 
     Returns:
-        int32, numbers of alphabet symbols, with `len(alphabet)` after each sequence; users without a symbol are absent.
+        int32, the numbers of alphabet symbols, with `len(alphabet)` after each sequence. Users without a symbol are
+        absent.
     """
-    # int32 by token, its symbol, or -1 outside the alphabet. The alphabet is public, so it reveals nothing. The array
-    # is copied, because kernels would be compiled again for an array that cannot be written.
+    # int32 by token, its symbol, or -1 outside the alphabet. The alphabet is public, so this array reveals nothing. It
+    # is copied, because kernels would be compiled again for a read-only array.
     names = numbers_of(pc.index_in(corpus.vocabulary, value_set=string_array(alphabet)), missing=-1).astype(np.int32)
     if other is not None:
         names[names < 0] = alphabet.index(other)
@@ -409,7 +412,7 @@ def one_sequence_each(
         chosen[:] = 0
         # floor(draw * documents / 2^32) is uniform up to 2^-32. The proof requires only that it depends on the user.
         chosen[several] = ((draws * documents[several].astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
-    # (users,), plus one for the end mark.
+    # Shape (users,), with 1 added for the end mark.
     sizes = np.minimum(np.diff(corpus.user_start), max_length) + 1
     symbols = np.empty(int(sizes.sum()), np.int32)
     end = len(alphabet)

@@ -1,4 +1,4 @@
-"""Deferred candidates of all lengths, which one later pass weighs again. The users of a candidate are private."""
+"""The deferred candidates of all lengths, which one later pass weighs again. The users of a candidate are private."""
 
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ class DeferredCandidates:
         """Create an empty collection.
 
         Args:
-            limit: The memory limit; None for unlimited memory.
+            limit: The memory limit, or None for unlimited memory.
         """
         self._limit = limit
         self._items: list[Int32s] = []
@@ -40,12 +40,12 @@ class DeferredCandidates:
         items, counts = [], []
         wanted = (ranks >= 0).view(np.uint8)
         for mine, starts in distinct_sets(holdings, wanted, lambda items, starts, _: (items, starts)):
-            # Keep the order of first occurrence in the user's documents, which is the same on every engine. Ranks are
-            # shifted because candidates are numbered over all lengths.
+            # Keep the order of first occurrence in the user's documents, which does not depend on the engine. Ranks are
+            # shifted, because candidates are numbered over all lengths.
             items.append(ranks[mine] + np.int32(self.size))
             counts.append(np.diff(starts))
         self._items.append(stored(items, self._limit))
-        # (users + 1,), the first position of each user's candidates of this length.
+        # Shape (users + 1,), the first position of each user's candidates of this length.
         self._starts.append(np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *counts]))]))
         self.size += size
 
@@ -63,12 +63,12 @@ class DeferredCandidates:
         return found
 
     def joined(self, users: int) -> tuple[Int32s, Int64s]:
-        """Return every user's candidates of all lengths, the shortest first, and the first position of each user."""
+        """Return every user's candidates of all lengths, shortest first, and the first position of each user."""
         holdings = self.holdings(np.empty(users, np.uint64))
         return holdings.ids, holdings.user_start
 
     def holdings(self, user_key: Uint64s) -> Holdings:
-        """Return every user's candidates of all lengths, the shortest first."""
+        """Return every user's candidates of all lengths, shortest first."""
         sizes = sum((np.diff(starts) for starts in self._starts), np.zeros(user_key.size, np.int64))
         user_start = np.concatenate([[0], np.cumsum(sizes)])
         spans = range(0, user_key.size, USERS_AT_ONCE)
@@ -91,8 +91,8 @@ class DeferredCandidates:
 
 # The remaining budgets and the payments of users are private and never part of a result.
 #
-# Users pay for each pass that contains a candidate of theirs, before weights are computed. The payment is a function of
-# the user's own items, the user's own past and public results. The proof of the individual filter relies on this
+# Users pay for each pass that contains one of their candidates, before weights are computed. The payment is a function
+# of the user's own items, the user's own past, and public results. The proof of the individual filter relies on this
 # (docs/privacy/individual.md).
 
 _DEFERRED_AT_ONCE = 1 << 21
@@ -102,13 +102,13 @@ class UserBudgets:
     """The remaining budget of each user, in stored order."""
 
     def __init__(self, left: Int64s | None = None) -> None:
-        """Begin with the remaining budgets; None before the first charge."""
+        """Start with the remaining budgets, or None before the first charge."""
         self._left = left
 
     def left(self, users: int) -> Int64s | None:
-        """Return the remaining budget of each user; None before the first charge."""
+        """Return the remaining budget of each user, or None before the first charge."""
         if self._left is not None and self._left.size != users:
-            raise InternalError("the users changed after some had paid")
+            raise InternalError("the users changed after some of them had paid")
         return self._left
 
     def pay(self, charge: Charge, holdings: Holdings, wanted: Bytes | None) -> Int64s:
@@ -117,25 +117,26 @@ class UserBudgets:
         Args:
             charge: The charge for the pass.
             holdings: The users' grams, in the order of weighing.
-            wanted: uint8 (ids), nonzero for candidates; None for all ids.
+            wanted: uint8 (ids), nonzero for candidates, or None for all ids.
         """
         users = holdings.user_key.size
         left = self.left(users)
         left = np.full(users, charge.whole, np.int64) if left is None else left
         runs = runs_of_holdings(holdings, wanted, whole=charge.by_runs)
-        # (users,), computed before any weight is read, so other users have no influence (docs/privacy/individual.md).
+        # Shape (users,), computed before any weight is read, so other users have no influence
+        # (docs/privacy/individual.md).
         costs = charge.costs(left, runs > 0, runs)
-        # Remaining budgets are always private, so no charge, noise or threshold is ever computed from them.
+        # Remaining budgets are always private, so no charge, noise or threshold is computed from them.
         self._left = left - costs
         return charge.bounds(costs)
 
 
 def runs_of_holdings(holdings: Holdings, wanted: Bytes | None, *, whole: bool) -> Int64s:
-    """Return the length of each user's longest run of candidate positions; 1 for any run unless `whole`."""
+    """Return the length of each user's longest run of candidate positions, or 1 for any run unless `whole` is true."""
     starts = holdings.user_start
     # uint8 (ids); an empty array selects all ids.
     mask = np.empty(0, np.uint8) if wanted is None else wanted
-    # Cut between users, so that no run is counted in two parts.
+    # Cut only between users, so no run is counted in two parts.
     cuts = np.searchsorted(starts, np.arange(0, int(starts[-1]), _DEFERRED_AT_ONCE))
     edges = np.unique([0, *cuts.tolist(), starts.size - 1]).tolist()
 

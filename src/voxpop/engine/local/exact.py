@@ -1,7 +1,7 @@
-"""Exact figures of a corpus for its owner. They have no noise, so they are private and never part of a release.
+"""The exact figures of a corpus, for its owner. They have no noise, so they are private and never part of a release.
 
-No mechanism imports this file. Its callers mark the figures as PRIVATE. `held` is a `LocalCorpus`, which this file
-cannot import, because `engine/data.py` imports this file.
+No mechanism imports this module. Its callers mark the figures as PRIVATE. `held` is a `LocalCorpus`. This module cannot
+import the class, because `engine/data.py` imports this module.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,10 +28,10 @@ class Summary(Printed):
 
     Attributes:
         kind: "text", "tokens", "items" or "sequence".
-        token_source: How tokens were made.
+        token_source: The method that made the tokens.
         columns: The columns of items and their types; empty for words.
-        figures: Each private number by its name, rounded to two digits unless exact.
-        frequent: The most frequent tokens with their numbers of users; empty unless requested.
+        figures: The private numbers by name, rounded to two digits unless they are exact.
+        frequent: The most frequent tokens and their numbers of users; empty unless they were requested.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class Summary(Printed):
     frequent: tuple[tuple[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields, ready for JSON, with their mark."""
+        """Return the fields, ready for JSON, with the mark PRIVATE."""
         return {
             "private": PRIVATE,
             "kind": self.kind,
@@ -98,7 +98,7 @@ def _frequent(held: Any, number: int, *, exact: bool) -> tuple[tuple[str, str], 
 
 
 def users_of(held: Any, gram: Sequence[str]) -> int:
-    """Return the exact number of users of a gram, which is private.
+    """Return the exact number of users of a gram. The number is private.
 
     Args:
         held: The corpus.
@@ -112,25 +112,26 @@ def users_of(held: Any, gram: Sequence[str]) -> int:
     for step, token in enumerate(wanted[1:].tolist(), start=1):
         places = places[places + step < tokens.size]
         places = places[tokens[places + step] == token]
-    # A document ends with -1, so no match continues in the next document or user.
+    # A document ends with -1, so no match continues in the next document or in the next user's documents.
     return int(np.unique(np.searchsorted(starts, places, side="right")).size)
 
 
 def numbers_in(held: Any, tokens: pa.Array) -> Int64s:
-    """Return the number of each token in the corpus, or -1 if no user has it."""
+    """Return the id of each token in the corpus, or -1 if no user has the token."""
     return numbers_of(pc.index_in(tokens, value_set=held.vocabulary), missing=-1).astype(np.int64)
 
 
 @final
 @dataclass(frozen=True, repr=False)
 class ExactCount:
-    """The exact counts of the grams of one length, which are private.
+    """The exact counts of the grams of one length. The counts are private.
 
     Attributes:
         length: The number of tokens of each gram.
         users: int64, the number of users of each counted gram; see `counted`.
         listed: int64, the number of users of each listed gram.
-        occurrences: The number of occurrences of all grams of this length; for items, the number of (user, item) pairs.
+        occurrences: The number of occurrences of all grams of this length. For items, it is the number of (user, item)
+            pairs.
         covered: The number of occurrences of listed grams.
     """
 
@@ -144,12 +145,12 @@ class ExactCount:
 def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[ExactCount]:
     """Count the users of all grams, length by length.
 
-    From length 2 on, a gram is counted if its beginning belongs to at least two users or to a listed gram. Any other
-    gram can belong to one user only.
+    From length 2 on, a gram is counted only if at least two users have its beginning, or if its beginning is the
+    beginning of a listed gram. Any other gram can have only one user.
 
     Args:
         held: The corpus.
-        listed: int64 (grams, length) for each length, the numbers of the grams' tokens in the corpus.
+        listed: int64 (grams, length) for each length, the ids of the grams' tokens in the corpus.
 
     Yields:
         The counts of each length from 1 to the largest length of `listed`.
@@ -158,7 +159,7 @@ def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[ExactCount]:
     tokens, users = np.asarray(held.tokens), np.asarray(held.user_start).size - 1
     owner = np.repeat(np.arange(users), np.diff(held.user_start))
     places = np.flatnonzero(tokens >= 0)
-    if held.kind == "items":  # repeated items of a user count once
+    if held.kind == "items":  # a user's repeated items count once
         pairs = owner[places] * max(1, len(held.vocabulary)) + tokens[places]
         places = places[np.unique(pairs, return_index=True)[1]]
     names, number = tokens[places].astype(np.int64), len(held.vocabulary)
@@ -191,7 +192,7 @@ def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[ExactCount]:
 
 
 def _positions_found(distinct: Int64s, wanted: Int64s) -> Int64s:
-    """Return the position of each requested number among distinct numbers in increasing order, or -1 if missing."""
+    """Return the position of each requested number among increasing distinct numbers, or -1 if it is missing."""
     if not distinct.size:
         return np.full(wanted.size, -1, np.int64)
     places = np.minimum(np.searchsorted(distinct, wanted), distinct.size - 1)

@@ -1,4 +1,4 @@
-"""The corpus, length by length, with the users' grams that may still be released."""
+"""The walk through a corpus, length by length. It contains the users' grams that may still be released."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -35,7 +35,9 @@ from voxpop.reading.limited.sorter import copied, number_within, rename_all
 _WALKED_AT_ONCE = 1 << 20
 _NAMES_AT_ONCE = 1 << 20
 POSITIONS_IN_PARTS = 1 << 28
-"""Above this number of positions one thread numbers the pairs, because two tables would need more memory than these."""
+"""Above this number of positions, one thread numbers the pairs, because two tables would need more memory than the
+positions.
+"""
 PHRASES = "distinct phrases of one length"
 
 _Cell = TypeVar("_Cell", np.int32, np.uint8)
@@ -43,12 +45,12 @@ _WalkState = dict[str, NDArray[Any]]
 
 
 class MemoryLengthWalk:
-    """A walk through the lengths in one array of an int32 per position, which each length overwrites.
+    """A walk through the lengths in one array with an int32 per position. Each length overwrites this array.
 
-    At each length, `weigh` weighs the users' grams, `keep` keeps the released ones, and `extend` continues with the
+    At each length, `weigh` weighs the users' grams, `keep` keeps the released grams, and `extend` continues with the
     candidates of the next length. The name of a gram of length 1 is its id in the vocabulary. The name of a longer gram
-    is `left * 2^32 + partner`, where both numbers are ranks among the kept grams of the previous length. Ranks follow
-    the order of names, so every engine gives the same names.
+    is `left * 2^32 + partner`. Both numbers are ranks among the kept grams of the previous length. Ranks follow the
+    order of names, so every engine gives the same names.
     """
 
     def __init__(
@@ -62,16 +64,16 @@ class MemoryLengthWalk:
         limit: MemoryLimit | None = None,
         ordered: bool = True,
     ) -> None:
-        """Begin with the tokens of all users.
+        """Start with the tokens of all users.
 
         Args:
             tokens: int32, the token at each position; -1 after each document.
             user_start: int64 (users + 1), the first position of each user.
             user_key: uint64 (users), the key of each user.
             size: The number of distinct tokens.
-            words: large_string, the tokens by id; None for a walk that continues after `keep`.
-            limit: The memory limit of the walk; None for unlimited memory.
-            ordered: Whether tokens have an order. Only then grams exist.
+            words: large_string, the tokens by id, or None for a walk that continues after `keep`.
+            limit: The memory limit of the walk, or None for unlimited memory.
+            ordered: Whether tokens have an order. Only then are there grams.
         """
         self._tokens, self._user_start, self._user_key = tokens, user_start, user_key
         self._size, self._words, self._limit, self._ordered = size, words, limit, ordered
@@ -103,21 +105,21 @@ class MemoryLengthWalk:
     def state(self, *, single: bool) -> _WalkState:
         """Return the arrays for `of_state`, without positions that no longer gram can reach.
 
-        A run of positions without a gram (`single`: without a kept token) is reduced to one position. Users who have
-        neither a gram nor a deferred candidate are removed.
+        A run of positions without a gram (or without a kept token if `single`) is reduced to one position. Users who
+        have neither a gram nor a deferred candidate are removed.
         """
         ids = self._kept()
         first = ids if self._first is None else self._first
         deferred, deferred_start = self._deferred.joined(self._user_key.size)
-        # (users + 1,), the number of positions with a gram before each user.
+        # Shape (users + 1,), the number of positions with a gram before each user.
         before = np.concatenate([[0], np.cumsum(ids >= 0)])[self._user_start]
-        # (users,), whether the user has a gram of this length or a deferred candidate.
+        # Shape (users,), whether the user has a gram of this length or a deferred candidate.
         counts = np.diff(deferred_start)
         holding = (np.diff(before) > 0) | (counts > 0)
-        # A gram can grow at its own position and at the position of its partner, which is the next one.
+        # To grow, a gram needs its own position and the position of its partner, which is the next one.
         live = (first if single else ids) >= 0
         needed = live.copy()
-        # One empty position after each run remains, so that adjacent runs remain separate.
+        # One empty position remains after each run, so adjacent runs remain separate.
         needed[1:] |= live[:-1]
         needed &= np.repeat(holding, np.diff(self._user_start))
         starts = np.concatenate([[0], np.cumsum(needed)])[self._user_start]
@@ -145,10 +147,10 @@ class MemoryLengthWalk:
         charge: Charge | None = None,
         among: Subset | None = None,
     ) -> Histogram:
-        """Distribute the weight of every user over at most `limit` distinct grams of this length.
+        """Distribute the weight of every user among at most `limit` distinct grams of this length.
 
-        Before `keep`, the grams are all candidates or some of them, and the histogram uses their names. After it, the
-        grams are the kept ones, and the histogram uses their ranks.
+        Before `keep`, the grams are all or some of the candidates, and the histogram uses their names. After `keep`,
+        the grams are the kept grams, and the histogram uses their ranks.
         """
         if shares.sequential and not self._in_order:
             if self._ids is not None:
@@ -163,7 +165,7 @@ class MemoryLengthWalk:
         return histogram
 
     def weigh_deferred(self, shares: Shares, limit: int, secret: Source, pass_name: str, charge: Charge) -> Histogram:
-        """Distribute the weight of every user over at most `limit` of all deferred candidates."""
+        """Distribute the weight of every user among at most `limit` of all deferred candidates."""
         holdings = self._deferred.holdings(self._user_key)
         return weigh(holdings, shares, limit, None, secret, pass_name, self._budgets.pay(charge, holdings, None))
 
@@ -185,7 +187,7 @@ class MemoryLengthWalk:
         return self._of_names(lambda part: among.holds(part).view(np.uint8), np.uint8)
 
     def _of_names(self, work: Callable[[Int64s], NDArray[_Cell]], kind: type[_Cell]) -> NDArray[_Cell]:
-        """Return a value for each id, computed from the names in batches."""
+        """Return a value for each id, which is computed from the names in batches."""
         if self._names is None:
             raise InternalError("names were requested, but there are none")
         parts = [self._names[begin : begin + _NAMES_AT_ONCE] for begin in range(0, self._names.size, _NAMES_AT_ONCE)]
@@ -196,13 +198,13 @@ class MemoryLengthWalk:
         return found
 
     def put_in_order(self, secret: Source) -> None:
-        """Sort the users once in weighing order, which is the same at every length."""
+        """Sort the users once in weighing order, because the order does not depend on the length."""
         users = self._tokens, self._user_start, self._user_key
         self._tokens, self._user_start, self._user_key = in_weighing_order(*users, self._limit, secret, ALL_LENGTHS)
         self._ranges, self._in_order = _ranges(self._user_start), True
 
     def _kept(self) -> Int32s:
-        """Return the id at each position, which exists after the grams of length 1 were kept."""
+        """Return the id at each position. The ids exist only after the grams of length 1 were kept."""
         if self._ids is None:
             raise InternalError("a walk continued from length 1 before the grams of length 1 were kept")
         return self._ids
@@ -211,9 +213,9 @@ class MemoryLengthWalk:
         """Keep only these grams.
 
         Args:
-            names: int64, the names of the released grams in increasing order, including grams without users. At length
-                1, names below 0 denote words without users in this corpus.
-            deferred: int64, the names of deferred candidates in increasing order; one last pass weighs them again.
+            names: int64, the names of the released grams, including grams without users, in increasing order. At length
+                1, names below 0 represent words without users in this corpus.
+            deferred: int64, the names of deferred candidates in increasing order. A last pass weighs them again.
         """
         check_width(names.size, PHRASES)
         if deferred is not None and deferred.size:
@@ -222,7 +224,8 @@ class MemoryLengthWalk:
             check_width(self._deferred.size + deferred.size, PHRASES)
             # Do this before ids are overwritten, because the users of a candidate are unknown afterwards.
             self._deferred.add(self._holdings(), self._ranks(deferred), deferred.size)
-        # Ranks count all kept names, including those without users here, so they are public and equal on every engine.
+        # Ranks count all kept names, including names without users here, so they are public and do not depend on the
+        # engine.
         ranks = self._ranks(names)
         self._names = None
         if self._ids is None:
@@ -240,7 +243,7 @@ class MemoryLengthWalk:
             # At length 1, an id is its own name, and names below 0 have no users here.
             ranks[names[names >= 0]] = np.flatnonzero(names >= 0)
             return ranks
-        # The given names are few, so the table contains them rather than all names of this length.
+        # There are few given names, so the table contains them rather than all names of this length.
         table = table_of(names)
         return self._of_names(lambda part: find_names(part, table), np.int32)
 
@@ -251,12 +254,12 @@ class MemoryLengthWalk:
         order.
         """
         if self._first is not None:
-            # Following tokens are looked up by position, so no position is removed.
+            # The next tokens are looked up by position, so no position is removed.
             for _ in in_order(lambda span: rename(ids[slice(*span)], ranks, ids[slice(*span)]), self._ranges):
                 pass
             return ids
         before, starts = self._user_start, np.zeros_like(self._user_start)
-        # Cut between users, at the same places as the ranges.
+        # Cut between users, at the boundaries of the ranges.
         cuts = [int(np.searchsorted(before, begin)) for begin, _ in self._ranges[1:]]
         spans = list(pairwise([0, *cuts, before.size - 1]))
         ends = list(in_order(lambda span: rename_in_runs(ids, before, *span, ranks, starts), spans))
@@ -278,7 +281,7 @@ class MemoryLengthWalk:
             order: The source of the order of users, if later weightings are sequential.
         """
         if self._words is None:
-            raise InternalError("words are kept at length 1 only")
+            raise InternalError("words are kept only at length 1")
         if order is not None:
             self.put_in_order(order)
         self.keep(numbers_of(pc.index_in(words, value_set=self._words), missing=-1).astype(np.int64))
@@ -301,13 +304,14 @@ class MemoryLengthWalk:
         if self._limit is None:
             self._names = self._numbered(ids, partners, offset, need, estimates)
         else:
-            # Numbers differ from those without a limit. Names do not, and results contain only names.
+            # With a memory limit, numbers differ from those without a limit. Names do not differ, and results contain
+            # only names.
             self._names = number_within(ids, partners, offset, need, estimates, self._limit)
         self._size = self._names.size
         self._length += 1
 
     def _numbered(self, ids: Int32s, partners: Int32s, offset: int, need: Int64s, estimates: Int64s) -> Int64s:
-        """Number the pairs of all ranges, each in a separate thread."""
+        """Number the pairs of each range in a separate thread."""
 
         def number(span: tuple[int, int]) -> Int64s:
             # Ranges are cut between users, so no gram extends from one thread's range to another's.
@@ -316,16 +320,17 @@ class MemoryLengthWalk:
             return names[:count]
 
         if ids.size > POSITIONS_IN_PARTS:
-            # Nearly all pairs occur in all parts, and each part would store them, so one thread fills a single table.
+            # Nearly all pairs occur in every part, and each part would store them. Therefore one thread fills a single
+            # table.
             return number((0, ids.size))
         return self._merged(list(in_order(number, self._ranges)))
 
     def _merged(self, parts: list[Int64s]) -> Int64s:
-        """Renumber the pairs of all ranges with common numbers."""
+        """Replace the numbers of pairs in each range by common numbers."""
         names = parts[0]
         for own, (begin, end) in zip(parts[1:], self._ranges[1:], strict=True):
             renamed = np.empty(own.size, np.int32)
-            # Merge in the order of ranges, so that numbers do not depend on which thread finished first.
+            # Merge in the order of ranges, so numbers do not depend on which thread finishes first.
             names = merge_names(own, names, names.size, renamed)
             check_width(names.size, PHRASES)
             mine = self._kept()[begin:end]
@@ -337,9 +342,9 @@ class MemoryLengthWalk:
         if self._limit is not None:
             self._ids = copied(self._tokens, self._limit, ranks)
             return
-        # Allocators keep the memory of earlier rounds, which would add gigabytes to the next array.
+        # Allocators keep the memory of earlier rounds, which would add gigabytes to the memory of the next array.
         release_unused()
-        # If users were put in order, the tokens are already a copy.
+        # If users were sorted, the tokens are already a copy.
         ids = self._tokens if self._in_order else np.empty(self._tokens.size, np.int32)
 
         def start(begin: int) -> None:

@@ -1,4 +1,4 @@
-"""The private state of a series on this machine, with users' pools, remaining budgets and the scores of all items."""
+"""The private state of a series on this machine: users' pools, their remaining budgets, and the scores of all items."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class UserBatches(Protocol):
 
     @property
     def user_start(self) -> Int64s:
-        """Where the tokens of each user begin."""
+        """The position where the tokens of each user begin."""
 
     @property
     def user_key(self) -> Uint64s:
@@ -48,17 +48,17 @@ class UserBatches(Protocol):
 
     @property
     def vocabulary(self) -> pa.LargeStringArray:
-        """The words that tokens refer to."""
+        """The words to which tokens refer."""
 
     @property
     def limit(self) -> MemoryLimit | None:
-        """The memory limit, if there is one."""
+        """The memory limit, or None without a limit."""
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class Removed:
-    """The items and nights of a user that were removed from the state.
+    """The numbers of items and nights of a user that were removed from the state.
 
     Attributes:
         items: The number of items in the user's pool.
@@ -72,14 +72,14 @@ class Removed:
 @final
 @dataclass(slots=True, repr=False, eq=False)
 class NightlyPools:
-    """Users in weighing order, each with a pool that only grows, and every item of any pool.
+    """The users in weighing order, each with a pool that only grows, and all items of any pool.
 
     Attributes:
-        keys: uint64 (users), a function of the user's id only.
+        keys: uint64 (users), a function of only the user's id.
         left: int64 (users), the remaining budget, in units of 2^-40 of the whole budget.
         paid: int64 (users), the payments for the current night.
         items: int32, the pools of all users, concatenated.
-        starts: int64 (users + 1), where each pool begins.
+        starts: int64 (users + 1), the position where each pool begins.
         nights: int32, the night on which each item joined the pool.
         words: large_string (items), the public list and then other items in order of arrival. Items remain until the
             series ends, even without users.
@@ -140,11 +140,11 @@ class NightlyPools:
             night: The number of the night.
             pool: The maximum number of items per user over all nights.
             whole: The budget of a new user.
-            past: A function from names in draws to scores, which contain the noise of all earlier nights.
+            past: A function that maps names in draws to scores, which contain the noise of all earlier nights.
         """
         keys, tokens, starts = _by_key(corpus)
         places = self._places(keys)
-        # Map ids of the corpus to ids of the state. New words follow the known ones.
+        # Map ids of the corpus to ids of the state. New words follow the known words.
         known = numbers_of(pc.index_in(corpus.vocabulary, value_set=self.words), missing=-1).astype(np.int32)
         new = np.flatnonzero(known < 0)
         known[new] = len(self.words) + np.arange(new.size, dtype=np.int32)
@@ -152,10 +152,10 @@ class NightlyPools:
         decided = np.concatenate([self.decided, np.zeros(new.size, np.int64)]).astype(np.bool_).view(np.uint8)
         fresh, begins = fresh_items(ids.astype(np.int32), starts, places, self.items, self.starts, decided)
         words = pa.chunked_array([self.words, corpus.vocabulary.take(int64_array(new))]).combine_chunks()
-        # A user without budget was removed or can contribute no more, so the user's rows are ignored.
+        # A user without remaining budget was removed or cannot contribute any more, so the user's rows are ignored.
         room = np.append(np.where(self.left > 0, pool - np.diff(self.starts), 0), pool)[places]
         fresh, begins = _within(fresh, begins, room, keys, words, secret)
-        # From now on, only items that joined a pool exist.
+        # From here on, only items that joined a pool exist.
         joined = np.zeros(len(words), np.bool_)
         joined[: len(self.words)] = True
         joined[fresh] = True
@@ -163,7 +163,8 @@ class NightlyPools:
         added = words.take(int64_array(np.flatnonzero(joined)[len(self.words) :]))
         check_width(len(self.words) + len(added), "items")
         self._merge(keys, places, fresh, begins, secret, night, whole)
-        # Before states are computed, add the past noise, which an item has in either of two neighbouring streams.
+        # Add the noise of past nights before states are computed, because an item has this noise in both of two
+        # neighbouring streams.
         self.words = pa.chunked_array([self.words, added]).combine_chunks()
         self.scores = np.concatenate([self.scores, _in_parts(past, item_names(added, secret))])
         none = np.zeros(len(added), np.int64)
@@ -182,7 +183,7 @@ class NightlyPools:
         known = states(self.scores, self.decided, self.levels)
         items, starts = active_items(self.items, self.starts, self.nights, known, since)
         bounds = charge.bounds(self.paid)
-        # An array with one bound would apply to all users, so append a second one.
+        # An array with a single bound would apply to all users, so append a second bound.
         add(histogram, items, starts, bounds if bounds.size != 1 else np.append(bounds, 0))
         return histogram
 
@@ -218,7 +219,7 @@ class NightlyPools:
         return self.words.take(int64_array(chosen)), self.released[chosen], self.levels[chosen] != UNLISTED
 
     def remove(self, key: int) -> Removed | None:
-        """Remove the pool and the budget of a user; return None for a user without pool and budget.
+        """Remove the pool and the budget of a user. Return None for a user without a pool and a budget.
 
         The key remains, because later rows must not give the user a second budget. Items and scores also
         remain.
@@ -279,7 +280,7 @@ def require_memory(corpus: UserBatches, pools: NightlyPools) -> None:
 
 
 def _by_key(corpus: UserBatches) -> tuple[Uint64s, Int32s, Int64s]:
-    """Return users and their tokens in order of the keys. Users with the same key become one user."""
+    """Return users and their tokens in the order of keys. Users with the same key become one user."""
     order = np.argsort(corpus.user_key, kind="stable")
     keys, tokens = corpus.user_key[order], np.empty(corpus.tokens.size, np.int32)
     gather_slices(np.asarray(corpus.tokens), np.asarray(corpus.user_start), order, tokens)
@@ -304,7 +305,7 @@ def _within(
     names = item_names(words.take(int64_array(held)), secret, parts=1)[:, 0][number]
     priority = secret.draws(sample_of(ORDER_OF_NIGHTS), keys[owner[drawn]], names)[:, 0]
     order = drawn[np.lexsort((priority, owner[drawn]))]
-    # The rank of each item within its user.
+    # Compute the rank of each item among the items of its user.
     rank = np.arange(order.size) - np.searchsorted(owner[order], owner[order])
     kept = np.ones(items.size, np.bool_)
     kept[order] = rank < room[owner[order]]
@@ -312,6 +313,6 @@ def _within(
 
 
 def _in_parts(work: Callable[[Any], Int64s], values: np.ndarray[Any, Any]) -> Int64s:
-    """Return the results for an array, which threads compute in parts."""
+    """Return the result for an array. Threads compute it in parts."""
     parts = [values[first : first + ITEMS_AT_ONCE] for first in range(0, len(values), ITEMS_AT_ONCE)]
     return np.concatenate([np.empty(0, np.int64), *in_order(work, parts)])

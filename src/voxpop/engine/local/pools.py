@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from voxpop.privacy.weightings.capped import CappedDescent
 
 
-# The pools of users, in batches of several hundred thousand items, in memory or (under a memory limit) in a work file.
+# The pools of users, in batches of several hundred thousand items, are in memory or (with a memory limit) in a work
+# file.
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -44,7 +45,7 @@ class Batch:
 
     Attributes:
         items: int32, the distinct items of each user.
-        starts: int64 (users + 1), the first position of each user's items, beginning with 0.
+        starts: int64 (users + 1), the first position of each user's items, starting with 0.
         keys: uint64 (users), the key of each user.
         dropped: int64 (users), the number of each user's items that were dropped.
     """
@@ -60,15 +61,18 @@ class Batch:
         return Batch(items.copy(), starts, keys, np.zeros(keys.size, np.int64))
 
     def undecided(self, states: Bytes) -> "Batch":
-        """Return the batch without decided items and without users of only decided items, and overwrite this batch."""
-        # In place, from the front, because the rest is never read again.
+        """Return the batch without decided items and without users who have only decided items.
+
+        This batch is overwritten.
+        """
+        # This works in place, from the front, because the rest is never read again.
         items, users = keep_undecided(self.items, self.starts, self.keys, self.dropped, states)
         return Batch(self.items[:items], self.starts[: users + 1], self.keys[:users], self.dropped[:users])
 
 
 @final
 class PoolBatches:
-    """Numbered batches, each of which is read, made smaller and written back."""
+    """Numbered batches. Each batch is read, made smaller, and written back."""
 
     __slots__ = ("_file", "_kept", "_lock", "_places")
 
@@ -118,15 +122,15 @@ class PoolBatches:
                 begin += each.nbytes
 
 
-# The part of adaptive rounds that reads users: pools of undecided items, and the users' contributions to them. It is
-# the same on every engine.
+# The code below is the part of adaptive rounds that reads users: pools of undecided items, and the users' contributions
+# to them. All engines use it.
 
 _PoolResult = TypeVar("_PoolResult")
 
 ITEMS_BEFORE_FORGETTING = 1 << 22
 
 ORDER_OF_POOLS = "adaptive rounds/length 1"
-"""The name of the order of users, which is the same in all rounds."""
+"""The name of the order of users, which all rounds share."""
 
 
 def count_classes(starts: Iterable[Int64s], edges: Sequence[int]) -> Int64s:
@@ -140,7 +144,7 @@ def count_classes(starts: Iterable[Int64s], edges: Sequence[int]) -> Int64s:
 
 @final
 class PoolUsers:
-    """Users and their undecided items, in the order of weighing.
+    """The users and their undecided items, in the order of weighing.
 
     Attributes:
         states: uint8 (items), released, dropped or undecided.
@@ -148,7 +152,7 @@ class PoolUsers:
     """
 
     def __init__(self, batches: PoolBatches, names: Uint64s, secret: Source) -> None:
-        """Take users in their order.
+        """Start with users in the order of weighing.
 
         Args:
             batches: The users.
@@ -163,14 +167,14 @@ class PoolUsers:
 
     @staticmethod
     def of(corpus: "LocalCorpus", names: Uint64s, secret: Source) -> "PoolUsers":
-        """Lay out the distinct items of every user, with users in the order of weighing."""
+        """Group the distinct items of every user, with users in the order of weighing."""
         batches, holdings, held = PoolBatches(corpus.limit), corpus.holdings(secret, ORDER_OF_POOLS, ordered=True), 0
-        # The secret order of users is the same in all rounds.
+        # All rounds use the same secret order of users.
         for batch in distinct_sets(holdings, None, Batch.of):
             batches.append(batch)
             held += batch.items.size
             if held > ITEMS_BEFORE_FORGETTING:
-                # Reads in this order are scattered, so no single page is finished before the others.
+                # Reads in this order are scattered, so no page is finished before the others.
                 forget_pages(holdings.ids)
                 held = 0
         forget_pages(holdings.ids)
@@ -178,7 +182,7 @@ class PoolUsers:
 
     @staticmethod
     def at(users: Batch, names: Uint64s, secret: Source) -> "PoolUsers":
-        """Take users that `joined` returned; they must not be used afterwards."""
+        """Start with users that `joined` returned. The caller must not use them afterwards."""
         batches, starts = PoolBatches(None), users.starts
         for first, stop in user_spans(starts, TOKENS_AT_ONCE):
             begin, end = int(starts[first]), int(starts[stop])
@@ -199,18 +203,18 @@ class PoolUsers:
         """
         pooled = np.full_like(self.states, RELEASED)
         for number, batch in self._each(lambda each: self._pool(each, size, pass_name)):
-            # uint8 (items). These items are in at least one pool, and therefore undecided.
+            # uint8 (items). These items are in at least one pool and are therefore undecided.
             pooled[batch.items] = UNDECIDED
             self._batches.write(number, batch)
-        # An item in no pool is never weighed again.
+        # An item that is in no pool is never weighed again.
         self.states = pooled
 
     def weigh(self, shares: Shares, limit: int, pass_name: str) -> Int64s:
-        """Return the weight of every item in the first round, where each user contributes to at most `limit` items."""
+        """Return the weight of every item in the first round. Each user contributes to at most `limit` items."""
         histogram = np.zeros(self.states.size, np.int64)
         for number, (batch, drawn) in self._each(lambda each: (each, self._cut(each, limit, pass_name))):
             self._batches.write(number, batch)
-            # Batches run in order and on this thread, because contributions depend on those of earlier users.
+            # Batches run in order and in this thread, because contributions depend on those of earlier users.
             shares.add(histogram, drawn.items, drawn.starts)
         return histogram
 
@@ -247,7 +251,7 @@ class PoolUsers:
         )
 
     def _each(self, work: Callable[[Batch], _PoolResult]) -> Iterator[tuple[int, _PoolResult]]:
-        """Remove decided items from each batch, and yield the number of the batch and its result, in order."""
+        """Remove decided items from each batch. Yield the number of each batch and its result, in order."""
 
         def prepare(number: int) -> tuple[int, _PoolResult]:
             return number, work(self._batches.read(number).undecided(self.states))
@@ -259,7 +263,7 @@ class PoolUsers:
         if not self.listed.size:
             return self._cut(batch, size, pass_name)
         kept = self.listed[batch.items] != 0
-        # The positions of the other items, and the first one of each user.
+        # These are the positions of the other items, and the first such position of each user.
         others = np.flatnonzero(~kept)
         starts = np.searchsorted(others, batch.starts).astype(np.int64)
         names, places = self._names[batch.items[others]], np.arange(others.size, dtype=np.int32)
@@ -278,23 +282,24 @@ class PoolUsers:
 
 
 BYTES_OF_ITEM = BYTES_OF_ID + 32
-"""Bytes of a distinct item, for its weight, name in draws, score and state."""
+"""The number of bytes for a distinct item, for its weight, its name in draws, its score and its state."""
 
 
 class Pools:
-    """Every user's undecided items, and the state of each item.
+    """The undecided items of every user, and the state of each item.
 
-    First, `first_round` runs over a bounded number of items of each user. Then `draw` gives every user a pool, and
-    `advance` runs each later round over a bounded number of items of each pool.
+    First, `first_round` weighs a bounded number of items of each user. Then `draw` gives every user a pool, and
+    `advance` runs each later round, which weighs a bounded number of items of each pool.
     """
 
     def __init__(self, corpus: "LocalCorpus", secret: Source) -> None:
-        """Lay out the distinct items of every user."""
+        """Group the distinct items of every user."""
         self._vocabulary = corpus.vocabulary
         size = len(self._vocabulary)
         if corpus.limit is not None:
             corpus.limit.require(BYTES_OF_ITEM * size, "the weights and the score of all distinct tokens")
-        # uint64 (items, 2), 128 bits computed from the bytes of the item, so its noise does not depend on the machine.
+        # uint64 (items, 2), 128 bits that are computed from the bytes of the item, so its noise does not depend on the
+        # machine.
         self._names = item_names(self._vocabulary, secret)
         self._found = np.zeros(size, np.bool_)
         # uint8 (items), the level of each listed item, or None without a list.
@@ -310,16 +315,16 @@ class Pools:
     def first_round(self, shares: Shares, limit: int, decision: Opening, pass_name: str) -> None:
         """Weigh at most `limit` items of each user, and release the items that pass."""
         histogram = self._users.weigh(shares, limit, pass_name)
-        # Only items with weight are tested, never items without a user.
+        # Only items with weight are tested, and never items without a user.
         ids = np.flatnonzero(histogram)
         words = self._vocabulary.take(int64_array(ids))
         released = Histogram(ids, histogram[ids], words).chosen(decision)
         self._decide(released, np.full(released.size, RELEASED, np.uint8))
 
     def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
-        """Take a public list, in parts, before pools are drawn; its items have no caps and are decided by levels."""
+        """Set a public list, in parts, before pools are drawn. Its items have no caps, and levels decide about them."""
         known = np.zeros(len(self._vocabulary), np.uint8)
-        # One call for all parts, because each call lays out the vocabulary again.
+        # Use one call for all parts, because each call builds the hash table of the vocabulary again.
         for places in pc.index_in(pa.chunked_array(listed, pa.large_string()), value_set=self._vocabulary).chunks:
             known[numbers_of(places.drop_null())] = 1
         # The list applies even if no user has a listed item.
@@ -337,10 +342,10 @@ class Pools:
         if self._levels is not None:
             ids = undecided[self._users.listed[undecided] == 0]
             self._raise(self._levels, undecided[self._users.listed[undecided] != 0], histogram, step)
-        # Every undecided item of every pool, drawn in this round or not. Noise on all of them is essential
+        # These are all undecided items of every pool, drawn in this round or not. Noise on all of them is essential
         # (docs/privacy/adaptive.md, "Shared items").
         for part, (score, states) in self._opened(step, ids, histogram):
-            # S_r of every item of the part; the scores of decided items are not read again.
+            # This is S_r of every item of the part. The scores of decided items are not read again.
             self._score[part] = score
             self._decide(part, states)
 
@@ -356,7 +361,8 @@ class Pools:
         def work(part: Int64s) -> Any:
             return opened(step, histogram[part], self._names[part], self._score[part])
 
-        # The parts have the same size for any number of threads. Draws are by item, so the split changes nothing.
+        # The size of the parts does not depend on the number of threads. Draws depend on the item, so the split does
+        # not change them.
         parts = [ids[first : first + ITEMS_AT_ONCE] for first in range(0, ids.size, ITEMS_AT_ONCE)]
         return zip(parts, in_order(work, parts), strict=True)
 

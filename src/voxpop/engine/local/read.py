@@ -29,15 +29,15 @@ from voxpop.reading.users import Spellings, Stretch, Users, encode_users, identi
 from voxpop.reading.wanted import Request
 from voxpop.reading.words import merge_words
 
-# To make a corpus from rows, group the users and rename each token to its rank in the vocabulary.
+# The code below makes a corpus from rows. It groups the users and replaces each token by its rank in the vocabulary.
 
 
 def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind: str) -> LocalCorpus:
-    """Merge the lists of words, rename every id, and lay the documents out user by user.
+    """Merge the lists of words, replace every id by its final id, and group the documents by user.
 
     Args:
         pieces: The batches, in the order of the rows.
-        words: The provisional vocabularies that the pieces' ids refer to.
+        words: The provisional vocabularies to which the ids of the pieces refer.
         users: The result of `encode_users`.
         kind: The kind of data.
 
@@ -47,10 +47,11 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
     used = [np.zeros(len(each), np.uint8) for each in words]
     for piece in pieces:
         mark_used(piece.ids, used[piece.interner])
-    # names contains one int32 array per list of words, the rank in the sorted vocabulary of each provisional id.
+    # For each list of words, `names` contains an int32 array with the rank of each provisional id in the sorted
+    # vocabulary.
     vocabulary, names = merge_words(words, [mask.view(np.bool_) for mask in used])
     tokens = np.empty(sum(piece.ids.size for piece in pieces), np.int32)
-    # (pieces + 1,), the position of each piece's ids.
+    # Shape (pieces + 1,), the position of each piece's ids.
     places = np.cumsum([0, *(piece.ids.size for piece in pieces)])
 
     def finish(number: int) -> None:
@@ -75,28 +76,28 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
     return LocalCorpus(grouped, user_start, keys, vocabulary, kind)
 
 
-# Within a memory limit, each stretch of rows becomes a small corpus on disk, and these are merged. The result has the
-# same users as the corpus that is read in memory, but in a different order. Their documents are in the order of rows,
-# and tokens are ranks in the sorted vocabulary. See docs/design/0009-spilling.md.
+# With a memory limit, each stretch of rows becomes a small corpus on disk, and these small corpora are merged. The
+# result has the same users as a corpus that is read in memory, but in a different order. Their documents are in the
+# order of rows, and tokens are ranks in the sorted vocabulary (docs/design/0009-spilling.md).
 
 Encode = Callable[[Stretch], Encoded]
 
 BYTES_OF_SPELLING = 32
-"""Bytes per user while two lists of users are merged."""
+"""The number of bytes per user while two lists of users are merged."""
 SHARE_OF_STRETCH = 6
-"""A stretch may take 1/6 of the available memory, because naming and grouping its tokens takes a few copies of it."""
+"""A stretch may take 1/6 of the available memory, because naming and grouping its tokens needs a few copies of it."""
 
 
 def read_rows(limit: MemoryLimit | None, rows: Batches, encode: Encode, kind: str) -> LocalCorpus:
-    """Return the corpus of rows. Within a limit, large arrays are mapped files."""
+    """Return the corpus of rows. With a memory limit, large arrays are mapped files."""
     # The next stretch is encoded while the last one is grouped and written. Threads number users and encode rows, but
-    # only this thread reads rows, because a source may belong to it.
+    # only this thread reads rows, because a source may be bound to one thread.
     rows = in_order(lambda row: (row[0], _with_codes(row[1])), rows)
     encoded = _encoded(stretches(rows, None if limit is None else limit.room // SHARE_OF_STRETCH), encode)
     first = next(encoded, None)
-    if first is None:  # no error, because an error would distinguish an empty table from a table of one user
+    if first is None:  # no error here, because an error would distinguish an empty table from a table with one user
         return build_corpus([], [], encode_users([numbered_users(int64_array([]))]), kind).within(limit)
-    # All rows fit into one stretch, so there is nothing to merge.
+    # All rows fit in one stretch, so no merge is needed.
     stretch, tokens = first
     if limit is None or stretch.finished:
         users, spellings = encode_users(stretch.users), Spellings(None)
@@ -108,7 +109,7 @@ def read_rows(limit: MemoryLimit | None, rows: Batches, encode: Encode, kind: st
 
 
 def _encoded(every: Iterator[Stretch], encode: Encode) -> Iterator[tuple[Stretch, Encoded]]:
-    """Yield the stretches that have rows, with their tokens by provisional ids."""
+    """Yield the stretches that have rows, with their tokens as provisional ids."""
     for stretch in every:
         encoded = encode(stretch)
         if stretch.users:
@@ -117,7 +118,7 @@ def _encoded(every: Iterator[Stretch], encode: Encode) -> Iterator[tuple[Stretch
 
 @final
 class _Spill:
-    """Small corpora that are stored one after another on disk."""
+    """Small corpora, which are stored one after another on disk."""
 
     def __init__(self, limit: MemoryLimit, kind: str) -> None:
         self._limit, self._kind = limit, kind
@@ -145,7 +146,7 @@ class _Spill:
         release_unused()
 
     def merged(self) -> LocalCorpus:
-        """Assign each token its final id and each user one position."""
+        """Assign a final id to each token and a position to each user."""
         limit, most = self._limit, self._limit.room // SHARE_OF_SORTER
         vocabulary = self._words.merged()
         release_unused()
@@ -176,7 +177,7 @@ class _Spill:
 
 
 _FINE_TYPES: Final = re.compile(r"time|decimal\d+\(\d+, [1-9]")
-"""Item types with values that are often too fine for several users to share."""
+"""The item types whose values are often so fine that few users share them."""
 _NEIGHBOURS_IN_TEXT: Final = " The tokens before and after such a value count as neighbours."
 
 
@@ -241,7 +242,7 @@ def _corpus_of(source: Any, request: Request) -> LocalCorpus:
         if count:
             tell(f"{rounded(count, exact=options.exact)} {what}", options.progress)
     for each in keyed.keys.columns:
-        if _FINE_TYPES.match(each.kind) and each.name not in request.types:  # a declared type is intended
+        if _FINE_TYPES.match(each.kind) and each.name not in request.types:  # a declared type is intentional
             tell(
                 f'the column "{each.name}" contains values of the type {each.kind}, which few users share. If nothing '
                 "is released, round numbers or truncate times first.",
@@ -252,10 +253,10 @@ def _corpus_of(source: Any, request: Request) -> LocalCorpus:
 
 @contextmanager
 def _memory_of_the_system() -> Iterator[None]:
-    """Let Arrow allocate memory from the C library, which reuses the memory of one batch for the next.
+    """Make Arrow allocate memory from the C library, which reuses the memory of one batch for the next.
 
-    Arrow's own allocator returns memory to the system after each batch. With that allocator, reading and releasing
-    pairs on a virtual machine took up to 1.2 times as long.
+    Arrow's own allocator returns memory to the system after each batch. With it, reading a table and releasing pairs on
+    a virtual machine took up to 1.2 times as long.
     """
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
@@ -270,7 +271,7 @@ def _with_codes(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def one_item_each(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return one row for each item, from rows with lists of items. An empty list yields no row."""
+    """Return one row for each item, from rows with lists of items. An empty list gives no row."""
     users, items = batch.columns
     if not is_list(items.type):
         return batch
@@ -286,26 +287,27 @@ def _with_users(batches: Batches, user: str, column: str, events: Events | None)
         yield f"{where}, from {row_called(first + 1)} on", batch.select([user, column])
 
 
-# The order of rows may depend on several users. Spark, for example, reads files in the order of their sizes, so the
-# rows of one user could change the order of all files, and with it the documents that count for other users. The order
-# computed here depends only on a user's own documents (docs/privacy/spark.md).
+# The order of rows may depend on several users. For example, Spark reads files in the order of their sizes, so the rows
+# of one user could change the order of all files. This would change which documents count for other users. The order
+# that is computed here depends only on a user's own documents (docs/privacy/spark.md).
 
 _POSITIONS_READ_AT_ONCE = 1 << 20
 BYTES_OF_POSITION = 72
-"""Bytes per position of one user, for three copies of its tokens and up to seven numbers of a document."""
+"""The number of bytes per position of one user, for three copies of the tokens and up to seven numbers of a document.
+"""
 
 
 def in_content_order(corpus: LocalCorpus, *, documents: bool = True) -> LocalCorpus:
-    """Return a corpus that does not depend on the positions of rows, except in the order of users with different keys.
+    """Return a corpus that does not depend on the positions of rows, except for the order of users with different keys.
 
     Each user's documents are sorted by their tokens, and tokens by their bytes.
 
     Args:
         corpus: The corpus to change in place. The id of a token is its rank in the order of bytes.
-        documents: Whether to sort each user's documents. Events are already in the order of time.
+        documents: Whether to sort each user's documents. Events are already in order of time.
 
     Raises:
-        MemoryLimitError: If the documents of one user do not fit into the corpus's limit.
+        MemoryLimitError: If the documents of one user do not fit in the memory limit of the corpus.
     """
     if documents and corpus.kind != "items":
         if corpus.limit is not None:
@@ -320,7 +322,7 @@ def _sort(corpus: LocalCorpus, first: int, last: int) -> None:
     starts = corpus.user_start[first : last + 1]
     tokens = corpus.tokens[starts[0] : starts[-1]]
     begins = np.concatenate([[0], np.flatnonzero(tokens < 0) + 1])
-    # The bytes of these numbers sort in the order of the tokens, and the end of a document sorts first.
+    # The bytes of these numbers have the order of the tokens, and the end of a document sorts first.
     letters = pa.py_buffer((tokens + np.int32(1)).astype(">i4"))
     buffers = [None, pa.py_buffer(4 * begins), letters]
     contents = pa.LargeBinaryArray.from_buffers(pa.large_binary(), begins.size - 1, buffers)

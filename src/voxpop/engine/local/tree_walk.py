@@ -1,4 +1,4 @@
-"""Private counts of the symbols after contexts that grow by one symbol at a time, in one sequence per user."""
+"""Private counts of the symbols after contexts, in one sequence per user. Contexts grow by one symbol at a time."""
 
 from typing import TYPE_CHECKING
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class MemoryTreeWalk:
-    """Count the symbols after the contexts, release the noisy counts, and `lengthen` the contexts.
+    """The walk that counts symbols after contexts, releases noisy counts, and lengthens the contexts.
 
-    Symbol `s` after context `n` has the key `n * width + s`.
+    The key of symbol `s` after context `n` is `n * width + s`.
     """
 
     def __init__(self, symbols: Int32s, alphabet: int, max_length: int, places: Int32s | None = None) -> None:
@@ -34,7 +34,7 @@ class MemoryTreeWalk:
             symbols: int32, the private sequences from `one_sequence_each`.
             alphabet: The number of symbols.
             max_length: The maximum number of steps of a sequence.
-            places: int32 by position, the node of each step's context or -1, to continue another walk.
+            places: int32 by position, the node of each step's context or -1, in order to continue another walk.
         """
         self.symbols, self._width = symbols, alphabet + 1
         self.places = np.empty(symbols.size, np.int32) if places is None else places
@@ -46,13 +46,13 @@ class MemoryTreeWalk:
         return count_following(self.symbols, self.places, self._width)
 
     def count_lengths(self, first: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the classes of length that occur, and the number of sequences in each."""
+        """Return the length classes that occur, and the number of sequences in each class."""
         return np.unique(np.searchsorted(first, np.diff(self._starts) - 1, side="right") - 1, return_counts=True)
 
     def count_variety(self, given: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the total number of distinct symbols and, for two bins, of repeated symbols of all sequences."""
+        """Return the total number of distinct symbols in all sequences and, for two bins, of repeated symbols."""
         (most, bins), starts = given.tolist(), self._starts
-        # End marks do not count.
+        # End marks are not counted.
         counts = count_variety(self.symbols, starts[:-1], starts[1:] - 1, self._width - 1, most)
         return np.arange(bins), counts[:bins]
 
@@ -81,10 +81,10 @@ class MemoryTreeWalk:
 
 
 class GramWalk:
-    """Count the symbols after grams, release the noisy counts, and `enter` longer grams."""
+    """The walk that counts symbols after grams, releases noisy counts, and enters longer grams."""
 
     def __init__(self, symbols: Int32s, width: int) -> None:
-        """Start the empty gram, node 0, at every position except end marks.
+        """Start with the empty gram, node 0, at every position except end marks.
 
         Args:
             symbols: int32, the private sequences from `one_sequence_each`.
@@ -103,10 +103,10 @@ class GramWalk:
         return noisy
 
     def enter(self, entries: Int64s, size: int) -> None:
-        """Continue with longer grams, in the given order. Positions without one are excluded.
+        """Continue with longer grams, in the given order. Positions without a longer gram are excluded.
 
         Args:
-            entries: The new grams as gram * width + symbol, among the grams of the last count.
+            entries: The new grams as gram * width + symbol, with grams of the last count.
             size: An upper bound (exclusive) on the entries.
         """
         entered = np.full(size, -1, np.int32)
@@ -116,5 +116,5 @@ class GramWalk:
 
 
 def _opened(symbols: Int32s, end: int) -> Int32s:
-    """Return int32 by position, 0 for the root (the empty gram that starts there) or -1 for end marks."""
+    """Return int32 by position: 0 for the root (the empty gram that starts there), and -1 for end marks."""
     return np.where(symbols == end, -1, 0).astype(np.int32)

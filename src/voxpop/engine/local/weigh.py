@@ -1,4 +1,4 @@
-"""Weighing of a corpus, in which every user shares a weight over at most `limit` distinct candidates."""
+"""The weighing of a corpus. Every user divides a weight among at most `limit` distinct candidates."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,12 +23,13 @@ from voxpop.reading.limited.memory import MemoryLimit, forget_pages, release_unu
 from voxpop.reading.limited.sorter import HEAD, SHARE_OF_SORTER, Mapped, Sorter, in_key_order
 
 ITEMS_AT_ONCE = 1 << 15
-"""Number of items per batch of noise; each thread draws one batch at a time."""
+"""The number of items per batch of noise. Each thread draws one batch at a time."""
 
-# The ids of every user at one length, one id per position, concatenated over users.
+# The private input contains the ids of every user at one length, one id per position, concatenated over users.
 
 WORDS_AT_ONCE = 1 << 17
-"""Number of words per batch of names. A batch needs 42 MB for draws; two million words at once would need 147 MB."""
+"""The number of words per batch of names. A batch needs 42 MB for draws. Two million words at once would need 147 MB.
+"""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -37,14 +38,15 @@ class Holdings:
 
     Attributes:
         ids: int32, the item or gram at each position; negative for no item.
-        user_start: int64 (users + 1), where each user's positions begin.
-        user_key: uint64 (users), a function of the user's id only.
-        size: Upper bound (exclusive) on the ids.
-        names: int64 (size), the name of each id in draws, equal on every engine; None for ids that are their own names.
-        limit: The memory limit of weighing; None for unlimited memory.
+        user_start: int64 (users + 1), the first position of each user.
+        user_key: uint64 (users), a function of only the user's id.
+        size: An upper bound (exclusive) on the ids.
+        names: int64 (size), the name of each id in draws, which does not depend on the engine, or None if ids are their
+            own names.
+        limit: The memory limit of weighing, or None for unlimited memory.
         words: large_string (size), the items at length 1. Draws name them by their bytes, because ids depend on the
             other items. None for longer grams.
-        order: int64 (users), the users in weighing order; None for users that are stored in this order.
+        order: int64 (users), the users in weighing order, or None if users are stored in this order.
     """
 
     ids: Int32s
@@ -57,11 +59,10 @@ class Holdings:
     order: Int64s | None = None
 
     def draw_names(self, secret: Source) -> Uint64s | None:
-        """Return the name of each id in draws; None for ids that are their own names.
+        """Return the name of each id in draws, or None if ids are their own names.
 
-        Words get 64 bits of their draw. If two words of one user got the same bits, a sample would keep or cut both.
-        The
-        proof allows this, because a sample may be any function of the user's own items.
+        The name of a word is 64 bits of its draw. If two words of one user had the same bits, a sample would keep or
+        omit both. The proof allows this, because a sample may be any function of the user's own items.
         """
         if self.words is not None:
             return item_names(self.words, secret, parts=1)[:, 0]
@@ -70,30 +71,32 @@ class Holdings:
 
 
 def item_names(words: pa.LargeStringArray, secret: Source, parts: int = 2) -> Uint64s:
-    """Return the name of each item in draws: 128 bits (n, 2), the same wherever the item occurs.
+    """Return the name of each item in draws, 128 bits (n, 2) that depend only on the item and the secret.
 
     Args:
         words: large_string (n), the items.
         secret: The source of the bits.
-        parts: The number of 64-bit parts to return (1 or 2), the more significant first.
+        parts: The number of 64-bit parts to return (1 or 2), the more significant part first.
     """
     letters, starts = text_buffers(words)
     names = np.empty((len(words), parts), np.uint64)
     for first in range(0, len(words), WORDS_AT_ONCE):
         mine = starts[first : first + WORDS_AT_ONCE + 1]
-        # Names depend only on the bytes and the secret. Ids differ between engines; names do not.
+        # Names depend only on the bytes and the secret. Ids differ between engines, but names do not.
         names[first : first + WORDS_AT_ONCE] = secret.text_draws(WORDS_PASS, letters, mine)[:, :parts]
     return names
 
 
-# Each user's items are made distinct and cut to the limit before they are weighed.
+# Before each user's items are weighed, repeated items are removed and the rest is cut to the limit.
 
 _WeighTask = TypeVar("_WeighTask")
 _WeighResult = TypeVar("_WeighResult")
 
 TOKENS_AT_ONCE = 1 << 19
 FEW_TOKENS_AT_ONCE = 1 << 16
-"""Batch size within a memory limit, because a draw from a user with too many items needs 100 bytes per item."""
+"""The batch size with a memory limit. It is smaller because a draw from a user with too many items needs 100 bytes per
+item.
+"""
 
 
 BoundedSets = tuple[Int32s, Int64s]
@@ -101,7 +104,7 @@ BoundedSets = tuple[Int32s, Int64s]
 
 @dataclass(slots=True)
 class _Scratch:
-    """The marker of one thread for repeated items, which is the last user of each item."""
+    """The marker of one thread for repeated items. It contains the last user of each item."""
 
     seen: Int32s
     stamp: int = 0
@@ -115,9 +118,10 @@ def bounded_sets(
     Draws are without replacement. A user's draw depends only on the secret, the user's key and the user's own items,
     so adding a user changes no other user's draw. The sets are in the order of users for any number of threads.
     """
-    # Distinct items are at most the positions, so nothing is drawn if no user has more positions than the limit.
+    # A user has at most as many distinct items as positions, so no draw is needed if no user has more positions than
+    # the limit.
     crowded = holdings.user_key.size > 0 and int(np.diff(holdings.user_start).max()) > limit
-    # Computing names costs one draw per item, so do it only if a user exceeds the limit.
+    # Computing names costs one draw per item, so compute them only if a user exceeds the limit.
     names = holdings.draw_names(secret) if crowded else None
 
     def bound(items: Int32s, starts: Int64s, keys: Uint64s) -> BoundedSets:
@@ -131,7 +135,7 @@ def distinct_sets(
     candidates: Bytes | None,
     then: Callable[[Int32s, Int64s, Uint64s], _WeighResult],
 ) -> Iterator[_WeighResult]:
-    """Yield the result of `then` on (items, starts, keys) of each batch of users: all distinct candidates, in order."""
+    """For each batch of users, in order, yield the result of `then` on (items, starts, keys) of all candidates."""
     check_width(holdings.user_key.size, "users")  # the marker stores users as 32-bit numbers
     # uint8 (ids), nonzero for candidates; empty if every id is a candidate.
     mask = np.empty(0, np.uint8) if candidates is None else candidates
@@ -142,7 +146,7 @@ def distinct_sets(
     def distinct(users: Int64s) -> _WeighResult:
         scratch = scratches.get()
         items, starts = _distinct(holdings, users, mask, scratch)
-        # The next users of this thread use larger marks than the last ones.
+        # The next users of this thread get larger marks than the last users.
         scratch.stamp += users.size
         scratches.put(scratch)
         return then(items, starts, holdings.user_key[users])
@@ -180,12 +184,12 @@ def cut_to_limit(
     secret: Source,
     pass_name: str,
 ) -> BoundedSets:
-    """Draw `limit` items of each user who has more."""
+    """Draw `limit` items for each user who has more items."""
     if starts.size < 2 or np.diff(starts).max() <= limit:
         return items, starts
-    # Items of users within the limit need no draw.
+    # No draw is needed for users within the limit.
     first, second = pairs_over_limit(items, starts, keys, limit)
-    # Draws use the name of the item, which is the same on every engine, not its number here.
+    # Draws use the name of the item, which does not depend on the engine, and not its number here.
     named = second if names is None else names[second.view(np.int64)]
     # uint64 by (user key, item), so a user's draw does not depend on other users (docs/privacy/randomness.md).
     priorities = secret.draws(sample_of(pass_name), first, named)[:, 0].copy()
@@ -194,7 +198,7 @@ def cut_to_limit(
 
 
 def _batches(holdings: Holdings) -> Iterator[Int64s]:
-    """Yield batches of users in their order, limited both by the number of tokens and by the number of users."""
+    """Yield batches of users in order. Both the number of tokens and the number of users in a batch are limited."""
     most = TOKENS_AT_ONCE if holdings.limit is None else FEW_TOKENS_AT_ONCE
     if holdings.order is not None:
         for first, stop in user_spans(_starts_in(holdings.order, holdings.user_start), most):
@@ -207,7 +211,7 @@ def _batches(holdings: Holdings) -> Iterator[Int64s]:
 
 
 def _starts_in(order: Int64s, user_start: Int64s) -> Int64s:
-    """Return where each user's positions begin if users are stored in this order."""
+    """Return the first position of each user if users are stored in this order."""
     return np.concatenate([[0], np.cumsum(np.diff(user_start)[order])]).astype(np.int64)
 
 
@@ -221,10 +225,10 @@ def user_spans(user_start: Int64s, most: int) -> Iterator[tuple[int, int]]:
         first = stop
 
 
-# The private weights of the items that have at least one user.
+# The code below stores the private weights of the items that have at least one user.
 
 IDS_AT_ONCE = 1 << 17
-"""Maximum number of items in a batch. Their draws need 42 MB; two million items at once would need 147 MB."""
+"""The maximum number of items in a batch. Their draws need 42 MB. Two million items at once would need 147 MB."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -232,9 +236,9 @@ class Histogram:
     """The weight of each item of the bounded sets. Other items are not included.
 
     Attributes:
-        _ids: int64 (support), ids in increasing order, or names of grams in any order (`MemoryLengthWalk`).
-        _weights: int64 (support), positive, in units of the weighting's grid.
-        _words: large_string (support), the items if draws name them by their bytes; otherwise None.
+        _ids: int64 (support), the ids in increasing order, or the names of grams in any order (`MemoryLengthWalk`).
+        _weights: int64 (support), the positive weights, in units of the weighting's grid.
+        _words: large_string (support), the items if draws name them by their bytes, or None otherwise.
     """
 
     _ids: Int64s
@@ -251,10 +255,11 @@ class Histogram:
         return self.noisy_levels(decision, nobody, nobody)[0]
 
     def noisy_levels(self, levels: Opening, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the ids with a level above 0 in increasing order, and their levels.
+        """Return the ids with a level above 0, in increasing order, and their levels.
 
         Args:
-            levels: A function that counts the cutpoints reached by each item with weight; 1 if it passes a decision.
+            levels: A function that returns the number of cutpoints that each item with weight reaches. For a decision,
+                it is 1 if the item passes.
             spurious_names: The ids, in increasing order, that have a level if they have no weight.
             theirs: int64 (spurious), the level of each of these ids.
         """
@@ -274,7 +279,7 @@ class Histogram:
         nobodys = somebodys == 0
         ids_of = [spurious_names[nobodys], *(ids for ids, _ in graded)]
         levels_of = [theirs[nobodys], *(reached for _, reached in graded)]
-        # Sort the names, so that their order does not reveal the simulated ones.
+        # Sort the names, so that their order does not reveal which of them are simulated.
         names = np.concatenate(ids_of)
         order = np.argsort(names)
         return names[order], np.concatenate(levels_of)[order]
@@ -291,16 +296,16 @@ class Histogram:
         """Return the words of ids that passed at length 1."""
         if self._words is None:
             raise InternalError("texts were requested of weights whose ids are numbers of grams")
-        # At length 1 ids are sorted, so bisection finds their places.
+        # At length 1, ids are sorted, so bisection finds their positions.
         return self._words.take(int64_array(np.searchsorted(self._ids, ids)))
 
     @proved("ngrams.md#proof")
     def measured(self, noise: Opening, size: int) -> Int64s:
-        """Return the noisy weight of every id below `size`, also of those without weight.
+        """Return the noisy weight of every id below `size`, including ids without weight.
 
-        Proof: "Weights are defined on the whole public set, zero for candidates without users."
+        Proof: "Weights are defined on the whole public set, and are zero for candidates without users."
         """
-        # (names,), including names without users: otherwise their absence would be published.
+        # Shape (names,), including names without users, because otherwise their absence would be published.
         weights = np.zeros(size, np.int64)
         weights[self._ids] = self._weights
         noisy: Int64s = opened(noise, weights, np.arange(size))
@@ -309,7 +314,7 @@ class Histogram:
 
 _NAMES_AT_ONCE = 1 << 20
 BYTES_OF_ID = 48
-"""Peak memory per distinct item in bytes, for the weight, the last user, the result, and pages of the name."""
+"""The peak memory per distinct item, in bytes, for the weight, the last user, the result, and pages of the name."""
 
 
 def weigh(
@@ -327,19 +332,19 @@ def weigh(
         holdings: The private items of every user.
         shares: The weighting, with its grid and cutoff.
         limit: The maximum number of items per user.
-        candidates: uint8 (ids), nonzero for items that may be drawn, a function of public outputs only; None if every
-            item may be drawn.
+        candidates: uint8 (ids), nonzero for items that may be drawn, or None if every item may be drawn. It is a
+            function of only public outputs.
         secret: The source of the sample and of the order of users.
-        pass_name: The name of this pass in the release, such as "round 0/length 1". Every pass has new draws.
-        bounds: int64 (users) in stored order, the contribution bound of each user, as charged; None if the bound is 1
-            for every user.
+        pass_name: The name of this pass in the release, such as "round 0/length 1". Every pass makes new draws.
+        bounds: int64 (users) in stored order, the contribution bound of each user, as charged, or None if the bound is
+            1 for every user.
 
     Returns:
         The weights of exactly those items that are in at least one bounded set.
     """
     if holdings.limit is not None:
         holdings.limit.require(BYTES_OF_ID * holdings.size, "the weights of all distinct tokens or pairs")
-    # int64 (ids), in units of the weighting's grid. Sums are exact, so order matters only to sequential weightings.
+    # int64 (ids), in units of the weighting's grid. Sums are exact, so the order matters only to sequential weightings.
     histogram, weighed = np.zeros(holdings.size, np.int64), 0
     for items, starts in bounded_sets(holdings, limit, candidates, secret, pass_name):
         if bounds is None:
@@ -348,7 +353,7 @@ def weigh(
             shares.add(histogram, items, starts, bounds[weighed : weighed + starts.size - 1])
         weighed += starts.size - 1
     if bounds is not None and weighed != bounds.size:
-        raise InternalError("users weighed with the bounds of others")
+        raise InternalError("users would be weighed with the bounds of other users")
     # Only the support of the bounded sets may be queried.
     if holdings.names is not None:
         return Histogram(*_supported(holdings.names, histogram))
@@ -359,28 +364,29 @@ def weigh(
 
 
 def _supported(names: Int64s, weights: Int64s) -> tuple[Int64s, Int64s]:
-    """Return the names and weights of items with positive weight, overwriting `weights`."""
+    """Return the names and weights of items with positive weight. This overwrites `weights`."""
     found, end = np.empty(np.count_nonzero(weights), np.int64), 0
     for begin in range(0, names.size, _NAMES_AT_ONCE):
         mine = weights[begin : begin + _NAMES_AT_ONCE]
         held = np.flatnonzero(mine)
         found[end : end + held.size] = names[begin : begin + _NAMES_AT_ONCE][held]
-        # Compact in place, to avoid a second copy of hundreds of millions of pairs.
+        # Compact the arrays in place, which avoids a second copy of hundreds of millions of pairs.
         weights[end : end + held.size] = mine[held]
         end += held.size
     return found, weights[:end] if 2 * end > names.size else weights[:end].copy()
 
 
-# The order of weighing users. The same rule applies in memory, within a memory limit and on Spark.
+# The code below determines the order of weighing users. The same rule applies in memory, with a memory limit and on
+# Spark.
 #
-# Users are sorted by 64 bits of a keyed hash of the user's key, and then by the key itself. Both are functions of the
-# user's id and the secret only. The position of a user's rows, the number of users, the file and the machine have no
-# influence. Therefore an additional user does not reorder the other users; the proof of every sequential weighting
+# Users are sorted by 64 bits of a keyed hash of the user's key, and then by the key itself. Both are functions of only
+# the user's id and the secret. The position of a user's rows, the number of users, the file and the machine have no
+# influence. Therefore an additional user does not reorder the other users. The proof of every sequential weighting
 # starts from this fact (docs/privacy/set-union.md).
 
 
 def order_hashes(keys: Uint64s, secret: Source, pass_name: str) -> Uint64s:
-    """Return the first sort key of users, a keyed hash of each user's key: uint64 (users)."""
+    """Return the first sort key of users, uint64 (users), which is a keyed hash of each user's key."""
     return secret.draws(order_of(pass_name), keys, 0)[:, 0].copy()
 
 
@@ -388,9 +394,9 @@ def order_hashes(keys: Uint64s, secret: Source, pass_name: str) -> Uint64s:
 def weighing_order(keys: Uint64s, secret: Source, pass_name: str) -> Int64s:
     """Return the users in the order of weighing, by (hash, key), both of 64 bits.
 
-    Proof: "So the order of two users is a function of the secret and these two."
+    Proof: "So the order of two users is a function of the secret and these two users."
 
-    Users with the same key (string ids with equal fixed 64-bit hashes) remain in their given order. An additional user
+    Users with the same key (string ids with equal fixed 64-bit hashes) remain in the given order. An additional user
     changes the positions of other users, but not which of two other users is first.
 
     Args:
@@ -410,15 +416,15 @@ def weighing_order(keys: Uint64s, secret: Source, pass_name: str) -> Int64s:
 
 
 _WEIGHED_AT_ONCE = 1 << 22
-"""Number of positions that a thread moves before it releases pages of a mapped corpus."""
+"""The number of positions that a thread moves before it releases pages of a mapped corpus."""
 
 
 def in_weighing_order(
     tokens: Int32s, user_start: Int64s, user_key: Uint64s, limit: MemoryLimit | None, secret: Source, pass_name: str
 ) -> Mapped:
-    """Return the users sorted by `weighing_order`, in memory or mapped within a limit.
+    """Return the users sorted by `weighing_order`, in memory or (with a memory limit) in mapped files.
 
-    Passes then read memory in order, which is twice as fast as following a random order each time.
+    Passes then read memory in order. This is twice as fast as a random order in every pass.
     """
     if limit is None:
         order = weighing_order(user_key, secret, pass_name)
@@ -432,14 +438,14 @@ def in_weighing_order(
         for _ in in_order(gather, user_spans(starts, _WEIGHED_AT_ONCE)):
             forget_pages(tokens)
         return moved, starts, user_key[order]
-    # The buffer size in bytes. Each addition to the sorter is at most a sixteenth of it.
+    # This is the buffer size, in bytes. Each addition to the sorter is at most a sixteenth of it.
     most = limit.room // SHARE_OF_SORTER
     sorter = Sorter(limit, most, tokens.nbytes + HEAD.itemsize * user_key.size)
     for first, last in user_spans(user_start, most // 16):
         heads = np.zeros(last - first, HEAD)
         heads["user"] = heads["other"] = user_key[first:last]
-        # The order of set union: by 64 bits of a keyed hash, then by user key, independent of where users are stored
-        # (docs/privacy/set-union.md).
+        # This is the order of set union: by 64 bits of a keyed hash, and then by user key. It does not depend on where
+        # users are stored (docs/privacy/set-union.md).
         heads["key"] = order_hashes(heads["user"], secret, pass_name)
         heads["row"] = np.arange(first, last)
         begin, end = int(user_start[first]), int(user_start[last])

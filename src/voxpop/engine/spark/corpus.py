@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 
 class SparkCorpus:
-    """The users' encoded data, distributed over executors. It is private and never reaches the driver.
+    """The encoded data of users, distributed over executors. The data is private and never reaches the driver.
 
-    All rows of a user are in one Spark partition, which contains the arrays of a `Corpus` of its users. Set union,
-    n-grams and sequences use a `SparkCorpus` like a `Corpus`.
+    All rows of a user are in one Spark partition. A partition contains the arrays of a `Corpus` of its users. Set
+    union, n-grams and sequences use a `SparkCorpus` in the same way as a `Corpus`.
 
     Attributes:
         kind: "text", "tokens", "items" or "sequence".
-        token_source: The description of the tokenizer, as in `Corpus`.
-        keys: The source columns of items, as in `Corpus`.
+        token_source: The description of the tokenizer, as in `LocalCorpus`.
+        keys: The source columns of items, as in `LocalCorpus`.
         families: The type families of the user ids, as in `LocalCorpus`.
     """
 
@@ -54,7 +54,7 @@ class SparkCorpus:
         self._state = self._holder.hold(state, theirs=True)
 
     def weigh(self, shares: "Shares", limit: int, secret: "Source", pass_name: str) -> "SparkHistogram":
-        """Distribute the weight of every user over at most `limit` distinct items."""
+        """Distribute the weight of every user among at most `limit` distinct items."""
         state = self._in_groups() if shares.sequential else self._state
         return weighed_items(state, shares, limit, secret, pass_name, pass_name)
 
@@ -89,7 +89,7 @@ class SparkCorpus:
         return weigh_by(self._state, work, word_arrays(listed), words=False)
 
     def _in_groups(self) -> "DataFrame":
-        """Return the same users in few groups, for order-dependent weightings."""
+        """Return the same users in a few groups, for order-dependent weightings."""
         if self._groups is None:
             self._groups = self._holder.hold(in_groups(self._state, self._places))
         return self._groups

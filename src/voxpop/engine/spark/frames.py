@@ -1,7 +1,7 @@
-"""Arrays as rows of a DataFrame, settings and public arrays of a task, and cached states.
+"""Arrays as rows of a DataFrame, the settings and public arrays of a task, and cached states.
 
 Executors keep a few arrays of their users from one pass to the next, and send arrays to each other through a shuffle.
-These arrays are cut into pieces of one row each, so that no row is large. A row contains its destination and origin.
+These arrays are cut into pieces of one row each, so no row is large. A row contains its destination and its origin.
 """
 
 import io
@@ -34,7 +34,7 @@ AnswerBatches = Iterator[pa.RecordBatch]
 SparkTask = Callable[..., AnswerBatches]
 """A task on a partition; see `voxpop.engine.spark.tasks`."""
 Message = tuple[int, int, Arrays]
-"""Destination, sender and arrays."""
+"""The destination, the sender, and the arrays."""
 
 MESSAGES = "place int, sender int, piece int, name string, type string, data binary"
 STATE_SCHEMA = pa.schema(
@@ -48,18 +48,22 @@ STATE_SCHEMA = pa.schema(
     }
 )
 PIECE = 1 << 21
-"""Maximum number of bytes in one row."""
+"""The maximum number of bytes in one row."""
 BYTES_AT_ONCE = 1 << 24
-"""Approximate number of bytes of rows per batch that is passed to Spark."""
+"""The approximate number of bytes in a batch of rows that is passed to Spark."""
 _FRAME_ROWS_AT_ONCE = 1 << 16
 LOW_BITS = 31
-"""Weights of sequential weightings can reach 2^61 in each partition, so they are summed in two parts."""
+"""The weights of sequential weightings can reach 2^61 in each partition, so they are summed in two parts."""
 MOST_IN_CLOSURE = 1 << 18
-"""Maximum number of bytes of public arrays in a closure. With `MOST_CLOSURE`, Spark does not write it to disk."""
+"""The maximum number of bytes of public arrays in a closure. Together with `MOST_CLOSURE`, this is so small that Spark
+does not write the closure to disk.
+"""
 MOST_CLOSURE = 1 << 19
-"""Maximum bytes of settings in a closure. Spark writes closures above 2^20 bytes to disk, where keys must not be."""
+"""The maximum number of bytes of settings in a closure. Spark writes closures above 2^20 bytes to disk, and keys must
+not be on disk.
+"""
 SEED = 42
-"""Seed of the hash that assigns numbers to partitions in Spark."""
+"""The seed of the hash by which Spark assigns numbers to partitions."""
 _WORD_MASK = 2**32 - 1
 
 
@@ -99,7 +103,7 @@ def pieces(arrays: Arrays) -> AnswerBatches:
 
 
 def received(rows: pa.Table) -> dict[int, Arrays]:
-    """Return the writable arrays of each sender, with senders in increasing order."""
+    """Return the writable arrays of each sender, in increasing order of senders."""
     if not rows.num_rows:  # in this case Spark returns a table without columns
         return {}
     found: dict[int, dict[tuple[str, str], list[tuple[int, Any]]]] = {}
@@ -122,7 +126,8 @@ def laid_together(batches: SparkBatches, sent: bytes | None = None) -> tuple[Arr
 
     Args:
         batches: The rows of the partition's state.
-        sent: Public arrays from the closure. Otherwise the first piece contains the public arrays, if there are any.
+        sent: The public arrays from the closure. Without them, the first piece contains the public arrays, if there are
+            any.
     """
     held = list(batches)
     if not held:
@@ -136,9 +141,9 @@ def laid_together(batches: SparkBatches, sent: bytes | None = None) -> tuple[Arr
 
 
 def on_state(work: Callable[..., AnswerBatches]) -> SparkTask:
-    """Return a task that calls a function with a partition's arrays and the public arrays, except on empty partitions.
+    """Return a task that calls a function with the arrays of a nonempty partition and the public arrays.
 
-    A function with a parameter `mine` receives the number of its partition, as `numbered_state` wrote it.
+    A function with a parameter `mine` receives the number of the partition that `numbered_state` wrote.
     """
     wants_number = "mine" in signature(work).parameters
 
@@ -148,7 +153,7 @@ def on_state(work: Callable[..., AnswerBatches]) -> SparkTask:
         arrays, sent = laid_together(held, public)
         if arrays and wants_number:
             settings["mine"] = int(held[0].column("sender")[0].as_py())
-        held.clear()  # the arrays are copies, so the rows would take the memory a second time
+        held.clear()  # the arrays are copies, so the rows would need the same memory again
         if arrays:
             yield from work(arrays, sent, **settings)
 
@@ -176,11 +181,13 @@ def unpacked_arrays(content: bytes) -> Arrays:
 
 
 def run_with_public(state: "DataFrame", work: SparkTask, arrays: Arrays, schema: str = MESSAGES) -> "DataFrame":
-    """Run a task on every partition with public arrays, which are sent in the closure if small, otherwise by broadcast.
+    """Run a task on every partition with public arrays.
 
-    A broadcast sends them with the first piece of a partition. It is a separate job, which takes longer than sending
-    small arrays in a closure. Large arrays must not be in a closure, because Spark writes large closures to disk, and
-    closures contain keys.
+    Small arrays are sent in the closure, and large ones by broadcast.
+
+    A broadcast delivers the arrays with the first piece of a partition. It is a separate job, which takes longer than
+    sending small arrays in a closure. Large arrays must not be in a closure, because Spark writes large closures to
+    disk, and closures contain keys.
     """
     from pyspark.sql import functions as sql
 
@@ -193,7 +200,7 @@ def run_with_public(state: "DataFrame", work: SparkTask, arrays: Arrays, schema:
 
 
 def closure(work: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
-    """Return a task with its settings. This is the only way to send settings that may contain keys.
+    """Return a task with its settings. Settings that may contain keys are sent only in this way.
 
     Raises:
         InputError: If Spark would write the settings to disk.
@@ -240,10 +247,10 @@ def word_arrays(words: pa.LargeStringArray) -> Arrays:
 
 
 def spread_rows(count: int) -> Int64s:
-    """Return numbers that Spark's hash assigns to partitions 0, 1, 2, ..., one number for each.
+    """For each partition 0, 1, 2, ..., return a number that Spark's hash assigns to this partition.
 
     Spark assigns a number to a partition by its hash, and the hashes of 0, 1, 2, ... skip a third of the partitions. If
-    Spark used a different hash, the release would be the same, but some tasks would take longer.
+    Spark used a different hash, the release would not change, but some tasks would take longer.
     """
     numbers = np.full(count, -1, np.int64)
     first = 0
@@ -272,11 +279,13 @@ def _hashes(numbers: Int64s) -> Int64s:
 
 
 class Holder:
-    """Caches partitions on their executors, in memory or on local disk, until the holder is collected.
+    """The holder of cached partitions.
 
-    The holder caches the last two states, because each state is computed from the previous one. If nothing is
-    computed before the end, all states have to be cached. Blocks that are lost with an executor are recomputed from the
-    cached states or from the source.
+    They remain on their executors, in memory or on local disk, until it is collected.
+
+    The holder caches the last two states, because each state is computed from the previous one. If no state is computed
+    before the end, all states have to be cached. Blocks that are lost with an executor are recomputed from the cached
+    states or from the source.
     """
 
     def __init__(self, most: int | None = 2) -> None:
@@ -286,11 +295,11 @@ class Holder:
         weakref.finalize(self, _UNUSED.put, self._held)
 
     def hold(self, state: "DataFrame", *, theirs: bool = False) -> "DataFrame":
-        """Cache a new state and release the second-to-last one, if it exists.
+        """Cache a new state, and release the second-to-last state if it exists.
 
         Args:
             state: The state to cache when it is computed.
-            theirs: Whether the state includes an external query, which is planned with the settings of the session.
+            theirs: Whether the state includes a query of the caller, which is planned with the settings of the session.
         """
         from pyspark import StorageLevel
 
@@ -303,7 +312,9 @@ class Holder:
 
 
 _UNUSED: "SimpleQueue[list[DataFrame]]" = SimpleQueue()
-"""States of collected holders. A finalizer may only add states to this queue, which `put` of this type permits."""
+"""The states of collected holders. A finalizer may only add states to this queue, because `put` of this type is safe
+there.
+"""
 
 
 def _let_go_of_unused() -> None:
@@ -317,8 +328,8 @@ def _let_go_of_unused() -> None:
 def _start_to_let_go() -> Thread:
     """Start the thread that releases unused states, once per process.
 
-    Python may collect a holder at any time, including while a command of this thread waits for Java's answer. A second
-    command of the same thread would then break the connection. Each thread has a separate connection.
+    Python may collect a holder at any time, even while a command of the current thread waits for Java's answer. A
+    second command of the same thread would then break the connection. Each thread has a separate connection.
     """
     thread = Thread(target=_let_go_of_unused, name="voxpop-unpersist", daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""Weights that remain on the executors, which receive decisions and noise."""
+"""Weights that remain on the executors. Decisions and noise are sent to the executors."""
 
 from typing import TYPE_CHECKING
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 class SparkHistogram:
-    """The queries of `Histogram` on weights that are never collected.
+    """The queries of `Weights` on weights that are never collected.
 
-    Spark or the caller may repeat any action, because its noise is a function of the secret and the gram.
+    Spark or the caller may repeat any action, because the noise is a function of the secret and the gram.
     """
 
     def __init__(self, weights: "DataFrame", *, words: bool) -> None:
         """Store the weights of all partitions.
 
         Args:
-            weights: Columns name, high and low, with one row per partition and item.
+            weights: The columns name, high and low, with one row per partition and item.
             words: Whether names are the bytes of words.
         """
         self._weights = weights
@@ -37,14 +37,14 @@ class SparkHistogram:
         self._texts: pa.LargeStringArray | None = None
 
     def chosen(self, decision: Opening) -> Int64s:
-        """Return the names that pass, in increasing order. Words are numbered 0, 1, 2, ... in order of their bytes."""
+        """Return the names that pass, in increasing order. Words are numbered from 0 in the order of their bytes."""
         return self._released(self._weights, decision)[0]
 
     def noisy_levels(self, levels: Opening, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the names with a level above 0 in increasing order, and their levels.
+        """Return the names with a level above 0, in increasing order, and their levels.
 
-        Words are numbered as by `chosen`. The candidates with votes remain on the executors, which receive the levels
-        of candidates that may have no users.
+        Words are numbered as in `chosen`. The candidates with votes remain on the executors. The executors receive the
+        levels of simulated candidates.
         """
         from pyspark.sql import functions as sql
 
@@ -70,7 +70,7 @@ class SparkHistogram:
         return np.asarray(ordered).astype(np.int64), reached[order]
 
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
-        """Return the words of numbers that `chosen` returned."""
+        """Return the words for numbers that `chosen` returned."""
         if self._texts is None:
             raise InternalError("texts of weights were requested before words were chosen")
         return self._texts.take(pa.array(ids))
@@ -93,8 +93,8 @@ class SparkHistogram:
 def _summed(weights: "DataFrame") -> "DataFrame":
     """Add up the weights of the partitions, in the only shuffle of each length.
 
-    Each gram occurs once in a partition, so a sum before the shuffle would save nothing. Each task writes one block
-    for each task after the shuffle, so there are only as many of these as run in parallel.
+    Each gram occurs once in a partition, so a sum before the shuffle would save nothing. Each task writes one block for
+    each task after the shuffle. Therefore there are only as many tasks after the shuffle as run in parallel.
     """
     from pyspark.sql import functions as sql
 
@@ -131,9 +131,9 @@ def add_noise(batches: SparkBatches, *, noise: Opening) -> AnswerBatches:
 
 
 def _weights_of(batch: pa.RecordBatch) -> Int64s:
-    """Return the summed weights, clipped at a bound beyond which results do not change.
+    """Return the summed weights, clipped at a bound above which results do not change.
 
-    Clipping never increases the distance of two sums.
+    Clipping never increases the distance between two sums.
     """
     high, low = (np.asarray(batch.column(name)) for name in ("high", "low"))
     high = high + (low >> LOW_BITS)

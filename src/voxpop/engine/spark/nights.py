@@ -1,7 +1,8 @@
-"""The private state of a series on a cluster, with users, their pools and all items in plain Parquet files.
+"""The private state of a series on a cluster: users, their pools, and all items, in unencrypted Parquet files.
 
 Users are assigned to a few groups by a keyed hash of their key. The users of a group weigh one after another, and the
-weight of an item is the sum over all groups. With one group, nights are the same as with the local `NightlyPools`.
+weight of an item is the sum over all groups. With one group, the results are identical to those of the local
+`NightlyPools`.
 """
 
 from collections.abc import Callable, Iterable
@@ -200,7 +201,7 @@ def _pools_of(rows: pa.Table, secret: "Source") -> NightlyPools:
 
 
 def _rows_of(pools: NightlyPools, place: int) -> pa.Table:
-    # At least one batch, because its schema is the same without users.
+    # There is at least one batch, because it provides the schema even without users.
     parts = [*(range(0, pools.keys.size, _NIGHT_ROWS_AT_ONCE) or [0]), pools.keys.size]
     return pa.Table.from_batches([_batch(pools, first, stop, place) for first, stop in pairwise(parts)])
 
@@ -225,7 +226,7 @@ class SparkNights:
     def __init__(
         self, folder: Path | None, places: int, secret: "Source", session: "SparkSession | None" = None
     ) -> None:
-        """Store the folder of the files; None before the first night."""
+        """Store the folder of the files, or None before the first night."""
         self.folder, self.places, self._secret, self._session = folder, places, secret, session
         self._frames: tuple[DataFrame, DataFrame] | None = None
         self._holder = Holder(most=None)
@@ -237,13 +238,12 @@ class SparkNights:
 
     @property
     def _both(self) -> "tuple[DataFrame, DataFrame]":
-        """Return users and items."""
+        """Return the users and the items."""
         if self._frames is None:
             from pyspark.sql import SparkSession
 
-            # Use the session of the rows. Without rows, for example to complete a stopped night, use the active session
-            # or a
-            # local one.
+            # Use the session of the rows. If there are no rows, for example to complete an interrupted night, use the
+            # active session or a local one.
             self._session = self._session or SparkSession.getActiveSession() or start_session("local[*]")
             if self.folder is None:
                 self._frames = tuple(self._session.createDataFrame([], kind) for kind in (USERS, ITEMS))
@@ -362,7 +362,7 @@ class SparkNights:
         return words, nights, levels != UNLISTED
 
     def remove(self, key: int) -> Removed | None:
-        """Remove the pool and the budget of a user; return None for a user without pool and budget."""
+        """Remove the pool and the budget of a user. Return None for a user without a pool and a budget."""
         from pyspark.sql import functions as sql
 
         users, items = self._both
@@ -381,7 +381,7 @@ class SparkNights:
         return Removed(**found[0])
 
     def write(self, folder: Path) -> None:
-        """Write the state into a new folder, and continue from it.
+        """Write the state to a new folder, and continue from it.
 
         Raises:
             ReleaseError: If this machine cannot read the files of the executors.
@@ -415,7 +415,7 @@ class SparkNights:
         return pairs.join(known, "word")
 
     def _by_cores(self) -> AbstractContextManager[None]:
-        """Plan shuffles of words with as many tasks as run in parallel, instead of 200."""
+        """Plan shuffles of words with as many tasks as run in parallel, instead of 200 tasks."""
         return with_setting(self._session, SETTING, str(at_least_two(cores(self._session))))
 
 

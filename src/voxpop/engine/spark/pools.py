@@ -1,11 +1,11 @@
-"""Adaptive rounds on a cluster, in which users and items remain in their places and exchange messages.
+"""Adaptive rounds on a cluster. Users and items remain in their places and exchange messages.
 
-The place of a user is the partition that contains it. The place of an item is a reducer, which is determined by the
-item's name of 128 bits. Both are laid out once, when pools are drawn. In a round, every place of users sends each
-reducer the weights of the reducer's undecided items. The reducer keeps their score and returns their states. This takes
-two shuffles, of 8 bytes and of one byte for each item of each place. Because places and reducers agree on an order of
-items, no item is named again. Nothing runs before `released`. If all pools fit into one task, that task runs all rounds
-with the same messages, because starting the tasks of a round takes longer than their work.
+The place of a user is the partition that contains the user. The place of an item is a reducer, which the item's name of
+128 bits determines. Both are set up once, when pools are drawn. In a round, every place of users sends each reducer the
+weights of the reducer's undecided items. The reducer keeps the scores and returns the states. This takes two shuffles,
+of 8 bytes and of one byte for each item of each place. Places and reducers agree on an order of items, so no item is
+named again. Nothing runs before `released`. If all pools fit in one task, that task runs all rounds with the same
+messages, because starting the tasks of a round takes longer than their work.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -62,9 +62,9 @@ if TYPE_CHECKING:
 
 
 OF_ITEMS = ("score", "states", "levels")
-"""Messages from reducers to themselves."""
+"""The messages from reducers to themselves."""
 STATE_OF_ITEMS = -1
-"""Place that passes on the state of items, which has no users."""
+"""The place that passes on the states of items. It has no users."""
 
 
 @on_state
@@ -89,11 +89,11 @@ def weigh_first_round(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> An
 def draw_pools(
     arrays: Arrays, sent: Arrays, *, mine: int, size: int, pass_name: str, secret: "Source", places: int, reducers: int
 ) -> AnswerBatches:
-    """Draw a pool for every user of a partition, and send each reducer its items that are in a pool."""
+    """Draw a pool for every user of a partition, and send each reducer those of its items that are in a pool."""
     corpus = corpus_of_arrays(arrays)
     names = item_names(corpus.vocabulary, secret)
     users = PoolUsers.of(corpus, names[:, 0], secret)
-    # Released items, then those of a public list.
+    # First the released items, and then the items of a public list.
     found, released = places_of(texts_of(sent), corpus.vocabulary), int(sent["released"][0])
     opened_here, listed_here = found[:released], found[released:]
     users.states[opened_here[opened_here >= 0]] = RELEASED
@@ -107,7 +107,7 @@ def draw_pools(
     rank[pooled] = np.arange(pooled.size, dtype=np.int32)
     batch = users.joined()
     kept: Arrays = {"items": rank[batch.items], "user_start": batch.starts, "user_key": batch.keys}
-    # Empty without a list, as in `PoolUsers`.
+    # The array is empty without a list, as in `PoolUsers`.
     marks = users.listed[pooled] if users.listed.size else users.listed
     kept |= {"user_names": names[pooled, 0], "bounds": bounds, "user_listed": marks}
     yield from written([(int(spread_rows(places)[mine]), mine, kept)])
@@ -116,7 +116,7 @@ def draw_pools(
 
 
 def _by_reducer(ids: Int64s, names: Uint64s, reducers: int) -> tuple[Int64s, Int64s]:
-    """Return ids sorted by reducer and name, and the start of each reducer's ids, followed by the end."""
+    """Return the ids, sorted by reducer and name, and the start of each reducer's ids, followed by the end."""
     reducer = names[ids, 1] % np.uint64(reducers)
     order = np.lexsort((names[ids, 1], names[ids, 0], reducer))
     return ids[order], np.searchsorted(reducer[order], np.arange(reducers + 1, dtype=np.uint64)).astype(np.int64)
@@ -164,8 +164,8 @@ def weigh_pools(
 ) -> pa.Table:
     """Return the weights of a round for each reducer's undecided items, in the order of the items.
 
-    Messages from reducers to themselves are passed on, so that a round makes one table from the previous one, which is
-    used once.
+    Messages from reducers to themselves are passed on, so that a round makes one table from the previous table, which
+    is used only once.
     """
     with safely("weigh_pools"):
         places, sent = spread_rows(reducers), received(news)
@@ -191,7 +191,7 @@ def _weights(
     bounds = arrays["bounds"]
     parts = [slice(*bounds[number : number + 2]) for number in range(places.size)]
     keys = arrays["user_key"]
-    # States are those after all rounds so far, and pools are still as they were drawn.
+    # The states are those after all rounds so far, and the pools are unchanged since they were drawn.
     batch = Batch(arrays["items"], arrays["user_start"], keys, np.zeros(keys.size, np.int64))
     users = PoolUsers.at(batch, arrays["user_names"], secret)
     users.listed = arrays["user_listed"]
@@ -227,7 +227,7 @@ def advance_items(items: pa.Table, news: pa.Table, *, step: "ScoreStep", places:
 
 
 def _state(sent: Arrays, size: int) -> tuple[Bytes, Floats, Bytes]:
-    """Return states, score and levels of items; before the first round all are undecided."""
+    """Return the states, scores and levels of items. Before the first round, all items are undecided."""
     score = np.zeros(size)
     if not sent:
         return np.full(size, UNDECIDED, np.uint8), score, np.zeros(size, np.uint8)
@@ -236,10 +236,10 @@ def _state(sent: Arrays, size: int) -> tuple[Bytes, Floats, Bytes]:
 
 
 def _summed(arrays: Arrays, states: Bytes, sent: dict[int, Arrays]) -> Int64s:
-    """Add up the weights from all places, cut off at the useful maximum; 0 for items that no user drew.
+    """Add up the weights from all places, clipped at the useful maximum. The sum is 0 for items that no user drew.
 
-    The part of each place is at most 2^61, and so is the sum so far, because min(min(a + b, c) + d, c) =
-    min(a + b + d, c).
+    The part of each place is at most 2^61. The sum so far is also at most 2^61, because it may be clipped after each
+    addition: min(min(a + b, c) + d, c) = min(a + b + d, c).
     """
     weights = np.zeros(states.size, np.int64)
     starts = arrays["held_starts"]
@@ -261,7 +261,7 @@ def _outcomes(mine: int, arrays: Arrays, states: Bytes, score: Floats, levels: B
 
 
 def released_of_reducer(items: pa.Table, news: pa.Table) -> pa.Table:
-    """Return the bytes of a reducer's released items, of level 0, and of its listed items with their levels."""
+    """Return the bytes of a reducer's released items (with level 0) and of its listed items with their levels."""
     with safely("released_items"):
         names, numbers = [pa.array([], pa.binary())], [np.empty(0, np.int32)]
         for reducer, arrays in received(items).items():
@@ -300,26 +300,26 @@ def _met_here(there: dict[int, pa.Table], news: pa.Table, work: Callable[..., pa
 
 
 _PoolRound = tuple[CappedDescent, "ScoreStep", "Source", str]
-"""Weighting, step, source of the draws, and name of the pass."""
+"""The weighting, the step, the source of the draws, and the name of the pass."""
 MOST_REDUCERS = 1024
-"""Maximum number of reducers. It is limited because every place sends a message to every reducer in each round."""
+"""The maximum number of reducers. It is limited because every place sends a message to every reducer in each round."""
 MOST_TOGETHER = 1 << 28
-"""Maximum number of bytes of pools in one task, which needs about three times as much memory."""
+"""The maximum number of bytes of pools in one task. The task needs about three times as much memory."""
 MOST_MESSAGES = 1 << 16
-"""Maximum number of messages per round in one task. Beyond this number, a task for each place is faster."""
+"""The maximum number of messages per round in one task. Beyond this number, one task per place is faster."""
 OF_USERS = ("items", "user_start", "user_key", "user_names", "bounds", "user_listed")
 
 
 class SparkPools:
-    """The same interface as `Pools`, with `first_round`, then `draw`, `advance` for each round, and `released`."""
+    """The counterpart of `Pools`: `first_round`, then `draw`, then `advance` for each round, and then `released`."""
 
     def __init__(self, state: "DataFrame", places: int, secret: "Source") -> None:
-        """Take the encoded partitions.
+        """Start with the encoded partitions.
 
         Args:
-            state: Arrays of users, in `places` partitions.
+            state: The arrays of users, in `places` partitions.
             places: The number of partitions.
-            secret: The secret of the release; executors get only the keys of each task.
+            secret: The secret of the release. Executors get only the keys of each task.
         """
         self._state = state
         self._places = places
@@ -338,17 +338,17 @@ class SparkPools:
         return weigh_by(self._state, count, {}, words=False)
 
     def first_round(self, shares: "Shares", limit: int, decision: Opening, pass_name: str) -> None:
-        """Weigh at most `limit` items of each user; release the items that pass."""
+        """Weigh at most `limit` items of each user, and release the items that pass."""
         weighing = Weighing(shares, limit, self._restricted(pass_name), pass_name)
         histogram = weigh_by(self._state, closure(weigh_first_round, weighing=weighing), {}, words=True)
         self._opened = histogram.texts(histogram.chosen(decision))
 
     def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
-        """Take a public list, before pools are drawn. Every executor gets all of it."""
+        """Set a public list, before pools are drawn. Every executor gets the whole list."""
         self._listed = list(listed)
 
     def draw(self, size: int, pass_name: str) -> None:
-        """Draw a pool of at most `size` undecided items for every user, uniformly without replacement."""
+        """Draw a pool of at most `size` undecided items for every user, uniformly and without replacement."""
         public = word_arrays(pa.concat_arrays([self._opened, *(self._listed or [])]))
         public |= {"released": np.array([len(self._opened)]), "listed": np.array([self._listed is not None])}
         settings: dict[str, Any] = {"places": self._places, "reducers": self._reducers, "size": size}
@@ -356,9 +356,9 @@ class SparkPools:
         self._drawn = self._holder.hold(run_with_public(numbered_state(self._state), work, public))
 
     def advance(self, shares: CappedDescent, step: "ScoreStep", pass_name: str) -> None:
-        """Run a round, which weighs items of each pool and adds to the score of every item in any pool."""
+        """Run a round, which weighs items of each pool and adds to the score of every item that is in a pool."""
         if self._drawn is None:
-            raise InternalError("a round was to run before pools were drawn")
+            raise InternalError("a round would run before pools were drawn")
         secret = self._secret.restrict(sample_of(pass_name), part_of(pass_name))
         self._rounds.append((shares, step.restricted(), secret, pass_name))
 
@@ -374,12 +374,12 @@ class SparkPools:
         return words.filter(pa.array(levels > 0)), levels[levels > 0]
 
     def _outcome(self) -> tuple[pa.LargeStringArray, Bytes]:
-        """Run all rounds, once."""
+        """Run all rounds once."""
         if self._found is None:
             self._found = pa.array([], pa.large_string()), np.empty(0, np.uint8)
             if self._drawn is not None and self._rounds:
                 ran = self._together(self._drawn) if self._fits(self._drawn) else self._apart(self._drawn)
-                # Only listed items have levels.
+                # Only listed items have levels above 0.
                 found = answer(ran.select("name") if self._listed is None else ran)
                 words = words_of(joined(found.column("name")))
                 levels = np.zeros(len(words), np.uint8)
@@ -389,7 +389,7 @@ class SparkPools:
         return self._found
 
     def _fits(self, drawn: "DataFrame") -> bool:
-        """Return whether all pools fit into one task. The driver receives only the answer, not their size."""
+        """Return whether all pools fit in one task. The driver receives only the answer and not the size."""
         from pyspark.sql import functions as sql
 
         if self._places * self._reducers > MOST_MESSAGES:
@@ -408,7 +408,8 @@ class SparkPools:
         users = self._placed(drawn.filter(of_users), self._places)
         told = drawn.filter(~of_users).repartition(at_least_two(self._reducers), "place")
         items = self._placed(told.groupBy("place").applyInArrow(register, MESSAGES), self._reducers)
-        # No place is below 0, but if Spark could infer that this is empty, it would not lay it out with the users.
+        # No place is below 0. But if Spark could infer that this table is empty, it would not partition it together
+        # with the users.
         outcome = users.filter(sql.col("place") < 0)
         for shares, step, secret, pass_name in self._rounds:
             given: dict[str, Any] = {"shares": shares, "secret": secret, "pass_name": pass_name}
@@ -424,11 +425,11 @@ class SparkPools:
         return self._secret.restrict(sample_of(pass_name), order_of(ORDER_OF_POOLS), f"{WORDS_PASS}{TEXT}")
 
     def _placed(self, rows: "DataFrame", count: int) -> "DataFrame":
-        """Keep rows in the partitions that receive their messages, so that only messages are shuffled."""
+        """Keep rows in the partitions that receive their messages, so only messages are shuffled."""
         return self._holder.hold(rows.repartition(at_least_two(count), "place").sortWithinPartitions("place"))
 
 
 def met(there: "DataFrame", news: "DataFrame", work: Any, count: int, schema: str = MESSAGES) -> "DataFrame":
-    """Run a task on the content of each place and the messages to it."""
+    """Run a task on the content of each place and on the messages to this place."""
     arrived = news.repartition(at_least_two(count), "place")
     return there.groupBy("place").cogroup(arrived.groupBy("place")).applyInArrow(work, schema)

@@ -1,12 +1,12 @@
 """Open Parquet files as a Spark DataFrame, and read a DataFrame as a corpus.
 
-All types are declared in the schema. No type is inferred from values, so the rows of one user change neither a type nor
+All types are declared in the schema. No type is inferred from values, so the rows of one user do not change any type or
 the spelling of other users' items.
 
-If Spark runs on this machine only, the local engine reads the table, because there a shuffle and Python workers only
-add cost. Spark writes the rows of the query as Parquet, through public methods of a DataFrame, and this process reads
-these files. It never reads the files of the table, because only Spark can compute the rows and columns that the query
-returns. The choice depends on the session and the arguments, never on rows.
+If Spark runs only on this machine, the local engine reads the table, because a shuffle and Python workers would only
+add cost. Spark writes the rows of the query to Parquet files, through public methods of a DataFrame, and this process
+reads these files. It never reads the files of the table itself, because only Spark can compute the rows and columns
+that the query returns. The choice depends on the session and the arguments, and never on rows.
 """
 
 import tempfile
@@ -44,19 +44,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TRIES, BETWEEN = 50, 0.1
-"""Number of attempts to remove a folder that tasks still write into, and the seconds between attempts."""
+"""The number of attempts to remove a folder to which tasks still write, and the number of seconds between attempts."""
 AS_STRINGS = {"void": "string", "array<void>": "array<string>"}
-"""Replacements for types that contain only null, because files cannot store these types."""
+"""The replacements for types that contain only null, because files cannot store these types."""
 EXACTLY = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
-"""Settings that write times unchanged. By default Spark writes nanoseconds, which end in the year 2262."""
+"""The settings with which times are written unchanged. By default, Spark writes nanoseconds, whose range ends in the
+year 2262.
+"""
 
 
 @contextmanager
 def written_rows(rows: "DataFrame", folder: Path) -> Iterator[list[Path]]:
-    """Write the rows into a folder that only this user may enter. The folder exists while the rows are read."""
+    """Write the rows to a folder that only this user may open. The folder exists while the rows are read."""
     try:
         private = Path(tempfile.mkdtemp(dir=folder, prefix="voxpop-rows-")).resolve()
     except OSError as error:
@@ -74,7 +76,7 @@ def written_rows(rows: "DataFrame", folder: Path) -> Iterator[list[Path]]:
 
 
 def _remove(private: Path) -> None:
-    """Remove a folder. Tasks of a failed query may still write into it for a moment."""
+    """Remove a folder. Tasks of a failed query may still write to it for a moment."""
     for _ in range(TRIES):
         rmtree(private, ignore_errors=True)
         if not private.exists():
@@ -84,8 +86,9 @@ def _remove(private: Path) -> None:
 
 
 BYTES_OF_ROW, OF_ITS_BYTES = 64, 16
-"""A row takes far less memory than 64 bytes plus 16 times its size in a file without dictionaries. A token of one
-letter, for example, takes four bytes, with at most three copies while it is read and released."""
+"""A row takes far less memory than 64 bytes plus 16 times its size in a file without dictionaries. For example, a token
+of one letter takes four bytes, with at most three copies while it is read and released.
+"""
 
 
 def corpus_here(rows: "DataFrame", request: Request) -> LocalCorpus:
@@ -124,11 +127,13 @@ def _batches(files: list[Path], request: Request) -> Iterator[pa.RecordBatch]:
 
 
 FOLDER_TYPES = "spark.sql.sources.partitionColumnTypeInference.enabled"
-"""Whether Spark infers types from names of folders."""
+"""The setting that decides whether Spark infers types from names of folders."""
 PLACEMENT = 0x766F78706F70
-"""Constant in the hash that places users, so that the hash differs from those of other shuffles."""
+"""The constant in the hash that places users, so that this hash differs from those of other shuffles."""
 MOST_PARTITIONS = 1 << 20
-"""Spark cannot manage more tasks. Sums of weights are exact for 2^32 partitions."""
+"""The maximum number of partitions, because Spark cannot manage more tasks. Sums of weights are exact for up to 2^32
+partitions.
+"""
 
 
 def open_frame(session: "SparkSession", sources: list[str]) -> "DataFrame":
@@ -136,7 +141,7 @@ def open_frame(session: "SparkSession", sources: list[str]) -> "DataFrame":
 
     Args:
         session: The session that reads the files.
-        sources: Paths, folders or patterns that are valid on the cluster.
+        sources: The paths, folders or patterns, which must be valid on the cluster.
 
     Raises:
         InputError: If a name has the ending of another format.
@@ -175,18 +180,18 @@ def _quoted(name: str) -> str:
 def read_spark(frame: "DataFrame", request: Request) -> SparkCorpus | LocalCorpus:
     """Return a DataFrame as a corpus; see `voxpop.read`.
 
-    If Spark runs on this machine only and `partitions` is None, Spark runs the query and writes its rows into files,
-    and the local engine reads them. Otherwise executors read the rows at the first release: one shuffle places users by
-    a hash of their ids into `partitions` partitions (default: number of parallel tasks). The choice and the number are
-    public and do not depend on the table, because in an order-dependent weighting the weights depend on which users
-    share a partition. Each user's documents are sorted by content, so they do not depend on where rows lie.
+    If Spark runs only on this machine and `partitions` is None, Spark runs the query and writes its rows to files, and
+    the local engine reads them. Otherwise executors read the rows at the first release. One shuffle places users by a
+    hash of their ids in `partitions` partitions (by default, the number of parallel tasks). The choice and the number
+    are public and do not depend on the table, because in an order-dependent weighting the weights depend on which users
+    share a partition. Each user's documents are sorted by content, so they do not depend on the location of rows.
 
     Args:
-        frame: A table of Spark, classic or Connect. Each reading of it must give the same rows, in any order.
+        frame: A Spark DataFrame (classic or Connect). Each reading of it must give the same rows, in any order.
         request: The columns to read.
 
     Raises:
-        ColumnError: If a column is missing, or users are of a type without exact equality.
+        ColumnError: If a column is missing, or users have a type without exact equality.
         SourceError: If each reading of the table may give different rows.
         InputError: If `memory` is given for executors.
     """
@@ -211,7 +216,7 @@ def read_spark(frame: "DataFrame", request: Request) -> SparkCorpus | LocalCorpu
 
 
 def _with_users(rows: "DataFrame", request: Request) -> "DataFrame":
-    """Return the rows that have a user, and show the number of rows without a user. Counting them takes a Spark job."""
+    """Return the rows that have a user, and show the number of rows without a user. Counting them needs a Spark job."""
     from pyspark.sql import functions as sql
 
     missing = sql.lit(False)
@@ -231,8 +236,8 @@ def check_repeatable(frame: "DataFrame") -> None:
     """Raise an InputError if the plan of a table draws at random or numbers rows.
 
     If an executor is lost, its rows are computed again, and the noise of a release must then be added to the same rows.
-    No public method of Spark returns whether a plan is deterministic, hence `_jdf`. Its result can only reject a table.
-    Spark Connect does not show plans, so the check is omitted there.
+    No public method of Spark returns whether a plan is deterministic, so this uses `_jdf`. The result can only reject a
+    table. Spark Connect does not show plans, so the check is omitted there.
     """
     plan: Any = getattr(frame, "_jdf", None)
     if plan is not None and not plan.queryExecution().analyzed().deterministic():
@@ -243,24 +248,24 @@ def check_repeatable(frame: "DataFrame") -> None:
 
 
 def _placed(rows: "DataFrame", request: Request, count: int) -> "DataFrame":
-    """Return the rows encoded on executors, each user in one of `count` partitions."""
+    """Return the rows, encoded on executors, with each user in one of `count` partitions."""
     from pyspark.sql import functions as sql
 
     owners = request.aliases[: len(request.users)]
     placed = rows.repartition(count, sql.xxhash64(sql.lit(PLACEMENT), *owners)).sortWithinPartitions(*owners)
-    # Single fields are sent, so that an executor with another version reports the mismatch instead of failing to
-    # unpickle.
+    # Single fields are sent, so that an executor with another version reports the mismatch instead of an unpickling
+    # error.
     tasks = replace(request, options=ReadOptions(progress=False))
     named = {each.name: getattr(tasks, each.name) for each in fields(tasks)}
     return placed.mapInArrow(partial(encode, wanted=named, versions=own_versions()), MESSAGES)
 
 
 def _exact(frame: "DataFrame", name: str) -> "Expression":
-    """Return a column that compares its strings by their bytes.
+    """Return a column whose strings are compared by their bytes.
 
-    Items and texts with a collation thus keep their own spelling. If strings that a collation regards as equal shared a
-    spelling, it would have to be chosen from the spellings of several users. A column of type void becomes a column of
-    strings.
+    Therefore items and texts with a collation keep their own spelling. Otherwise strings that a collation regards as
+    equal would share one spelling, which would have to be chosen from the spellings of several users. A column of type
+    void becomes a column of strings.
 
     Raises:
         ColumnError: If the column contains intervals, which files store as numbers.
@@ -294,7 +299,7 @@ def arrow_schema(frame: "DataFrame") -> dict[str, pa.DataType]:
     for name in frame.columns:
         try:
             found[name] = _arrow_type(frame, name)
-        except Exception:  # pyspark raises various exceptions for types without an Arrow type
+        except Exception:  # pyspark raises various exceptions for types that Arrow lacks
             found[name] = pa.null()
     return found
 
@@ -312,7 +317,7 @@ def _family_of_user(frame: "DataFrame", user: str) -> str:
     """Return the family of types of the user ids.
 
     Raises:
-        ColumnError: If the ids have no equality, or one that differs from the equality of their bytes.
+        ColumnError: If the ids have no equality, or an equality that differs from that of their bytes.
     """
     kind = frame.schema[user].dataType
     if getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY":

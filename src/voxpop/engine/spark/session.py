@@ -1,4 +1,4 @@
-"""Sessions: Java and the master, the number of parallel tasks, settings of one plan, and failures without data."""
+"""Spark sessions: Java and the master, the number of parallel tasks, settings of one plan, and errors without data."""
 
 import os
 import re
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LOCAL = re.compile(r"local(\[\s*(\*|\d+)\s*(,\s*\d+\s*)?\])?")
-"""Masters that run tasks in the Java process of the driver. `local-cluster[...]` starts other processes."""
+"""The masters that run tasks in the Java process of the driver. `local-cluster[...]` starts other processes."""
 CONNECT = "sc://"
 LEAST_JAVA = 17
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
-"""Output of `java -version`. Versions before Java 9 are numbered 1.8 and lower."""
+"""The output of `java -version`. Versions before Java 9 are numbered 1.8 and lower."""
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Options for Java on this machine. Python does the work, and Java spent half of its time on optimizing itself."""
+"""The options for Java on this machine. Python does most of the work, and Java would spend half of its time on
+optimising its own code.
+"""
 
 
 def java() -> Path:
@@ -92,7 +94,7 @@ def start_session(master: str) -> "SparkSession":
         builder = builder.config("spark.ui.enabled", "false")
         builder = builder.config("spark.driver.defaultJavaOptions", QUICK_JAVA)
     ahead = Thread(target=_import_ahead, daemon=True)
-    ahead.start()  # in parallel with the start of Java
+    ahead.start()  # runs in parallel with the start of Java
     session = _started(builder, master)
     ahead.join()
     session.sparkContext.setLogLevel("FATAL")  # voxpop reports failures in one line
@@ -107,7 +109,7 @@ def _import_ahead() -> None:
 def _started(builder: Any, master: str) -> "SparkSession":
     try:
         session: SparkSession = builder.getOrCreate()
-    except Exception as error:  # py4j, grpc and pyspark have different exceptions
+    except Exception as error:  # py4j, grpc and pyspark raise different exceptions
         if not master.startswith(CONNECT):
             check_java()
         raise InputError(
@@ -118,7 +120,7 @@ def _started(builder: Any, master: str) -> "SparkSession":
 
 
 def context_of(session: "SparkSession") -> Any:
-    """Return the Spark context; None on Spark Connect, which has no context."""
+    """Return the Spark context, or None on Spark Connect, which has no context."""
     try:
         return session.sparkContext
     except (AttributeError, NotImplementedError):
@@ -126,16 +128,16 @@ def context_of(session: "SparkSession") -> Any:
 
 
 def is_here(session: "SparkSession") -> bool:
-    """Return whether all of Spark runs in one Java process on this machine that this process started."""
+    """Return whether all of Spark runs on this machine, in a single Java process that this process started."""
     context = context_of(session)
     return context is not None and LOCAL.fullmatch(str(context.master)) is not None
 
 
 def use_own_python(session: "SparkSession") -> None:
-    """Set the Python of workers on this machine to the current one, unless the user chose another.
+    """Use the current Python for workers on this machine, unless the user chose another one.
 
-    Spark uses the first `python3` on the PATH. If a virtual environment is not activated, Voxpop is missing from that
-    Python.
+    By default, Spark uses the first `python3` on the PATH. If a virtual environment is not activated, Voxpop is missing
+    from this Python.
     """
     context = context_of(session)
     if context is None or not str(context.master).startswith("local"):
@@ -147,19 +149,19 @@ def use_own_python(session: "SparkSession") -> None:
 DYNAMIC = "spark.dynamicAllocation.enabled"
 SETTING = "spark.sql.shuffle.partitions"
 QUIET = 2.0
-"""Seconds without a new executor before all executors are assumed to have registered."""
+"""The number of seconds without a new executor after which all executors are assumed to have registered."""
 MOST_SECONDS = 30.0
 EVERY = 0.2
 MOST_COUNTED = 1 << 14
-"""Maximum number of parallel tasks that are counted on Spark Connect."""
+"""The maximum number of parallel tasks that are counted on Spark Connect."""
 _CONNECT_CORES: "WeakKeyDictionary[Any, int]" = WeakKeyDictionary()
 
 
 def cores(session: "SparkSession") -> int:
     """Return the number of tasks that run in parallel. The number never depends on a table.
 
-    With dynamic allocation, Spark starts and ends executors according to the amount of work, so their number depends on
-    the data. In this case, the number is `spark.sql.shuffle.partitions` as configured.
+    With dynamic allocation, Spark starts and stops executors according to the amount of work, so their number depends
+    on the data. In this case, the configured number `spark.sql.shuffle.partitions` is returned.
     """
     if str(session.conf.get(DYNAMIC, "false")).lower() == "true":
         return int(session.conf.get(SETTING) or 1)
@@ -175,7 +177,7 @@ def cores(session: "SparkSession") -> int:
 
 
 def settled_cores(session: "SparkSession") -> int:
-    """Return the number of tasks that run in parallel, on a cluster after its executors have registered."""
+    """Return the number of tasks that run in parallel. On a cluster, wait until its executors have registered."""
     context = context_of(session)
     if context is not None and not is_here(session):
         session.range(1).count()  # Spark waits for the first executor; before that, it reports two cores
@@ -199,14 +201,14 @@ def _wait_for_executors(context: Any) -> None:
 def at_least_two(count: int) -> int:
     """Return the number of partitions for a shuffle of two joined tables.
 
-    If all rows are in a single partition, Spark does not regard them as partitioned by a column, and would shuffle both
+    If all rows are in a single partition, Spark does not treat them as partitioned by a column, and would shuffle both
     tables again.
     """
     return max(count, 2)
 
 
 NOT_ADAPTIVE = {"spark.sql.adaptive.enabled": "false"}
-"""Adaptive execution runs every shuffle as a separate job to measure sizes, which are known here."""
+"""Adaptive execution runs every shuffle as a separate job in order to measure sizes, but the sizes are known here."""
 _SparkResult = TypeVar("_SparkResult")
 _LOCK = Lock()
 _DEPTH: dict[tuple[int, str], tuple[int, str]] = {}
@@ -214,7 +216,7 @@ _DEPTH: dict[tuple[int, str], tuple[int, str]] = {}
 
 @contextmanager
 def with_setting(session: "SparkSession", name: str, value: str) -> Iterator[None]:
-    """Change a setting of a session, and restore it when the last thread that changed it is done."""
+    """Change a setting of a session, and restore it when the last thread that changed it has finished."""
     key = id(session), name
     with _LOCK:
         depth, before = _DEPTH.get(key, (0, ""))
@@ -274,7 +276,7 @@ KNOWN: dict[str, tuple[type[InputError], str]] = {
         "header unlike that of the first file. Correct the file.",
     ),
 }
-"""Failures of Spark and what to do. Spark's own text is never passed on, because it may quote rows."""
+"""Failures of Spark, and the next step for each one. Spark's own text is never passed on, because it may quote rows."""
 
 
 def answer(frame: "DataFrame") -> "pa.Table":
@@ -294,13 +296,13 @@ def ran(
             for name, value in settings.items():
                 changed.enter_context(with_setting(session, name, value))
             return query(*given)
-    except Exception as error:  # py4j, grpc and pyspark have different exceptions
+    except Exception as error:  # py4j, grpc and pyspark raise different exceptions
         failure = failure_of(error)
     raise failure
 
 
 def failure_of(error: Exception) -> VoxpopError:
-    """Return the error to raise for a failed query. An unknown error contains only Spark's error condition."""
+    """Return the error to raise for a failed query. If unknown, it contains only Spark's error condition."""
     condition = getattr(error, "getCondition", lambda: None)()
     return translated(str(error)) or SourceError(
         f"the query that gives the table fails on Spark ({condition or type(error).__name__}). Spark's message may "
@@ -310,7 +312,7 @@ def failure_of(error: Exception) -> VoxpopError:
 
 
 def translated(text: str) -> VoxpopError | None:
-    """Return the VoxpopError that a failure of Spark quotes or corresponds to; None for other failures."""
+    """Return the VoxpopError that a failure of Spark quotes or corresponds to, or None for other failures."""
     match = RAISED.search(text)
     if match is not None:
         kind = getattr(errors, match.group(1), InternalError)

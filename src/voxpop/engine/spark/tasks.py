@@ -1,6 +1,6 @@
-"""Tasks of the executors, which map batches of Arrow to batches of Arrow with the kernels of the local engine.
+"""The tasks of executors. They map Arrow batches to Arrow batches with the kernels of the local engine.
 
-Closures contain settings and the keys of one purpose. Public arrays are sent with closures or with the rows
+Closures contain settings and the keys for one purpose. Public arrays are sent with closures or with the rows
 (`frames.run_with_public`). Every function is a pure function of its arguments, so a second run or another machine
 returns the same result.
 """
@@ -54,12 +54,12 @@ MOST_SUM = 1 << 61
 
 @dataclass(frozen=True, slots=True)
 class Weighing:
-    """One weighing.
+    """The settings of one weighing.
 
     Attributes:
-        shares: The rule for sharing a user's weight.
+        shares: The weighting, which divides a user's weight.
         limit: The maximum number of items per user.
-        secret: The keys of the sample and, for sequential weightings, of the order of users; no other keys.
+        secret: The keys of the sample and, for sequential weightings, of the order of users. It contains no other keys.
         pass_name: The name of this pass in the release.
         paying: The charge of each user, if charges are individual.
     """
@@ -80,13 +80,13 @@ class Weighing:
 class Paying:
     """A pass that charges every user individually.
 
-    A state contains the remaining budgets at the time of its creation. Later passes are charged again at each use. This
-    is possible because the charge of a user is a function of the user's items.
+    A state contains the remaining budgets at the time of its creation. Passes after that are charged again at each use
+    of the state. This is possible because the charge of a user is a function of the user's items.
 
     Attributes:
         charge: The charge for the pass.
-        kept: Whether the pass weighed kept grams, rather than candidates.
-        subset: The index of the subset that this pass weighed; None for all candidates.
+        kept: Whether the pass weighed kept grams rather than candidates.
+        subset: The index of the subset that this pass weighed, or None for all candidates.
     """
 
     charge: "Charge"
@@ -95,7 +95,7 @@ class Paying:
 
 
 def own_versions() -> dict[str, str]:
-    """Return the versions of the packages that make words from texts; "none" for a package that is not installed."""
+    """Return the versions of the packages that make words from texts, or "none" for a package that is not installed."""
     found = dict.fromkeys(("voxpop", "icu4py"), "none")
     for name in found:
         with suppress(metadata.PackageNotFoundError):
@@ -108,9 +108,9 @@ def encode(batches: SparkBatches, *, wanted: dict[str, Any], versions: Mapping[s
     """Turn the rows of a partition into the arrays of a corpus, as the local engine does.
 
     Args:
-        batches: Users, contents, and their order if there is one.
-        wanted: The fields of `Request`, which are the columns and their use.
-        versions: The versions of the driver; see `own_versions`.
+        batches: The users, their contents, and the order of the contents if there is one.
+        wanted: The fields of `Request`, which contain the columns and their use.
+        versions: The versions of packages on the driver; see `own_versions`.
 
     Raises:
         InputError: If the versions of this executor differ.
@@ -156,7 +156,7 @@ def weigh_items(arrays: Arrays, sent: Arrays, *, weighing: Weighing, order: str)
 
 @on_state
 def choose_keys(arrays: Arrays, sent: Arrays, *, keys: "TypedKeys") -> AnswerBatches:
-    """Keep the single keys of a partition's users or, if a list was sent, the joint keys of listed values."""
+    """Keep the single keys of a partition's users or, if a list was sent, their joint keys of listed values."""
     yield from pieces(_arrays_of(corpus_of_arrays(arrays).only(keys, texts_of(sent) if sent else None)))
 
 
@@ -200,7 +200,7 @@ def _kept_rows(levels: "MemoryLengthWalk", *, single: bool) -> AnswerBatches:
 
 
 class _Candidates(NamedTuple):
-    """Candidates as they were sent."""
+    """The candidates as they were sent."""
 
     need: Int64s
     estimates: Int64s
@@ -275,13 +275,15 @@ def weigh_deferred(
     yield from weight_rows(histogram._ids, histogram._weights)
 
 
-# Weightings that depend on the order of users read many partitions into few groups.
+# For weightings that depend on the order of users, many partitions are joined into a few groups.
 #
 # A partition that weighs separately cannot see the contributions of other partitions, so more partitions waste more
-# weight. Therefore users are read in as many partitions as there are cores, and weigh in at most `GROUPS`.
+# weight. Therefore users are read in as many partitions as there are cores, but they weigh in at most `GROUPS` groups.
 
 GROUPS = 2
-"""Two lose 2.7 of 100 phrases, four 6.4 (docs/guides/spark.md). With one, one core would store and weigh all users."""
+"""Two groups lose 2.7 of 100 phrases, and four groups lose 6.4 (docs/guides/spark.md). With one group, one core would
+store and weigh all users.
+"""
 
 
 def in_groups(state: "DataFrame", places: int) -> "DataFrame":
@@ -298,7 +300,7 @@ def in_groups(state: "DataFrame", places: int) -> "DataFrame":
 
 @task
 def gather(batches: SparkBatches) -> AnswerBatches:
-    """Yield the state of a group, which joins the corpora of several partitions in the order of their numbers."""
+    """Yield the state of a group. It joins the corpora of several partitions in the order of their numbers."""
     held = list(batches)
     parts = list(received(pa.Table.from_batches(held)).values()) if held else []
     if parts:
@@ -309,7 +311,7 @@ def joined_arrays(parts: list[Arrays]) -> Arrays:
     """Return the arrays of the users of all parts, with one vocabulary."""
     texts = [texts_of(part) for part in parts]
     vocabulary, names = merge_words(texts, [np.ones(len(each), np.bool_) for each in texts])
-    # -1, the end of a document, selects the last name.
+    # The end of a document, -1, selects the last name.
     tokens = [np.append(own, np.int32(-1))[part["tokens"]] for part, own in zip(parts, names, strict=True)]
     sizes = np.concatenate([np.diff(part["user_start"]) for part in parts])
     users: Arrays = {"tokens": np.concatenate(tokens), "user_start": np.concatenate([[0], np.cumsum(sizes)])}

@@ -1,4 +1,4 @@
-"""The walks on a cluster. Each partition walks separately, and public sets are broadcast between the lengths."""
+"""The walks on a cluster. Each partition has a separate walk, and public sets are broadcast between lengths."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -57,7 +57,7 @@ def restricted_weighing(
     order: str,
     paying: Paying | None = None,
 ) -> Weighing:
-    """Return a weighing with the keys of its sample and order, and no other keys."""
+    """Return a weighing with the keys of its sample and order, and without other keys."""
     purposes = [sample_of(pass_name), f"{WORDS_PASS}{TEXT}"]
     if shares.sequential:
         purposes.append(order_of(order))
@@ -73,25 +73,26 @@ def weigh_by(state: "DataFrame", work: SparkTask, public: Arrays, *, words: bool
 def weighed_items(
     state: "DataFrame", shares: "Shares", limit: int, secret: "Source", pass_name: str, order: str
 ) -> SparkHistogram:
-    """Distribute the weight of every user of all partitions over at most `limit` distinct items."""
+    """Distribute the weight of every user in all partitions among at most `limit` distinct items."""
     weighing = restricted_weighing(shares, limit, secret, pass_name, order=order)
     return weigh_by(state, closure(weigh_items, weighing=weighing, order=order), {}, words=True)
 
 
 class SparkLengthWalk:
-    """The counterpart of `MemoryLengthWalk`: `weigh`, `keep` the released grams, `extend` to the next candidates.
+    """The counterpart of `MemoryLengthWalk`: `weigh` grams, `keep` released grams, and `extend` to the next candidates.
 
-    The state of a length is a DataFrame of arrays, computed from the state of the previous length and from public sets.
-    Executors cache it while the next length needs it. Lost blocks are recomputed from the previous length or from the
-    source.
+    The state of a length is a DataFrame of arrays. It is computed from the state of the previous length and from public
+    sets. Executors cache it while the next length needs it. Lost blocks are recomputed from the previous length or from
+    the source.
     """
 
     def __init__(self, state: "DataFrame", in_groups: "Callable[[], DataFrame]", *, ordered: bool) -> None:
-        """Begin with the tokens of all partitions.
+        """Start with the tokens of all partitions.
 
         Args:
             state: The encoded partitions.
-            in_groups: A function that returns the same users in few groups; see `voxpop.engine.spark.tasks.in_groups`.
+            in_groups: A function that returns the same users in a few groups; see
+                `voxpop.engine.spark.tasks.in_groups`.
             ordered: Whether tokens have an order.
         """
         self._state = state
@@ -121,7 +122,7 @@ class SparkLengthWalk:
         charge: "Charge | None" = None,
         among: "Subset | None" = None,
     ) -> SparkHistogram:
-        """Distribute the weight of every user over at most `limit` distinct grams of this length."""
+        """Distribute the weight of every user among at most `limit` distinct grams of this length."""
         given = shares, limit, secret, pass_name
         if self._size is None:
             if charge is not None or among is not None:
@@ -138,14 +139,14 @@ class SparkLengthWalk:
         return weigh_by(self._state, work, self._public(), words=False)
 
     def _in_order(self, secret: "Source") -> None:
-        """From now on, weigh users in an order, in groups."""
+        """From now on, weigh users in groups and in an order."""
         self._state = self._in_groups()
         self._order = secret.restrict(order_of(ALL_LENGTHS))
 
     def weigh_deferred(
         self, shares: "Shares", limit: int, secret: "Source", pass_name: str, charge: "Charge"
     ) -> SparkHistogram:
-        """Distribute the weight of every user over at most `limit` of all deferred candidates."""
+        """Distribute the weight of every user among at most `limit` of all deferred candidates."""
         if self._size is None or self._candidates is not None:
             raise InternalError("deferred candidates were weighed in the middle of a length")
         since = self._since(self._size)
@@ -186,13 +187,13 @@ class SparkLengthWalk:
         self._deferred_size += 0 if deferred is None else deferred.size
 
     def keep_words(self, words: pa.LargeStringArray, order: "Source | None" = None) -> None:
-        """Keep only these distinct tokens, which are in order of bytes and may have no users."""
+        """Keep only these distinct tokens, which are in order of bytes. Some of them may have no users."""
         if order is not None:
             self._in_order(order)
         self._go_on(closure(keep_words, order=self._order), word_arrays(words), len(words))
 
     def _go_on(self, work: SparkTask, public: Arrays, size: int) -> None:
-        """Compute the state for that number of kept grams."""
+        """Compute the state for this number of kept grams."""
         self._state = self._holder.hold(run_with_public(self._state, work, public))
         self._size, self._candidates, self._words = size, None, None
         self._paid, self._subsets = [], []
@@ -217,14 +218,15 @@ class SparkLengthWalk:
         return public
 
 
-# The walk down a tree of contexts. Each partition counts, and noise is added on the executors that have the counts.
+# The code below is the walk along a tree of contexts. Each partition counts, and noise is added on the executors that
+# have the counts.
 
 
 @on_state
 def cut_sequences_of(
     arrays: Arrays, sent: Arrays, *, max_length: int, secret: "Source", other: str | None
 ) -> AnswerBatches:
-    """Cut one sequence of each user of a partition."""
+    """Cut one sequence for each user of a partition."""
     alphabet = tuple(texts_of(sent).to_pylist())
     yield from _rows_of(corpus_of_arrays(arrays).tree_walk(alphabet, max_length, secret, other))
 
@@ -233,7 +235,7 @@ def cut_sequences_of(
 def count_steps_of(
     arrays: Arrays, sent: Arrays, *, alphabet: int, block: int, counted: str, given: tuple[Int64s, ...]
 ) -> AnswerBatches:
-    """Return the counts of `TreeWalk.released`, with the block of its node for each count."""
+    """Return the counts of `TreeWalk.released` and, for each count, the block of its node."""
     keys, counts = getattr(_counting_of(arrays, alphabet), f"count_{counted}")(*given)
     columns = [pa.array(keys // block), pa.array(keys), pa.array(counts)]
     yield pa.RecordBatch.from_arrays(columns, ["block", "name", "weight"])
@@ -281,7 +283,7 @@ def _counting_of(arrays: Arrays, alphabet: int) -> MemoryTreeWalk:
 
 
 NODES_AT_ONCE = 1 << 10
-"""Number of nodes in one block, which gets noise for their children on one executor."""
+"""The number of nodes in one block. One executor adds the noise for the children of the nodes in a block."""
 
 
 class SparkTreeWalk:
@@ -295,7 +297,7 @@ class SparkTreeWalk:
         secret: "Source",
         other: str | None = None,
     ) -> None:
-        """Cut every user's one sequence."""
+        """Cut one sequence per user."""
         self._holder = Holder()
         self._alphabet = len(alphabet)
         public = word_arrays(pa.array(alphabet, pa.large_string()))

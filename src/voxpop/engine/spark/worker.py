@@ -1,8 +1,8 @@
-"""The first steps of every task on an executor: set threads, use compiled kernels, and withhold messages of other code.
+"""The first steps of every task on an executor: set threads, use compiled kernels, and withhold foreign messages.
 
-Every worker on a machine loads kernels that other workers have compiled, and saves the kernels it compiles
-(`kernels/_jit.py`). Files are written once and never changed, in a folder named by a digest of everything that machine
-code depends on. Without these files, every worker would compile for tens of seconds.
+Every worker on a machine loads kernels that other workers have compiled, and saves the kernels that it compiles itself
+(`kernels/_jit.py`). Files are written once and never changed. The name of their folder is a digest of everything that
+machine code depends on. Without these files, every worker would compile kernels for tens of seconds.
 """
 
 import gc
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def keep_machine_code() -> None:
-    """Save the code of kernels that are imported from now on, and use the code saved by other processes.
+    """Save the code of kernels that are imported after this call, and use the code that other processes saved.
 
-    If there is no folder that only this user may write into, every process compiles separately.
+    If there is no folder to which only this user may write, every process compiles kernels separately.
     """
     if "voxpop.kernels._jit" in sys.modules:
         return
@@ -38,9 +38,9 @@ _WorkerTask = TypeVar("_WorkerTask", bound=Callable[..., "Iterator[pa.RecordBatc
 def task(work: _WorkerTask) -> _WorkerTask:
     """Run a task with the threads of its executor, without numba's cache of compiled kernels, and with safe errors.
 
-    Numba's cache has crashed schedulers when many processes shared it (docs/design/0005-spark.md), so
-    `keep_machine_code` keeps kernels instead. Messages of other code may quote data, so only the type of its exceptions
-    is passed on.
+    When many processes shared numba's cache, it crashed schedulers (docs/design/0005-spark.md). Therefore
+    `keep_machine_code` stores kernels instead. Messages of other code may quote data, so only the types of its
+    exceptions are passed on.
     """
 
     @wraps(work)
@@ -71,13 +71,13 @@ TOO_LARGE = (
     "or give tasks more memory (spark.executor.memoryOverhead, spark.executor.pyspark.memory)."
 )
 _SEEN: set[str] = set()
-"""Names of tasks that this worker has run."""
+"""The names of the tasks that this worker has run."""
 
 
 def _leave_out_of_collections(name: str) -> None:
     """Exclude the imported and compiled objects of a task from Python's garbage collection.
 
-    Spark collects garbage after every task, which takes 0.1 seconds with the 160,000 objects of numba. A task that has
+    Spark collects garbage after every task. This takes 0.1 seconds with the 160,000 objects of numba. A task that has
     already run in this worker imports and compiles almost nothing.
     """
     if name not in _SEEN and os.environ.get("VOXPOP_JIT_CACHE") == "0":
@@ -87,7 +87,7 @@ def _leave_out_of_collections(name: str) -> None:
 
 
 def set_up() -> None:
-    """Choose threads and caching before any slow import. Outside of a Spark task, do nothing."""
+    """Choose threads and caching before any slow import. Outside a Spark task, do nothing."""
     if "pyspark" not in sys.modules:  # every worker has imported it
         return
     import pyarrow as pa

@@ -37,8 +37,8 @@ class NightsGate(Gate[NightsProof]):
     def begin(self, pools: Any, corpus: Any, night: int, states: _States, since: int) -> None:
         """Add the items of a night to the pools with their past noise, and then charge the users.
 
-        Proof: "By induction over nights, outputs, rows, pools, payments and remaining budgets of all users but x are
-        equal."
+        Proof: "By induction over nights, the outputs, rows, pools, payments and remaining budgets of all users except x
+        are equal."
 
         Args:
             pools: The private state.

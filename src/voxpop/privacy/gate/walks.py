@@ -29,7 +29,7 @@ def later_after(proof: AdaptiveProof) -> Later:
 
     The cap includes the part of their own cap that the chosen rounds did not spend.
 
-    Proof: "Later passes spend at most $M' + M - M_k$, which is known once h is"
+    Proof: "Later passes spend at most $M' + M - M_k$, which is known as soon as h is known"
 
     If there is no choice, or before it is made, this is the cap of the certificate.
     """
@@ -210,7 +210,7 @@ class LaterPasses:
     def _cutpoints(self, step: Step, vote: Vote) -> tuple[ThresholdRule, ...]:
         """Return the cutpoints of a vote, after checking its noise and that it covers the whole set that users weigh.
 
-        Proof: "Weights are defined on the whole public set, zero for candidates without users."
+        Proof: "Weights are defined on the whole public set, and are zero for candidates without users."
         """
         self._votes += 1
         if self._votes > self._later.passes:

@@ -128,7 +128,7 @@ class _Descent(WeightingRule):
 
     def __post_init__(self) -> None:
         """Check alpha."""
-        check_within("alpha", self.alpha, 0.0, LARGEST_ALPHA, "how far above the threshold weight rises; leave it out")
+        check_within("alpha", self.alpha, 0.0, LARGEST_ALPHA, "the distance from the threshold to the cutoff; omit it")
 
 
 @final
@@ -153,7 +153,8 @@ class PolicyLaplace(_Descent):
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Return the bound on a user's novel items, whose weight is the final level.
 
-        Proof: "Items of T start equal, at 0, and all rules treat equal items equally, so they end with one weight w."
+        Proof: "Items of T start with equal weights of 0, and all rules treat equal items equally, so the items end with
+        one weight w."
         """
         # Items at 0 have the widest gaps, so the final level is at least an even share.
         least = (setting.unit // setting.limit) / setting.unit
@@ -192,7 +193,8 @@ class PolicyGaussian(_Descent):
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Return the bound on novel items, which have the widest gaps among a user's items.
 
-        Proof: "Items of T start equal, at 0, and all rules treat equal items equally, so they end with one weight w."
+        Proof: "Items of T start with equal weights of 0, and all rules treat equal items equally, so the items end with
+        one weight w."
         """
         # The widest of `limit` gaps gets a share of at least 1 / sqrt(limit), minus the error of the step.
         root = isqrt(setting.unit * setting.unit // setting.limit)
@@ -203,7 +205,8 @@ class PolicyGaussian(_Descent):
     def step_error(self, setting: RuleSetting) -> float:
         """Return the error of one user's step in float64, rounded down to the grid.
 
-        Proof: "Conversion, square, sum, root and quotient add up to less than 8  2^-53 of a step of length 1"
+        Proof: "The errors of conversion, square, sum, root and quotient add up to less than 8 2^-53 of a step of length
+        1"
         """
         # The error is 8 * 2^-53 r + sqrt(limit) 2^-bits, with r = 1 in set union (docs/privacy/individual.md, "Steps").
         return setting.bound * WEIGHT_ROUNDING + sqrt(setting.limit) / setting.unit

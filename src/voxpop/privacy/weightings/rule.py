@@ -110,7 +110,7 @@ class WeightingRule(ABC):
     def sensitivity(self, setting: RuleSetting) -> float:
         """Return the sensitivity of the histogram to a user with bound 1, including the rounding errors of all users.
 
-        Proof: "So the sensitivity used is S = 1 + 2  2^33  (that error)"
+        Proof: "So the sensitivity used is S = 1 + 2 2^33 (that error)"
         """
         # Each of two runs adds an error of step_error at every later user (docs/privacy/set-union.md, "What integers
         # and doubles change").
