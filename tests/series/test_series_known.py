@@ -68,17 +68,17 @@ def test_the_share_of_items_without_users_is_at_most_what_is_stated(monkeypatch,
     """
     for held in (0, 5, 40):
         assert shares_of_empty(generous, held, 400).max() <= SHARE + 0.17
-    real = gated._admitted
+    real = gated.admitted_level
     known = generous.proof.known
     only = first_night(generous.proof), first_night(known)
     first = [night_tail(*only, level) for level in range(len(known.tails))]
     with monkeypatch.context() as patch:
         early = replace(known, tails=tuple(first))
-        patch.setattr(gated, "_admitted", lambda known, *given: real(early, *given))
+        patch.setattr(gated, "admitted_level", lambda known, *given: real(early, *given))
         assert shares_of_empty(generous, 0, 200).max() > SHARE + 0.2
     with monkeypatch.context() as patch:
         small = replace(known, listed=replace(known.listed, size=SIZE // 10))
-        patch.setattr(gated, "_admitted", lambda known, *given: real(small, *given))
+        patch.setattr(gated, "admitted_level", lambda known, *given: real(small, *given))
         assert shares_of_empty(generous, 0, 200).max() > SHARE + 0.2
 
 

@@ -11,7 +11,6 @@ from functools import lru_cache, singledispatch
 from math import hypot, isqrt, nextafter, sqrt
 from typing import Any
 
-import numpy as np
 from scipy.special import ndtr, ndtri
 
 from voxpop.errors import InternalError
@@ -47,7 +46,7 @@ from voxpop.privacy.peeling import picks_spend, spent
 from voxpop.privacy.trie.accountant import trie_delta
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.privacy.truncated import keys_delta
-from voxpop.privacy.upcrossing import ever_reached, proved_levels
+from voxpop.privacy.upcrossing import ever_reached, exact_scores, proved_levels, spreads_of
 from voxpop.privacy.weightings.builtin import WEIGHTINGS, PolicyGaussian, is_proved
 from voxpop.privacy.weightings.capped import CappedDescent, on_lattice
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
@@ -455,10 +454,9 @@ def _night_hit(proof: NightsProof) -> float:
     lists = (proof.costs, proof.sigmas, proof.cutoffs, proof.factors, proof.thresholds)
     _ensure(proof.square > 0.0 and proof.pool >= 1 and proof.cell >= 1 and len(set(map(len, lists))) == 1)
     _ensure(min(proof.costs) >= 1 and min(proof.factors) >= 1 and min(proof.sigmas) > 0.0)
-    # The score of rounded readings differs from the exact score by at most half a factor per night.
-    exact = np.array(proof.thresholds) - np.cumsum(proof.factors) / 2
+    exact = exact_scores(proof, proof.thresholds)
     _ensure(bool(exact.min() > 0))
-    spreads = np.multiply(proof.factors, proof.sigmas) / (proof.cell * 2.0**-proof.bits)
+    spreads = spreads_of(proof.factors, proof.sigmas, proof.cell, proof.bits)
     novel = min(1.0, proof.pool * ever_reached(spreads, exact))
     _ensure(proved_levels(proof))
     for night in range(1, len(proof.costs) + 1):

@@ -4,6 +4,7 @@ The score of an item after night t is f_1 y_1 + ... + f_t y_t. The factors f are
 y are whole numbers of cells, so scores are exact integers. docs/privacy/series.md contains the proof.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import ge
@@ -94,10 +95,23 @@ def proved_levels(proof: NightsProof) -> bool:
 
 def night_tail(proof: NightsProof, known: NightLevels, level: int) -> float:
     """Return an upper bound on the probability that noise alone reaches a level (counted from 0) on any night."""
-    spreads = np.multiply(proof.factors, proof.sigmas) / (proof.cell * 2.0**-proof.bits)
-    # A score of rounded readings differs from the exact score by at most half a factor per night.
-    exact = np.array(known.lowest) + level * np.array(known.steps) - np.cumsum(proof.factors) / 2
-    return ever_reached(spreads, exact)
+    scores = np.array(known.lowest) + level * np.array(known.steps)
+    return ever_reached(spreads_of(proof.factors, proof.sigmas, proof.cell, proof.bits), exact_scores(proof, scores))
+
+
+def spreads_of(factors: Sequence[int], sigmas: Sequence[float], cell: int, bits: int) -> Floats:
+    """Return the standard deviation that the noise of each night adds to the score."""
+    found: Floats = np.multiply(factors, sigmas) / (cell * 2.0**-bits)
+    return found
+
+
+def exact_scores(proof: NightsProof, scores: Sequence[int] | Int64s) -> Floats:
+    """Return lower bounds on the exact scores of items whose rounded scores reach these numbers, by night.
+
+    A score of rounded readings differs from the exact score by at most half a factor per night.
+    """
+    found: Floats = np.array(scores) - np.cumsum(proof.factors) / 2
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ import numpy as np
 
 from voxpop.mechanisms.rounds.listed import known_series_note
 from voxpop.mechanisms.rounds.users_needed import level_at_a_tenth
-from voxpop.mechanisms.series.plan import NEVER, spreads_of
+from voxpop.mechanisms.series.plan import NEVER
 from voxpop.privacy.individual import WHOLE
+from voxpop.privacy.upcrossing import spreads_of
 from voxpop.release.report.page import Grid, Story
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from voxpop.kernels.arrays import Int64s
+from voxpop.kernels.arrays import Bytes, Floats, Int64s
 from voxpop.mechanisms.rounds.plan import SHARE_WITHOUT_USERS
 from voxpop.mechanisms.rounds.users_needed import RELEASED_SHARE, level_at_a_tenth
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
@@ -19,7 +19,7 @@ from voxpop.privacy.numerics import falling_to, walk_slack
 from voxpop.privacy.parameters import KnownList, NightLevels
 from voxpop.privacy.passes import NightsProof
 from voxpop.privacy.planned import CertifiedPlan, certified
-from voxpop.privacy.upcrossing import UNLISTED, ever_reached, night_tail
+from voxpop.privacy.upcrossing import UNLISTED, ever_reached, night_tail, spreads_of
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import RuleSetting
 
@@ -117,7 +117,7 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
         return [{"pass": "night", "night": night} for night in range(1, self.ran + 1)]
 
     @property
-    def spreads(self) -> np.ndarray[Any, Any]:
+    def spreads(self) -> Floats:
         """The standard deviation that the noise of each night adds to the score."""
         proof = self.proof
         return spreads_of(proof.factors, proof.sigmas, proof.cell, proof.bits)
@@ -181,10 +181,7 @@ def plan_series(settings: SeriesSettings, budget: Budget) -> SeriesPlan:
     goal = float(ndtr(ndtri(NOVELTY_OF_NIGHTS * target) - mu * ROUNDING)) / pool
     falls = _NIGHT_FALL * (1 - np.square(total / total[-1]))
 
-    def excess(last: float) -> float:
-        return log(max(ever_reached(spreads, (last + falls) * total), exp(-700.0)) / goal)
-
-    last = falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=1e-4)
+    last = _last_threshold(spreads, falls, goal)
     margins = np.cumsum(factors) / 2
     # Thresholds are rounded up, so the last bits of `excess` do not matter.
     thresholds = tuple(ceil(each) for each in (last + falls) * total * (1 + 1e-9) + margins)
@@ -197,19 +194,11 @@ def plan_series(settings: SeriesSettings, budget: Budget) -> SeriesPlan:
     return certified(SeriesPlan(settings, budget, proof, rests, listed_rests, -(-nights // TRIED)))
 
 
-def _with_levels(
-    proof: NightsProof, listed: KnownList, falls: np.ndarray[Any, Any], spreads: np.ndarray[Any, Any]
-) -> tuple[NightsProof, float]:
+def _with_levels(proof: NightsProof, listed: KnownList, falls: Floats, spreads: Floats) -> tuple[NightsProof, float]:
     """Return the numbers with the levels of a public list, and the usual last threshold in standard deviations."""
     total, margins = np.sqrt(np.cumsum(np.square(spreads))), np.cumsum(proof.factors) / 2
-
-    def last_for(probability: float) -> float:
-        def excess(last: float) -> float:
-            return log(max(ever_reached(spreads, (last + falls) * total), exp(-700.0)) / probability)
-
-        return falling_to(excess, start=3.0, tolerance=1e-4)
-
-    lowest = tuple(ceil(each) for each in (last_for(SHARE_WITHOUT_USERS) + falls) * total * (1 + 1e-9) + margins)
+    first = _last_threshold(spreads, falls, SHARE_WITHOUT_USERS)
+    lowest = tuple(ceil(each) for each in (first + falls) * total * (1 + 1e-9) + margins)
     steps = tuple(ceil(each) for each in LEVEL_STEP * total)
     levels = NightLevels(listed, SHARE_WITHOUT_USERS, lowest, steps, (1.0,))
     tails = [night_tail(proof, levels, 0)]
@@ -217,7 +206,17 @@ def _with_levels(
     while tails[-1] * listed.size > SHARE_WITHOUT_USERS / 2:
         tails.append(night_tail(proof, levels, len(tails)))
     levels = replace(levels, tails=tuple(np.maximum.accumulate(tails[::-1])[::-1].tolist()))
-    return replace(proof, known=levels), last_for(RELEASED_SHARE * SHARE_WITHOUT_USERS)
+    return replace(proof, known=levels), _last_threshold(spreads, falls, RELEASED_SHARE * SHARE_WITHOUT_USERS)
+
+
+def _last_threshold(spreads: Floats, falls: Floats, goal: float) -> float:
+    """Return the threshold of the last night, in standard deviations, that noise alone reaches with a probability."""
+    total = np.sqrt(np.cumsum(np.square(spreads)))
+
+    def excess(last: float) -> float:
+        return log(max(ever_reached(spreads, (last + falls) * total), exp(-700.0)) / goal)
+
+    return falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=1e-4)
 
 
 def numbers_of_list(proof: NightsProof) -> dict[str, float]:
@@ -231,14 +230,7 @@ def numbers_of_list(proof: NightsProof) -> dict[str, float]:
     return {"share_without_users": known.share, "alone_at_most": alone[0], "alone_at_a_tenth": alone[1]}
 
 
-def spreads_of(factors: Sequence[int], sigmas: Sequence[float], cell: int, bits: int) -> np.ndarray[Any, Any]:
-    """Return the standard deviation that the noise of each night adds to the score."""
-    return np.multiply(factors, sigmas) / (cell * 2.0**-bits)
-
-
-def _rests(
-    costs: Sequence[int], spending: Spending, total: np.ndarray[Any, Any], lower: float = 0.0
-) -> tuple[int, ...]:
+def _rests(costs: Sequence[int], spending: Spending, total: Floats, lower: float = 0.0) -> tuple[int, ...]:
     spent = np.cumsum(costs) / WHOLE
     low, high = REST[spending]
     levels = np.interp(spent, [1 / 7, 6 / 7], [low, max(low, high - lower)])
@@ -247,7 +239,7 @@ def _rests(
     )
 
 
-def states_of(plan: SeriesPlan, scores: Int64s, decided: Int64s, levels: Int64s, night: int) -> np.ndarray[Any, Any]:
+def states_of(plan: SeriesPlan, scores: Int64s, decided: Int64s, levels: Int64s, night: int) -> Bytes:
     """Return the state of each item on this night: 0 for decided items, 1 for resting ones, 2 for active ones.
 
     The state follows from public numbers and the score after the preceding night. Therefore the state of an item does

@@ -5,7 +5,13 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, ClassVar, Generic, TypeVar, final
 
+import numpy as np
+
 from voxpop.errors import InternalError
+from voxpop.kernels.arrays import Floats, Int64s
+from voxpop.kernels.proved import proved
+from voxpop.privacy.joint import ROUNDING
+from voxpop.privacy.parameters import KnownLevels, NightLevels
 from voxpop.privacy.passes import Certificate, Proof
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.stated import Stated
@@ -56,6 +62,28 @@ class Gate(Generic[AnyProof]):
         """The certificate (with the entry that was chosen privately) and the transcript, as JSON."""
         proof: Proof = self.proof  # type: ignore[assignment]
         return Certificate(self._claim, proof).to_json(), json.dumps(self._transcript, sort_keys=True, allow_nan=False)
+
+
+def empty_by_level(known: KnownLevels | NightLevels) -> Floats:
+    """Return N p_l, a bound on the expected number of listed items without users that reach each level."""
+    bounds: Floats = np.multiply(known.tails, known.listed.size) * ROUNDING
+    return bounds
+
+
+@proved("known.md#spurious-items")
+def admitted_level(known: KnownLevels | NightLevels, released: int, reached: Int64s) -> int:
+    """Return the lowest level from which listed items are released. A level above all others releases none.
+
+    Proof: "the lowest level l with N p_l <= eta R_l"
+
+    Args:
+        known: The levels of the list.
+        released: The number of other released items.
+        reached: The number of listed items at each level from 0 on.
+    """
+    # R_l by level from 1: the other released items, and the listed items of this level or higher.
+    from_level = released + np.cumsum(reached[:0:-1])[::-1]
+    return int(np.argmax(np.append(empty_by_level(known) <= known.share * from_level, True))) + 1
 
 
 GATES = {

@@ -13,10 +13,8 @@ import numpy as np
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.proved import proved
 from voxpop.privacy.certificate import night_charge, night_setting
-from voxpop.privacy.gate.gate import Gate, refused
+from voxpop.privacy.gate.gate import Gate, admitted_level, refused
 from voxpop.privacy.individual import WHOLE
-from voxpop.privacy.joint import ROUNDING
-from voxpop.privacy.parameters import NightLevels
 from voxpop.privacy.passes import NightsProof
 from voxpop.privacy.secret import Source
 from voxpop.privacy.upcrossing import NightDecision, NightReading, noise_of
@@ -99,24 +97,8 @@ def _settle(proof: NightsProof, pools: Any, night: int) -> None:
         return
     unlisted, reached = pools.reached(len(known.tails))
     # A frozen item gets no more weight. This level follows from the number of unlisted items only.
-    frozen = min(_admitted(known, unlisted, np.zeros_like(reached)), len(known.tails))
-    pools.settle(frozen, _admitted(known, unlisted, reached), night)
-
-
-@proved("series.md#public-lists")
-def _admitted(known: NightLevels, unlisted: int, reached: Int64s) -> int:
-    """Return the lowest level from which listed items are released; a level above all others releases none.
-
-    Proof: "the lowest level l with N p_l <= eta R_l"
-
-    Args:
-        known: The levels.
-        unlisted: The number of released items that are not on the list.
-        reached: The number of listed items at each level from 0 on.
-    """
-    released = unlisted + np.cumsum(reached[:0:-1])[::-1]
-    empty = np.multiply(known.tails, known.listed.size) * ROUNDING
-    return int(np.argmax(np.append(empty <= known.share * released, True))) + 1
+    frozen = min(admitted_level(known, unlisted, np.zeros_like(reached)), len(known.tails))
+    pools.settle(frozen, admitted_level(known, unlisted, reached), night)
 
 
 @proved("series.md#proof")

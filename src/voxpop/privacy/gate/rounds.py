@@ -25,9 +25,8 @@ from voxpop.privacy.certificate import (
 )
 from voxpop.privacy.cumulative import KnownStep, ScoreStep
 from voxpop.privacy.decisions import CellNoise, NoisyLevels, ReleaseDecisions, Rule, SelectionRule, ThresholdRule
-from voxpop.privacy.gate.gate import Gate, refused
+from voxpop.privacy.gate.gate import Gate, admitted_level, empty_by_level, refused
 from voxpop.privacy.gate.walks import LaterPasses, later_after
-from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.parameters import KnownLevels
 from voxpop.privacy.passes import (
     AdaptiveProof,
@@ -253,15 +252,10 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
         parts = list(in_order(level, range(len(listed.parts))))
         levels = np.concatenate([each for _, each in parts])
-        # The number of listed items that have reached each level, by level from 1.
-        counts = np.cumsum(np.bincount(levels, minlength=len(known.tails) + 1)[:0:-1])[::-1]
-        empty = np.append(np.multiply(known.tails, known.listed.size) * ROUNDING, 0.0)
+        counts = np.bincount(levels, minlength=len(known.tails) + 1)
         # The lowest admitted level, and the lowest level that would be admitted with one more item at every level.
-        lowest, other = (
-            int(np.argmax(np.append(empty[:-1] <= known.share * (len(found) + counts + more), True))) + 1
-            for more in (0, 1)
-        )
-        self.spurious = float(empty[other - 1])
+        lowest, other = (admitted_level(known, len(found) + more, counts) for more in (0, 1))
+        self.spurious = float(np.append(empty_by_level(known), 0.0)[other - 1])
         self._note("list", {"level": lowest, "spurious": self.spurious})
         some = [part.filter(pa.array(each >= lowest)) for part, each in parts]
         words = pa.concat_arrays([found, *some])
