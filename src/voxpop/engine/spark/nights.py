@@ -276,7 +276,7 @@ class SparkNights:
         self._session = corpus._state.sparkSession
         users, items = self._both
         send = closure(send_users, secret=secret.restrict(PLACE), places=self.places)
-        sent = run_with_public(numbered_state(corpus._state), send, word_arrays(self._words("decided", 0)[0]))
+        sent = run_with_public(numbered_state(corpus._state), send, word_arrays(self._decided()))
         take = closure(take_users, secret=_of_users(secret), night=night, pool=pool, whole=whole)
         with self._by_cores():
             users = self._holder.hold(met(users, sent, take, self.places, USERS))
@@ -346,20 +346,21 @@ class SparkNights:
 
         The items are in the order of the files.
         """
-        return self._words("released", after)
-
-    def _words(self, column: str, after: int) -> tuple[pa.LargeStringArray, Int64s, Bools]:
-        """Return the items with a night after the given one in a column, these nights, and whether they are listed."""
         from pyarrow import dataset
 
         if self.folder is None:
             return string_array([]), np.empty(0, np.int64), np.empty(0, np.bool_)
         rows = dataset.dataset(self.folder / "items", format="parquet").to_table(
-            columns=["word", column, "level"], filter=pc.field(column) > after
+            columns=["word", "released", "level"], filter=pc.field("released") > after
         )
         words = pa.concat_arrays([string_array([]), *(words_of(chunk) for chunk in rows.column("word").chunks)])
-        nights, levels = (rows.column(name).to_numpy().astype(np.int64) for name in (column, "level"))
+        nights, levels = (rows.column(name).to_numpy().astype(np.int64) for name in ("released", "level"))
         return words, nights, levels != UNLISTED
+
+    def _decided(self) -> pa.LargeStringArray:
+        """Return the decided items. The files lack those of nights that were missed since they were written."""
+        found = answer(self._both[1].filter("decided > 0").select("word"))
+        return pa.concat_arrays([string_array([]), *(words_of(chunk) for chunk in found.column("word").chunks)])
 
     def remove(self, key: int) -> Removed | None:
         """Remove the pool and the budget of a user. Return None for a user without a pool and a budget."""
