@@ -123,19 +123,23 @@ FEW_SESSIONS = {"queries.MODELS": 4, "queries.SESSIONS": 2000, "queries.SESSIONS
 """Queries of a model draw a million sessions, for intervals that tests/sequences checks."""
 
 
+def draw_few_sessions(patch: pytest.MonkeyPatch) -> None:
+    """Replace the numbers of sessions until the patch ends."""
+    for name, number in FEW_SESSIONS.items():
+        patch.setattr(f"voxpop.mechanisms.sequences.{name}", number)
+
+
 @pytest.fixture
 def few_sessions_in_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw few sessions in one test, which prints, saves or exports answers and does not check their accuracy."""
-    for name, number in FEW_SESSIONS.items():
-        monkeypatch.setattr(f"voxpop.mechanisms.sequences.{name}", number)
+    draw_few_sessions(monkeypatch)
 
 
 @pytest.fixture(scope="module")
 def few_sessions() -> Iterator[None]:
     """Draw few sessions in all tests of a file."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, number in FEW_SESSIONS.items():
-            patch.setattr(f"voxpop.mechanisms.sequences.{name}", number)
+        draw_few_sessions(patch)
         yield
 
 

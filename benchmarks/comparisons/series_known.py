@@ -5,18 +5,14 @@
 The list is the English words of `wordfreq` ("large"). The benchmark reads private truth, for research on public data.
 """
 
-import time
-
 import numpy as np
 import polars as pl
 
 import voxpop as vp
 from benchmarks.comparisons.known_items import words
-from benchmarks.comparisons.series import stream
+from benchmarks.comparisons.series import run_night, stream
 from benchmarks.support.benchmark import SET_UNION, Benchmark
-from voxpop.engine.contract import check_engine
 from voxpop.engine.local.nights import NightlyPools
-from voxpop.mechanisms.series.series import _gate, _tonight
 from voxpop.privacy.secret import Secret
 from voxpop.reading.keys import NO_KEYS
 
@@ -42,12 +38,7 @@ def run(
         pools.recognise(known.parts("items", "items", NO_KEYS))
     took, found, none = 0.0, [], next(iter(parts.values())).clear()
     for night in range(1, NIGHTS + 1):
-        corpus = check_engine(vp.read(parts.get((night - 1,), none), user="user", items="word"))
-        begun = time.process_time()
-        gate = _gate(plan, secret)
-        gate.begin(pools, corpus, night, *_tonight(plan, night))
-        gate.complete(pools, night, *_tonight(plan, night))
-        took += time.process_time() - begun
+        took += run_night(plan, secret, pools, parts.get((night - 1,), none), night).cpu
         found.append(pools.out(0)[0].to_pylist())
     return found, int((~pools.out(0)[2]).sum()), took
 
