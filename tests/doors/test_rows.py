@@ -109,6 +109,7 @@ def crlf(count):
 @example([(1, 1, MOMENT), (1, 0, MOMENT + 1)], [("x", 1.5)], -1, "events", 1, 9, True, False)
 @example([(1, Decimal("19.99"), MOMENT)], [(Decimal("1234567.125"), MOMENT)], 10**6, "items", 64, 99, True, True)
 @example([(1, 7, MOMENT)], [(2**63, MOMENT)], 10**6, "composite", 64, 99, False, False)
+@example([(0, None, MOMENT)], [(0, 0)], 10**6, "events", 1, 1, False, False)  # only the added user has an event
 @settings(max_examples=FEW, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_row_means_the_same_among_any_other_rows(name, rows, own, who, reading, size, block, at_once, limited):
     """One user's rows affect no other user, and neither do permutations and subsets of users."""
