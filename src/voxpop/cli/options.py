@@ -234,8 +234,8 @@ class SpendArguments:
 
     Attributes:
         epsilon: Privacy budget, above 0; required. At most 1 is strict, at most 10 reasonable.
-        delta: Largest probability that an item of only one user is released, such as 1e-7. Required, except for
-            models of sequences with a known alphabet.
+        delta: Largest probability that an item of only one user, and of no public list, is released, such as 1e-7.
+            Required, except for models of sequences with a known alphabet.
     """
 
     epsilon: float | None = None
