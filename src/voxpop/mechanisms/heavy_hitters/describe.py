@@ -16,7 +16,10 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     whose = "its most frequent word" if plan["words"] == "one" else "any of its words, drawn again in each round"
     times = "once"
     if plan["again"]:
-        times += f"; with chance {plan['again']:g} again, and then with chance {plan['further']:g} once more, and so on"
+        times += (
+            f"; with probability {plan['again']:g} again, and then with probability {plan['further']:g} once more, "
+            "and so on"
+        )
     theorem = f"rate and threshold by Theorem 1 of {plan['paper']}" if "paper" in plan else ""
     twice = group_delta(plan["epsilon"], plan["delta_spent"], 2)
     held = f"({2 * plan['epsilon']:g}, {twice:.3g})-DP"
@@ -49,7 +52,7 @@ def _voters(plan: Mapping[str, Any]) -> Grid:
         "Users who must vote for a word",
         ["found with probability", "users who vote for it"],
         [[f"{row['probability']:g}", whole(row["users"])] for row in plan["users_needed"]],
-        "The worst case: a word of full length that shares no prefix with others. Most need fewer.",
+        "The worst case: a word of full length that shares no prefix with others. Most words need fewer.",
     )
 
 

@@ -178,11 +178,13 @@ class Store:
             pools = None if record is None or record.frames else NightlyPools.of(arrays)
         except Exception as error:  # the file may be anything
             raise ReleaseError(
-                f"{self._folder / STATE_FILE} is damaged. Put back the file of the last night; without it the "
-                "series ends."
+                f"{self._folder / STATE_FILE} is damaged. Restore the file of the last night. Without it, "
+                "the series ends."
             ) from error
         if record is None:
-            raise ReleaseError(f"{self._folder / STATE_FILE} has another version: use the voxpop that wrote it.")
+            raise ReleaseError(
+                f"{self._folder / STATE_FILE} has another version. Use the version of voxpop that wrote it."
+            )
         # A state one step ahead of the ledger is from a run that stopped before it wrote the ledger. Therefore nothing
         # was published after that.
         _advance(record, content)

@@ -221,7 +221,9 @@ class Items(Mechanism["Corpus", "Release"]):
                 raise InputError("a series is started with a budget: give it, or only the folder of a started series.")
             return Series(folder, key)
         if nights is None:
-            raise InputError("`nights` must be given with a budget: how many nights share it, such as nights=365.")
+            raise InputError(
+                "`nights` must be given with a budget. It is the number of nights that share it, such as nights=365."
+            )
         return Series.start(folder, self.plan_series(budget, nights, spending=spending), ledger, seed, key)
 
     def to_dict(self) -> dict[str, Any]:

@@ -292,7 +292,7 @@ class KeysGate(Gate[KeysProof]):
         self._begin("more", "sizes")
         parts = self._parts_of("users of more keys")
         if limit < 1:
-            raise refused("users would count towards a number of keys that is out of range")
+            raise refused("the number of keys that users count would be out of range")
         self._begin("released")
         self._note("more", {"limit": limit})
         noise = WholeNoise(parts.rate_of_more(limit), self._secret, "noise/more keys")

@@ -162,7 +162,7 @@ def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
     while not lost or lost[-1][-1] > _SURE:
         if len(lost) * _BLOCK > _MOST_STEPS:
             raise BudgetError(
-                f"a sampling rate of {ballot.rate:.3g} is too small for users with several votes; let each cast one."
+                f"a sampling rate of {ballot.rate:.3g} is too small for several votes per user. Let each user cast one."
             )
         gained.append(below @ enough)
         lost.append(below.sum(axis=1))

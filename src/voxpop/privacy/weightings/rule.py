@@ -171,7 +171,7 @@ def bits_below(cutoff: float) -> int:
     bits = 62 - max(1, ceil(log2(2.0 * cutoff))) if cutoff < inf else 0
     if bits < 1:
         raise BudgetError(
-            f"weights would rise to {cutoff:.3g}, too high for integers: what rounding costs has grown into the noise. "
+            f"weights would rise to {cutoff:.3g}, too high for integers, because rounding increases the noise. "
             "Lower the limit or `alpha`, or raise `epsilon`."
         )
     return bits
