@@ -176,15 +176,15 @@ CHECKER := checker/.venv/.installed
 
 $(CHECKER): checker/pyproject.toml
 	$(call environment,checker/.venv)
-	$(call install,checker/.venv,--editable checker pytest)
+	$(call install,checker/.venv,--editable checker pytest pytest-xdist)
 	touch $@
 
 checker: $(CHECKER)  ## tests of voxpop-check in an environment without voxpop
-	checker/.venv/bin/python -m pytest -q checker/tests
+	checker/.venv/bin/python -m pytest -q -n 2 --dist worksteal checker/tests
 
 check-certificates: $(VENV)/.installed-test $(CHECKER)  ## plan certificates of a grid of settings, and prove each of them
 	$(BIN)/python -m tools.certificates out/certificates
-	VOXPOP_CERTIFICATES=$(CURDIR)/out/certificates checker/.venv/bin/python -m pytest -q checker/tests
+	VOXPOP_CERTIFICATES=$(CURDIR)/out/certificates checker/.venv/bin/python -m pytest -q -n 2 --dist worksteal checker/tests
 
 proofs:  ## check the machine proofs with Coq (apt-get install coq libcoq-coquelicot libcoq-interval)
 	proofs/run

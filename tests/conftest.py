@@ -4,13 +4,16 @@ By default every run is the same: hypothesis derives examples from the tests, an
 `--hypothesis-seed` both are drawn again.
 """
 
+import gc
 import hashlib
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from copy import copy
+from functools import partial, wraps
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run in parallel, so more threads would wait for each other
 
@@ -20,6 +23,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from voxpop.kernels import threads
+from voxpop.mechanisms.rounds import adaptive, users_needed
+from voxpop.privacy import cumulative
 from voxpop.privacy.secret import Secret
 
 if numba.config.DISABLE_JIT:
@@ -27,6 +32,28 @@ if numba.config.DISABLE_JIT:
     # ignores the warning, which takes three times as long as the rest. numpy has this setting for each thread.
     np.seterr(over="ignore")
     threads.ThreadPoolExecutor = partial(ThreadPoolExecutor, initializer=partial(np.seterr, over="ignore"))
+
+
+def once(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the same function of numbers, which computes each result once per process.
+
+    Hundreds of tests plan for the same few budgets and print the plans. The key is every argument, so no test gets a
+    result of other numbers. No test replaces a part of these functions.
+    """
+    known: dict[object, Any] = {}
+
+    @wraps(compute)
+    def remembered(*arguments: Any) -> Any:
+        key = tuple((each.shape, each.tobytes()) if isinstance(each, np.ndarray) else each for each in arguments)
+        if key not in known:
+            known[key] = compute(*arguments)
+        return copy(known[key])
+
+    return remembered
+
+
+cumulative.lone_releases = adaptive.lone_releases = once(cumulative.lone_releases)
+users_needed._never = once(users_needed._never)
 
 EXAMPLES = int(os.environ.get("VOXPOP_EXAMPLES", "100"))
 GENERATED = {"max_examples": EXAMPLES, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -50,6 +77,12 @@ def pytest_configure(config: pytest.Config) -> None:
         Secret.fresh = classmethod(numbered_secret)
     else:
         settings.load_profile("voxpop-random")
+
+
+def pytest_collection_finish() -> None:
+    """Exclude everything that exists before the first test from garbage collection, which would visit it each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -90,9 +123,16 @@ FEW_SESSIONS = {"queries.MODELS": 4, "queries.SESSIONS": 2000, "queries.SESSIONS
 """Queries of a model draw a million sessions, for intervals that tests/sequences checks."""
 
 
+@pytest.fixture
+def few_sessions_in_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw few sessions in one test, which prints, saves or exports answers and does not check their accuracy."""
+    for name, number in FEW_SESSIONS.items():
+        monkeypatch.setattr(f"voxpop.mechanisms.sequences.{name}", number)
+
+
 @pytest.fixture(scope="module")
 def few_sessions() -> Iterator[None]:
-    """Draw few sessions, for tests that print, save and export answers and do not check their accuracy."""
+    """Draw few sessions in all tests of a file."""
     with pytest.MonkeyPatch.context() as patch:
         for name, number in FEW_SESSIONS.items():
             patch.setattr(f"voxpop.mechanisms.sequences.{name}", number)

@@ -292,6 +292,7 @@ def test_all_benchmarks_fit_into_one_long_run():
     assert runner.hours(BENCHMARKS) <= runner.MOST_HOURS
 
 
+@pytest.mark.slow  # it compares the syntax trees of all commits with results, and `make bench-stale` does the same
 def test_no_result_is_older_than_its_code():
     """Every result is up to date with its code, or declared as old. If this test fails, run `make bench-all`."""
     if git(runner.ROOT, "rev-parse", "--is-shallow-repository") != "false":

@@ -246,6 +246,16 @@ def test_only_gates_make_noise_and_open_weights():
         assert not [each.name for each in opening if any("Opening" in ast.unparse(base) for base in each.bases)]
 
 
+def test_one_loop_runs_the_passes_of_every_mechanism():
+    """Every mechanism runs its passes in `run_passes`, the only loop of a release that shows progress."""
+    loops = {ident(path) for path in MODULES if "voxpop.files.progress.track" in imported(path)}
+    assert loops == {"engine/local/read.py", "privacy/planned.py"}
+    shared = ("voxpop.privacy.planned.run_passes", "voxpop.mechanisms.rounds.menu.released_in_rounds")
+    for folder in {path.parent for path in MODULES if path.name == "releasing.py"} | {SOURCE / "mechanisms" / "series"}:
+        if folder.parent.name == "mechanisms":
+            assert any(name in imported(path) for name in shared for path in folder.glob("*.py")), folder.name
+
+
 def test_histograms_are_private():
     """The weights of engines have no public field, and their fields are read in `engine` only."""
     weigh = SOURCE / "engine" / "local" / "weigh.py"

@@ -1,1 +1,1 @@
-"""Commands for maintainers, such as licences, audit of dependencies, reproducible wheels."""
+"""Commands for maintainers, for example for licences, audits of dependencies and reproducible wheels."""

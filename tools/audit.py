@@ -1,7 +1,7 @@
-"""Known vulnerabilities of the locked dependencies, by pip-audit.
+"""Search for known vulnerabilities of the locked dependencies with pip-audit.
 
-Exit code 0: none is known. 1: some are known. 3: the advisory service gave no complete answer. A mirror may answer
-without any advisories, so the audit first checks a version with a known vulnerability.
+The exit code is 0 without known vulnerabilities, 1 with some, and 3 if the answer of the advisory service is
+incomplete. A mirror may answer without any advisories, so the audit first checks a version with a known vulnerability.
 """
 
 import json
@@ -24,17 +24,20 @@ def main() -> int:
         control.write_text(f"{CONTROL}\n")
         known = answers(control, "--no-deps")
     if known is None or not any(each.get("vulns") for each in known):
-        print(f"NOT AUDITED: the advisory service cannot be reached, or knows no advisory, not even that of {CONTROL}.")
+        print(
+            "NOT AUDITED: the advisory service cannot be reached, or has no advisories, not even the one for "
+            f"{CONTROL}."
+        )
         return UNREACHED
     found = answers(LOCK, "--require-hashes")
     asked = [each for each in found or [] if "skip_reason" not in each]
     if found is None or len(asked) < len(found):
-        print(f"NOT AUDITED: of {len(found or [])} packages the service answered for {len(asked)}.")
+        print(f"NOT AUDITED: of {len(found or [])} packages, the service answered for {len(asked)}.")
         return UNREACHED
     faults = [(each["name"], each["version"], fault["id"]) for each in asked for fault in each["vulns"]]
     for name, version, fault in faults:
         print(f"{name} {version}: {fault}")
-    print(f"{len(asked)} packages asked about, {len(faults)} known faults.")
+    print(f"{len(asked)} packages checked, {len(faults)} known vulnerabilities.")
     return SOME if faults else NONE
 
 

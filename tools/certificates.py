@@ -15,7 +15,7 @@ NIGHTS = (7, 60)
 
 
 def grid() -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yield a name and a plan of each setting."""
+    """Yield the name and the plan of each setting."""
     for epsilon, delta in BUDGETS:
         budget = vp.Budget(epsilon, delta)
         name = f"{epsilon:g}-{delta:g}"
@@ -40,6 +40,10 @@ def grid() -> Iterator[tuple[str, Callable[[], Any]]]:
             yield f"n-grams-known-{name}-{length}", lambda b=budget, n=length, k=listed: vp.NGrams(n, known=k).plan(b)
         for nights in NIGHTS:
             yield f"series-{name}-{nights}", lambda b=budget, n=nights: vp.Items().plan_series(b, n)
+            yield (
+                f"series-known-{name}-{nights}",
+                lambda b=budget, n=nights, k=listed: vp.Items(known=k).plan_series(b, n),
+            )
         for weighting in ("policy-gaussian", "weighted", "count-laplace"):
             yield (
                 f"{weighting}-{name}",

@@ -1,9 +1,9 @@
-"""The description on a package index: README.md for readers without a checkout, and the addresses of the project.
+"""The description for a package index, which is README.md for readers without a checkout, and the project's addresses.
 
 The address of the repository is set once, as `repository` in `[tool.voxpop]` of pyproject.toml. If it is empty, no
-address is published, that is, links become plain text and pictures are omitted, so that no link leads to a missing
-page. `hatch_build.py` calls this module whenever a wheel or an sdist is built. `python -m tools.description ADDRESS`
-sets the address, and writes it into the commands of all pages.
+address is published. Links become plain text and pictures are omitted, so that no link leads to a missing page.
+`hatch_build.py` calls this module whenever a wheel or an sdist is built. `python -m tools.description ADDRESS` sets the
+address, and writes it into the commands of all pages.
 """
 
 import re
@@ -20,7 +20,7 @@ PAGES = {"Documentation": "docs/index.md", "Changelog": "CHANGELOG.md", "Securit
 
 
 def address_of(pyproject: Mapping[str, Any]) -> str:
-    """Return the address of the repository without a slash at its end; empty if it is not set."""
+    """Return the address of the repository without a final slash; empty if it is not set."""
     address: str = pyproject["tool"]["voxpop"]["repository"]
     return address.rstrip("/")
 
@@ -47,7 +47,7 @@ def described(text: str, address: str) -> str:
 
 ROOT = Path(__file__).resolve().parent.parent
 WITH_ADDRESS = ("README.md", "CONTRIBUTING.md", "docs/quickstart.md")
-"""The pages with commands that contain the address of the repository, or ADDRESS as long as it is not set."""
+"""The pages with commands that contain the address of the repository, or ADDRESS while it is not set."""
 
 
 def set_address(address: str) -> None:

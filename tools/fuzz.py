@@ -1,7 +1,7 @@
-"""Run the tests of tests/fuzz guided by coverage: python -m tools.fuzz TEST RUNS.
+"""Run a test of tests/fuzz with inputs that are guided by coverage: python -m tools.fuzz TEST RUNS.
 
-atheris changes the bytes from which hypothesis draws, in order to reach new lines of voxpop. It ends the process at the
-first input that a test does not accept.
+atheris changes the bytes that hypothesis draws from, to reach new lines of voxpop. It ends the process at the first
+input for which the test fails.
 """
 
 import sys
@@ -18,8 +18,8 @@ def main(name: str, runs: str) -> None:
     """Fuzz one test with the given number of inputs."""
     sys.path.insert(0, str(ROOT / "tests"))
     for module in iter_modules([str(ROOT / "src" / "voxpop" / "kernels")]):
-        import_module(f"voxpop.kernels.{module.name}")  # compiled code cannot count its lines
-    with atheris.instrument_imports(include=["voxpop"]):  # until the end, because modules are imported on first use
+        import_module(f"voxpop.kernels.{module.name}")  # Compiled code cannot count its lines.
+    with atheris.instrument_imports(include=["voxpop"]):  # Until the end, because modules are imported on first use.
         from fuzz import test_fuzz
 
         target = getattr(test_fuzz, name).hypothesis.fuzz_one_input

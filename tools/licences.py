@@ -1,4 +1,4 @@
-"""Licences of all packages that voxpop installs: python -m tools.licences writes docs/licences.md, --check compares."""
+"""Write the licences of all packages that voxpop installs to docs/licences.md. With --check, compare the page."""
 
 import re
 import sys
@@ -15,8 +15,8 @@ ALLOWED = re.compile(
 FORBIDDEN = re.compile(r"\bA?GPL|Affero|SSPL|proprietary", re.I)
 HEAD = """# Licences
 
-Voxpop is Apache-2.0. What the package brings along, as its packages state it; made by
-`python -m tools.licences` and checked by a test. None forbids use in closed software.
+Voxpop is Apache-2.0. The table lists the packages that it needs, with the licences that they declare. It is
+made by `python -m tools.licences` and checked by a test. No licence forbids use in closed-source software.
 
 | package | licence |
 |---|---|
@@ -31,7 +31,7 @@ def required() -> dict[str, str]:
         try:
             package = distribution(waiting.pop())
         except PackageNotFoundError:
-            continue  # needed on another system or Python only
+            continue  # needed only on another system or Python version
         name = package.metadata["Name"].lower().replace("_", "-")
         if name in found:
             continue
@@ -43,7 +43,7 @@ def required() -> dict[str, str]:
 
 
 def licence_of(package: Distribution) -> str:
-    """Return the licence of a package: its expression, or else its classifiers, or else the first line of its text."""
+    """Return the licence of a package from its expression, else its classifiers, else the first line of its text."""
     stated = package.metadata.get("License-Expression")
     kinds = [each.split(" :: ")[-1] for each in package.metadata.get_all("Classifier", []) if "License ::" in each]
     text = (package.metadata.get("License") or "not stated").strip().splitlines()[0]

@@ -1,8 +1,8 @@
-"""Read and extract an input ten times larger than the bound, and print the memory used: python -m tools.memory.
+"""Read and extract an input that is ten times as large as the bound, and print the memory used: python -m tools.memory.
 
-tests/support/memory_input.py writes the input once, in out/. Its words have fifteen letters, like keys, since time
-depends on the number of words and the bound on bytes. N-grams run at epsilon 0.25: the distinct phrases that may be
-released are numbered in memory, up to 8 million of them at this bound, and twelve are tried for each released word.
+tests/support/memory_input.py writes the input once, in out/. The words have fifteen letters, as keys do, because time
+depends on the number of words but memory on their bytes. N-grams run at epsilon 0.25. The distinct phrases that may be
+released are numbered in memory, up to 8 million at this bound, and there are twelve candidates for each released word.
 """
 
 import re
@@ -17,7 +17,7 @@ INPUT = ROOT / "out" / "memory.parquet"
 
 
 def main() -> int:
-    """Measure the peak memory; return 0 if it is within the bound, and 1 otherwise."""
+    """Measure the peak memory, and return 0 if it is within the bound and 1 otherwise."""
     times, peak = measured()
     print(f"input {times:.1f} times the bound; peak {peak} MiB of {BOUND >> 20}")
     return 0 if peak << 20 <= BOUND else 1
@@ -34,8 +34,8 @@ def measured() -> tuple[float, int]:
     """
     if not INPUT.exists():
         INPUT.parent.mkdir(exist_ok=True)
-        size = 10 * BOUND + BOUND // 3  # in memory; the file is a little smaller
-        part = INPUT.with_suffix(".part")  # an interrupted file is not used as the input
+        size = 10 * BOUND + BOUND // 3  # The size in memory. The file is slightly smaller.
+        part = INPUT.with_suffix(".part")  # An incomplete file is not used as the input.
         call = [sys.executable, str(ROOT / "tests" / "support" / "memory_input.py"), str(part), str(size), "15"]
         subprocess.run(call, check=True)
         part.rename(INPUT)
@@ -50,7 +50,7 @@ def measured() -> tuple[float, int]:
 
 
 def run() -> None:
-    """Read and release; print the seconds and the peak so far after each step."""
+    """Read and release, and print the seconds and the peak so far after each step."""
     import voxpop as vp
 
     begun = time.perf_counter()
@@ -66,7 +66,7 @@ def _say(what: str, begun: float) -> None:
 
 
 def megabytes_of(field: str) -> int:
-    """Return a memory field of Linux in MiB; VmHWM is the peak of the process so far, RssFile is mapped files."""
+    """Return a memory field of Linux in MiB. VmHWM is the peak of the process so far, and RssFile is mapped files."""
     said = re.search(rf"^{field}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
     assert said is not None
     return int(said[1]) >> 10

@@ -1,10 +1,10 @@
-"""Small faults in executed code and in the proof's terms. Tests of its area must detect each of them.
+"""Small faults in executed code and in terms of the proofs. The tests of an area must detect each fault in it.
 
 usage: python -m tools.mutants [NAME ...] [--list]
 
-Each mutant is one replacement in a copy of the checkout; the tests named for its area run there until one fails. A
-mutant that survives is reported, and the exit code is 1. It takes minutes for each mutant, and is not part of the
-checks of every commit.
+Each mutant is one replacement in a copy of the checkout. The tests that are listed for its area run in this copy until
+one fails. If a mutant survives, it is reported and the exit code is 1. Each mutant takes minutes, so this command is
+not part of the checks of every commit.
 """
 
 # ruff: noqa: E501
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 600
-"""Seconds for one file of tests."""
+"""The maximum number of seconds for one file of tests."""
 
 GATE, RUNS, BYTES = "privacy/test_gate.py", "privacy/test_noise_that_runs.py", "privacy/test_transcripts.py"
 SCORE, POOLS, BOUND = "privacy/test_cumulative.py", "corpus/test_pools.py", "kernels/test_bound.py"
@@ -32,7 +32,7 @@ ROUNDED, DECIDE, PEELING = "privacy/test_rounded_noise.py", "privacy/test_decide
 
 
 class Mutant(NamedTuple):
-    """One replacement, with the file below `src/voxpop`, text that occurs once in it, its fault, and tests to run."""
+    """A replacement: the file in `src/voxpop`, a text that occurs in it once, the fault, and the tests to run."""
 
     name: str
     file: str
@@ -139,7 +139,7 @@ MUTANTS = (
 
 
 def survives(mutant: Mutant, copy: Path) -> str:
-    """Return the end of a mutant, which is the test that failed, or "survived"."""
+    """Return the result of a mutant, which is the test that failed or "survived"."""
     path = copy / "src" / "voxpop" / mutant.file
     source = path.read_text()
     if source.count(mutant.old) != 1:
@@ -160,16 +160,16 @@ def survives(mutant: Mutant, copy: Path) -> str:
                 return f"not tested: pytest ended with {ran.returncode}"
         return "survived"
     except subprocess.TimeoutExpired:
-        return "survived as long as its tests may take"
+        return "survived until the tests timed out"
     finally:
         path.write_text(source)
 
 
 def main() -> int:
-    """Run the named mutants, or all."""
+    """Run the named mutants, or all mutants."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--list", action="store_true", help="print the names")
+    parser.add_argument("--list", action="store_true", help="only print the names")
     given = parser.parse_args()
     chosen = [each for each in MUTANTS if not given.names or each.name in given.names]
     if given.list:

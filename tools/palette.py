@@ -7,7 +7,7 @@ from importlib.resources import files
 
 @cache
 def palette(theme: str = "light") -> dict[str, str]:
-    """Return colours by the names that the style of the report gives them, such as accent, second, third and ink.
+    """Return colours by their names in the style of the report, such as accent, second, third and ink.
 
     Args:
         theme: The theme, "light" or "dark".

@@ -1,8 +1,9 @@
-"""The API reference, with tables and Sphinx directives for every public name, from the `__all__` of each module.
+"""The API reference, with tables and Sphinx directives for every public name in the `__all__` of each module.
 
 A page of `docs/reference` contains the marker `<!-- public names of: MODULE -->`, and `docs/conf.py` replaces it.
 `tests/test_docs.py` checks that the pages have a marker for each public module. `docs/reference/api.md` lists the same
-names as plain Markdown, for readers on a code host. `python -m tools.reference` writes it, and a test compares it.
+names as plain Markdown, for readers on a code host. `python -m tools.reference` writes this page, and a test compares
+it.
 """
 
 import dataclasses
@@ -31,7 +32,7 @@ MARKER = re.compile(r"<!-- public names of: ([\w.]+) -->")
 
 
 def public_names(module: str) -> list[str]:
-    """Return the public names of a module, which are its `__all__`, or its public classes."""
+    """Return the public names of a module, which are its `__all__` or its public classes."""
     found = MODULES[module]
     listed = getattr(found, "__all__", None)
     if listed is None:
@@ -45,7 +46,7 @@ def with_public_names(text: str) -> str:
 
 
 def table(module: str) -> list[str]:
-    """Return a Markdown table of the public names of a module with their first lines."""
+    """Return a Markdown table of the public names of a module with the first lines of their docstrings."""
     rows = []
     for name in public_names(module):
         value = getattr(MODULES[module], name)
@@ -58,7 +59,7 @@ def table(module: str) -> list[str]:
 
 
 def directives(module: str) -> list[str]:
-    """Return the lines that let Sphinx document every public name of a module except modules."""
+    """Return the lines with which Sphinx documents every public name of a module except modules."""
     lines = ["", "```{eval-rst}"]
     for name in public_names(module):
         value = getattr(MODULES[module], name)
@@ -118,14 +119,14 @@ def class_entry(name: str, kind: type) -> list[str]:
 
 
 def vars_of(kind: type) -> set[str]:
-    """Return the public methods and properties that a class has from Voxpop, without the fields of dataclasses."""
+    """Return the public methods and properties of a class that Voxpop defines, without the fields of dataclasses."""
     fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
     own = [base for base in kind.__mro__ if base.__module__.startswith("voxpop")]
     return {name for base in own for name in vars(base) if not name.startswith("_")} - fields
 
 
 def member_row(kind: type, member: str) -> list[tuple[str, str]]:
-    """Return the row of one member; empty for values that are neither methods nor properties."""
+    """Return the row of one member, or an empty row for values that are neither methods nor properties."""
     value = inspect.getattr_static(kind, member)
     if isinstance(value, property) or hasattr(value, "func"):
         return [(member, plain(first_line(getattr(value, "fget", None) or value.func)))]
@@ -163,7 +164,7 @@ def parameter(found: inspect.Parameter) -> str:
 
 
 def type_text(annotation: Any) -> str:
-    """Return a type as users write it, without the names of modules; the same in every version of Python."""
+    """Return a type as users write it, without names of modules. It is the same in every version of Python."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if isinstance(annotation, str):
         text = annotation

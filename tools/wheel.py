@@ -1,4 +1,4 @@
-"""Build each wheel twice, from copies in two folders, and compare the bytes: python -m tools.wheel."""
+"""Build each wheel twice from copies in two folders, and compare the bytes: python -m tools.wheel."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ EPOCH = "1767225600"  # 1 January 2026
 
 
 def built(folder: Path, name: str = "voxpop") -> Path:
-    """Return the wheel of a copy of the sources in a folder.
+    """Return the wheel that is built from a copy of the sources in a folder.
 
     Args:
         folder: A folder that does not exist.
@@ -40,7 +40,7 @@ def built(folder: Path, name: str = "voxpop") -> Path:
 
 
 def main() -> int:
-    """Return 0 if both wheels of each distribution are the same, and 1 otherwise; copy one of each to dist/."""
+    """Return 0 if both wheels of each distribution are the same and 1 otherwise, and copy one of each to dist/."""
     (ROOT / "dist").mkdir(exist_ok=True)
     same = True
     for name in PARTS:

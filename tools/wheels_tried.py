@@ -1,10 +1,10 @@
 """Test the wheel as users install it: python -m tools.wheels_tried [FOLDER] [--publish].
 
-The program builds sdist and wheel, checks their descriptions with twine, and installs the wheel into clean
-environments, for each Python of `PYTHONS` on this machine once with the newest dependencies that the wheel allows and
-once with the oldest. In each environment it releases from a CSV file at the command line, and from Python; then every
-extra must resolve. It prints a table; the exit code is 1 if anything failed. With --publish it also fails if the
-address of the repository is not set.
+The program builds the sdist and the wheel, checks their descriptions with twine, and installs the wheel into clean
+environments. For each Python of `PYTHONS` on this machine, there is one environment with the newest dependencies that
+the wheel allows and one with the oldest. In each environment, the program releases from a CSV file on the command line
+and from Python, and every extra must resolve. It prints a table. The exit code is 1 if any step failed. With --publish
+it is also 1 if the address of the repository is not set.
 """
 
 import os
@@ -37,13 +37,13 @@ model = vp.Sequences(alphabet=words, max_length=4).release(vp.read(table, user="
 phrases.with_metadata(title="Tried").save("phrases")
 assert "thank" in words and ("thank", "you") in phrases and vp.load("phrases") == phrases and len(model)
 assert vp.load("released").to_list() == ["milk", "oats", "tea"]
-assert "you" in [each.token for each in phrases.complete("thank")]  # noise may add others
+assert "you" in [each.token for each in phrases.complete("thank")]  # noise may add other tokens
 vp.exports.write(words, "words.txt")
 """
 
 
 def main() -> int:
-    """Build, check and test the wheel; print a row for each environment."""
+    """Build, check and test the wheel, and print a row for each environment."""
     named = [each for each in sys.argv[1:] if each != "--publish"]
     folder = Path(named[0]).resolve() if named else Path(tempfile.mkdtemp(prefix="voxpop-wheels-"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def built(folder: Path) -> Path:
-    """Return the wheel, built from the sdist as for an index."""
+    """Return the wheel, which is built from the sdist as for an index."""
     dist = folder / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "build", "--outdir", dist, ROOT], check=True, stdout=subprocess.DEVNULL)
@@ -69,7 +69,10 @@ def built(folder: Path) -> Path:
 
 
 def described_badly(wheel: Path) -> int:
-    """Return the number of errors in the description for an index, which are a failure of twine, and relative links."""
+    """Return the number of errors in the description for an index.
+
+    A failure of twine and each relative link are errors.
+    """
     failed = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *wheel.parent.iterdir()], check=False)
     relative = relative_links(description(wheel))
     for link in relative:
@@ -95,7 +98,7 @@ def relative_links(text: str) -> list[str]:
 
 
 def has_no_address(wheel: Path) -> bool:
-    """Return whether the wheel contains no address of the project, and print a message if so."""
+    """Return whether the wheel contains no address of the project. If so, print a message."""
     if "\nProject-URL: Homepage, https://" in metadata(wheel).partition("\n\n")[0]:
         return False
     print("pyproject.toml names no address of the repository: see docs/releasing.md")
@@ -106,7 +109,7 @@ def pythons() -> Iterator[str]:
     """Yield the Pythons that are installed here, without a download."""
     for version in PYTHONS:
         found = uv("python", "find", "--no-python-downloads", version)
-        kept = sorted(PYENV.glob(f"{version}.*/bin/python"))  # these are not on the PATH
+        kept = sorted(PYENV.glob(f"{version}.*/bin/python"))  # These are not on the PATH.
         if found.returncode == 0:
             yield found.stdout.strip()
         elif kept:
@@ -114,7 +117,7 @@ def pythons() -> Iterator[str]:
 
 
 def row(folder: Path, wheel: Path, python: str, which: str) -> bool:
-    """Test one environment and print its row; return whether it passed."""
+    """Test one environment, print its row, and return whether it passed."""
     begun = time.perf_counter()
     version = subprocess.run(
         [python, "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"],
@@ -136,7 +139,7 @@ def row(folder: Path, wheel: Path, python: str, which: str) -> bool:
 
 
 def install(place: Path, wheel: Path, python: str, which: str) -> str:
-    """Install the wheel with the newest or the oldest dependencies; return the error, empty after a success."""
+    """Install the wheel with the newest or the oldest dependencies, and return the error, empty after a success."""
     uv("venv", "--python", python, str(place / "env"))
     needs = place / "needs.txt"
     needs.write_text("\n".join(project()["dependencies"]))
@@ -146,7 +149,7 @@ def install(place: Path, wheel: Path, python: str, which: str) -> str:
 
 
 def used(place: Path) -> str:
-    """Release from the command line and from Python; return the error, empty after a success."""
+    """Release from the command line and from Python, and return the error, empty after a success."""
     rows = "".join(f"{who},{('tea', 'milk', 'oats')[who % 3]}\n" for who in range(ROWS))
     (place / "small.csv").write_text(f"who,what\n{rows}")
     (place / "script.py").write_text(SCRIPT)
@@ -195,7 +198,7 @@ def project() -> dict[str, dict[str, list[str]]]:
 
 def uv(*arguments: str) -> "subprocess.CompletedProcess[str]":
     """Call uv with the certificates that this machine trusts, and return its result."""
-    # UV_NATIVE_TLS is for older versions of uv, UV_SYSTEM_CERTS for newer ones.
+    # UV_NATIVE_TLS is for older versions of uv, and UV_SYSTEM_CERTS for newer versions.
     trusting = {**os.environ, "UV_NATIVE_TLS": "true", "UV_SYSTEM_CERTS": "true"}
     call = [sys.executable, "-m", "uv", *arguments]
     return subprocess.run(call, env=trusting, capture_output=True, text=True, check=False)

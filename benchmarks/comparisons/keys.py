@@ -263,7 +263,7 @@ def main() -> None:
             rows.append(row(cells, name, pairs, budget))
             print(" | ".join(map(str, rows[-1])), flush=True)
     spent = f"({ACCOUNT.epsilon:g}, {ACCOUNT.delta:g})"
-    few = f"One of many equal releases from one account of {spent}; means of {REPEATED_RUNS}."
+    few = f"Each row is one of many equal releases from one account of {spent}; means of {REPEATED_RUNS}."
     BENCHMARK.table("Keys with counts, many times", repeated_rows(cells, tables), "keys_repeated", few)
     note = (
         f"Keys and root mean square error of their numbers, means of {RUNS} releases; of rivals, of {RIVAL_RUNS}. "

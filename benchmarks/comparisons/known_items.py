@@ -20,7 +20,7 @@ from benchmarks.support.engines import read_engine
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.release.known import KnownItems
 
-BENCHMARK = Benchmark(__file__, ("known_items",), (*SET_UNION, "release/known"), minutes=25)
+BENCHMARK = Benchmark(__file__, ("known_items",), (*SET_UNION, "release/known"), minutes=16)
 
 RUNS = 3
 BUDGETS = {"3, e^-10": BUDGET, "1, 1e-7": vp.Budget(1, 1e-7), "0.5, 1e-8": vp.Budget(0.5, 1e-8)}

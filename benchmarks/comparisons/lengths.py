@@ -70,9 +70,10 @@ def by_lengths(name: str) -> None:
         missing = np.mean([private_missing_grams(truth, each, longest) for each in found], axis=0)
         masses.append([label, *(f"{100 * each:.2f}" for each in missing), "", "", ""])
     note = (
-        f"Epsilon {budget.epsilon:g}, delta 1e-7, T {longest}, eta 0.01; limit {limit} where none is named; default "
-        f"has 3,000. Mean and deviation of {RUNS} runs by tokens of a phrase. Spurious: share of what is released that "
-        "nobody holds. Seconds: the median run. Missing mass: the share of all pairs of user and phrase whose phrase "
+        f"Epsilon {budget.epsilon:g}, delta 1e-7, T {longest}, eta 0.01; limit {limit} if a row names none; default "
+        f"has 3,000. Mean and deviation of {RUNS} runs by tokens of a phrase. Spurious: the share of released phrases "
+        "that no user wrote. Seconds: the median run. Missing mass: the share of all pairs of user and "
+        "phrase whose phrase "
         "is not released."
     )
     BENCHMARK.table(f"Phrases of {name} by length", [*rows, *masses], f"lengths_{name}", note)

@@ -17,14 +17,14 @@ from voxpop.engine.local.corpus import LocalCorpus
 
 BENCHMARK = Benchmark(__file__, ("limits",), NGRAMS, minutes=5)
 
-LONGEST, BUDGET, RUNS = 9, vp.Budget(4, 1e-7), {"ubuntu_irc": 3, "100 posts a user": 4}
+LONGEST, BUDGET, RUNS = 9, vp.Budget(4, 1e-7), {"ubuntu_irc": 3, "100 posts per user": 4}
 """Number of runs, 1 for all other collections."""
 LIMITS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000)
 COLLECTIONS: dict[str, Callable[[], LocalCorpus]] = {
     "ubuntu_irc": chat,
     "reddit_posts": posts,
-    "25 posts a user": lambda: joined(posts(), 25),
-    "100 posts a user": lambda: joined(posts(), 100),
+    "25 posts per user": lambda: joined(posts(), 25),
+    "100 posts per user": lambda: joined(posts(), 100),
 }
 
 
@@ -53,9 +53,10 @@ def write(found: dict[str, dict[int, list[float]]]) -> None:
             shown = f"{total:,.0f} ± {spread:.0f}" if spread else f"{total:,.0f}"
             by_limit = [f"{limit:,}", *(f"{each:,.0f}" for each in counts), shown, f"{total / best:.3f}"]
             rows.append([name, *by_limit, f"{seconds:.1f}"])
-    note = f"Epsilon {BUDGET.epsilon:g}, delta 1e-7, T {LONGEST}, the defaults; phrases by tokens. Mean and deviation "
-    note += "of 3 releases (ubuntu_irc) or 4 where a deviation stands, else one release. N posts a user: the texts of "
-    note += "reddit_posts with every N users made one. Processor seconds of a release, on a machine that did much else."
+    note = f"Epsilon {BUDGET.epsilon:g}, delta 1e-7, T {LONGEST}, the defaults; phrases by tokens. Rows with a "
+    note += "deviation are means of 3 releases (ubuntu_irc) or 4; other rows are one release. N posts per user: "
+    note += "the texts "
+    note += "of reddit_posts, with each N users combined into one. Processor seconds of a release, on a busy machine."
     BENCHMARK.table("Phrases by limit", rows, "limits", note)
 
 

@@ -25,10 +25,10 @@ RUNS, FIXED_RUNS = 5, 3
 COLLECTIONS: dict[str, Callable[[], LocalCorpus]] = {
     "reddit_posts": posts,
     "ubuntu_irc": chat,
-    "5 posts a user": lambda: joined(posts(), 5),
-    "25 posts a user": lambda: joined(posts(), 25),
-    "100 posts a user": lambda: joined(posts(), 100),
-    "400 posts a user": lambda: joined(posts(), 400),
+    "5 posts per user": lambda: joined(posts(), 5),
+    "25 posts per user": lambda: joined(posts(), 25),
+    "100 posts per user": lambda: joined(posts(), 100),
+    "400 posts per user": lambda: joined(posts(), 400),
     "5,000 users of 25 posts": lambda: first(joined(posts(), 25), 5_000),
     "500 users of 25 posts": lambda: first(joined(posts(), 25), 500),
     "50 users of 25 posts": lambda: first(joined(posts(), 25), 50),
@@ -51,10 +51,12 @@ def main() -> None:
             ratio = f"{chosen / max(fixed):.3f}" if max(fixed) else "–"
             rows.append([name, label, f"{chosen:,.0f} at {span}", *words, ratio, f"{100 * missing:.2f}"])
     note = (
-        f"Words of set union by limit; means of {RUNS} releases, of {FIXED_RUNS} for fixed limits. N posts a user: the "
+        f"Words of set union by limit; means of {RUNS} releases, of {FIXED_RUNS} for fixed limits. N posts "
+        "per user: the "
     )
-    note += "texts of reddit_posts with every N users made one. The last column divides by the best fixed limit of the "
-    note += "row, which nobody has beforehand. Missing: the share of all pairs of user and word whose word is not "
+    note += "texts of reddit_posts with each N users combined into one. The last column divides by the best "
+    note += "fixed limit of the "
+    note += "row, which is not known in advance. Missing: the share of all pairs of user and word whose word is not "
     note += "released, for the private choice."
     BENCHMARK.table("The private choice of the limit", rows, "private_limit", note)
 

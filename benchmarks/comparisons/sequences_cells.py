@@ -249,7 +249,7 @@ def write(kept: Kept) -> None:
     BENCHMARK.table("Sequences: every cell of msnbc", rows, "sequences_cells_msnbc", note)
     cells = len(COLUMNS[:-1]) * sum(model == "default" for _, _, model in kept)
     note = f"Of {cells} cells, those where the mean of the default is more than 2 % worse than that of the best of "
-    note += f"{', '.join(RIVALS)}. The best of several means is a little better than its model is. Runs: "
+    note += f"{', '.join(RIVALS)}. The best of several means is slightly too good. Runs: "
     note += f"{', '.join(f'{name} {runs}' for name, runs in RUNS.items())}; fixed 3-grams and prefix trees on irc, "
     note += f"whose noise outnumbers the data, 1, of which {MOST_DRAWN['irc']:,} are drawn. On irc, truth is the first "
     note += "words of each person that models are given; above epsilon 0.5 prefix trees do not fit into 7 GiB, and "

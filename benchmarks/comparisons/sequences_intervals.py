@@ -57,7 +57,9 @@ def main() -> None:
             rows.append([name, str(epsilon), *shown, *(f"{width:.3f}" for width in means[covered:])])
     note = f"Mean share of intervals at level {LEVEL} that contain the true answer, over {RELEASES} releases, and its "
     note += f"standard error. Funnels: the last step of {FUNNELS} random funnels of {STEPS} symbols that start in real "
-    note += f"sequences. Transitions: of symbols in at least {COMMON:.0%} of the sequences. Paths: the {PATHS} most "
+    note += (
+        f"sequences. Transitions: those of symbols in at least {COMMON:.0%} of the sequences. Paths: the {PATHS} most "
+    )
     note += "frequent runs of 3 symbols. Widths: means over intervals and releases. "
     note += f"The rule of the intervals was chosen on the same collections, except {' and '.join(WITHHELD)}."
     BENCHMARK.table("Coverage of the intervals of sequences", rows, "sequences_intervals", note)

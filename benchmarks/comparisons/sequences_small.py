@@ -100,7 +100,7 @@ def write_lost(lost: list[list[object]]) -> None:
     behind = [sign * (ours / true - 1) for sign, ours, _, true in triples]
     note = f"Means of {RUNS} runs. Last column: the same rival, with the same noise, but its sequences end as those of "
     note += f"the data do (the first {MAX_LENGTH} symbols; {DRAWN} times as many are drawn, for less error). In "
-    note += f"{worse} of the {len(lost)} cells this makes the rival worse: its lengths are wrong, and that helps it "
+    note += f"{worse} of the {len(lost)} cells this makes the rival worse, because its wrong lengths help it "
     note += (
         f"there. Against these rivals {sum(each > MOST_BEHIND for each in behind)} of the cells are lost, by at most "
     )

@@ -53,8 +53,8 @@ LATE = (200, 0.75)
 """Reported words of the trends, as users needed before 95 percent of the nights, and the earliest share of nights."""
 Change = Callable[[SeriesPlan], SeriesPlan]
 WAYS: dict[str, tuple[str, Change]] = {
-    "series, growing prices (default)": ("growing", lambda plan: plan),
-    "series, equal prices": ("equal", lambda plan: plan),
+    "series, growing spending (default)": ("growing", lambda plan: plan),
+    "series, equal spending": ("equal", lambda plan: plan),
     "no resting": ("growing", lambda plan: replace(plan, rests=(NEVER,) * plan.mechanism.nights)),
     "resting, new items not tried": ("growing", lambda plan: replace(plan, tried=0)),
 }
@@ -102,7 +102,7 @@ def run(rows: pl.DataFrame, nights: int, way: str) -> tuple[pl.DataFrame, list[i
         gate.begin(pools, corpus, night, *_tonight(plan, night))
         gate.complete(pools, night, *_tonight(plan, night))
         took = time.perf_counter() - begun
-    words, out = pools.out(0)
+    words, out, _ = pools.out(0)
     counts = np.bincount(out, minlength=nights + 1)[1:]
     return pl.DataFrame({"word": words.to_pylist(), "out": out}), np.cumsum(counts).tolist(), took
 
@@ -166,7 +166,7 @@ def measured(name: str, nights: int) -> list[list[object]]:
     ]
     found: list[list[object]] = [head]
     # A year takes ten minutes for each stream and method, so only two methods run.
-    ways = WAYS if nights <= 100 else ("series, growing prices (default)", "no resting")
+    ways = WAYS if nights <= 100 else ("series, growing spending (default)", "no resting")
     for way in ways:
         _, curve, took = run(rows, nights, way)
         released, trend, _ = run(trends, nights, way)
@@ -199,9 +199,9 @@ def phrases(name: str, nights: int) -> list[list[object]]:
     A pair of adjacent words can be counted from the night on which both words are released.
     """
     rows, texts = stream(name, nights), stream(name, nights, pairs=True)
-    whole, _, _ = run(rows, nights, "series, growing prices (default)")
+    whole, _, _ = run(rows, nights, "series, growing spending (default)")
     with patch.object(planning, "gaussian_sigma", lambda *given: sqrt(2) * sigma(*given)):
-        half, _, _ = run(rows, nights, "series, growing prices (default)")
+        half, _, _ = run(rows, nights, "series, growing spending (default)")
     both = texts.group_by("user", "word", "second").agg(pl.col("night").max())
     for column in ("word", "second"):
         both = both.join(whole.select(pl.col("word").alias(column), pl.col("out").alias(f"out {column}")), on=column)
@@ -215,8 +215,8 @@ def main() -> None:
     """Measure, print and write the results."""
     if sys.argv[1:2] == ["phrases"]:
         note = (
-            "Phrases are pairs of adjacent released words. The last column: the share that a user writes on a later "
-            "night than that on which both words are released."
+            "Phrases are pairs of adjacent released words. The last column is the share of phrases that a user "
+            "writes on a night after both words were released."
         )
         name, nights = sys.argv[2], int(sys.argv[3])
         BENCHMARK.table("Phrases in a series", phrases(name, nights), f"series_phrases_{name}_{nights}", note)
@@ -224,8 +224,8 @@ def main() -> None:
     given = sys.argv[1:]
     note = (
         f"Words released by the end of a night at (3, 1e-6) for all nights, seed {SEED}. Late words begin in the last "
-        f"quarter of the nights and have {LATE[0]} holders in time: the share released, and the median of nights from "
-        "the 200th holder to the release. Seconds: the last night, on two cores, without the file of its state."
+        f"quarter of the nights and have {LATE[0]} users in time: the share that is released, and the median number "
+        "of nights from the 200th user to the release. Seconds: the last night, on two cores, without its state file."
     )
     for name, nights in zip(given[::2], map(int, given[1::2]), strict=True):
         BENCHMARK.table("A series of nights", measured(name, nights), f"series_{name}_{nights}", note)

@@ -42,7 +42,7 @@ BENCHMARK = Benchmark(
 
 COLLECTIONS: dict[str, tuple[Callable[[], LocalCorpus], tuple[int, ...]]] = {
     "": (posts, (1, 10, 50, 100, 200)),
-    "25 posts a person: ": (lambda: joined(posts(), 25), (100, 300, 1_000, 3_000, 10_000)),
+    "25 posts per person: ": (lambda: joined(posts(), 25), (100, 300, 1_000, 3_000, 10_000)),
     "ubuntu_irc: ": (chat, (30, 100, 300, 1_000, 3_000)),
 }
 """Collections by the prefix of their rows, with the limits of their columns."""
@@ -89,14 +89,15 @@ def main() -> None:
             for name, masses in parts(found, 1):
                 means = [float(np.mean(each)) for each in masses]
                 rows.append([name, *(f"{100 * mean:.2f}" for mean in (*means, min(means)))])
-    note = "Words of reddit_posts (one post is one user; no prefix), of 25 posts a person, and of ubuntu_irc. Mean "
-    note += f"and deviation of {RUNS} runs, where no deviation stands one run (which deviates "
-    note += "by less than half a percent from 10,000 words on). GW has no limit: the same runs stand in every column. "
-    note += "Without one it is not (epsilon, delta)-private (docs/privacy/errata.md); with it, it is. "
+    note = "Words of reddit_posts (one post is one user; no prefix), of 25 posts per person, and of ubuntu_irc. Mean "
+    note += f"and deviation of {RUNS} runs; rows without a deviation are one run (which deviates "
+    note += "by less than half a percent from 10,000 words on). GW has no limit, so its columns are the same runs. "
+    note += "Without a limit, it is not (epsilon, delta)-private (docs/privacy/errata.md); with a limit, it is. "
     note += "Missing mass: the share of all pairs of user and word whose word is not released. MAD and MAD2R are "
-    note += "reconstructions, by our reading further apart than they claim (docs/privacy/errata.md): as published, and "
+    note += "reconstructions, whose weights move further than claimed (docs/privacy/errata.md): as published, and "
     note += (
-        "with noise for what was found. Rényi selection (2026) is a reconstruction from an abstract; with MAD2R and "
+        "with noise for the measured distance. Rényi selection (2026) is a reconstruction from an abstract; "
+        "with MAD2R and "
     )
     note += "Policy Gaussian its proof is not available here. Policy Laplace has the paper's alpha, 3; Policy Gaussian "
     note += "5. Without a given limit, the default chooses one privately within the same budget."

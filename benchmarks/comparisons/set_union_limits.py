@@ -52,11 +52,14 @@ def write(found: dict[str, Lines]) -> None:
     for label, lines in found.items():
         rows.append([f"words released at ({label})", *("" for _ in LIMITS)])
         rows += [[name, *(f"{words:,.0f}" for words, _ in line)] for name, line in lines.items()]
-        rows.append(["default, over the best of the others of ours", *(f"{ratio:.3f}" for ratio in ratios(lines))])
+        rows.append(
+            ["default, relative to the best of our other weightings", *(f"{ratio:.3f}" for ratio in ratios(lines))]
+        )
         rows.append([f"missing mass, percent, at ({label})", *("" for _ in LIMITS)])
         rows += [[name, *(f"{100 * missing:.2f}" for _, missing in line)] for name, line in lines.items()]
-    note = f"Words of reddit_posts. The default: means of {RUNS['default']} runs, all else one. No limit stands for "
-    note += f"{NONE:,}. GW has no limit, the same run stands in every column; without one it is not "
+    note = f"Words of reddit_posts. The default: means of {RUNS['default']} runs; all other rows are one run. No "
+    note += "limit means "
+    note += f"{NONE:,}. GW has no limit, so its columns are the same run; without a limit, it is not "
     note += "(epsilon, delta)-private (docs/privacy/errata.md). Missing mass: the share of all pairs of user and word "
     note += "whose word is not released."
     BENCHMARK.table("Set union by limit and budget", rows, "set_union_limits", note)

@@ -86,9 +86,9 @@ def battery(corpus: LocalCorpus, truth: SequenceData) -> None:
             add(epsilon, model, [(truth, drawn(corpus, model, epsilon, run)) for run in runs])
     note = f"MSNBC, visits cut after {MAX_LENGTH} pages; means and standard deviations of {RUNS} runs. "
     note += "Distances are in "
-    note += "total variation. Classifier: chance that naive Bayes over what follows the last two pages, "
+    note += "total variation. Classifier: the probability that naive Bayes over pages after the last two, "
     note += "beginnings and ends "
-    note += "rates a real visit above a synthetic one; 0.5 where it cannot tell them apart."
+    note += "rates a real visit above a synthetic one; 0.5 means that it cannot distinguish them."
     BENCHMARK.table(
         "Synthetic visits beside real ones", [["epsilon", "model", *what], *rows], "synthetic_sessions", note
     )
@@ -120,8 +120,8 @@ def pictured(corpus: LocalCorpus, truth: SequenceData) -> None:
     real, synthetic = shares(truth, paths), shares(drawn(corpus, "default", SHOWN_AT, 1), paths)
     rows = [[kind, name, f"{share:.6f}", f"{synthetic[kind, name]:.6f}"] for (kind, name), share in real.items()]
     note = f"MSNBC, visits cut after {MAX_LENGTH} pages, one release of the default at epsilon {SHOWN_AT:g}. "
-    note += "Pages by number; "
-    note += "transitions are shares of all steps, paths the share of visits that contain them."
+    note += "Pages are numbered; "
+    note += "transitions are shares of all steps, and paths are the share of visits that contain them."
     head = ["kind", "name", "real", "synthetic"]
     BENCHMARK.table("What the pictures of synthetic visits show", [head, *rows], "synthetic_sessions_shown", note)
 

@@ -53,10 +53,11 @@ def main() -> None:
             blank = [""] * (len(PLACES) - len(HITS))
             for way, cells in hitting(read(), budget).items():
                 rows.append([way, *(f"{np.mean(each):.3f}" for each in cells), *blank])
-    note = f"Share of the k most held words that are named among k, means of {RUNS} runs. The whole budget is the same "
+    note = f"Share of the k words with the most users that are among the k released ones, means of {RUNS} runs. "
+    note += "The whole budget is the same "
     note += "in every row; rankings and counts have half of it, the set union that found the words the other half. "
-    note += f"Users hit: the share of users who hold one of the k words of a hitting set, for k up to {HITS[-1]}."
-    BENCHMARK.table("The most held words", rows, "top_items", note)
+    note += f"Users hit: the share of users who have one of the k words of a hitting set, for k up to {HITS[-1]}."
+    BENCHMARK.table("The words with the most users", rows, "top_items", note)
 
 
 def measured(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float]]]:

@@ -210,7 +210,7 @@ def main() -> None:
         f"Mean numbers of released items of {RUNS} releases. The best classic weighting is chosen afterwards, over "
         f"weightings and limits {', '.join(map(str, LIMITS))}. Behind: less than {100 * CLOSE:g} percent of it. "
         f"Many releases: each of one account of ({ACCOUNT.epsilon:g}, {ACCOUNT.delta:g}). KeyCounts also releases the "
-        "counts; its second number has the true bound on keys per user as `max_keys_per_user`."
+        "counts; its second number is for runs with the true bound on keys per user as `max_keys_per_user`."
     )
     BENCHMARK.table("The default and classic weightings", rows, "weightings", note)
 

@@ -86,7 +86,7 @@ def main() -> None:
     cells = BENCHMARK.cells()
     slope = rank_and_frequency()
     note = "reddit_posts, delta e^-10; one run each, whose deviation is below half a percent from 10,000 items on "
-    note += "(benchmarks/results/dpsu_table2.md). The paper's accounting but in the last line. "
+    note += "(benchmarks/results/dpsu_table2.md). All lines but the last have the paper's accounting. "
     note += f"Figure 4: the number of users falls with rank like rank^{slope:.2f} (ranks 10 to 10,000)."
     rows: list[list[object]] = [["", *(f"value {place + 1}" for place in range(len(LIMITS)))]]
     for figure in FIGURES:

@@ -66,7 +66,7 @@ def parameters(corpus: LocalCorpus, truth: SequenceData) -> None:
         rows.append([varied, length, gram, *errors])
     note = f"MSNBC, epsilon {EPSILON:g}; mean relative error of {QUERIES:,} held queries of up to {MOST} pages, "
     note += "with its standard "
-    note += f"deviation over {RUNS} runs. Truth is of whole visits, so what l_max cuts off counts as error."
+    note += f"deviation over {RUNS} runs. The truth is that of whole visits, so pages after l_max count as error."
     BENCHMARK.table("CAC12: l_max and n_max", rows, "sequences_parameters", note)
 
 
@@ -92,9 +92,9 @@ def false_nodes(corpus: LocalCorpus, truth: SequenceData) -> None:
                 rows.append([epsilon, run, length, int(mine.sum()), int(false[mine].sum()), opened])
                 before = int(mine.sum())
     note = "MSNBC, published rule, l_max 20, n_max 5. Grams whose noisy count passed the threshold, so that "
-    note += "what follows them was counted "
-    note += "too. The paper sets the threshold so that each node has one false child on average at most; the "
-    note += "last column is that many."
+    note += "the symbols after them were counted "
+    note += "too. The paper sets the threshold so that each node has at most one false child on average; the "
+    note += "last column is this maximum."
     BENCHMARK.table("CAC12: false nodes", rows, "sequences_false_nodes", note)
 
 

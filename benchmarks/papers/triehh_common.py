@@ -7,7 +7,7 @@ import numpy as np
 
 import voxpop as vp
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, Spelling, grown_tries, spell
+from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, Spelling, grown_trie, spell
 from voxpop.privacy.gate.votes import VotesGate
 from voxpop.privacy.passes import Certificate, Claim, VotesProof
 from voxpop.privacy.secret import Secret
@@ -55,7 +55,7 @@ class Votes:
     def found(self, rules: Rules, *, fixed: bool = False) -> np.ndarray:
         """Run once with a fresh secret; the rules may differ in ballot and unit, and batches may have a fixed size."""
         electorate = FixedBatches(self.electorate) if fixed else self.electorate
-        *_, trie = grown_tries(self.spelling, electorate, rules, _gate(rules))
+        trie = grown_trie(self.spelling, electorate, rules, _gate(rules))
         return np.array([self.number["".join(word)] for word in trie.words], np.int64)
 
     @cached_property

@@ -107,8 +107,8 @@ def main() -> None:
                 ]
             )
     note = (
-        f"{USERS} users a node; words of at most four letters, all four in the first round. Seconds by the clock, with "
-        f"{os.cpu_count()} cores for all processes. SuperNodes look for messages every three "
+        f"{USERS} users per node; words of at most four letters, all four in the first round. Seconds of wall time, "
+        f"with {os.cpu_count()} cores for all processes. SuperNodes look for messages every three "
         "seconds and a round has four stages, so up to twelve seconds are waiting. Bytes are contents of messages, "
         "without HTTP's own."
     )

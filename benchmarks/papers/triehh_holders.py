@@ -67,10 +67,13 @@ def main() -> None:
                 ]
             )
     note = f"n = {USERS:,}, at most 10 letters, delta = 1/(100 n); {WORDS} words that share no prefix, "
-    note += f"{RUNS['bernoulli']} runs, of fixed batches {RUNS['fixed']}. Planned: at least 0.9. "
+    note += f"{RUNS['bernoulli']} runs, or {RUNS['fixed']} with fixed batches. Planned: at least 0.9. "
     spread = ", ".join(f"{(0.09 / (runs * WORDS)) ** 0.5:.3f}" for runs in RUNS.values())
     BENCHMARK.table(
-        "Holders for discovery with probability 0.9", rows, "triehh_holders", f"{note}Standard deviations: {spread}."
+        "Users that a word needs to be found with probability 0.9",
+        rows,
+        "triehh_holders",
+        f"{note}Standard deviations: {spread}.",
     )
 
 

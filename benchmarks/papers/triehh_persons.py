@@ -18,7 +18,7 @@ def main() -> None:
     """Compute the plans, print and write the results."""
     rows = [
         [
-            "nodes a person",
+            "nodes per person",
             *(f"epsilon {each} becomes" for each in EPSILONS),
             *(f"holders, {each}" for each in EPSILONS),
         ]

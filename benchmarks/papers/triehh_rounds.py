@@ -32,7 +32,7 @@ def main() -> None:
                 rows.append([epsilon, rounds, words, coin, holders, *numbers, fewer, central])
     note = "delta = 1.5e-8 (650,000 users); a word of full length that shares no prefix, found with probability 0.9. "
     note += "Four rounds are words of nine letters by the default unit, three those of unit 4, ten those of unit 1."
-    BENCHMARK.table("Holders by rounds and votes", rows, "triehh_rounds", note)
+    BENCHMARK.table("Users that a word needs, by rounds and votes", rows, "triehh_rounds", note)
 
 
 if __name__ == "__main__":

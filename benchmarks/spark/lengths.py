@@ -16,7 +16,8 @@ from benchmarks.support.benchmark import ON_SPARK, Benchmark
 from benchmarks.support.common import DATA
 from benchmarks.support.engines import read_engine
 from voxpop.engine.spark.session import start_session
-from voxpop.mechanisms.ngrams.releasing import Outcome, Pass, Runner, State, run_passes
+from voxpop.mechanisms.ngrams.releasing import Outcome, Pass, Runner, State, next_pass
+from voxpop.privacy.planned import run_passes
 
 BENCHMARK = Benchmark(__file__, ("spark_lengths",), ON_SPARK, minutes=3, environment=".venv-spark", seeds="1")
 
@@ -84,7 +85,7 @@ def walk_of(corpus: Any, mechanism: vp.papers.DPNE, budget: vp.Budget) -> Clocke
     """Release, and return the runner."""
     plan = mechanism.plan(budget)
     runner = Clocked(corpus, plan.begin(1)[0])
-    run_passes(State(plan), runner)
+    run_passes(State(plan), next_pass, runner, "lengths")
     return runner
 
 

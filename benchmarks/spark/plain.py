@@ -124,9 +124,9 @@ def compare(name: str, sides: dict[str, list[str]], times: int, file: str) -> No
         every = ", ".join(f"{each.seconds:.0f}" for each in found)
         same = all(each.release == release for each in found) if found[0].release else "-"
         rows.append([side, *took, found[0].jobs, found[0].tasks, every, same])
-    load = f"Load of the two cores {min(loads):.1f} to {max(loads):.1f}."
-    note = f"{name}: whole processes, in turn; medians of {times}. {load}"
-    BENCHMARK.table(f"Spark as people start it: {name}", rows, file, note)
+    load = f"The load of the two cores was {min(loads):.1f} to {max(loads):.1f}."
+    note = f"{name}: whole processes, alternating; medians of {times}. {load}"
+    BENCHMARK.table(f"Spark with a plain session: {name}", rows, file, note)
 
 
 def cli(paths: list[Path], options: list[str]) -> list[str]:

@@ -45,8 +45,8 @@ def main() -> None:
     note = (
         f"reddit_posts x{given.copies}, T 9, guided, weighted, {given.partitions} partitions of "
         f"{each / 1e6:.1f} million tokens, local[2]: stages with a task for each partition, medians. One task of every "
-        f"stage: {alone:.1f} s. The whole job {seconds:.0f} s. Most resident memory of one Python worker: "
-        f"{peak / 1e6:.0f} MB, {peak / each:.0f} bytes a token of its task."
+        f"stage: {alone:.1f} s. The whole job {seconds:.0f} s. Largest resident memory of one Python worker: "
+        f"{peak / 1e6:.0f} MB, {peak / each:.0f} bytes per token of its task."
     )
     BENCHMARK.table("Spark: one task of a large table", [[*COLUMNS], *rows], "spark_tasks", note)
 

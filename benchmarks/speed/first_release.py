@@ -68,9 +68,11 @@ def main() -> None:
             rows.append([role, *(f"{each:.0f}" for each in (install, first, install + first, again))])
             print(rows[-1], flush=True)
             shutil.rmtree(Path(folder, "words"), ignore_errors=True)
-    note = "Seconds, one run each. Install: an empty environment and `pip install`, once for all. The first release "
-    note += "compiles the kernels that it needs; again: the same in a new process. Reading and typing are not counted."
-    BENCHMARK.table("To a first release", rows, "first_release", note)
+    note = "Seconds, one run each. Install: an empty environment and `pip install`, once for all rows. The "
+    note += "first release "
+    note += "compiles the kernels that it needs; again: the same release in a new process. Reading and typing "
+    note += "are not counted."
+    BENCHMARK.table("Time to a first release", rows, "first_release", note)
 
 
 def seconds(call: list[str], folder: str, kernels: str = "") -> float:

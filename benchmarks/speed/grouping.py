@@ -70,9 +70,10 @@ def main() -> None:
     rows: list[list[object]] = [
         ["", "seconds", "processor seconds", "peak MiB", "temporary MiB", "others may open", "left after kill -9"]
     ]
-    note = f"{times} times 500,000 posts of users in no order; bound {bound} MiB, of which the process itself takes "
+    note = f"{times} times 500,000 posts not sorted by user; bound {bound} MiB, of which the process itself takes "
     note += (
-        f"up to {FIXED_MEMORY >> 20}. Temporary: most at once, in files with and without names. One run, in this order."
+        f"up to {FIXED_MEMORY >> 20}. Temporary: the maximum size of files, with and without names. One run, "
+        "in this order."
     )
     answers = set()
     for name in ways:

@@ -41,15 +41,15 @@ def main() -> None:
             measured("--tokens", str(folder))
         rows.append(measured("--tokens", str(folder)))
     note = (
-        "NGrams(max_length=9), the default, at epsilon 4, delta 1e-7, from a saved corpus, both cores; whole. Both "
-        "peaks are of the process: of its own memory, and with the pages of mapped files."
+        "NGrams(max_length=9), the default, at epsilon 4, delta 1e-7, from a saved corpus, on both cores. Both "
+        "peaks are those of the process, without and with the pages of mapped files."
     )
     BENCHMARK.table("Growth: n-grams of one billion tokens", rows, "growth", note)
     rows = [["pairs", *head]]
     rows += [measured("--pairs", str(pairs_file(pairs))) for pairs in PAIRS[:few]]
     note = (
         f'Items(), the default, at epsilon 4, delta 1e-7, read from Parquet and released within memory="{MEMORY}". '
-        "Peaks as above; the system takes pages of mapped work files back where memory is short."
+        "Peaks as above; the system reclaims pages of mapped work files if memory is short."
     )
     BENCHMARK.table("Growth: set union of one billion pairs", rows, "growth_pairs", note)
 

@@ -80,10 +80,10 @@ def main() -> None:
         rows = rows or [["alphabet", *found]]
         rows.append(["found" if what == FIND else "given", *found.values()])
     note = f"First 20 words of a post of each user of reddit_posts; epsilon {BUDGET.epsilon:g}, delta "
-    note += f"{BUDGET.delta:g} where found. "
-    note += "Alphabets that are given hold the words that are most common in the posts, and made-up ones where "
-    note += "these have fewer. "
-    note += "Peak memory holds the corpus, whose own peak while it is loaded is in brackets. "
+    note += f"{BUDGET.delta:g} if the alphabet is found. "
+    note += "Alphabets that are given contain the most common words of the posts, and made-up ones if "
+    note += "the posts have fewer. "
+    note += "Peak memory includes the corpus, whose own peak while it is loaded is in brackets. "
     BENCHMARK.table("Sequences with large alphabets", rows, "large_alphabets", note)
 
 

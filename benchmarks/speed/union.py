@@ -51,10 +51,8 @@ def main() -> None:
         for name, (wall, work) in medians.items():
             ratios = f"{wall / first[0]:.2f}", f"{work / first[1]:.2f}"
             rows.append([f"{what}, {name}", f"{wall:.2f}", ratios[0], f"{work:.2f}", ratios[1]])
-    note = (
-        f"Medians of {RUNS['release step']} releases and {RUNS['whole job']} whole jobs each, in turns, at epsilon 3, "
-    )
-    note += "delta e^-10, limit 100. A whole job is a process that reads reddit_posts.parquet, "
+    note = f"Medians of {RUNS['release step']} releases and {RUNS['whole job']} whole jobs each, alternating, at "
+    note += "epsilon 3, delta e^-10, limit 100. A whole job is a process that reads reddit_posts.parquet, "
     note += "from its start to a saved release. The machine was busy with other work, so compare ratios."
     BENCHMARK.table("Set union: the default beside the classic policy", rows, "speed_union", note)
 

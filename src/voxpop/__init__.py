@@ -8,7 +8,7 @@ words = vp.Items(max_items_per_user=100).release(posts, vp.Budget(epsilon=4, del
 words.save("words")
 ```
 
-Names are imported when first used, so that `import voxpop` costs almost nothing.
+Each public name is imported on first use, so `import voxpop` takes almost no time.
 """
 
 from importlib import import_module
@@ -87,7 +87,7 @@ _PACKAGES = {
 __all__ = sorted([*_HOMES, *_PACKAGES, "__version__", "errors"])
 
 
-if not TYPE_CHECKING:  # type checkers have the names from above, and reject all others
+if not TYPE_CHECKING:  # Type checkers accept the names that are imported above, and reject all other names.
 
     def __getattr__(name: str) -> Any:
         """Import a public name on first use and keep it."""

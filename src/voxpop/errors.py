@@ -7,14 +7,14 @@ VoxpopError
 │   │   └── ExhaustedError            a ledger has too little budget left
 │   ├── SourceError                   a file, folder or table cannot be read
 │   │   └── ColumnError               a column is missing or has the wrong type
-│   ├── MemoryLimitError              the work needs more memory than it was allowed
+│   ├── MemoryLimitError              the work needs more memory than the limit allows
 │   ├── ReleaseError                  a folder cannot be saved to, or is not a release
 │   └── LedgerError                   a ledger cannot be read, written or trusted
-└── InternalError (also RuntimeError) our own bug
+└── InternalError (also RuntimeError) a bug in voxpop
 ```
 
-Messages contain the problem, the requirement and the next step. They show parameters, column names, file names and
-rounded row numbers (exact ones with `exact=True`), and never an item, a count of users or a user's name.
+Messages contain the problem, the requirement and the next step. They show parameters, column names, file names and row
+numbers, which are rounded unless `exact=True` is passed. They never show an item, a count of users or a user's name.
 """
 
 from importlib import import_module
@@ -22,7 +22,7 @@ from typing import Any
 
 
 def shown(text: str) -> str:
-    r"""Return a text with escapes for all control characters of terminals except line feeds.
+    r"""Return a text with all terminal control characters escaped, except line feeds.
 
     Names of files, labels and released text may contain control characters and characters that change the direction of
     text. Therefore all output of the command line, exceptions and `print` passes through this function.
@@ -47,7 +47,7 @@ class VoxpopError(Exception):
     """The base class of all exceptions that voxpop raises deliberately."""
 
     def __str__(self) -> str:
-        """Return the message with escapes for control characters of terminals."""
+        """Return the message with terminal control characters escaped."""
         return shown(super().__str__())
 
 
@@ -72,7 +72,7 @@ class ColumnError(SourceError):
 
 
 class MemoryLimitError(InputError):
-    """The work needs more memory than it was allowed."""
+    """The work needs more memory than the limit allows."""
 
 
 class ReleaseError(InputError):
@@ -88,7 +88,7 @@ def required(module: str, use: str, package: str) -> Any:
 
     Args:
         module: The name of the module.
-        use: The use of the package, which begins the message.
+        use: The use of the package, as the beginning of the message.
         package: The name of the package on the index.
 
     Raises:

@@ -1,5 +1,6 @@
 """`voxpop ask`: queries of a saved model from a shell."""
 
+import shutil
 from typing import get_args
 
 import polars as pl
@@ -12,14 +13,22 @@ pytestmark = pytest.mark.jit
 LETTERS = ["a", "b", "c"]
 
 
-@pytest.fixture
-def model(tmp_path):
-    """Save a model of contexts; one in three users begins with b."""
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Return a saved model of contexts, and its folder; one in three users begins with b."""
     pages = [["a", "b"], ["a"], ["b", "a", "c", "c"]] * 400
     corpus = vp.read(pl.DataFrame({"who": range(1200), "pages": pages}), user="who", sequence="pages")
     made = vp.Sequences(max_length=5, max_gram=3, alphabet=LETTERS).release(corpus, vp.Budget(4), seed=1)
-    made.save(tmp_path / "model")
-    return made
+    folder = tmp_path_factory.mktemp("saved") / "model"
+    made.save(folder)
+    return made, folder
+
+
+@pytest.fixture
+def model(saved, tmp_path):
+    """Copy the saved model into the folder of the commands."""
+    shutil.copytree(saved[1], tmp_path / "model")
+    return saved[0]
 
 
 @pytest.mark.parametrize("question", get_args(Question))
@@ -59,7 +68,7 @@ def test_shares_are_printed_with_interval_and_base(voxpop, model):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["model", "lengths", "--symbols", "a"], "--symbols is an option of next and funnel"),
+        (["model", "lengths", "--symbols", "a"], "--symbols is an option of `next` and `funnel`"),
         (["model", "next", "--symbols", "nowhere"], "not in the alphabet"),
         (["model", "funnel"], "at least one step"),
         (["model", "paths", "--level", "1"], "level"),

@@ -94,7 +94,7 @@ def test_unwritable_folders_are_reported(voxpop, posts, command, monkeypatch):
     for folder, word in (
         ("file", "is a file"),
         ("file/deeper", "is a file"),
-        (".", "work in"),
+        (".", "working directory"),
     ):
         arguments = call(command, "nowhere.parquet")[:-1]
         assert word in voxpop(*arguments, folder).complaint
@@ -226,7 +226,7 @@ def test_counts_are_released_from_the_shell(voxpop, words):
     assert "standard error" in voxpop("count", "words", "posts.parquet", *COLUMNS, *BUDGET, *paid, "--no-save").out
     (dataset,) = voxpop("ledger", "show", "team.ledger", "--json").json["datasets"]
     assert [entry["mechanism"] for entry in dataset["entries"]] == ["counts", "counts"]
-    assert "room used, by the three ways to add up" in voxpop("ledger", "show", "team.ledger").out
+    assert "budget used, by three methods of composition" in voxpop("ledger", "show", "team.ledger").out
 
 
 def test_a_full_ledger_raises_an_error_before_data_is_read(voxpop, posts):

@@ -132,8 +132,8 @@ def test_a_repeated_run_is_reported(voxpop):
     """Text, JSON and log tell a repeated run from a first one."""
     first = voxpop("items", "posts.parquet", *CALL, *LEDGER)
     again = voxpop("items", "posts.parquet", *CALL, *LEDGER, "--log", "log.jsonl")
-    assert "had finished already: no row was read, and nothing was charged" in again.out
-    assert "had finished already" not in first.out
+    assert "had already finished: no row was read, and nothing was charged" in again.out
+    assert "had already finished" not in first.out
     assert (again.code, again.err) == (0, "")
     assert voxpop("items", "posts.parquet", *CALL, *LEDGER, "--json").json["repeated"] is True
     assert [json.loads(line)["event"] for line in Path("log.jsonl").read_text().splitlines()] == ["repeated"]
@@ -224,7 +224,7 @@ def test_the_plan_of_a_series_has_no_charge(voxpop):
     assert voxpop(*call, "--json").json["plan"]["nights"] == 30
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_shells_complete_commands(voxpop, shell):
     """The script contains the commands and their options."""
     code, out, err = voxpop("completion", shell)

@@ -31,7 +31,7 @@ def test_the_output_is_json(voxpop, saved):
 
 def test_a_text_without_continuation_is_reported(voxpop, saved):
     """The command reports that no phrase continues the text and exits with code 0."""
-    assert voxpop("complete", saved, "zebra") == (0, "No released phrase continues it.\n", "")
+    assert voxpop("complete", saved, "zebra") == (0, "No released phrase continues this text.\n", "")
     assert voxpop("complete", saved, "zebra", "--json").json["completions"] == []
 
 

@@ -35,7 +35,7 @@ def test_the_counts_of_a_folder_are_exported(voxpop, phrases, tmp_path):
     phrases.save(tmp_path / "words")
     vp.Counts(phrases, np.array([5, 30, -2]), 1.0, StoredPlan({"error": 1.0}), phrases.guarantee).save("words")
     Top(phrases, np.array([1]), phrases.plan, phrases.guarantee).save("words")
-    assert "with their noisy numbers of users" in voxpop("export", "words", "-o", "a.csv").out
+    assert "with noisy numbers of users" in voxpop("export", "words", "-o", "a.csv").out
     lines = (tmp_path / "a.csv").read_text().splitlines()
     assert lines == ['"gram","length","users"', '"with",1,30', '"tea",1,5', '"tea with",2,-2']
     assert voxpop("export", "words", "-o", "b.csv", "--of", "release").out == "Wrote 3 grams to b.csv\n"
@@ -67,7 +67,7 @@ def test_releasing_over_a_release_spends_nothing(voxpop, phrases, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["words", "-o", "a"], "does not say which format"),
+        (["words", "-o", "a"], "is not the suffix of a format"),
         (["words", "-o", "a.txt", "--format", "word"], "`format` must be"),
         (["nowhere", "-o", "a.txt"], "nowhere does not exist"),
         (["words"], "--output"),

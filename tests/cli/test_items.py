@@ -140,6 +140,7 @@ def test_invalid_utf8_is_a_user_error(voxpop, tmp_path):
     assert "secret" not in complaint
 
 
+@pytest.mark.slow  # the next test runs the demo in the process of the tests
 @pytest.mark.jit
 def test_the_demo_releases_phrases(tmp_path):
     """The demo releases and completes phrases of the standard library; the test allows three times its 20 seconds."""
@@ -159,7 +160,7 @@ def test_the_demo_releases_phrases(tmp_path):
     assert len(release) > 50
     assert ("the",) in release
     assert max(map(len, release)) >= 3
-    assert "one module = one user" in done.stdout
+    assert "each module is one user" in done.stdout
     assert "The first run on a machine compiles" in done.stdout
     assert f"Released {len(release):,} grams" in done.stdout
     assert "all rows of one module" in done.stdout
@@ -178,7 +179,7 @@ def test_the_demo_prints_json(voxpop, tmp_path):
     """`demo --json -o` prints one object and saves to the given folder."""
     content = voxpop("demo", "--json", "-o", "here").json
     assert content["released"] == len(vp.load(tmp_path / "here"))
-    assert content["data"].endswith("one module = one user")
+    assert content["data"].endswith("each module is one user")
     assert content["guarantee"]["private"] is True
 
 
@@ -188,7 +189,7 @@ SAID = ["--title", "Words", "--dataset", "Posts", "--purpose", "keyboard", "--op
 def test_the_report_contains_the_texts_of_the_operator(voxpop, posts, tmp_path):
     """The report contains the given texts and the date; the output reports that no ledger was charged."""
     out = voxpop("items", *CALL, "-o", "words", *SAID).out
-    assert "Ledger: none was charged" in out
+    assert "No ledger was charged" in out
     about = vp.load(tmp_path / "words").metadata
     assert (about.title, about.dataset, about.purpose, about.operator) == ("Words", "Posts", "keyboard", "Ann")
     assert about.date == datetime.date.today().isoformat()

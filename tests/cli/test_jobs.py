@@ -187,7 +187,7 @@ def test_a_dry_run_reports_finished_runs(voxpop, job, monkeypatch):
     monkeypatch.setenv("DAY", "monday")
     job(JOB + LEDGER)
     assert voxpop("run", "job.toml").code == 0
-    assert "this run has finished" in voxpop("run", "job.toml", "--dry-run").out
+    assert "this run has already finished" in voxpop("run", "job.toml", "--dry-run").out
     assert voxpop("run", "job.toml").code == 0
     assert len(vp.Ledger("team.ledger").account("posts").entries) == 1
 
@@ -212,7 +212,7 @@ def test_only_the_approved_job_runs(voxpop, job):
     """With `--digest`, a job that was changed does not run."""
     digest = jobs.Job(app, Path("job.toml"), []).digest
     job(JOB.replace("epsilon = 1", "epsilon = 2"))
-    assert "another one was approved" in voxpop("run", "job.toml", "--digest", digest).complaint
+    assert "another digest was approved" in voxpop("run", "job.toml", "--digest", digest).complaint
     assert not Path("words").exists()
     assert voxpop("run", "job.toml", "--set", "budget.epsilon=1", "--digest", digest).code == 0
 

@@ -30,9 +30,11 @@ def test_spent_and_remaining_budget(voxpop, shop):
     for name in ("one", "two"):
         assert voxpop(*shop, "--epsilon", 3, "-o", name, "--run-id", name).code == 0
     out = voxpop("ledger", "show", "team.ledger", "--for", "items", "--delta", "1e-8").out
-    assert "  total: (7, 1e-06), the budget, even if each release was chosen after earlier results" in out
+    assert (
+        "  total: (7, 1e-06), the budget, which is valid even if each release was chosen after earlier results" in out
+    )
     assert re.search(r"  if all budgets were fixed in advance: \(4\.\d+, 2e-08\)", out)
-    assert "room used, by the three ways to add up: plain 85.7 %, gaussian " in out
+    assert "budget used, by three methods of composition: plain 85.7 %, gaussian " in out
     assert "next release of items at delta 1e-08: at most epsilon 5.87 fits" in out
     (shown,) = voxpop("ledger", "show", "team.ledger", "--for", "items", "--delta", "1e-8", "--json").json["datasets"]
     assert (shown["total"]["adaptive"]["epsilon"], shown["fits"]["epsilon"]) == (7, 5.87)
@@ -54,7 +56,7 @@ def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
     first = voxpop(*call)
     (tmp_path / "posts.parquet").unlink()
     again = voxpop(*call)
-    said = "\nThis run had finished already: no row was read, and nothing was charged."
+    said = "\nThis run had already finished: no row was read, and nothing was charged."
     assert said in again.out
     assert (again.code, again.out.replace(said, "")) == (0, first.out)
     assert 'Ledger: entry 1 of "shop", budget (7, 1e-06), run "monday".' in again.out
@@ -69,7 +71,7 @@ def test_an_empty_release_is_also_returned_again(voxpop, shop, tmp_path):
     first, again = (voxpop(*shop, "--epsilon", 1, "-o", "words", "--run-id", "monday") for _ in range(2))
     assert (first.code, again.code) == (0, 0)
     assert "epsilon 1: " in first.out
-    assert again.out.startswith("Released 0 items.\nNo item had enough users. The budget is spent nevertheless.")
+    assert again.out.startswith("Released 0 items.\nNo item had enough users. The budget is spent nonetheless.")
 
 
 def test_counts_are_also_returned_again(voxpop, shop):
@@ -79,8 +81,8 @@ def test_counts_are_also_returned_again(voxpop, shop):
         call = [command, "words", *shop[1:], "--epsilon", 1, "--run-id", command]
         first, again = voxpop(*call), voxpop(*call)
         assert (first.code, again.code) == (0, 0)
-        assert "had finished already" not in first.out
-        assert [line for line in again.out.splitlines() if "had finished already" not in line] == first.out.splitlines()
+        assert "had already finished" not in first.out
+        assert [line for line in again.out.splitlines() if "had already finished" not in line] == first.out.splitlines()
         assert voxpop(*call, "--json").json["repeated"] is True
     assert len(voxpop("ledger", "show", "team.ledger", "--json").json["datasets"][0]["entries"]) == 3
 

@@ -62,7 +62,7 @@ def test_an_alphabet_from_a_file_and_from_a_release(voxpop, visits, tmp_path):
     assert content["total"]["adaptive"]["epsilon"] == 6
     assert 5 < content["total"]["fixed"]["epsilon"] <= 6
     assert content["total"]["fixed"]["delta"] == 1e-6
-    statement = "All results together, if from the same users: (6, 1e-06)-DP"
+    statement = "All results together, if they are from the same users: (6, 1e-06)-DP"
     assert statement in voxpop("sequences", *CALL, *BUDGET, "--alphabet", "words", "-o", "two", "--overwrite").out
 
 

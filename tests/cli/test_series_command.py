@@ -28,7 +28,7 @@ def test_a_series_runs_from_the_shell(voxpop, tmp_path):
     night(tmp_path / "1.parquet", "tea", "milk")
     first = voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key)
     again = voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key).out
-    assert again == first.out + "This night had run already: its result is shown again, and nothing was added.\n"
+    assert again == first.out + "This night had already run. Its result is shown again, and nothing was added.\n"
     repeated = voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key, "--json", "--log", "log")
     assert repeated.json["repeated"] is True
     assert '"event": "repeated"' in (tmp_path / "log").read_text()
@@ -70,3 +70,38 @@ def test_users_below_zero_and_above_63_bits_can_be_deleted(voxpop, tmp_path):
         again = voxpop("series", "delete", name, "--", user)
         assert again.code == 2
         assert "nothing was deleted" in again.complaint
+
+
+def test_a_series_takes_a_public_list(voxpop, tmp_path):
+    """The list is given once, the plan and the report contain it, and the saved release is verified."""
+    (tmp_path / "list.txt").write_text("tea\nnobody\n")
+    budget = ["--nights", 3, "--epsilon", 3, "--delta", "1e-6", "--known", "list.txt"]
+    for started in (voxpop("series", "plan", *budget), voxpop("series", "init", "state", *budget)):
+        assert "2 items are known from a public list" in started.out
+        assert "On each night, at most 1 % of the items released so far" in started.out
+        assert re.search(r"threshold +known +rests below", started.out)
+    night(tmp_path / "1.parquet", "tea", "milk")
+    assert voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 3, "-o", "words").code == 0
+    assert voxpop("verify", "words").code == 0
+    release = vp.load(tmp_path / "words")
+    assert dict(zip(release.to_list(), release.known.tolist(), strict=True)) == {"milk": False, "tea": True}
+    missing = voxpop("series", "init", "other", *budget[:-1], "nothing.txt")
+    assert "nothing.txt cannot be read" in missing.complaint
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_list_of_composite_keys_is_a_file(voxpop, tmp_path):
+    """The columns of the file are found by their names, and its strings get the types of the data."""
+    users = range(3000)
+    rows = pl.DataFrame({"who": users, "country": ["NL"] * 3000, "product": [user % 4 for user in users]})
+    rows.write_parquet(tmp_path / "rows.parquet")
+    (tmp_path / "keys.csv").write_text('product,country\n0,NL\n1,NL\n9,"a|b"\n')
+    read = ["rows.parquet", "--user", "who", "--items", "country,product"]
+    budget = ["--epsilon", 2, "--delta", "1e-6"]
+    call = voxpop("items", *read, *budget, "--known", "keys.csv", "-o", "keys")
+    assert call.code == 0
+    release = vp.load(tmp_path / "keys")
+    assert release.known.tolist() == [True, True, False, False]
+    counted = voxpop("count", "keys", *read, *budget, "--known", "keys.csv", "--json")
+    assert counted.code == 0
+    assert counted.json["counted"] == 5

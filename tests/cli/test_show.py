@@ -29,9 +29,7 @@ def test_a_result_is_shown_as_text(voxpop, saved):
     assert "(4, 1e-07)-DP" in out
     assert "factor of 54.6" in out
     assert "sigma: 1.5" in out
-    assert out.endswith(
-        "Not verified: run `voxpop verify`, which checks that these numbers follow from the settings.\n"
-    )
+    assert out.endswith("Not verified. Run `voxpop verify` to check that these numbers follow from the settings.\n")
 
 
 def test_the_first_rows_are_shown(voxpop, saved):

@@ -1,6 +1,7 @@
 """Commands print text without active control characters, and show the borders of tokens."""
 
 import json
+import shutil
 import warnings
 from hashlib import sha256
 
@@ -34,14 +35,21 @@ def forge(folder, name, change):
     (folder / "SHA256SUMS").write_text("".join(f"{digest}  {file}\n" for digest, file in new))
 
 
-@pytest.fixture
-def folder(tmp_path):
-    """Return a saved release of items with control characters."""
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Save a release of items with control characters once."""
     table = pl.DataFrame({"who": range(3000), "what": [EVIL, "tea", "milk"] * 1000})
     release = vp.Items(max_items_per_user=1).release(vp.read(table, user="who", items="what"), vp.Budget(4, 1e-6))
     assert (EVIL,) in list(release.each_gram())
-    release.save(tmp_path / "words")
-    return tmp_path / "words"
+    path = tmp_path_factory.mktemp("saved") / "words"
+    release.save(path)
+    return path
+
+
+@pytest.fixture
+def folder(saved, tmp_path):
+    """Copy the saved release into the folder of the commands."""
+    return shutil.copytree(saved, tmp_path / "words")
 
 
 def put(record, path, value):

@@ -32,7 +32,7 @@ def test_grams_are_in_order_and_have_the_guarantee(voxpop, words):
     assert (code, err) == (0, "")
     assert [line.split() for line in out.splitlines()[:3]] == [["1", "tea"], ["2", "milk"], ["3", "oat"]]
     assert "(2, 1e-08)-DP" in out
-    assert "All results together, if from the same users: (4, 2e-08)-DP" in out
+    assert "All results together, if they are from the same users: (4, 2e-08)-DP" in out
     assert "if all budgets were fixed in advance: (3." in out
 
 
@@ -45,7 +45,7 @@ def test_the_result_is_saved_in_the_folder_of_the_release_and_shown(voxpop, word
     shown = voxpop("show", words).out
     assert "The 2 grams with the most users, in order, (2, 1e-08)-DP" in shown
     assert "\n     1  tea\n     2  milk\n" in shown
-    assert "All results together, if from the same users: (4, 2e-08)-DP" in shown
+    assert "All results together, if they are from the same users: (4, 2e-08)-DP" in shown
     assert "     2  milk" not in voxpop("show", words, "--first", 1).out
     assert voxpop("show", words, "--json").json["top"]["grams"] == [["tea"], ["milk"]]
     assert "already contains rankings" in voxpop("top", words, *READ, *SPEND, "--k", 1).complaint

@@ -188,13 +188,13 @@ def test_one_vote_fewer_suffices(monkeypatch):
     """The server of heavy hitters extends prefixes that have theta - 1 votes."""
     plan = vp.HeavyHitters(max_length=2, unit=2, alphabet="tokens").plan(BUDGET)
     case = hitters_near(plan)
-    real = hitters_releasing.grown_tries
+    real = hitters_releasing.grown_trie
 
     def content(spelling, electorate, rules, gate):
         gate.proof = replace(gate.proof, theta=gate.proof.theta - 1)
         return real(spelling, electorate, rules, gate)
 
-    monkeypatch.setattr(hitters_releasing, "grown_tries", content)
+    monkeypatch.setattr(hitters_releasing, "grown_trie", content)
     others = int(case.name.split()[1])
     loose = replace(plan.rules.ballot, theta=plan.theta - 1)  # one vote more than theta - 1 changes nothing
     chances = [discovery_rate(holders, loose, 1) for holders in (others + 1, others)]

@@ -52,13 +52,13 @@ def quiet_ngrams(monkeypatch):
 
 def quiet_hitters(monkeypatch):
     """Reduce the votes that a prefix needs, which replace noise."""
-    real = hitters_releasing.grown_tries
+    real = hitters_releasing.grown_trie
 
     def content(spelling, electorate, rules, gate):
         gate.proof = replace(gate.proof, theta=int(CUT * gate.proof.theta))
         return real(spelling, electorate, rules, gate)
 
-    monkeypatch.setattr(hitters_releasing, "grown_tries", content)
+    monkeypatch.setattr(hitters_releasing, "grown_trie", content)
 
 
 def quiet_sequences(monkeypatch):

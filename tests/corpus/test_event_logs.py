@@ -11,6 +11,7 @@ import voxpop as vp
 from corpus.test_events import sequences_of
 from support.look import read_engine
 from voxpop.errors import ColumnError, InputError, SourceError
+from voxpop.reading import files
 
 EVENTS = [
     ("c1", "open", "2026-01-01T10:00:00.000+01:00", "ann"),
@@ -71,8 +72,10 @@ def test_events_at_the_same_time_keep_the_order_of_the_file(tmp_path, time):
 
 
 @pytest.mark.jit  # long inputs show nothing more without it, and take minutes
-def test_long_logs_are_read_block_by_block(tmp_path):
+def test_long_logs_are_read_block_by_block(tmp_path, monkeypatch):
     """A log of many blocks gives the sequences of the same events in memory."""
+    for name in ("BLOCK", "SMALL_BLOCK"):
+        monkeypatch.setattr(files, name, 1 << 14)
     rng = random.Random(3)
     events = [
         (
@@ -81,12 +84,12 @@ def test_long_logs_are_read_block_by_block(tmp_path):
             f"2026-01-01T00:{second // 60:02}:{second % 60:02}Z",
             "r",
         )
-        for case in range(6_000)
+        for case in range(300)
         # No two events have the same time, because the order of equal times differs between files and tables.
         for second in rng.sample(range(3_600), rng.randrange(1, 8))
     ]
     (tmp_path / "log.xes").write_text(log_of(events))
-    assert (tmp_path / "log.xes").stat().st_size > 1 << 22
+    assert (tmp_path / "log.xes").stat().st_size > 10 * files.BLOCK
     columns = ["case:concept:name", "concept:name", "time:timestamp", "org:resource"]
     table = pl.DataFrame(events, schema=columns, orient="row")
     expected = sequences_of(read_engine(table))
@@ -174,6 +177,6 @@ def test_a_missing_attribute_is_named_in_terms_of_logs(tmp_path):
     """The message contains the advice for logs, in which attributes of traces have the prefix `case:`."""
     path = tmp_path / "log.xes"
     path.write_text('<log><trace><event><string key="concept:name" value="a"/></event></trace></log>')
-    with pytest.raises(ColumnError, match="Attributes of traces have `case:` before their names") as caught:
+    with pytest.raises(ColumnError, match="The names of attributes of traces begin with `case:`") as caught:
         vp.read(path, user="customer", sequence="concept:name")
     assert "list of rows" not in str(caught.value)

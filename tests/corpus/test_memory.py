@@ -1,4 +1,4 @@
-"""A memory limit does not change results; operations that cannot respect the limit are rejected."""
+"""A memory limit does not change results. Operations that cannot respect the limit are rejected."""
 
 import os
 import sqlite3
@@ -53,7 +53,7 @@ def within(monkeypatch: pytest.MonkeyPatch) -> Reader:
 
 
 def table(rows: int, users: int, seed: int = 0, names: bool = True) -> pl.DataFrame:
-    """Return rows of users who recur throughout the table; a third of all rows belongs to one user."""
+    """Return rows of users who recur throughout the table. A third of all rows belongs to one user."""
     rng = np.random.default_rng(seed)
     who = np.where(rng.random(rows) < 0.33, 0, rng.integers(0, users, rows))
     words = np.minimum(rng.pareto(0.7, (rows, 6)), 1e5).astype(int)
@@ -130,7 +130,7 @@ def test_the_release_is_the_same(monkeypatch, mechanism):
 
 
 def test_other_mechanisms_are_the_same_or_refused():
-    """Heavy hitters and sequences work in memory. Results agree if the data fits; otherwise, an error is raised."""
+    """Heavy hitters and sequences work in memory. Results agree if the data fits, and otherwise an error is raised."""
     corpus = read_engine(table(4000, 600), user="who", text="text")
     hitters, sequences = vp.HeavyHitters(max_length=3), vp.Sequences(alphabet=("word0", "word1", "word2"))
     budget = {hitters: vp.Budget(20, 1e-3), sequences: vp.Budget(1)}
@@ -138,7 +138,7 @@ def test_other_mechanisms_are_the_same_or_refused():
         expected = mechanism.release(corpus, budget[mechanism], seed=5)
         again = mechanism.release(corpus.within(tiny(1 << 28)), budget[mechanism], seed=5)
         assert contents(again) == contents(expected)
-        with pytest.raises(MemoryLimitError, match=r"of all users do not fit .* About \d+(MiB|GiB) would do"):
+        with pytest.raises(MemoryLimitError, match=r"of all users do not fit .* About \d+(MiB|GiB) would be enough"):
             mechanism.release(corpus.within(tiny(1000)), budget[mechanism], seed=5)
 
 
@@ -146,7 +146,7 @@ def test_other_mechanisms_are_the_same_or_refused():
 def test_too_many_distinct_tokens_or_phrases_are_refused():
     """The error occurs before memory runs out, and the message rounds the required memory to a power of two."""
     corpus = read_engine(table(20_000, 600), user="who", text="text")
-    with pytest.raises(MemoryLimitError, match=r"distinct tokens do not fit .* 1GiB would do"):
+    with pytest.raises(MemoryLimitError, match=r"distinct tokens do not fit .* 1GiB would be enough"):
         vp.Items().release(corpus.within(tiny(1000)), BUDGET)
     room = 48 * len(corpus.vocabulary) + 1000
     levels = corpus.within(tiny(room)).length_walk()
@@ -157,7 +157,7 @@ def test_too_many_distinct_tokens_or_phrases_are_refused():
 
 
 def test_a_user_with_nearly_all_items_is_read(within):
-    """A user larger than every buffer is read and weighed in parts."""
+    """A user with more data than any buffer is read and weighed in parts."""
     rows = pl.DataFrame(
         {"who": ["big"] * 5000 + ["small"], "text": [f"a{i % 97} b c{i}" for i in range(5000)] + ["a1 b"]}
     )
@@ -170,8 +170,11 @@ def test_a_user_with_nearly_all_items_is_read(within):
     assert parts == vp.Items(max_items_per_user=3).release(whole, vp.Budget(30, 0.5), seed=1)
 
 
-def test_users_of_one_key_have_one_order(within, monkeypatch):
-    """Ids can be chosen so that fixed hashes agree; the order of two such users depends on no other user's rows."""
+def test_users_with_one_key_have_one_order(within, monkeypatch):
+    """Ids can be chosen so that fixed hashes agree.
+
+    The order of two such users does not depend on other users' rows.
+    """
     monkeypatch.setattr("voxpop.reading.users.hash_strings", lambda *texts: hash_strings(*texts) % np.uint64(3))
     rows = table(3000, 40)
     mixed = rows.sample(fraction=1.0, shuffle=True, seed=1)
@@ -186,7 +189,7 @@ def test_users_of_one_key_have_one_order(within, monkeypatch):
 
 
 def test_a_source_is_read_in_the_thread_that_opened_it(within):
-    """Python's SQLite lets only the opening thread read, so the caller's thread fetches rows, and another groups."""
+    """Only the thread that opens SQLite may read from it, so this thread fetches rows and another one groups them."""
     rows = table(3000, 400, names=False).select("who", "text")
     with sqlite3.connect(":memory:") as connection:
         connection.execute("create table posts (who integer, text text)")
@@ -201,7 +204,7 @@ def test_a_source_is_read_in_the_thread_that_opened_it(within):
 def test_the_sorter_sorts_like_sorted(records, most):
     """The sorter sorts by both keys and keeps the order of ties at any capacity.
 
-    The search includes more records with one key, or with one pair of keys, than fit into the capacity.
+    The examples include more records with one key, or with one pair of keys, than fit into the capacity.
     """
     limit = tiny(1000)
     heads = np.zeros(len(records), HEAD)
@@ -228,7 +231,7 @@ def test_invalid_sizes_are_rejected(given):
 
 
 def test_little_memory_and_wrong_folders_are_refused(tmp_path):
-    """The cases are a limit below the needs of the libraries, a missing folder, and a lazy table without bound."""
+    """The cases are a limit below the needs of the libraries, a missing folder, and a lazy table of unknown size."""
     rows = table(10, 3)
     with pytest.raises(InputError, match="at least 896MiB"):
         read_engine(rows, user="who", text="text", options=vp.ReadOptions(memory="100MiB"))
@@ -239,7 +242,7 @@ def test_little_memory_and_wrong_folders_are_refused(tmp_path):
 
 
 def test_nothing_is_left_in_the_work_folder(within, tmp_path):
-    """Work files have no names, neither during use nor afterwards."""
+    """Work files do not have names during use, and nothing remains afterwards."""
     corpus = within(table(3000, 400), TINY, user="who", text="text")
     bounded = corpus.within(MemoryLimit(memory.FIXED_MEMORY + SMALL, SMALL, tmp_path))
     vp.NGrams(max_length=3, max_phrases_per_user=5).release(bounded, BUDGET)
@@ -273,6 +276,7 @@ print([name for name in ("pandas", "scipy.stats", "rich") if name in sys.modules
 """
 
 
+@pytest.mark.slow
 @pytest.mark.jit
 def test_nothing_heavy_is_imported_on_the_way(tmp_path):
     """The script covers all steps from reading to loading.
@@ -297,9 +301,9 @@ print(megabytes_of("VmHWM"))
 
 @pytest.mark.slow
 def test_resident_memory_stays_within(tmp_path, record_property):
-    """Release n-grams of a quarter of a gigabyte of text at the minimum limit, including compilation of the kernels.
+    """Release n-grams from a quarter of a gigabyte of text at the minimum limit, including compilation of the kernels.
 
-    Words have fifteen letters, as in `tools/memory.py`: shorter words would give more distinct tokens in the same
+    Words have fifteen letters, as in `tools/memory.py`. Shorter words would give more distinct tokens in the same
     number of bytes, and this limit rejects them.
     """
     from support.memory_input import write_posts
@@ -314,7 +318,7 @@ def test_resident_memory_stays_within(tmp_path, record_property):
 @pytest.mark.slow
 @pytest.mark.skipif("VOXPOP_TENFOLD" not in os.environ, reason="15 minutes and 25 GB of disk: run `make trust`")
 def test_a_file_ten_times_the_memory_limit_is_read(record_property):
-    """The test runs reading, set union, words and pairs, which `make memory` measures."""
+    """The test runs the stages that `make memory` measures: reading, set union, words and pairs."""
     times, peak = tenfold.measured()
     record_property("figure", f"peak {peak} MiB of {tenfold.BOUND >> 20}, input {times:.1f} times as large")
     assert times >= 10

@@ -196,7 +196,7 @@ def bad_file(folder: Path, kind: str) -> Path:
         ("latin.csv", ["UTF-8"]),
         ("latin-header.csv", ["UTF-8"]),
         ("broken.jsonl", ["Correct the row"]),
-        ("cut.csv.gz", ["cut off or damaged"]),
+        ("cut.csv.gz", ["truncated or damaged"]),
         ("not.parquet", ["Parquet"]),
         ("cut.parquet", ["Parquet"]),
     ],

@@ -162,7 +162,7 @@ def test_paid_counts_are_not_replaced_unasked(release_of, tmp_path):
     tally = release.count(corpus_of([[["a"]]] * 9), BUDGET)
     release.save(tmp_path / "words")
     tally.save(tmp_path / "words")
-    with pytest.raises(vp.errors.ReleaseError, match="already contains counts, which budget"):
+    with pytest.raises(vp.errors.ReleaseError, match="already contains counts, which cost a budget"):
         release.count(corpus_of([[["a"]]] * 9), BUDGET).save(tmp_path / "words")
     with pytest.raises(vp.errors.ReleaseError, match="a release and counts, which"):
         other.save(tmp_path / "words")

@@ -175,7 +175,7 @@ def test_errors_precede_the_charge(corpus, tmp_path):
     account = vp.Ledger(tmp_path / "all.ledger").open("keys", vp.Budget(9, 1e-5), create=True)
     wrong = pl.DataFrame({"country": ["NL"], "year": ["last"]})
     for known, message in (
-        (["NL"], "items of 1 columns"),
+        (["NL"], "has 1 column,"),
         (wrong, "cannot contain"),
         (KnownItems.of(KnownItems.of(KEYS).to_dict()), "loaded from a file"),
     ):

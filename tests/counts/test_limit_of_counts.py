@@ -68,7 +68,7 @@ def test_the_charge_does_not_depend_on_the_choice():
     assert few.plan.limits[0] < many.plan.limits[0]
     assert few.error < many.error
     assert few.guarantee.spend == many.guarantee.spend == plan_of().guarantee.spend
-    assert few.plan.to_dict()["menu"]["chosen"]
+    assert few.plan.to_dict()["passes"][0]["chosen"]
     assert "chosen privately" in str(few.plan)
     assert "to be chosen privately" in str(plan_of())
 

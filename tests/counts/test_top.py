@@ -174,7 +174,7 @@ def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
         ranking.save(tmp_path / "other")
     with pytest.raises(ReleaseError, match="contains no rankings"):
         vp.load(tmp_path / "other", vp.Top)
-    with pytest.raises(ReleaseError, match="already contains rankings, which budget"):
+    with pytest.raises(ReleaseError, match="already contains rankings, which cost a budget"):
         ranking.save(tmp_path / "words")
     with pytest.raises(ReleaseError, match="a release and counts and rankings, which"):
         release_of([("c",)]).save(tmp_path / "words")

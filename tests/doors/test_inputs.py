@@ -125,7 +125,7 @@ def test_files_in_further_formats_are_read(tmp_path, name):
         path.write_text(json.dumps(JSON, indent=1) if name == "t.json" else "\n".join(map(json.dumps, JSON)))
     assert items_of(path) == READ
     if name == "t.json":
-        refused(InputError, "no memory limit can bound", path, options=vp.ReadOptions(memory="2GiB"))
+        refused(InputError, "so memory= cannot limit it", path, options=vp.ReadOptions(memory="2GiB"))
         refused(SourceError, r"t\.json.*not a JSON array", saved(tmp_path, "t.json", path.read_text()[:-1]))
         refused(SourceError, r"t\.json, row 2", saved(tmp_path, "t.json", '[{"user": 1, "item": "a"}, 7]'))
     elif not name.endswith(".json"):

@@ -5,6 +5,7 @@ separate schema. Blocks have a few bytes or rows, memory is limited or not, and 
 """
 
 import datetime as dt
+import os
 import tempfile
 from contextlib import contextmanager
 from decimal import Decimal
@@ -36,6 +37,8 @@ from voxpop.reading.keys import family
 from voxpop.reading.sources import SOURCES
 
 FORMS = dict(all_forms())
+FEW = 20 if "VOXPOP_EXAMPLES" in os.environ else 6
+"""Generated examples of each source, besides the explicit ones. `.ci/run` draws more, and other ones each time."""
 MOMENT = 1_700_000_000_000_000_000
 """A time in nanoseconds that floating-point numbers cannot distinguish from the next nanosecond."""
 TIE = 156535310851351.62
@@ -106,7 +109,7 @@ def crlf(count):
 @example([(1, 1, MOMENT), (1, 0, MOMENT + 1)], [("x", 1.5)], -1, "events", 1, 9, True, False)
 @example([(1, Decimal("19.99"), MOMENT)], [(Decimal("1234567.125"), MOMENT)], 10**6, "items", 64, 99, True, True)
 @example([(1, 7, MOMENT)], [(2**63, MOMENT)], 10**6, "composite", 64, 99, False, False)
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=FEW, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_row_means_the_same_among_any_other_rows(name, rows, own, who, reading, size, block, at_once, limited):
     """One user's rows affect no other user, and neither do permutations and subsets of users."""
     form = FORMS[name]

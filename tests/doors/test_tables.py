@@ -129,7 +129,7 @@ def test_database_cursors_are_read(table):
         ([7], InputError, "an iterable of int"),
         ({"who": [1]}, ColumnError, 'no column "body"'),
         ({"who": [1], "body": ["a", "b"]}, InputError, "different lengths"),
-        ([{"who": 1, "body": "a"}, 7], InputError, "some have none"),
+        ([{"who": 1, "body": "a"}, 7], InputError, "some do not"),
         ([{"who": 1, "body": ["secret"]}], SourceError, "type list, which has no spelling"),
         ("select who, body from t", InputError, r"vp.SQL\(query"),
         ("https://example.org/posts", SourceError, "does not end in"),

@@ -112,9 +112,9 @@ def test_a_vocabulary_is_accepted_by_scikit_learn(phrases, tmp_path):
     ("grams", "name", "words"),
     [
         ([("a\nb",)], "x.txt", "line breaks"),
-        ([("a b",), ("a",), ("b",), ("a", "b")], "x.txt", "two grams become one"),
-        ([("a b",), ("a",), ("b",), ("a", "b")], "x.csv", "two grams become one"),
-        ([("a",)], "x.doc", "does not say which format"),
+        ([("a b",), ("a",), ("b",), ("a", "b")], "x.txt", "two grams would become one"),
+        ([("a b",), ("a",), ("b",), ("a", "b")], "x.csv", "two grams would become one"),
+        ([("a",)], "x.doc", "is not the suffix of a format"),
     ],
 )
 def test_unwritable_values_are_rejected(released, tmp_path, grams, name, words):
@@ -184,5 +184,5 @@ def test_profiles_are_tables(tmp_path):
     profile = vp.profile(table, user="who", budget=vp.Budget(20, 1e-3))
     vp.exports.write(profile, tmp_path / "t.parquet")
     assert pl.read_parquet(tmp_path / "t.parquet").equals(pl.DataFrame(profile.to_arrow()))
-    with pytest.raises(vp.errors.InputError, match="format of releases"):
+    with pytest.raises(vp.errors.InputError, match="format for releases"):
         vp.exports.write(profile, tmp_path / "t.sql")

@@ -77,7 +77,7 @@ def test_invalid_requests_are_rejected(words):
         vp.exports.with_other(words, FRAME, "word", "tea")
     with pytest.raises(ColumnError, match="does not fit"):
         vp.exports.with_other(pair_keys(), FRAME)
-    with pytest.raises(InputError, match="2 of them"):
+    with pytest.raises(InputError, match="2 values"):
         vp.exports.with_other(pair_keys(), FRAME, other=(1, 2, 3))
     with pytest.raises(InputError, match="polars, pandas or pyarrow"):
         vp.exports.with_other(words, [1], "word")

@@ -127,7 +127,7 @@ def test_a_result_that_is_not_private_is_refused(results):
     posts = vp.read(pl.DataFrame({"who": range(3000), "what": ["tea"] * 3000}), user="who", items="what")
     seeded = vp.Items().release(posts, BUDGET, seed=1)
     for document in (vp.exports.registry_record, vp.exports.checklist):
-        with pytest.raises(vp.errors.InputError, match=r"NOT PRIVATE.*must be about a private result"):
+        with pytest.raises(vp.errors.InputError, match=r"NOT PRIVATE.*must describe a private result"):
             document(seeded)
 
 

@@ -69,7 +69,7 @@ def test_items_with_spaces_are_written(released):
 def test_grams_with_the_same_text_are_rejected(released):
     """The grams ("new york",) and ("new", "york") have the same string, so a release of both is rejected."""
     both = released([("new",), ("york",), ("new york",), ("new", "york")])
-    with pytest.raises(vp.errors.InputError, match="two grams become one"):
+    with pytest.raises(vp.errors.InputError, match="two grams would become one"):
         vp.exports.to_count_vectorizer(both)
 
 

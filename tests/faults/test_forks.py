@@ -66,8 +66,14 @@ def outcome(folder, kind, way):
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("way", ["os.fork", "fork", "futures"])
-@pytest.mark.parametrize("kind", ["parquet", "polars"])
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [
+        ("parquet", "os.fork"),
+        ("polars", "futures"),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("parquet", "fork"), ("polars", "os.fork"))),
+    ],
+)
 def test_a_fork_after_polars_was_used_is_refused(tmp_path, kind, way):
     """The error contains the next step; the release is saved before its table is requested."""
     assert outcome(tmp_path, kind, way) == "refused"

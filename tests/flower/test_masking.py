@@ -85,7 +85,7 @@ def test_lost_nodes_are_excluded_or_the_round_fails_closed(count, data):
     least = least_of(left["keys"])
     enough = left["keys"] >= max(3, least_of(count)) and min(left.values()) >= least
     if not enough:
-        with pytest.raises(InputError, match="given up and nothing is released"):
+        with pytest.raises(InputError, match="aborted and nothing is released"):
             nodes.total()
         return
     kept = [v for number, v in nodes.vectors.items() if lost.get(number, "unmasking") == "unmasking"]

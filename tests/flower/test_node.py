@@ -376,11 +376,11 @@ def test_seeds_are_refused_unless_the_node_allows_them(tmp_path):
 
 
 def test_open_sums_are_refused_unless_the_node_allows_them(tmp_path):
-    """By default a node sends masked sums only."""
+    """By default a node sends only masked sums."""
     node = Node(tmp_path)
     del node.config["secure"]
     assert node.ask() is None
-    assert "masked sums only" in node.refusal
+    assert "sends only masked sums" in node.refusal
 
 
 def test_one_run_and_all_runs_are_bounded(tmp_path):

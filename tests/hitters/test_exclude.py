@@ -14,7 +14,7 @@ from support.look import read_engine
 from voxpop.cli import main
 from voxpop.errors import InputError, SourceError
 from voxpop.mechanisms.heavy_hitters.exclude import PublicList
-from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, grown_tries, polled, prefix_votes, spell
+from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, grown_trie, polled, prefix_votes, spell
 from voxpop.privacy.secret import Secret
 from voxpop.privacy.trie.ballot import Ballot
 
@@ -36,7 +36,7 @@ def table_of(users: list[list[str]]) -> pl.DataFrame:
 def votes(corpus, rules: Rules, exclude: PublicList, secret: Secret):
     spelling = spell(corpus, rules, exclude)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
-    return [trie.levels for trie in grown_tries(spelling, electorate, rules, votes_gate(rules, secret))]
+    return grown_trie(spelling, electorate, rules, votes_gate(rules, secret)).levels
 
 
 @given(USERS, st.sets(WORDS, max_size=3), st.integers(0, 3))

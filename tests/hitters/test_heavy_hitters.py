@@ -14,7 +14,7 @@ from support.look import read_engine
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import BudgetError, InputError
 from voxpop.mechanisms.heavy_hitters.plan import HittersPlan
-from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, grown_tries, spell
+from voxpop.mechanisms.heavy_hitters.protocol import Electorate, Rules, grown_trie, spell
 from voxpop.mechanisms.heavy_hitters.releasing import release_of_trie
 from voxpop.privacy.planned import with_record
 from voxpop.privacy.secret import Secret
@@ -72,7 +72,7 @@ def test_each_user_votes_for_the_most_frequent_word_with_a_public_tie_break():
     rules = Rules(Ballot(0.9, 5), 10, words="many")
     spelling = spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
-    *_, trie = grown_tries(spelling, electorate, rules, votes_gate(rules, Secret.from_seed(1)))
+    trie = grown_trie(spelling, electorate, rules, votes_gate(rules, Secret.from_seed(1)))
     assert trie.words == {("a",), ("b",), ("c",), ("d",)}
 
 
@@ -116,6 +116,7 @@ def test_the_record_names_the_sums_that_the_server_received(aggregation, saw, tm
     assert "trust" not in plan.to_dict()
 
 
+@pytest.mark.slow  # the test checks the simulation, and not the package
 @pytest.mark.parametrize(("length", "epsilon", "delta"), [(15, 20, 2.9e-11), (2, 20, 3.9e-11), (17, 12.76, 2e-11)])
 def test_thresholds_without_probability_for_further_votes_are_detected(length, epsilon, delta):
     """At a few tried thresholds, all probabilities of a further vote round to 0; the best plan has a different one."""
@@ -224,8 +225,8 @@ def found_rate(holders: int, theta: int, words: str) -> float:
     corpus = corpus_of(dict.fromkeys(unlike_words(1000, 2), holders))
     spelling = spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
-    runs = (grown_tries(spelling, electorate, rules, votes_gate(rules, Secret.from_seed(seed))) for seed in range(100))
-    return sum(len(trie.words) for (trie,) in runs) / 100_000
+    runs = (grown_trie(spelling, electorate, rules, votes_gate(rules, Secret.from_seed(seed))) for seed in range(100))
+    return sum(len(trie.words) for trie in runs) / 100_000
 
 
 @pytest.mark.jit

@@ -21,7 +21,7 @@ from voxpop.mechanisms.heavy_hitters.protocol import (
     Rules,
     Trie,
     grow,
-    grown_tries,
+    grown_trie,
     is_over,
     is_valid,
     prefix_after,
@@ -93,7 +93,7 @@ def test_arrays_and_clients_agree_vote_by_vote(users, words, unit, rate, alphabe
     spelling = spell(corpus, rules)
     electorate = Electorate.of(spelling, corpus.user_key, rules)
     trie = Trie()
-    for grown in grown_tries(spelling, electorate, rules, votes_gate(rules, secret)):
+    for level in grown_trie(spelling, electorate, rules, votes_gate(rules, secret)).levels:
         known, size = rules.size(trie.rounds), rules.size(trie.rounds + 1)
         votes = round_votes(clients, trie, rules, secret)
         asked, cast = electorate.sampled(trie.rounds, rules, secret)
@@ -108,7 +108,7 @@ def test_arrays_and_clients_agree_vote_by_vote(users, words, unit, rate, alphabe
         counted = count_votes(votes, trie, rules)
         assert prefix_votes(spelling, electorate, trie, rules, secret) == counted
         trie = grow(trie, counted, rules)
-        assert grown == trie
+        assert level == trie.levels[-1]
     assert is_over(trie, rules)
     assert trie == run_protocol(clients, rules, secret)
 
@@ -163,7 +163,7 @@ def test_phrases_agree_with_clients(users):
     rules, secret = rules_of("many", 1, 0.9, max_length=5, alphabet="tokens"), Secret.from_seed(2)
     clients = [client_of(who, Counter(documents), rules) for who, documents in held.items()]
     spelling = spell(corpus, rules)
-    *_, trie = grown_tries(spelling, Electorate.of(spelling, corpus.user_key, rules), rules, votes_gate(rules, secret))
+    trie = grown_trie(spelling, Electorate.of(spelling, corpus.user_key, rules), rules, votes_gate(rules, secret))
     assert trie == run_protocol(clients, rules, secret)
 
 

@@ -10,12 +10,12 @@ from mpmath import MPContext
 
 from naive.weighing import weigh_capped_descent
 from support.strategies import as_arrays, bounded_users
-from voxpop.kernels.arrays import ONE_CAP
+from voxpop.kernels.arrays import NOTHING_LISTED, ONE_CAP
 from voxpop.kernels.weigh import capped_descent
 from voxpop.mechanisms.rounds.capped import lattice
 from voxpop.privacy.cumulative import Caps
 from voxpop.privacy.weightings.builtin import PolicyGaussian
-from voxpop.privacy.weightings.capped import NOTHING_LISTED, CappedDescent
+from voxpop.privacy.weightings.capped import CappedDescent
 from voxpop.privacy.weightings.rule import USERS_BOUND, RuleSetting
 
 fifty = MPContext()

@@ -50,6 +50,21 @@ def run(requests, budget=BUDGET):
     return accepted
 
 
+def run_equal(request, most, budget=BUDGET):
+    """Return the accepted ones of `most` equal requests, found by bisection, because a larger past makes no room."""
+    fits, too_many = 0, most + 1
+    while fits + 1 < too_many:
+        middle = (fits + too_many) // 2
+        fits, too_many = (middle, too_many) if may_run(budget, [request] * (middle - 1), request) else (fits, middle)
+    return [request] * fits
+
+
+def test_bisection_accepts_the_same_as_the_order_of_requests():
+    """The requests add up by each of the rules."""
+    for budget, each in itertools.product(BUDGETS, (Guarantee(0.3, 1e-9), Guarantee(0.1, 0.0), *_small(1))):
+        assert run_equal(each, 60, budget) == run([each] * 60, budget)
+
+
 @given(REQUESTS)
 @settings(max_examples=80)
 def test_admitted_releases_compose_within_the_budget(requests):
@@ -84,7 +99,7 @@ def test_the_check_finds_caps_that_are_too_wide(monkeypatch):
     """A deliberately broken variant that allows twice the mu^2 accepts more than the budget."""
     real = caps_module._largest_square
     monkeypatch.setattr(caps_module, "_largest_square", lambda *numbers: 2 * real(*numbers))
-    accepted = run(_small(400))
+    accepted = run_equal(*_small(1), 400)
     assert composed_delta(BUDGET.epsilon, accepted) > BUDGET.delta
 
 
@@ -100,7 +115,7 @@ def test_the_check_finds_the_mu_of_the_run(monkeypatch):
         return real(self, half)
 
     monkeypatch.setattr(Corner, "sums", ran)
-    accepted = run(_small(400))
+    accepted = run_equal(*_small(1), 400)
     assert composed_delta(BUDGET.epsilon, accepted) > BUDGET.delta
 
 
@@ -213,7 +228,7 @@ def test_plain_releases_add_up():
 
 def test_small_pure_releases_add_up_by_squares():
     """Many releases of small epsilon without a spend fit the Gaussian corner."""
-    accepted = run([Guarantee(0.01, 0.0)] * 1000)
+    accepted = run_equal(Guarantee(0.01, 0.0), 1000)
     assert len(accepted) > 2 * BUDGET.epsilon / 0.01
     assert composed_delta(BUDGET.epsilon, accepted) <= BUDGET.delta
 
@@ -267,7 +282,7 @@ def test_numbers_that_differ_are_shown_with_different_digits(one, other):
 def test_messages_show_why_a_release_is_refused():
     """The numbers that are left and requested differ in every refusal."""
     for budget, each in itertools.product(BUDGETS, (Guarantee(0.3, 1e-9), *_small(1))):
-        accepted = run([each] * 400, budget)
+        accepted = run_equal(each, 400, budget)
         if len(accepted) < 400 and may_run(budget, [], each):
             text = caps_module.shortage(budget, accepted, each)
             if not AccountLimits.of(budget).hold(accepted):

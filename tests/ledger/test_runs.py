@@ -260,7 +260,7 @@ def test_a_full_disk_loses_no_data(account, disk, home, capsys):
         fill(disk)
         return stopping.release()
 
-    with pytest.raises(ReleaseError, match=r"it is kept in .*voxpop resume") as found:
+    with pytest.raises(ReleaseError, match=r"It is in .*voxpop resume") as found:
         planned(ONCE, release).release(None, ledger=account.run("monday", save_to=disk / "words"))
     (entry,) = account.entries
     kept = Path(entry.kept)
@@ -284,9 +284,9 @@ def test_a_repeated_job_saves_the_kept_result(account, disk, home):
         fill(disk)
         return stopping.release()
 
-    with pytest.raises(ReleaseError, match="kept in"):
+    with pytest.raises(ReleaseError, match="It is in"):
         planned(ONCE, release).release(None, ledger=account.run("monday", save_to=disk / "words"))
-    with pytest.raises(ReleaseError, match="kept in"):
+    with pytest.raises(ReleaseError, match="It is in"):
         account.run("monday", save_to=disk / "words")
     (disk / "filler").unlink()
     assert account.run("monday", save_to=disk / "words").finished
@@ -300,7 +300,7 @@ def test_a_result_is_lost_if_no_disk_can_store_it(account, tmp_path, monkeypatch
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(vp.Release, "save", lambda *_, **__: full(None))
-    with pytest.raises(ReleaseError, match="No other folder could keep the result, so it is lost"):
+    with pytest.raises(ReleaseError, match="No other folder could store the result, so it is lost"):
         planned(ONCE, stopping.release).release(None, ledger=account.run("monday", save_to=tmp_path / "words"))
     assert [entry.state for entry in account.entries] == ["failed"]
     assert sorted(each.name for each in tmp_path.iterdir() if "kept" in each.name) == []
@@ -316,7 +316,7 @@ def test_an_output_that_appears_during_the_run_is_kept(account, tmp_path):
         stopping.release().save(tmp_path / "words")
         return stopping.release()
 
-    with pytest.raises(ReleaseError, match=r"already contains a release.* kept in"):
+    with pytest.raises(ReleaseError, match=r"already contains a release.* It is in"):
         planned(ONCE, release).release(None, ledger=account.run("monday", save_to=tmp_path / "words"))
     (entry,) = account.entries
     runs.publish(Path(entry.kept), tmp_path / "others")

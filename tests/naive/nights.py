@@ -8,9 +8,10 @@ from naive.weighing import word_name
 class Nights:
     """The whole state, by user key and word."""
 
-    def __init__(self, plan, secret):
+    def __init__(self, plan, secret, known=()):
         self.plan, self.secret = plan, secret
-        self.pools, self.left, self.scores, self.released = {}, {}, {}, {}
+        self.pools, self.left = {}, {}
+        self.scores, self.decided, self.released, self.levels = ({word: 0 for word in known} for _ in range(4))
 
     def noise(self, night, word):
         """Return the noise of a night on a word in cells, by the quantile of its bits."""
@@ -29,7 +30,7 @@ class Nights:
             mine, fresh = self.pools.setdefault(user, {}), []
             self.left.setdefault(user, 2**40)
             for word in dict.fromkeys(words):
-                if word not in mine and not self.released.get(word):
+                if word not in mine and not self.decided.get(word):
                     fresh.append(word)
             room = plan.proof.pool - len(mine) if self.left[user] else 0
             if len(fresh) > room:
@@ -38,12 +39,39 @@ class Nights:
                 mine[word] = night
                 if word not in self.scores:
                     self.scores[word] = sum(plan.proof.factors[r - 1] * self.noise(r, word) for r in range(1, night))
-                    self.released[word] = 0
+                    self.decided[word] = self.released[word] = 0
         weights = {} if rows is None else self.weights(night)
         for word in self.scores:
             cells = weights.get(word, 0.0) * 2**plan.proof.bits / plan.proof.cell + self.noise(night, word)
             self.scores[word] += plan.proof.factors[night - 1] * cells
-            if not self.released[word] and self.scores[word] >= plan.proof.thresholds[night - 1]:
+            out = word not in self.levels and self.scores[word] >= plan.proof.thresholds[night - 1]
+            if out and not self.decided[word]:
+                self.decided[word] = self.released[word] = night
+        if plan.proof.known is not None:
+            self.settle(night)
+
+    def settle(self, night):
+        """Raise the levels of listed items, and freeze and release them."""
+        known = self.plan.proof.known
+        for word, before in self.levels.items():
+            reached = [
+                number
+                for number in range(1, len(known.tails) + 1)
+                if self.scores[word] >= known.lowest[night - 1] + (number - 1) * known.steps[night - 1]
+            ]
+            self.levels[word] = max([before, *reached])
+        unlisted = sum(night > 0 for word, night in self.released.items() if word not in self.levels)
+        frozen = released = None
+        for number, tail in reversed([*enumerate(known.tails, start=1)]):
+            mine = sum(level >= number for level in self.levels.values())
+            if known.listed.size * tail <= known.share * unlisted:
+                frozen = number
+            if known.listed.size * tail <= known.share * (unlisted + mine):
+                released = number
+        for word, level in self.levels.items():
+            if not self.decided[word] and level >= (frozen or len(known.tails)):
+                self.decided[word] = night
+            if released and not self.released[word] and level >= released:
                 self.released[word] = night
 
     def weights(self, night):
@@ -53,10 +81,14 @@ class Nights:
         plan, charge = self.plan, night_charge(self.plan.proof, night)
         unit, sets = 1.0, []
         order = sorted(self.pools, key=lambda user: (self.draw("order/series", user, 0), user))
-        rests = {word for word, score in self.scores.items() if night > 1 and score < plan.rests[night - 2]}
+        rests = {
+            word
+            for word, score in self.scores.items()
+            if night > 1 and score < (plan.listed_rests if word in self.levels else plan.rests)[night - 2]
+        }
         for user in order:
             tried = night - plan.tried + 1
-            mine = [w for w, n in self.pools[user].items() if not self.released[w] and (w not in rests or n >= tried)]
+            mine = [w for w, n in self.pools[user].items() if not self.decided[w] and (w not in rests or n >= tried)]
             if not mine:
                 continue
             paid = min(self.left[user] * charge.rates[0] >> 20, 16 * charge.cost, self.left[user])

@@ -205,7 +205,7 @@ def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
         with pytest.raises(InternalError):
             gate.choose(fault)
         with pytest.raises(InternalError, match=REFUSED):
-            next(gate.rounds())
+            gate.round(0)
 
 
 def test_chosen_rounds_keep_each_cap():
@@ -239,15 +239,22 @@ def test_counts_run_after_their_limit_is_chosen(talk):
 def test_passes_run_once_and_in_order(talk):
     """A pass that runs twice would use its noise twice; a data set outside of the certificate has no gate."""
     gate = AdaptiveGate(vp.Items(max_items_per_user=20).plan(BUDGET).certificate.to_json(), Secret.fresh())
-    for early in (gate.released, gate.classes, lambda: next(gate.rounds())):
+    for early in (gate.released, gate.classes, lambda: gate.round(0), lambda: gate.round(1)):
         with pytest.raises(InternalError, match=REFUSED):
             early()
     gate.open(talk)
     with pytest.raises(InternalError, match=REFUSED):
         gate.open(talk)
-    list(gate.rounds())
+    last = len(gate.proof.rounds.later)
+    for number in range(last + 1):
+        for other in (number - 1, number + 1, last + 1):
+            with pytest.raises(InternalError, match=REFUSED):
+                gate.round(other)
+        with pytest.raises(InternalError, match=REFUSED):
+            gate.released()
+        gate.round(number)
     with pytest.raises(InternalError, match=REFUSED):
-        list(gate.rounds())
+        gate.round(last)
     several = AdaptiveGate(
         vp.Items(max_items_per_user=20).plan_each(("a", "b"), BUDGET).certificate.to_json(), Secret.fresh()
     )
@@ -269,7 +276,7 @@ def test_a_night_is_charged_and_read_once(tmp_path):
     plan = vp.Items().series(tmp_path / "series", BUDGET, nights=3, seed=1).plan
     gate, pools = NightsGate(plan.certificate.to_json(), Secret.from_seed(1)), NightlyPools.empty()
     gate.missed(pools, 1)
-    tonight = (lambda scores, released: np.full(scores.size, 2, np.uint8)), 1
+    tonight = (lambda scores, decided, levels: np.full(scores.size, 2, np.uint8)), 1
     gate.begin(pools, corpus_of([[["tea"]]]), 2, *tonight)
     for again in (
         lambda: gate.missed(pools, 1),

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -81,9 +82,9 @@ def test_bounds_contain_the_number_as_often_as_stated():
     table = visits()
     keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, max_keys_per_user=1, other_rows=False)
     corpus, truth = keyed.read(table, user="who", options=QUIET), truth_of(table, "city", "year")
-    inside = []
+    plan, inside = keyed.plan(vp.Budget(0.5, 1e-8)), []
     for _ in range(20):
-        rows = keyed.release(corpus, vp.Budget(0.5, 1e-8)).counts("city", "year").to_pylist()
+        rows = plan.release(corpus).counts("city", "year").to_pylist()
         inside += [row["low"] <= truth[row["city"], row["year"]] <= row["high"] for row in rows]
     assert np.mean(inside) > 0.92
 
@@ -178,18 +179,23 @@ def test_totals_of_large_deltas_are_stated(delta, line):
     assert "52" not in found
 
 
+@cache
+def proof_of_keys():
+    """Return the numbers of the certificate of a plan for one column."""
+    return vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET).certificate.proof
+
+
 def spends(**changes):
     """Return the delta of a certificate with other numbers, or 1 if the check refuses them."""
-    plan = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET)
     try:
-        return check(Certificate(Claim(2.0, 1e-7), replace(plan.certificate.proof, **changes)))
+        return check(Certificate(Claim(2.0, 1e-7), replace(proof_of_keys(), **changes)))
     except InternalError:
         return 1.0
 
 
 def test_numbers_moved_to_the_unsafe_side_are_refused():
     """Each number that binds; the unchanged certificate keeps its claim."""
-    proof = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET).certificate.proof
+    proof = proof_of_keys()
     assert isinstance(proof, KeysProof)
     assert spends() <= 1e-7
     (one, two, three), parts = proof.menu, proof.parts
@@ -369,9 +375,9 @@ def test_bounds_of_parts_contain_the_number_as_often_as_stated():
     table = mostly_one(8000)
     keyed = vp.KeyCounts.of(table, user="who", joint=[("city",)], other_rows=False)
     corpus, truth = keyed.read(table, user="who", options=QUIET), truth_of(table, "city")
-    inside = []
+    plan, inside = keyed.plan(vp.Budget(1, 1e-8)), []
     for _ in range(20):
-        found = keyed.release(corpus, vp.Budget(1, 1e-8))
+        found = plan.release(corpus)
         assert found.plan.chosen == 3
         rows = found.counts("city").to_pylist()
         inside += [row["low"] <= truth[row["city"],] <= row["high"] for row in rows]

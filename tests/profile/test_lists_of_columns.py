@@ -78,15 +78,17 @@ def test_explanations_and_reports_mark_listed_values(profiles):
 
 def parts_of(monkeypatch, rows, change=lambda parts, gate: parts):
     """Return the items of the list that the gate receives, and those that get noise, in a release of rows."""
-    seen, original = [], AdaptiveGate.rounds
+    seen, original = [], AdaptiveGate.round
 
-    def watched(self, listed=None):
+    def watched(self, number, listed=None):
+        if number:
+            return original(self, number, listed)
         changed = PublicParts(change(listed.parts, self), text_buffers)
         seen.append(sorted(item for part in changed.parts for item in part.to_pylist()))
-        return original(self, changed)
+        return original(self, number, changed)
 
     with monkeypatch.context() as patch:
-        patch.setattr(AdaptiveGate, "rounds", watched)
+        patch.setattr(AdaptiveGate, "round", watched)
         profiling = vp.ProfileMechanism.of(rows, **CHOSEN, known=LISTS)
         profiling.plan(BUDGET).release(profiling.read(rows, user="who", options=QUIET), seed=2)
     return seen[0]
@@ -177,13 +179,13 @@ def test_columns_may_be_called_like_the_numbers_of_a_plan():
 @pytest.mark.parametrize(
     ("known", "message"),
     [
-        ({"town": ["Delft"]}, "no column of the profile. Choose from city, year, note"),
+        ({"town": ["Delft"]}, "not a column of the profile. Choose from city, year, note"),
         ({"year": ["last"]}, "another type than the column"),
         ({"city": [2020]}, None),
-        (["Delft"], "a list for each of some columns"),
-        ({}, "a list for each of some columns"),
-        ({"city": pl.DataFrame({"a": ["x"], "b": ["y"]})}, "items of 2 columns"),
-        ({"city": []}, "at least one item"),
+        (["Delft"], "a dictionary from columns to lists"),
+        ({}, "a dictionary from columns to lists"),
+        ({"city": pl.DataFrame({"a": ["x"], "b": ["y"]})}, 'column "city" is not usable: .known. has 2 columns'),
+        ({"city": []}, 'column "city" is not usable: .known. must contain at least one item'),
     ],
 )
 def test_lists_that_do_not_fit_are_refused(known, message):

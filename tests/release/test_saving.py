@@ -109,7 +109,7 @@ def test_an_earlier_release_is_replaced(saved, release_of):
 def test_files_are_replaced_only_on_request(saved, release_of):
     """Without `overwrite=True`, `save` does not replace another release, because budget was spent on that release."""
     before = contents(saved)
-    with pytest.raises(ReleaseError, match=r"already contains a release, which budget was spent on.*overwrite=True"):
+    with pytest.raises(ReleaseError, match=r"already contains a release, which cost a budget.*overwrite=True"):
         release_of("oat").save(saved)
     assert contents(saved) == before
 
@@ -158,7 +158,7 @@ def test_a_file_is_rejected_as_a_folder(words, tmp_path):
 def test_the_current_folder_is_rejected(words, tmp_path, monkeypatch):
     """`save` refuses to replace the current working directory."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ReleaseError, match="the folder you work in"):
+    with pytest.raises(ReleaseError, match="the working directory"):
         words.save(".")
 
 

@@ -119,7 +119,7 @@ def test_only_a_signed_job_runs(key, tmp_path, monkeypatch, capsys):
     assert main(["sign", "job.toml", "--key", str(key)]) == 0
     call = ["run", "job.toml", "--signature", "job.toml.sig", "--signers", "signers"]
     assert main(call) == 2
-    assert "Give all or none" in capsys.readouterr().err
+    assert "Give all of them or none" in capsys.readouterr().err
     call += ["--identity", "ann@example.org"]
     assert main([*call, "--set", "budget.epsilon=2"]) == 2
     assert "does not cover --set" in capsys.readouterr().err
@@ -142,7 +142,7 @@ def test_a_digest_depends_on_the_folder(folder, capsys):
     assert main(["verify", str(folder), "--digest", digest]) == 0
     vp.load(folder).with_metadata(title="Other").save(folder)
     assert main(["verify", str(folder), "--digest", digest]) == 2
-    assert "another one was signed" in capsys.readouterr().err
+    assert "another digest was signed" in capsys.readouterr().err
     assert main(["verify", str(folder), "--signature", "x.sig"]) == 2
     assert main(["verify", str(folder), "--identity", "ann"]) == 2
 

@@ -102,7 +102,7 @@ def test_the_command_runs(folders, capsys):
     assert text.count("planned again with the same settings, all numbers agree: (4, 1e-07)-DP") == 3
     parts = [vp.load(folders / "default", kind).guarantee for kind in (vp.Release, vp.Counts, vp.Top)]
     total = total_of([(each, None) for each in parts])
-    assert f"All results together, if from the same users: {total.adaptive},\n" in text
+    assert f"All results together, if they are from the same users: {total.adaptive},\n" in text
     assert f"  {total.if_fixed}.\n" in text
     assert main(["verify", str(folders / "default"), "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["results"]) == 3

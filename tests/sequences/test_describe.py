@@ -8,6 +8,8 @@ import voxpop as vp
 from support.look import read_engine
 from voxpop.mechanisms.sequences.describe import MOST_ROWS, charts_of
 
+pytestmark = pytest.mark.usefixtures("few_sessions")  # the tests compare numbers of the same draws
+
 PAGES = ["home", "news", "sport", "weather"]
 END = "⟨end⟩"
 

@@ -50,6 +50,7 @@ def test_no_pair_of_a_long_search_costs_more_than_epsilon():
     assert search_sequence_loss(pairs=at_length(12_000, 4_000), seed=6).loss == 1
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_an_end_mark_counted_at_the_root(monkeypatch):
     """With the end mark at the root one user changes max_length + 1 counts there, and the loss exceeds 1."""
@@ -121,6 +122,7 @@ class Forgetful(path_budget.PathBudget):
         return len(self.shares) - 1
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_shares_that_ignore_earlier_payments(monkeypatch):
     """If every level took an even share of the whole budget again, long paths would exceed epsilon."""
@@ -146,6 +148,7 @@ def test_the_search_reaches_epsilon_with_contexts():
     assert pair_loss(limits, [[0, 1, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) == 1
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_an_end_mark_after_whole_sequences(monkeypatch):
     """A whole sequence then has max_length + 1 steps, and the loss exceeds 1."""
@@ -156,6 +159,7 @@ def test_the_search_detects_an_end_mark_after_whole_sequences(monkeypatch):
     assert pair_loss(limits, [[0, 1, 0], *[[0, 0, 0]] * 40], 0, Secret.from_seed(0)) > Fraction(5, 4)
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 def test_the_search_detects_contexts_that_ignore_earlier_payments(monkeypatch):
     """If every context took its part of the whole budget again, long contexts would exceed epsilon."""
     monkeypatch.setattr(trees, "PathBudget", Forgetful)
@@ -173,6 +177,7 @@ def test_a_long_sequence_among_short_ones_costs_epsilon_too():
     assert pair_loss(SIX, LONG_AMONG_SHORT, 0, Secret.from_seed(0)) == 1
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 @pytest.mark.parametrize("further", [1, 9])
 def test_the_search_detects_more_steps_than_the_noise_covers(monkeypatch, further):
@@ -183,6 +188,7 @@ def test_the_search_detects_more_steps_than_the_noise_covers(monkeypatch, furthe
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_a_number_of_steps_that_follows_from_the_data(monkeypatch):
     """If true lengths decided the number of counted steps, the noise would distinguish one user from none."""
@@ -273,7 +279,7 @@ FOUR = Limits(Fraction(40), alphabet=1, max_length=4, max_gram=2)
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize("extra", [1, 2, 3, 4])
+@pytest.mark.parametrize("extra", [1, 4, *(pytest.param(each, marks=pytest.mark.slow) for each in (2, 3))])
 def test_no_released_lengths_of_a_small_case_cost_more_than_epsilon(extra):
     """All lengths that matter to the rules are released in turn, and each neighbour then costs at most all of epsilon.
 
@@ -290,6 +296,7 @@ def test_no_released_lengths_of_a_small_case_cost_more_than_epsilon(extra):
     assert worst == 1
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_a_length_that_follows_from_the_data(monkeypatch):
     """If true lengths decided the length of sequences, one user could change the noise of all that follows."""
@@ -310,6 +317,7 @@ def test_the_search_detects_a_length_that_follows_from_the_data(monkeypatch):
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_steps_after_the_chosen_length(monkeypatch):
     """Sequences are not cut at the chosen length, although the noise is for this number of steps."""
@@ -319,6 +327,7 @@ def test_the_search_detects_steps_after_the_chosen_length(monkeypatch):
     assert pair_loss(limits, users, 0, Secret.from_seed(0), usual=1) > Fraction(6, 5)
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_a_sequence_in_several_classes_of_length(monkeypatch):
     """If a sequence counted in all classes up to its length, lengths would cost more than their share."""
@@ -333,6 +342,7 @@ def test_the_search_detects_a_sequence_in_several_classes_of_length(monkeypatch)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_distinct_symbols_with_the_noise_of_one(monkeypatch):
     """If noise covered only one distinct symbol per user, all of them would cost more than their share."""
@@ -341,6 +351,7 @@ def test_the_search_detects_distinct_symbols_with_the_noise_of_one(monkeypatch):
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_repeated_symbols_with_the_noise_of_distinct_ones(monkeypatch):
     """The alphabet bounds the distinct symbols of a user, but one symbol may repeat at each of the first places."""
@@ -353,6 +364,7 @@ def test_the_search_detects_repeated_symbols_with_the_noise_of_distinct_ones(mon
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_more_symbols_than_the_first(monkeypatch):
     """If all symbols of a sequence were compared, long sequences would cost more than their share."""

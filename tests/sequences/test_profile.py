@@ -17,7 +17,7 @@ from support.look import read_engine
 from voxpop.engine.local.tree_walk import MemoryTreeWalk
 from voxpop.kernels.sequences import count_variety, fit_ends
 from voxpop.mechanisms.sequences.constants import NEVER
-from voxpop.mechanisms.sequences.profile import StepProfile, length_classes
+from voxpop.mechanisms.sequences.profile import Fitted, StepProfile, length_classes, plain_lengths
 from voxpop.mechanisms.sequences.queries import ContextSampler, lengths
 from voxpop.mechanisms.sequences.releasing import _ease
 from voxpop.privacy.path_budget import Limits
@@ -193,3 +193,15 @@ def test_the_profile_of_a_bootstrap_moves(model):
     """Bootstrap models have different lengths and variety, so intervals include the noise of the profile."""
     fits = [ContextSampler.of(model.tree, model.profile, Secret.from_seed(seed)).fit for seed in range(2)]
     assert not np.array_equal(fits[0].ends, fits[1].ends)
+
+
+def test_lengths_that_the_fit_excludes_are_shared_equally_within_their_class():
+    """A class of which the fit has no sequences must not make intervals or the report undefined."""
+    first = length_classes(20)
+    shares = np.zeros(20)
+    shares[0] = 1.0
+    released = np.full(first.size, 10, np.int64)
+    fit = Fitted(np.ones(20), NEVER, 0.0, float(released.sum()), shares)
+    found = plain_lengths(StepProfile(released, np.array([1]), (1.0, 1.0)), fit)
+    sizes = np.diff(np.append(first, 21))
+    np.testing.assert_allclose(found, np.repeat(1 / first.size / sizes, sizes))

@@ -14,6 +14,7 @@ from scipy.stats import beta
 
 import voxpop as vp
 from voxpop.engine.local.nights import NightlyPools
+from voxpop.mechanisms.series import plan as planning
 from voxpop.mechanisms.series.series import Series
 from voxpop.privacy.individual import WHOLE
 from voxpop.privacy.sampling import noisy_cells
@@ -22,23 +23,28 @@ pytestmark = [pytest.mark.jit, pytest.mark.slow]
 BUDGET, NIGHTS, COPIES, ALPHA = vp.Budget(1, 0.02), 5, 20_000, 1e-9
 
 
-def released(folder, seed, users, late):
+def released(folder, seed, users, late, listed=False):
     """Return the number of copies with a released word by the end of a series.
+
+    With a list of all words, it is the number of copies with a word that has reached the lowest level, because the
+    release depends on all copies together.
 
     Args:
         folder: The folder of the series.
         seed: The seed of the series.
         users: The number of users of the word of each copy.
         late: The number of the last user, who arrives on the third night, or None.
+        listed: Whether there is a list.
     """
     copy, user = np.divmod(np.arange(COPIES * users), users)
     table = pl.DataFrame({"who": copy * 100 + user, "what": copy})
     arrives = pl.Series(np.where(user == late, 3, 1))
-    series = Series.start(folder, vp.Items(max_items_per_user=1).plan_series(BUDGET, NIGHTS), seed=seed)
+    mechanism = vp.Items(max_items_per_user=1, known=list(range(COPIES)) if listed else None)
+    series = Series.start(folder, mechanism.plan_series(BUDGET, NIGHTS), seed=seed)
     for night in range(1, NIGHTS + 1):
         rows = table.filter(arrives == night)
         series.run(vp.read(rows, user="who", items="what"), night=night)
-    return sum(series.counts)
+    return int((series._read()[1].levels > 0).sum()) if listed else sum(series.counts)
 
 
 def bounds(count):
@@ -48,10 +54,12 @@ def bounds(count):
     return low, high
 
 
-def refuted(folder, others, late):
+def refuted(folder, others, late, listed=False):
     """Return whether the rates with and without the user contradict the guarantee, in either direction."""
-    joined = bounds(released(folder / f"q{others}{late}", 1, others + 1, others if late else None))
-    without = bounds(released(folder / f"p{others}{late}", 2, others, None)) if others else (0.0, 0.0)
+    joined = bounds(released(folder / f"q{others}{late}", 1, others + 1, others if late else None, listed))
+    # Without users, unlisted words do not exist, and listed ones have noise.
+    some = others or listed
+    without = bounds(released(folder / f"p{others}{late}", 2, others, None, listed)) if some else (0.0, 0.0)
     wrong = [
         one[0] > exp(BUDGET.epsilon) * two[1] + BUDGET.delta for one, two in ((joined, without), (without, joined))
     ]
@@ -63,6 +71,28 @@ def refuted(folder, others, late):
 def test_no_series_is_refuted(tmp_path, others, late):
     """The user is present from the first night, or arrives late with a whole budget."""
     assert not refuted(tmp_path, others, late)
+
+
+@pytest.mark.parametrize("others", [0, 1, 3])
+def test_no_series_with_a_public_list_is_refuted(tmp_path, monkeypatch, others):
+    """The words of all copies are listed, so a word of the user alone has noise in both series."""
+    monkeypatch.setattr(planning, "SHARE_WITHOUT_USERS", 0.3)  # for levels that noise reaches often
+    assert not refuted(tmp_path, others, others == 1, listed=True)
+
+
+def test_noise_on_listed_items_of_users_only_is_refuted(tmp_path, monkeypatch):
+    """In the broken variant, a listed word has a level only if it is in a pool."""
+    real = NightlyPools.settle
+
+    def settle(self, *given):
+        mine = np.zeros(len(self.words), np.bool_)
+        mine[self.items] = True
+        self.levels[~mine & (self.levels > 0)] = 0
+        real(self, *given)
+
+    monkeypatch.setattr(planning, "SHARE_WITHOUT_USERS", 0.3)
+    monkeypatch.setattr(NightlyPools, "settle", settle)
+    assert refuted(tmp_path, 0, False, listed=True)
 
 
 def test_refilled_budgets_are_refuted(tmp_path, monkeypatch):

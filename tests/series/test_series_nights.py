@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import voxpop as vp
 from naive.nights import Nights
-from support.series_nights import begin_night, read_night, weights_of
+from support.series_nights import begin_night, begun, read_night, weights_of
 from support.streams import WORDS, rows_of, some_plan
 from voxpop.engine.local.nights import NightlyPools
 from voxpop.privacy.secret import Secret
@@ -16,12 +16,16 @@ from voxpop.privacy.secret import Secret
 
 @pytest.mark.jit
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 6), st.integers(1, 3))
-def test_nights_equal_the_reference(seed, nights, pool, tried):
-    """Releases by night, scores, pools and remaining budgets agree; some nights have no run."""
+@given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 6), st.integers(1, 3), st.integers(0, 12))
+def test_nights_equal_the_reference(seed, nights, pool, tried, listed):
+    """Releases by night, scores, levels, pools and remaining budgets agree, with a public list and without.
+
+    Some nights have no run.
+    """
     rng = np.random.default_rng(seed)
-    plan, secret = some_plan(rng, nights, pool, tried), Secret.from_seed(seed)
-    pools, naive = NightlyPools.empty(), Nights(plan, secret)
+    known = rng.permutation([*WORDS, "nobody", "neither", "no one"])[:listed].tolist()
+    plan, secret = some_plan(rng, nights, pool, tried, known), Secret.from_seed(seed)
+    pools, naive = begun(known), Nights(plan, secret, known)
     for night in range(1, nights + 1):
         if rng.random() < 0.2:
             read_night(plan, pools, secret, night, None)
@@ -37,7 +41,11 @@ def test_nights_equal_the_reference(seed, nights, pool, tried):
         naive.run({user: words for user, words in people.items() if words}, night)
         assert pools.words.to_pylist() == list(dict.fromkeys([*pools.words.to_pylist()]))
         words = pools.words.to_pylist()
+        assert dict(zip(words, pools.decided.tolist(), strict=True)) == naive.decided
         assert dict(zip(words, pools.released.tolist(), strict=True)) == naive.released
+        assert {word: level for word, level in zip(words, pools.levels.tolist(), strict=True) if level >= 0} == (
+            naive.levels
+        )
         for word, score in zip(words, pools.scores.tolist(), strict=True):
             assert abs(score - naive.scores[word]) <= 2.0 * sum(plan.proof.factors[:night])
         held = {
@@ -76,7 +84,7 @@ def test_released_items_keep_their_place_in_the_pool():
     plan, secret = vp.Items(max_items_per_user=3).plan_series(vp.Budget(3, 1e-6), 9), Secret.from_seed(1)
     pools = NightlyPools.empty()
     begin_night(plan, pools, secret, rows_of({7: ["a", "b", "c"]}), 1)
-    pools.released[0] = 1
+    pools.decided[0] = pools.released[0] = 1
     begin_night(plan, pools, secret, rows_of({7: ["d"]}), 2)
     assert pools.words.to_pylist() == ["a", "b", "c"]
     assert pools.starts.tolist() == [0, 3]

@@ -1,5 +1,7 @@
 """Tests of neighbouring streams on the code that releases, with P without a user x and Q with x.
 
+Half of the streams have a public list, with items of several users, of x only, and of nobody.
+
 P and Q are coupled on the readings of Q. On the same readings both must give the same results, except for pairs that
 only x has, and x must move all readings together by at most M. Deletions are covered by probabilities, because a
 coupling does not detect names that are removed.
@@ -13,7 +15,7 @@ from math import exp
 import numpy as np
 import pytest
 
-from support.series_nights import begin_night, read_night, reading, weights_of
+from support.series_nights import begin_night, begun, read_night, reading, weights_of
 from support.streams import WORDS, rows_of, some_plan
 from voxpop.engine.local.nights import NightlyPools
 from voxpop.engine.local.weigh import item_names
@@ -22,18 +24,20 @@ from voxpop.mechanisms.series.plan import NEVER
 from voxpop.privacy.gate import nights as gated
 from voxpop.privacy.individual import WHOLE
 from voxpop.privacy.secret import Secret
+from voxpop.privacy.upcrossing import UNLISTED
 
 pytestmark = [pytest.mark.jit, pytest.mark.slow]
 STREAMS = 120
+NOBODY = ["nobody", "neither", "no one"]
 WRONG = {"others pay differently", "results differ", "above M"}
 
 
 class Stream:
     """One of the two processes."""
 
-    def __init__(self, plan, secret, users, seed, gone):
+    def __init__(self, plan, secret, users, seed, gone, listed):
         self.plan, self.secret, self.users, self.seed, self.gone = plan, secret, users, seed, gone
-        self.pools, self.log = NightlyPools.empty(), ()
+        self.pools, self.log = begun(listed), ()
 
     def begin(self, night):
         """Give users new words, as a function of the user, the night and the earlier releases."""
@@ -56,25 +60,30 @@ class Stream:
     def end(self, night, read, novel=()):
         """Add the readings of Q to the scores, and release; novel words are never released."""
         words = self.pools.words.to_pylist()
-        self.pools.scores = self.pools.scores + np.array([read[word] for word in words], np.int64)
-        hit = (self.pools.released == 0) & (self.pools.scores >= self.plan.proof.thresholds[night - 1])
-        hit &= ~np.isin(np.array(words, dtype=object), np.array(list(novel), dtype=object))
-        self.pools.released[hit] = night
-        self.log += (tuple(sorted(word for word, out in zip(words, hit, strict=True) if out)),)
+        pools = self.pools
+        pools.scores = pools.scores + np.array([read[word] for word in words], np.int64)
+        decided, pools.levels = gated._decision(self.plan.proof, night)(pools.scores, pools.decided, pools.levels)
+        never = np.isin(np.array(words, dtype=object), np.array(list(novel), dtype=object))
+        pools.decided = np.where(never, pools.decided, decided)
+        pools.released = np.where(pools.levels == UNLISTED, pools.decided, pools.released)
+        gated._settle(self.plan.proof, pools, night)
+        out = pools.released == night
+        self.log += (tuple(sorted(word for word, now in zip(words, out, strict=True) if now)),)
 
 
 def trial(seed, monkeypatch, deletes):
     """Return "ok" or the kind of violation, and the share of M that x used."""
     rng = np.random.default_rng(seed)
     nights, secret = int(rng.integers(2, 7)), Secret.from_seed(seed)
-    plan = some_plan(rng, nights, int(rng.integers(1, 8)), int(rng.integers(1, 3)))
+    listed = rng.permutation([*WORDS, *NOBODY])[: rng.integers(1, 12)].tolist() if seed % 2 else []
+    plan = some_plan(rng, nights, int(rng.integers(1, 8)), int(rng.integers(1, 3)), listed)
     users = list(range(1, int(rng.integers(2, 9))))
     extra = int(rng.choice(users))
     gone = {
         user: int(rng.integers(2, nights + 1)) for user in users if deletes and user != extra and rng.random() < 0.4
     }
-    q = Stream(plan, secret, users, seed, gone)
-    p = Stream(plan, secret, [user for user in users if user != extra], seed, gone)
+    q = Stream(plan, secret, users, seed, gone, listed)
+    p = Stream(plan, secret, [user for user in users if user != extra], seed, gone, listed)
     total = 0.0
     past = gated._past_noise
     for night in range(1, nights + 1):
@@ -158,13 +167,40 @@ def test_active_new_items_are_detected(monkeypatch):
     """In the broken variant, the newest items of the state are active on the last night."""
     real = series.states_of
 
-    def states(plan, scores, released, night):
-        found = real(plan, scores, released, night)
+    def states(plan, scores, decided, levels, night):
+        found = real(plan, scores, decided, levels, night)
         if night == len(plan.proof.costs):  # items of the last night are at the end
             found[found.size // 2 :] = 2
         return found
 
     monkeypatch.setattr(series, "states_of", states)
+    assert is_found(monkeypatch, WRONG)
+
+
+def test_a_list_made_from_the_data_is_detected(monkeypatch):
+    """In the broken variant, a listed item has a level only from the night on which it joins a pool."""
+    real = NightlyPools.take
+
+    def take(self, *given):
+        real(self, *given)
+        mine = np.array([word in WORDS[::2] for word in self.words.to_pylist()], np.bool_)
+        self.levels[mine & (self.levels == UNLISTED)] = 0
+
+    monkeypatch.setattr(NightlyPools, "recognise", lambda self, listed: None)
+    monkeypatch.setattr(NightlyPools, "take", take)
+    assert is_found(monkeypatch, WRONG)
+
+
+def test_a_rule_about_listed_items_with_users_is_detected(monkeypatch):
+    """In the broken variant, the rule of the list counts only those listed items that are in a pool."""
+
+    def reached(self, levels):
+        mine = np.zeros(len(self.words), np.bool_)
+        mine[self.items] = True
+        found = np.bincount(self.levels[mine & (self.levels != UNLISTED)], minlength=levels + 1)
+        return int(np.count_nonzero(self.decided[self.levels == UNLISTED])), found
+
+    monkeypatch.setattr(NightlyPools, "reached", reached)
     assert is_found(monkeypatch, WRONG)
 
 
@@ -195,7 +231,7 @@ def released_after_deletion(keep, copies=300, holders=3):
         )
         plan = replace(plan, proof=proof, rests=(NEVER,) * 4)
         people = {copy * 10 + user: [f"w{copy}"] for copy in range(copies) for user in range(holders + extra)}
-        pools = NightlyPools.empty()
+        pools = begun()
         for night in (1, 2, 3):
             begin_night(plan, pools, secret, rows_of(people if night == 1 else {}), night)
             read_night(plan, pools, secret, night, weights_of(plan, pools, night))
@@ -205,7 +241,7 @@ def released_after_deletion(keep, copies=300, holders=3):
         if not keep:
             held = np.zeros(len(pools.words), np.bool_)
             held[pools.items] = True
-            pools.released[~held] = 99
+            pools.decided[~held] = pools.released[~held] = 99
         begin_night(plan, pools, secret, rows_of({}), 4)
         read_night(plan, pools, secret, 4, weights_of(plan, pools, 4))
         rates.append(float((pools.released == 4).mean()))

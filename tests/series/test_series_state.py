@@ -19,7 +19,7 @@ from support.series_nights import begin_night, read_night, weights_of
 from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.ledger.ledger import LedgerAccount
 from voxpop.mechanisms.series import state
-from voxpop.mechanisms.series.series import Series
+from voxpop.privacy.gate.nights import NightsGate
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.privacy.individual import WHOLE
 from voxpop.privacy.secret import Secret
@@ -171,7 +171,7 @@ def test_a_stopped_night_is_completed_with_its_own_rows(tmp_path, monkeypatch):
     for series in (whole, stopped):
         series.run(rows("tea"))
     with monkeypatch.context() as patched:
-        patched.setattr(Series, "_complete", lambda *_: 1 / 0)
+        patched.setattr(NightsGate, "complete", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             stopped.run(rows("tea", "milk"), night=2)
     again = stopped.run(rows("tea", "rum"), night=2)

@@ -1,7 +1,15 @@
-"""The engine contract on Spark, in which executors, transferred rows and the reference implementation agree."""
+"""The engine contract on Spark: executors agree with the reference implementation.
+
+Rows that are handed over on reading become the corpus of a local table, which `tests/contracts` compares with the
+reference implementation.
+"""
+
+from functools import cache
 
 import pytest
+from framed import framed
 
+import voxpop as vp
 from support.engine_contract import (
     BUDGET,
     HITTERS,
@@ -15,75 +23,83 @@ from support.engine_contract import (
     naive_of,
     shown,
 )
+from support.look import read_engine
 from voxpop.engine.contract import Engine
+from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import InputError
 
-SPREAD = pytest.mark.parametrize("spread", [True, False], ids=["spread", "handed over"])
 SEQUENTIAL = ("policy-laplace", "policy-gaussian", "guided")
+PARTITIONS = 3
+TABLES = {"texts": (crowd, {"text": "what"}), "items": (lambda: items_of(crowd()), {"items": "what"})}
 
 
-def places(spread, sequential=False):
-    """Return the number of places of users."""
-    return (1 if sequential else 3) if spread else None
+@pytest.fixture(scope="module")
+def engines(spark):
+    """Return a function that gives the reference engine and the engine on Spark, and reads each table once."""
+
+    @cache
+    def read(name, partitions=PARTITIONS):
+        table, columns = TABLES[name][0](), {"user": "who", **TABLES[name][1]}
+        options = vp.ReadOptions(partitions=partitions)
+        local = read_engine(table, **columns)
+        return naive_of(local), read_engine(framed(spark, table), options=options, **columns)
+
+    return read
 
 
-@SPREAD
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_handed_over_are_those_of_a_local_table(engines, name):
+    """Users, their documents and keys are equal, so every release is the same."""
+    naive, other = engines(name, None)
+    assert isinstance(other, LocalCorpus)
+    assert naive_of(other) == naive
+    assert len(naive.users) > 200
+
+
 @pytest.mark.parametrize("name", UNIONS)
-def test_set_union_releases_the_same(read_both, name, spread):
+def test_set_union_releases_the_same(engines, name):
     """Sequential weightings run with all users in one place."""
-    local, other = read_both(items_of(crowd()), places(spread, name in SEQUENTIAL), items="what")
+    naive, other = engines("items", 1 if name in SEQUENTIAL else PARTITIONS)
     assert isinstance(other, Engine)
-    one, two = (UNIONS[name].release(each, BUDGET, seed=3) for each in (other, naive_of(local)))
+    one, two = (UNIONS[name].release(each, BUDGET, seed=3) for each in (other, naive))
     assert shown(one) == shown(two)
 
 
-@SPREAD
 @pytest.mark.parametrize("name", PHRASES)
-def test_phrases_are_the_same(read_both, name, spread):
+def test_phrases_are_the_same(engines, name):
     """The test covers both pruning rules and measurements."""
-    local, other = read_both(crowd(), places(spread, getattr(PHRASES[name], "weighting", None) != "weighted"))
-    one, two = (PHRASES[name].release(each, BUDGET, seed=3) for each in (other, naive_of(local)))
+    naive, other = engines("texts", PARTITIONS if getattr(PHRASES[name], "weighting", None) == "weighted" else 1)
+    one, two = (PHRASES[name].release(each, BUDGET, seed=3) for each in (other, naive))
     assert shown(one) == shown(two)
 
 
-@SPREAD
 @pytest.mark.parametrize("name", SEQUENCES)
-def test_sequences_are_the_same(read_both, name, spread):
+def test_sequences_are_the_same(engines, name):
     """Noisy counts agree, in the same tree."""
-    local, other = read_both(crowd(), places(spread))
-    one, two = (SEQUENCES[name].release(each, PURE, seed=3) for each in (other, naive_of(local)))
+    naive, other = engines("texts")
+    one, two = (SEQUENCES[name].release(each, PURE, seed=3) for each in (other, naive))
     assert shown(one) == shown(two)
 
 
-@SPREAD
 @pytest.mark.parametrize("limit", [1, 50, None])
 @pytest.mark.parametrize("known", [None, ["nobody has this", "a", "z"]])
-def test_counts_are_the_same(read_both, limit, known, spread):
+def test_counts_are_the_same(engines, limit, known):
     """Counts also run on a cluster, where noise is added before any counts leave the executors."""
-    local, other = read_both(crowd(), places(spread))
+    naive, other = engines("texts")
     given = {"counted_in_full": limit, "known": known, "seed": 3}
-    one, two = (LISTED.count(each, BUDGET, **given) for each in (other, naive_of(local)))
+    one, two = (LISTED.count(each, BUDGET, **given) for each in (other, naive))
     assert one.users.tolist() == two.users.tolist()
 
 
-@SPREAD
-def test_rankings_are_the_same(read_both, spread):
+def test_rankings_are_the_same(engines):
     """Noise is added on the executors, and the order equals that of the reference implementation."""
-    local, other = read_both(crowd(), places(spread))
-    one, two = (LISTED.top(each, BUDGET, k=4, seed=3) for each in (other, naive_of(local)))
+    naive, other = engines("texts")
+    one, two = (LISTED.top(each, BUDGET, k=4, seed=3) for each in (other, naive))
     assert one.places.tolist() == two.places.tolist()
 
 
-def test_heavy_hitters_need_one_machine(read_both):
+def test_heavy_hitters_need_one_machine(engines):
     """Devices are simulated in local arrays, and the error explains this restriction."""
-    _, spread = read_both(crowd())
+    _, spread = engines("texts")
     with pytest.raises(InputError, match="on this machine"):
         HITTERS["characters"].release(spread, BUDGET)
-
-
-@pytest.mark.parametrize("name", HITTERS)
-def test_heavy_hitters_run_on_rows_handed_over(read_both, name):
-    """Transferred rows are local arrays."""
-    local, other = read_both(crowd(), None)
-    one, two = (HITTERS[name].release(each, BUDGET, seed=3) for each in (other, naive_of(local)))
-    assert shown(one) == shown(two)

@@ -44,7 +44,7 @@ def test_counts_and_rankings_return_to_spark(spark, sales):
         frame = vp.exports.to_spark(result, spark)
         assert frame.columns == result.to_arrow().column_names
         assert [tuple(row) for row in frame.collect()] == result.to_polars().rows()
-        with pytest.raises(InputError, match="Rename those of counts in Spark"):
+        with pytest.raises(InputError, match="Rename the columns of counts in Spark"):
             vp.exports.to_spark(result, spark, ["place", "when"])
 
 

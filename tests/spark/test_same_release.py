@@ -10,7 +10,7 @@ from support.look import read_engine
 from voxpop.engine.spark.frames import LOW_BITS
 from voxpop.engine.spark.histogram import _summed
 from voxpop.privacy.secret import Secret
-from voxpop.privacy.weightings.builtin import WEIGHTINGS, Weighted
+from voxpop.privacy.weightings.builtin import Weighted
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
@@ -60,22 +60,11 @@ def test_weighted_phrases_are_the_same_in_any_number_of_partitions(read_both, ta
     assert local.plan.to_dict() == releases[0].plan.to_dict() == releases[1].plan.to_dict()
 
 
-@pytest.mark.parametrize("cell", [{"ratio": 1.2}, {"pruning": "single"}])
-def test_published_and_single_side_settings_release_the_same_phrases(read_both, talk, cell):
-    """Candidates, budgets and unsupported phrases agree."""
+def test_published_budgets_release_the_same_phrases(read_both, talk):
+    """Candidates, budgets and unsupported phrases agree; other settings are in `test_contract.py`."""
     local, spread = read_both(talk)
-    ngrams = vp.papers.DPNE(max_length=4, max_phrases_per_user=3, max_spurious_share=0.3, **cell)
+    ngrams = vp.papers.DPNE(max_length=4, max_phrases_per_user=3, max_spurious_share=0.3, ratio=1.2)
     assert ngrams.release(local, BUDGET, seed=1).grams.equals(ngrams.release(spread, BUDGET, seed=1).grams)
-
-
-@pytest.mark.parametrize("weighting", [name for name, each in WEIGHTINGS.items() if not each.sequential])
-def test_set_union_is_the_same(read_both, talk, weighting):
-    """The weightings ignore other users, so the partitions have no effect."""
-    local, spread = read_both(talk)
-    union = vp.papers.SetUnion(3, weighting, accounting="joint")
-    one, other = (union.release(corpus, BUDGET, seed=2) for corpus in (local, spread))
-    assert one.grams.equals(other.grams)
-    assert len(one) > 5
 
 
 def test_users_with_one_item_each_get_the_same_selection(read_both):

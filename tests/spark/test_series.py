@@ -7,6 +7,7 @@ from framed import framed
 import voxpop as vp
 from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.mechanisms.series.series import Series
+from voxpop.privacy.gate.nights import NightsGate
 
 BUDGET, NIGHTS = vp.Budget(3, 1e-6), 3
 
@@ -34,13 +35,15 @@ def read(spark, where, night, tmp_path, partitions=1):
     return vp.read(path, options=vp.ReadOptions(memory="1GiB" if where == "limited" else None), **columns)
 
 
-def test_every_night_is_the_same_on_every_engine(spark, tmp_path):
-    """New items, scores, pools and budgets agree in memory, within a limit and on Spark; night 2 has no run."""
+@pytest.mark.parametrize("known", [None, [*(f"w{number}" for number in range(0, 9, 2)), "nobody"]])
+def test_every_night_is_the_same_on_every_engine(spark, tmp_path, known):
+    """New items, scores, levels, pools and budgets agree in memory, within a limit and on Spark; night 2 has no run."""
     found = {}
     for where in ("memory", "limited", "spark"):
-        series = vp.Items(max_items_per_user=5).series(tmp_path / where, BUDGET, nights=NIGHTS, seed=5)
+        series = vp.Items(max_items_per_user=5, known=known).series(tmp_path / where, BUDGET, nights=NIGHTS, seed=5)
         nights = [series.run(read(spark, where, night, tmp_path), night=night).to_list() for night in (1, 3)]
-        found[where] = nights, series.counts, series.released.to_pydict()
+        marks = series.release.known
+        found[where] = nights, series.counts, series.released.to_pydict(), None if known is None else marks.tolist()
     assert found["memory"] == found["limited"] == found["spark"]
     assert sum(found["memory"][1]) > 5
     assert sum(found["memory"][1]) > found["memory"][1][0] > 0
@@ -49,6 +52,9 @@ def test_every_night_is_the_same_on_every_engine(spark, tmp_path):
     _, pools = Series(tmp_path / "memory")._read()
     scores = dict(zip(pools.words.to_pylist(), pools.scores.tolist(), strict=True))
     assert {word.decode(): score for word, score in zip(items["word"], items["score"], strict=True)} == scores
+    for column, values in {"level": pools.levels, "decided": pools.decided, "released": pools.released}.items():
+        mine = dict(zip(pools.words.to_pylist(), values.tolist(), strict=True))
+        assert {word.decode(): value for word, value in zip(items["word"], items[column], strict=True)} == mine
     left = dict(zip(pools.keys.view("int64").tolist(), pools.left.tolist(), strict=True))
     assert dict(zip(users["key"], users["remaining"], strict=True)) == left
     assert users["items"].list.len().max() == 5
@@ -62,7 +68,7 @@ def test_a_stopped_night_on_spark_is_completed(spark, tmp_path, monkeypatch):
     account = vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(8, 1e-5), create=True)
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=NIGHTS, ledger=account)
     with monkeypatch.context() as patched:
-        patched.setattr(Series, "_complete", lambda *_: 1 / 0)
+        patched.setattr(NightsGate, "complete", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             series.run(read(spark, "spark", 1, tmp_path, partitions=3), night=1)
     state = (tmp_path / "s" / "state.voxpop").read_bytes()

@@ -52,7 +52,8 @@ def exact_counts(corpus, release, limits):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counts, "CellNoise", lambda *given: Exact())
         gate.open(corpus, listed_grams(release, len(sizes_of(release))))
-        return gate.counted()
+        every = [gate.counted() for _ in range(len(sizes_of(release)))]
+        return np.concatenate([np.empty(0, np.int64), *every])
 
 
 def exact_users(corpus, release):

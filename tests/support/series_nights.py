@@ -2,10 +2,20 @@
 
 from functools import partial
 
+from voxpop.engine.local.nights import NightlyPools
 from voxpop.mechanisms.series import series
 from voxpop.privacy.certificate import night_charge, night_setting
 from voxpop.privacy.gate import nights
 from voxpop.privacy.passes import Certificate
+from voxpop.reading.arrow import string_array
+
+
+def begun(known=()):
+    """Return the state before the first night, with a public list or without."""
+    pools = NightlyPools.empty()
+    if known:
+        pools.recognise([string_array(known)])
+    return pools
 
 
 def gate_of(plan, secret):

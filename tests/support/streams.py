@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 
 import voxpop as vp
+from voxpop.privacy.parameters import NightLevels
+from voxpop.release.known import KnownItems
 
 
 def rows_of(people):
@@ -18,8 +20,11 @@ def rows_of(people):
 WORDS = [f"w{number}" for number in range(9)]
 
 
-def some_plan(rng, nights, pool, tried):
-    """Return a plan with low thresholds and near cutoffs, so that every case occurs within a few nights."""
+def some_plan(rng, nights, pool, tried, known=()):
+    """Return a plan with low thresholds and near cutoffs, so that every case occurs within a few nights.
+
+    With a public list, the rule admits many of its levels.
+    """
     plan = vp.Items(max_items_per_user=pool).plan_series(vp.Budget(3, 1e-3), nights)
     total = np.sqrt(np.cumsum(np.square(plan.spreads)))
     proof = replace(
@@ -28,4 +33,21 @@ def some_plan(rng, nights, pool, tried):
         thresholds=tuple(int(each) for each in total * rng.uniform(0.3, 3, nights)),
     )
     rests = tuple(int(each) for each in total * rng.uniform(-1.5, 2, nights))
-    return replace(plan, proof=proof, rests=rests, tried=tried)
+    plan = replace(plan, proof=proof, rests=rests, tried=tried)
+    if not known:
+        return plan
+    listed = KnownItems.of(known)
+    levels = NightLevels(
+        listed.listed,
+        0.5,
+        tuple(int(each) for each in total * rng.uniform(-0.5, 1, nights)),
+        tuple(int(each) for each in total * rng.uniform(0.2, 0.6)),
+        tuple(sorted(rng.uniform(0.01, 0.5, 4).tolist(), reverse=True)),
+    )
+    rests = tuple(int(each) for each in total * rng.uniform(-1.5, 1, nights))
+    return replace(
+        plan,
+        mechanism=replace(plan.mechanism, known=listed),
+        proof=replace(plan.proof, known=levels),
+        listed_rests=rests,
+    )

@@ -164,6 +164,7 @@ def test_one_user_moves_shared_items_by_at_most_what_is_charged(monkeypatch, nam
     assert 0.3 < worst <= 1 + 1e-9
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 def test_noise_on_items_of_users_only_is_detected(monkeypatch):
     """Deliberately broken (the first round): listed items without users get no noise, so that only a user adds it."""
     real = AdaptiveGate._reached_by_noise
@@ -174,6 +175,7 @@ def test_noise_on_items_of_users_only_is_detected(monkeypatch):
     assert searched(monkeypatch, UNIONS["some drawn"], 20)[1]
 
 
+@pytest.mark.slow  # the test checks the search, and not the package
 def test_a_first_round_that_depends_on_the_list_is_detected(monkeypatch):
     """In the broken variant, listed items are released in the first round if they have weight there.
 
@@ -192,14 +194,14 @@ def test_a_first_round_that_depends_on_the_list_is_detected(monkeypatch):
         return found & (listed | shared)
 
     monkeypatch.setattr(Watch, "first", early)
-    original = AdaptiveGate.rounds
+    original = AdaptiveGate.round
 
-    def remembered(self, listed):
+    def remembered(self, number, listed):
         LISTED_NOW.clear()
         LISTED_NOW.update(*(part.to_pylist() for part in listed.parts))
-        return original(self, listed)
+        original(self, number, listed)
 
-    monkeypatch.setattr(AdaptiveGate, "rounds", remembered)
+    monkeypatch.setattr(AdaptiveGate, "round", remembered)
     worst, same = searched(monkeypatch, UNIONS["some drawn"], 150)
     assert worst > 1.02 or not same
 
@@ -416,17 +418,17 @@ def test_a_listed_item_of_one_user_is_released_as_rarely_as_stated(generous):
     found, runs = 0, 12
     for seed in range(runs):
         gate = AdaptiveGate(generous.certificate.to_json(), Secret.from_seed(seed))
-        for _ in gate_rounds(gate, single, listed_parts(400)):
-            pass
+        run_rounds(gate, single, listed_parts(400))
         found += int((gate._pools.levels()[1] > level).sum())
     trials = 400 * runs
     assert found / trials <= most + 7 * (most / trials) ** 0.5
     assert found / trials >= 0.6 * most
 
 
-def gate_rounds(gate, engine, parts):
+def run_rounds(gate, engine, parts):
     gate.open(engine)
-    return gate.rounds(parts)
+    for number in range(len(gate.proof.rounds.later) + 1):
+        gate.round(number, parts)
 
 
 def test_min_users_holds_for_listed_items(monkeypatch):
@@ -469,12 +471,6 @@ def test_values_other_than_lists_are_rejected(given):
         vp.Items(known=given)
 
 
-def test_a_list_needs_one_release():
-    """Series have no rounds for lists."""
-    with pytest.raises(InputError, match="series"):
-        vp.Items(known=["tea"]).plan_series(vp.Budget(1, 1e-7), 3)
-
-
 def test_the_tokenizer_of_the_data_makes_the_items():
     """Texts of one token become that token; other texts are not items of the data."""
     listed = KnownItems.of(["Tea", "tea", "ice cream", "naïve ", "..."])
@@ -498,8 +494,35 @@ def test_keys_of_tables_are_compared_by_value():
     union = vp.Items(max_items_per_user=2, known=listed)
     assert union.release(corpus, BUDGET, seed=3).to_list() == [("a", 1), ("a", 2)]
     assert vp.Items(max_items_per_user=2, known=[("a", 1), ("a", 2), ("b", 3)]) == union
-    with pytest.raises(InputError, match="1 columns"):
+    with pytest.raises(InputError, match="has 1 column,"):
         vp.Items(max_items_per_user=2, known=["a"]).release(corpus, BUDGET)
+
+
+def test_columns_of_a_list_are_found_by_their_names(tmp_path):
+    """A table, a file or a release with the columns of the data in another order is the same list.
+
+    A table with none of these names is read in the order of its columns.
+    """
+    rows = pl.DataFrame({"who": range(400), "shop": ["1"] * 400, "day": [1, 2] * 200})
+    rows = rows.with_columns(day=pl.date(2026, 11, pl.col("day")))
+    corpus = vp.read(rows, user="who", items=["shop", "day"], options=QUIET)
+    table = pl.DataFrame({"day": ["2026-11-01", "2026-11-02", "2026-11-03"], "shop": ["1", "1", "7"]})
+    table.write_csv(tmp_path / "keys.csv")
+    table.with_columns(pl.col("day").str.to_date()).write_parquet(tmp_path / "keys.parquet")
+    other = vp.read(rows, user="who", items=["day", "shop"], options=QUIET)
+    release = vp.Items(max_items_per_user=2).release(other, vp.Budget(4, 1e-6), seed=1)
+    expected = vp.Items(max_items_per_user=2, known=release).release(corpus, BUDGET, seed=3)
+    assert len(expected) == 2
+    assert expected.known.all()
+    renamed = table.select(pl.col("shop").alias("a"), pl.col("day").alias("b"))
+    for known in (table, tmp_path / "keys.csv", str(tmp_path / "keys.parquet"), renamed):
+        found = vp.Items(max_items_per_user=2, known=known).release(corpus, BUDGET, seed=3)
+        assert found.to_list() == expected.to_list()
+        assert found.known.all()
+        tally = found.count(corpus, BUDGET, known=known, seed=1)
+        assert len(tally.to_arrow()) == 3
+    with pytest.raises(InputError, match="exactly the columns shop, day"):
+        vp.Items(known=table.rename({"day": "date"})).release(corpus, BUDGET)
 
 
 def test_categories_of_columns_change_no_release():
@@ -535,7 +558,7 @@ def test_the_gate_refuses_another_list():
         gate = AdaptiveGate(plan.certificate.to_json(), Secret.from_seed(1))
         gate.open(engine)
         with pytest.raises(InternalError, match="list"):
-            list(gate.rounds(parts))
+            gate.round(0, parts)
     chosen = vp.Items(known=["a"]).plan(BUDGET)
     gate = AdaptiveGate(chosen.certificate.to_json(), Secret.from_seed(1))
     gate.open(engine)
@@ -561,8 +584,7 @@ def with_a_level(plan, corpus, runs):
     found, engine, parts = 0, check_engine(corpus), listed_parts(400)
     for seed in range(runs):
         gate = AdaptiveGate(plan.certificate.to_json(), Secret.from_seed(seed))
-        for _ in gate_rounds(gate, engine, parts):
-            pass
+        run_rounds(gate, engine, parts)
         names, reached = gate._pools.levels()
         noise = gate._reached_by_noise(gate.proof.rounds, *text_buffers(parts.parts[0]))
         held = set(names.filter(pa.array(reached > 0)).to_pylist())

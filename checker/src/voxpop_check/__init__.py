@@ -1,9 +1,10 @@
-"""Prove the delta of a Voxpop certificate, without Voxpop.
+"""Prove the delta of a Voxpop certificate without using Voxpop.
 
 **What is proved.** A certificate claims that a release is (epsilon, delta)-differentially private for two collections
-that differ in one user. It contains the numbers of the mechanism: noise, limits, thresholds, caps. From these numbers
-alone `prove` computes an upper bound of delta at that epsilon, in ball arithmetic: every number is an interval that
-contains the exact value. So "total <= delta" is a proof, if this package, python-flint and the processor are correct.
+that differ in one user. It contains the numbers of the mechanism, which are noise, limits, thresholds and caps. From
+only these numbers, `prove` computes an upper bound of delta at that epsilon. It uses ball arithmetic, in which every
+number is an interval that contains the exact value. Therefore "total <= delta" is a proof if this package, python-flint
+and the processor are correct.
 
 **From which formulas.** Each module names its page in `docs/privacy`:
 
@@ -16,20 +17,22 @@ contains the exact value. So "total <= delta" is a proof, if this package, pytho
 | nights | `nights` | Phi(Phi^-1(W p0) + M^(1/2)) + delta_G(epsilon; M^(1/2)) |
 | keys with counts | `keys` | L d of one number per key; the mean of rounds over the losses of pure releases |
 
-`totals` composes several certificates of a folder, and replays the charges of a ledger (composition.md, claims 1, 2). A
-ledger is proved from the guarantees that it states. The folder of each release proves that release's guarantee.
+`totals` composes several certificates of a folder, and repeats the charges of a ledger (composition.md, claims 1 and
+2). The proof of a ledger uses the guarantees in the ledger. The folder of each release proves the guarantee of that
+release.
 
-`bounding` has the sensitivity of every weighting, `balls` the arithmetic, `schema` the fields.
+`bounding` contains the sensitivity of every weighting, `balls` the arithmetic, and `schema` the fields.
 
 **What is assumed.**
 
-1. The theorems of these pages. `proofs/` checks some of them by machine.
-2. The program ran with the numbers of the certificate. Its gate compares each step with them.
-3. Users are weighed, and rows attributed to users, as the pages state.
+1. The theorems of these pages. Some of them are checked by machine in `proofs/`.
+2. The program ran with the numbers of the certificate. The gate of the program compares each step with them.
+3. Users are weighed, and rows are attributed to users, as the pages state.
 4. There are at most 2^33 users, and AES-256 is a pseudorandom permutation.
 
-**Verdicts.** *proved*: the upper bound is at most the claimed delta. *not proved*: it is larger, which does not mean
-that the claim is false. *refused*: the certificate has another form, or does not meet a condition of its proof.
+**Verdicts.** *proved*: the upper bound is at most the claimed delta. *not proved*: the upper bound is larger, which
+does not mean that the claim is false. *refused*: the certificate has another form or does not meet a condition of its
+proof.
 """
 
 from dataclasses import dataclass
@@ -57,7 +60,7 @@ RULES = {
 
 @dataclass(frozen=True)
 class Result:
-    """The terms of delta (name, bound, source), their sum, and whether it is at most the claim."""
+    """The terms of delta (name, bound, source), their sum, and whether the sum is at most the claim."""
 
     proof: str
     epsilon: arb
@@ -68,17 +71,17 @@ class Result:
 
 
 def prove(value: Any) -> Result:
-    """Bound the delta of a certificate, given as its JSON object.
+    """Bound the delta of a certificate, which is given as a JSON object.
 
     Raises:
-        CertificateError: The certificate has another form, or does not meet a condition of its proof.
+        CertificateError: The certificate has another form or does not meet a condition of its proof.
     """
     frame = schema.certificate(value)
     epsilon, delta, numbers = frame.claim.epsilon, frame.claim.delta, frame.numbers
     terms = RULES[frame.proof](numbers, epsilon, delta)
     if frame.proof == "paths" and numbers.finding is not None:
         found = prove(value["numbers"]["finding"])
-        require(found.verdict == PROVED, "the certificate by which the alphabet is found is not proved")
+        require(found.verdict == PROVED, "the certificate of the release that found the alphabet is not proved")
         terms += found.terms
     require(all(bound.is_finite() for _, bound, _ in terms), "a term is not finite")
     total = up(sum((up(bound) for _, bound, _ in terms), arb(0)))

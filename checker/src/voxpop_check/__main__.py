@@ -1,6 +1,6 @@
 """The command `voxpop-check FOLDER | certificate.json | LEDGER`.
 
-It proves every certificate of a folder or file and the totals of the releases, or every charge of a ledger.
+It proves every certificate and the totals of the releases in a folder or file, or every charge of a ledger.
 """
 
 import json
@@ -21,7 +21,7 @@ FORMAT = "voxpop certificate"
 UNREADABLE = (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, sqlite3.Error)
 LEDGER = b"SQLite format 3\0"
 RULE = (int.from_bytes(b"vxpl", "big"), 3)
-"""The header of a ledger. It contains the program, and the version of the rule in docs/privacy/composition.md."""
+"""The header of a ledger. It identifies the program and the version of the rule in docs/privacy/composition.md."""
 SEED = "NOT PRIVATE: made with a seed; otherwise "
 SAID = r"\(([^(),]+), ([^(),]+)\)"
 STATED = re.compile(f"(?:{SEED})?{SAID}-DP, one user added or removed; if all budgets were fixed in advance: {SAID}")
@@ -72,8 +72,8 @@ def _of_files(files: list[Path]) -> str:
             said = f"({stated['epsilon']:g}, {stated['delta']:g})-DP, {stated['neighbours']}"
             require(holder.get("statement", said) in (said, SEED + said), "the statement is not the guarantee")
             if stated["private"] is not True:
-                print("    NOT PRIVATE: made with a seed. The certificate is that of a release without one.")
-            require(releases[-1].covered_by(stated.get("spend")), "the spend is less than that of the certificate")
+                print("    NOT PRIVATE: made with a seed. The certificate is for a release without a seed.")
+            require(releases[-1].covered_by(stated.get("spend")), "the spend is less than the spend of the certificate")
         require(stated is None or frame.proof != "keys" or "transcript" in holder, "a release has no transcript")
         if "transcript" in holder:
             print(f"    transcript: {check(certificate, holder['transcript'])}")
@@ -103,19 +103,19 @@ def _covered(holders: list[dict[str, Any]], releases: list[totals.Release]) -> N
         whole, sum_of_deltas = totals.sums(some)
         within = whole <= most and sum_of_deltas <= bound
         proved = within or totals.composed(schema.ball(most), some) <= schema.ball(bound)
-        require(bool(proved), "the budget of a ledger does not cover what it was charged for")
+        require(bool(proved), "the budget of a ledger does not cover its charges")
 
 
 def _stated(holders: list[dict[str, Any]], releases: list[totals.Release]) -> Iterator[str]:
-    """Yield a verdict on every total in a record, which covers a release and the addition of this record."""
+    """Yield a verdict on every total in a record. A total covers a release and the addition in this record."""
     alone = [each for each, holder in zip(releases, holders, strict=True) if "total" not in holder]
     first = [holder for holder in holders if "total" not in holder]
     for each, holder in zip(releases, holders, strict=True):
         if "total" in holder:
             said = STATED.fullmatch(holder["total"])
-            require(len(alone) == 1 and said is not None, "a total is not one of a release and an addition")
+            require(len(alone) == 1 and said is not None, "a total does not belong to a release and an addition")
             pair, (epsilon, delta, fixed, same) = [*alone, each], said.groups() if said else ("",) * 4
-            # The budget of a ledger, which `voxpop-check LEDGER` proves, covers all releases that were charged to it.
+            # The budget of a ledger covers all releases that were charged to it. `voxpop-check LEDGER` proves this.
             entries = [_account(each) for each in (*first, holder)]
             accounts = {each for each in entries if each}
             outside = [each for each, entry in zip(pair, entries, strict=True) if not entry]
@@ -153,17 +153,17 @@ def _parsed(text: str) -> Any:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object with distinct names, because readers of JSON treat a repeated name differently."""
+    """Return an object with distinct names, because readers of JSON differ in the treatment of repeated names."""
     require(len({name for name, _ in pairs}) == len(pairs), "a name occurs twice in an object")
     return dict(pairs)
 
 
 def _no_number(name: str) -> float:
-    raise CertificateError(f"{name} is no number")
+    raise CertificateError(f"{name} is not a number")
 
 
 def certificates(record: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield every certificate of a record with the object that contains it, except certificates inside another one."""
+    """Yield every certificate of a record with the object that contains it, but no certificates inside certificates."""
     if isinstance(record, dict) and record.get("format") == FORMAT:
         yield record, record
     elif isinstance(record, dict):
@@ -186,7 +186,7 @@ def show(result: Result) -> None:
 
 
 def together(releases: list[totals.Release]) -> str:
-    """Print both totals of all certificates, by claim 1 of docs/privacy/composition.md, and return the verdict."""
+    """Print both totals of all certificates by claim 1 of docs/privacy/composition.md, and return the verdict."""
     epsilon, delta = map(float, totals.sums(releases))
     least = totals.least_epsilon(releases)
     verdict = PROVED if totals.holds(least, releases) else NOT_PROVED

@@ -15,7 +15,7 @@ ROOT_2_PI = (2 * arb.pi()).sqrt()
 
 
 class CertificateError(Exception):
-    """A certificate lacks the form that its proof requires, or violates a condition of this proof."""
+    """A certificate does not have the form that its proof requires, or violates a condition of this proof."""
 
 
 def require(condition: bool, what: str) -> None:
@@ -45,7 +45,7 @@ def largest(numbers: Iterable[arb]) -> arb:
 
 
 def root(x: arb) -> arb:
-    """Return the square root of a non-negative number, even if its ball extends below 0."""
+    """Return the square root of a nonnegative number, even if its ball extends below 0."""
     return up(x).sqrt() if not x >= 0 else x.sqrt()
 
 

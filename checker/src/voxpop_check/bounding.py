@@ -1,4 +1,4 @@
-"""The influence of one user on the weights, and the weights of items of this user only (docs/privacy/set-union.md)."""
+"""The influence of one user on the weights, and the weights of items of only this user (docs/privacy/set-union.md)."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -8,9 +8,10 @@ from flint import arb
 from .balls import ONE, any_of, largest, normal, require, up
 
 USERS = 2**33
-"""The public bound on the number of users. Each of two runs has the rounding error of one step per user."""
+"""The public bound on the number of users. Each of the two runs has the rounding error of one step per user."""
 STEP = arb(2) ** -50
-"""8 * 2^-53, the rounding error of a step of length 1: the sum over conversion, square, sum, root and quotient."""
+"""8 * 2^-53, the rounding error of a step of length 1. It is the sum over conversion, square, sum, root and
+quotient."""
 EVEN = {"count", "weighted"}
 SEQUENTIAL = {"policy-gaussian", "capped"}
 
@@ -42,7 +43,7 @@ def bounded(b: SimpleNamespace, least_cap: arb | None = None) -> Bounded:
     """Return a weighting with its sensitivity. `least_cap` is the smallest cap (below 1) of an adaptive round."""
     p, limit, unit = b.norm, b.limit, arb(2) ** -b.bits
     require(p in (1, 2) and limit >= 1 and 0 <= b.bits <= 62 and b.bound in (1, 4), "a bounding is out of range")
-    require(b.name in EVEN or p == (1 if b.name == "policy-laplace" else 2), "the norm is not the rule's")
+    require(b.name in EVEN or p == (1 if b.name == "policy-laplace" else 2), "the norm does not belong to the rule")
     # The cutoff must be at least 1, so that items of weight 0 receive the largest step.
     fits = b.cutoff == 0 if b.name in EVEN else 2**b.bits <= b.cutoff <= 2**62
     require(fits, "a cutoff is out of range")

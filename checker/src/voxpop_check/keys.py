@@ -1,7 +1,7 @@
 """Keys with counts: a pure choice of an entry, one noisy number per key or rounds, and pure sums of other rows.
 
 parts:             delta = max(W(T - 2), 2 W(T - 1)), W(t) = P(2 z1 + z2 >= t)
-one number a key:  delta = L max(end + coin p(j-1), the excess of p over e^rate times p, shifted by 1)
+one number per key:  delta = L max(end + coin p(j-1), the excess of p over e^rate times p, shifted by 1)
 rounds:            delta = E[D(epsilon - L_1 - L_2)] over the losses of pure releases          (docs/privacy/keys.md)
 """
 
@@ -19,7 +19,7 @@ MOST_REACH = 2**12
 
 
 def keys(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str, arb, str]]:
-    """Return the terms of delta with what they come from."""
+    """Return the terms of delta with their sources."""
     n = numbers
     entries = len(n.menu) + (n.parts is not None) + (n.rounds is not None)
     rising = n.edges == sorted(set(n.edges)) and min(n.edges, default=1) >= 1
@@ -40,7 +40,7 @@ def keys(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str, 
 
 
 def of_numbers(n: SimpleNamespace, noise: SimpleNamespace, epsilon: arb) -> arb:
-    """Return the delta of one noisy number per key: basic composition over the keys of a user."""
+    """Return the delta of one noisy number per key, by basic composition over the keys of a user."""
     require(noise.limit >= 1 and noise.rate > 0 and 1 <= noise.reach <= MOST_REACH, "the noise is out of range")
     require(0 <= noise.end < 0.5 and 0 <= noise.coin <= 1, "a probability is out of range")
     require(n.choosing + n.rest + noise.limit * noise.rate <= exact(epsilon), "the parts of epsilon exceed it")
@@ -48,7 +48,7 @@ def of_numbers(n: SimpleNamespace, noise: SimpleNamespace, epsilon: arb) -> arb:
     inside = [(-rate * z).exp() for z in range(noise.reach)]
     scale = (1 - 2 * noise.end) / (2 * sum(inside, arb(0)) - 1)
     p = [*(scale * each for each in inside), noise.end]
-    # Outcomes -j to j + 1 of the key with one more user; without it they are shifted by 1.
+    # The outcomes -j to j + 1 of the key with one more user. Without this user they are shifted by 1.
     shifted = {z: p[abs(z)] for z in range(-noise.reach, noise.reach + 1)}
     excess = (
         shifted.get(z, arb(0)) - rate.exp() * shifted.get(z - 1, arb(0)) for z in range(-noise.reach, noise.reach + 2)
@@ -61,9 +61,9 @@ def of_numbers(n: SimpleNamespace, noise: SimpleNamespace, epsilon: arb) -> arb:
 
 
 def of_parts(n: SimpleNamespace, parts: SimpleNamespace, epsilon: arb) -> arb:
-    """Return the probability that keys of only one user are released, for users of one key and of two keys."""
+    """Return the probability that keys of only one user are released, for users with one key and with two keys."""
     require(parts.rate > 0 and parts.threshold >= 3, "the parts are out of range")
-    require(0 < parts.sizing < 2 * parts.rate, "users of more keys have no noise")
+    require(0 < parts.sizing < 2 * parts.rate, "users with more keys have no noise")
     require(n.choosing + n.rest + 2 * parts.rate <= exact(epsilon), "the parts of epsilon exceed it")
     q = (-ball(parts.rate)).exp()
 
@@ -82,7 +82,7 @@ def of_parts(n: SimpleNamespace, parts: SimpleNamespace, epsilon: arb) -> arb:
 
 
 def of_rounds(n: SimpleNamespace, epsilon: arb, delta: arb) -> arb:
-    """Return the delta of rounds after and before pure releases: randomised responses are their worst case."""
+    """Return the delta of rounds after and before pure releases. Their worst case is randomised response."""
     losses = [each for each in (n.choosing, n.rest) if each > 0]
     require(sum(losses, Fraction(0)) < exact(epsilon), "the parts of epsilon exceed it")
     mean = arb(0)

@@ -1,4 +1,4 @@
-"""Releases about public items, and optimal selection: counts, rankings, one item per user, and sequences."""
+"""Releases about public items (counts, rankings and sequences), and optimal selection with one item per user."""
 
 from fractions import Fraction
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ Terms = list[tuple[str, arb, str]]
 
 
 def counts(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
-    """Counts (docs/privacy/counts.md): mu^2 is the sum of limits over sigma^2, at its largest over the menu."""
+    """Counts (docs/privacy/counts.md): mu^2 is the maximum over the menu of the sum of limits over sigma^2."""
     square, menu, classes = counts_square(numbers), numbers.menu, numbers.classes_sigma
     passes = max(1, *(len(each.limits) for each in menu)) + (1 if classes > 0 else 0)
     shared = gauss(epsilon, square.sqrt())
@@ -23,7 +23,7 @@ def counts(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
 
 
 def counts_square(numbers: SimpleNamespace) -> arb:
-    """Return the mu^2 of counts, with that of the choice of a limit."""
+    """Return the mu^2 of counts, including the choice of a limit."""
     menu, classes = numbers.menu, numbers.classes_sigma
     require(len(menu) >= 1 and all(each.sigma > 0 and min(each.limits, default=0) >= 0 for each in menu), "no menu")
     require(classes >= 0 and (len(menu) == 1 or classes > 0), "a choice without noise")
@@ -34,16 +34,16 @@ def counts_square(numbers: SimpleNamespace) -> arb:
 
 
 def picks(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
-    """Rankings (docs/privacy/top.md): k picks of bounded range, by the better of both bounds."""
+    """Rankings (docs/privacy/top.md): k picks of bounded range, by the better of two bounds."""
     k, m, r = max(1, numbers.picks), max(1, numbers.candidates), numbers.rate
     require(r > 0 and 0 <= numbers.picks <= numbers.candidates, "the numbers of a ranking are out of range")
     g = rounded(numbers)
     left = down(epsilon - 2 * g)
-    require(left > 0, "rounding uses up epsilon")
+    require(left > 0, "rounding takes the whole epsilon")
     if k * r <= left:
         picked = arb(0)
     else:
-        # Every order a > 1 gives a bound; near the best one it has one minimum, as a function of ln(a - 1).
+        # Every order a > 1 gives a bound. As a function of ln(a - 1), it has one minimum near the best order.
         low, high = -20.0, 20.0
         while high - low > 1e-6:
             x, y = low + (high - low) / 3, high - (high - low) / 3
@@ -57,7 +57,7 @@ def picks(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
 
 
 def rounded(numbers: SimpleNamespace) -> arb:
-    """Return g: rounded noise changes the probability of every ranking by a factor of at most e^g."""
+    """Return g for which rounded noise changes the probability of every ranking by a factor of at most e^g."""
     k = max(1, numbers.picks)
     return k * (k + 1) * (numbers.rate * arb(2) ** -28 + arb(2) ** -43)
 
@@ -78,7 +78,7 @@ def selection(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
 
 
 def paths(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
-    """Sequences (docs/privacy/sequences.md): shares add up to 1 on every path, so the counts cost their epsilon."""
+    """Sequences (docs/privacy/sequences.md): shares add up to 1 on every path, so counts cost the epsilon of counts."""
     require(numbers.epsilon > 0 and numbers.max_length >= 1 and numbers.max_gram >= 1, "the tree is out of range")
     least, found = numbers.least, numbers.finding
     # Fewer steps are counted only if lengths are released, and only trees of contexts release lengths.

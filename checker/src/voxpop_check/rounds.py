@@ -1,8 +1,8 @@
-"""Adaptive rounds, the private choice of their limit, and what follows them: n-grams and profiles.
+"""Adaptive rounds, the private choice of their limit, and the later releases of n-grams and profiles.
 
     delta = n d + delta_G(epsilon; (n mu^2 + M)^(1/2)) + finite arithmetic            (docs/privacy/adaptive.md)
 
-for n data sets; d bounds the probability that an item of one user only is released, mu^2 is the sum of (S / sigma)^2
+for n data sets. d bounds the probability that an item of only one user is released, mu^2 is the sum of (S / sigma)^2
 over all rounds, and M caps the mu^2 of all later releases. With a choice, d and mu^2 are caps (docs/privacy/limit.md).
 """
 
@@ -17,14 +17,15 @@ from .bounding import Bounded, bounded, first_novel
 from .schema import exact
 
 Grid = list[list[arb]]
-"""Numbers by level and point."""
+"""A matrix of numbers by level and point."""
 WHOLE_CAP = 2**30
 MARGIN = arb(10) ** -9
-"""Scores are added in doubles: thresholds are moved by this amount in addition to half a cell per round."""
+"""Scores are added in doubles, so thresholds are moved by this amount in addition to half a cell per round."""
 DRAWN_BITS = 53
-"""Bits of the uniform number that decides whether a user takes part."""
+"""The number of bits of the uniform number that determines whether a user takes part."""
 GRIDS = (40, 80)
-"""Points of the score in one standard deviation of a round. Levels that a grid does not prove get the next one."""
+"""Numbers of points of the score in one standard deviation of a round. Levels that a grid does not prove use the next
+grid."""
 
 
 def adaptive(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str, arb, str]]:
@@ -40,7 +41,7 @@ def adaptive(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[s
         d, square = choice.novel, 1 / choice.sigma**2 + choice.square
         require(choice.sigma > 0 and choice.square >= 0 and 0 <= choice.novel <= 1, "the choice is out of range")
         if rounds is not None:
-            # Rounds that were chosen keep the caps that were charged.
+            # Chosen rounds must not exceed the caps that were charged.
             require(square_of(rounds) <= choice.square, "the chosen rounds exceed the cap on mu^2")
             require(novel(rounds, choice.novel) <= choice.novel, "the chosen rounds exceed the cap on novel items")
         source = "the cap on novel items, whatever limit is chosen"
@@ -58,7 +59,7 @@ def adaptive(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[s
 
 
 def whole_square(numbers: SimpleNamespace) -> arb:
-    """Return the mu^2 of the rounds of one data set, or its cap, with that of later releases."""
+    """Return the mu^2 of the rounds of one data set, or its cap, including later releases."""
     choice = numbers.choice
     square = square_of(numbers.rounds) if choice is None else 1 / choice.sigma**2 + choice.square
     return square + remaining(numbers.later)
@@ -71,22 +72,23 @@ def slack_of(slack: SimpleNamespace, epsilon: arb) -> arb:
 
 
 def covered(slack: SimpleNamespace, rounds: SimpleNamespace, chosen: bool, stated: SimpleNamespace | None) -> None:
-    """Require that the slack pays for every round, and for draws from pools above the limit.
+    """Require that the slack pays for every round and for draws from pools above the limit.
 
-    Nothing is charged for a public list: its items are shared, and its levels decide no delta (docs/privacy/known.md).
+    A public list costs nothing, because its items are shared and its levels do not affect delta
+    (docs/privacy/known.md).
     """
     require((listed := rounds.known and rounds.known.listed) == stated, "the rounds have another list")
     limits = {each.bounding.limit for each in rounds.later}
-    require(len(limits) == 1, "the later rounds have no one limit")
-    require(slack.passes >= len(rounds.later) + 1 + chosen, "the slack covers fewer passes than run")
+    require(len(limits) == 1, "the later rounds do not have one limit")
+    require(slack.passes >= len(rounds.later) + 1 + chosen, "the slack covers fewer passes than ran")
     # In a pool with a public list, an unknown item may share its bits with any other item of the user.
     sharing = rounds.pool**2 if listed is None else 2 * rounds.pool * (max(listed.size, 0) + rounds.pool)
     enough = slack.pool**2 >= sharing and slack.rounds >= len(rounds.later)
-    require(enough or not rounds.pool > limits.pop(), "the slack covers fewer draws than run")
+    require(enough or not rounds.pool > limits.pop(), "the slack covers fewer draws than ran")
 
 
 def remaining(later: SimpleNamespace | None) -> arb:
-    """Return M, the cap on mu^2 of everything that follows, to which its parts add up."""
+    """Return M, the cap on mu^2 of all later releases, which is at least the sum of its parts."""
     if later is None:
         return arb(0)
     parts = exact(later.joining) + exact(later.counting)
@@ -105,7 +107,7 @@ def passes_of(later: SimpleNamespace | None, epsilon: arb) -> arb:
 
 
 def sensitivities(rounds: SimpleNamespace) -> list[arb]:
-    """Return S of every later round. The smallest cap of a round is that of the last level."""
+    """Return S of every later round. The smallest cap of a round belongs to the last level."""
     caps = [arb(units) / WHOLE_CAP for units in rounds.caps.weights[-1]]
     require(len(caps) == len(rounds.later) >= 1, "not every round has a cap")
     require(
@@ -125,23 +127,23 @@ def opening(rounds: SimpleNamespace) -> Bounded:
 
 
 def square_of(rounds: SimpleNamespace) -> arb:
-    """Return mu^2: the sum of (S / sigma)^2 over the first and all later rounds."""
+    """Return mu^2, the sum of (S / sigma)^2 over the first and all later rounds."""
     require(all(each.sigma > 0 for each in rounds.later) and rounds.first.scale > 0, "a sigma is not above 0")
     shifts = [s / each.sigma for s, each in zip(sensitivities(rounds), rounds.later, strict=True)]
     return sum((m * m for m in shifts), (opening(rounds).sensitivity / rounds.first.scale) ** 2)
 
 
 def check_caps(caps: SimpleNamespace, rounds: int, pool: int) -> None:
-    """Require that caps and chances never rise with the number of items, and that caps are on the lattice."""
+    """Require that caps are on the lattice, and that caps and probabilities never increase with the items."""
     levels = len(caps.items)
     require(levels == len(caps.weights) == len(caps.chances) >= 1, "levels without caps")
     require(all(len(each) == rounds for each in caps.weights), "caps without rounds")
-    require(caps.items == sorted(set(caps.items)) and caps.items[0] >= 1, "levels do not rise")
+    require(caps.items == sorted(set(caps.items)) and caps.items[0] >= 1, "levels do not increase")
     require(caps.items[-1] >= pool >= 1, "the last level serves fewer items than a pool has")
     require(all(0 <= q <= 1 for q in caps.chances), "a probability is out of range")
     for (low, q), (high, further) in pairwise(zip(caps.weights, caps.chances, strict=True)):
         falls = q >= further and all(x >= y for x, y in zip(low, high, strict=True))
-        require(falls, "caps rise with the number of items")
+        require(falls, "caps increase with the number of items")
     for units in {each for level in caps.weights for each in level}:
         # 1 / a^2 is at least 1/4 above and 1/16 below a whole number: 1 - k a^2 is 0 or at least a^2 / 4.
         square, rest = units * units, WHOLE_CAP**2 % max(units * units, 1)
@@ -150,7 +152,10 @@ def check_caps(caps: SimpleNamespace, rounds: int, pool: int) -> None:
 
 
 def novel(rounds: SimpleNamespace, allowed: arb) -> arb:
-    """Return d: the first round, and the largest t V_1(0) over all levels; the grid is as fine as `allowed` needs."""
+    """Return d, the first round plus the largest t V_1(0) over all levels.
+
+    The grid is as fine as `allowed` requires.
+    """
     check_caps(rounds.caps, len(rounds.later), rounds.pool)
     d = first_novel(rounds.first, opening(rounds))
     allowed, waiting, bounds = down(allowed - d), list(range(len(rounds.caps.items))), {}
@@ -159,7 +164,8 @@ def novel(rounds: SimpleNamespace, allowed: arb) -> arb:
         for level, value in zip(waiting, values, strict=True):
             bounds[level] = up(value * rounds.caps.items[level])
         waiting = [level for level in waiting if not bounds[level] <= allowed]
-        # The error of a grid falls with the square of its step: the next one lowers a bound by less than a twentieth.
+        # The error of a grid decreases with the square of its step, so the next grid lowers a bound by less than a
+        # twentieth.
         if not waiting or any(bounds[level] > allowed * 21 / 20 for level in waiting):
             break
     return d + largest(bounds.values())
@@ -169,8 +175,8 @@ def recursion(rounds: SimpleNamespace, levels: list[int], points: int) -> list[a
     """Return an upper bound of V_1(0) of some levels, by backward induction over a grid of scores.
 
     V_r(S) = q G_r(a_r) + (1 - q) G_r(0), where G_r(w) is the mean of V_(r+1)(S + c_r (mu_r w + N)), and V counts 1 from
-    the threshold on and 0 below the drop threshold. With H_r(y) the mean of V_(r+1)(y + c_r N), G_r(w) is
-    H_r(S + c_r mu_r w). Between points H_r exceeds the straight line by at most h^2 / (8 c^2) of its upper value.
+    the threshold on and 0 below the drop threshold. Let H_r(y) be the mean of V_(r+1)(y + c_r N). Then G_r(w) is H_r(S
+    + c_r mu_r w). Between points, H_r exceeds the straight line by at most h^2 / (8 c^2) of its upper value.
     """
     later, count = rounds.later, len(rounds.later)
     require(all(each.part > 0 and each.cell >= 1 for each in later), "a part or a cell is not above 0")
@@ -202,7 +208,8 @@ def recursion(rounds: SimpleNamespace, levels: list[int], points: int) -> list[a
             moves = [up(c * mu * arb(each[r]) / WHOLE_CAP / h) for each in caps]
             whole = [cell(move, ONE) for move in moves]
             span = range(low[r], max(low[r], high[r]) + max(whole) + 2)
-            # V_(r+1) at its points from low[r + 1] on; after the last round, an item counts only from the threshold on.
+            # V_(r+1) at its points from low[r + 1]. After the last round, an item counts only if it reaches the
+            # threshold.
             start = low[r + 1] if r + 1 < count else 0
             reached = means(values, start, drops[r], tops[r], h, c, span, len(levels))
             bulge = h * h / (8 * c * c)
@@ -212,7 +219,7 @@ def recursion(rounds: SimpleNamespace, levels: list[int], points: int) -> list[a
                 part = move - k
                 raised = [up(x * (1 - part) + y * (part + bulge)) for x, y in pairwise(row[k:])]
                 mixed = [up(q * x + (1 - q) * y) for x, y in zip(raised[:size], row[:size], strict=True)]
-                # Values at the points; between points V exceeds the line by at most the bulge of the upper one.
+                # Values at the points. Between points, V exceeds the line by at most the bulge of the upper point.
                 values.append([up(x + bulge * y) for x, y in pairwise([*mixed, ONE])] if r else mixed)
         return [row[0] for row in values]
     finally:
@@ -220,17 +227,19 @@ def recursion(rounds: SimpleNamespace, levels: list[int], points: int) -> list[a
 
 
 def cell(x: arb, h: arb) -> int:
-    """Return the k of the cell [k h, (k + 1) h) that contains x; both are exact."""
+    """Return the k of the cell [k h, (k + 1) h) that contains x. Both numbers are exact."""
     return floor(exact(x) / exact(h))
 
 
 def means(values: Grid, start: int, drop: arb, top: arb, h: arb, c: arb, span: range, levels: int) -> Grid:
-    """Return by level H(y) at the points of a span: the mean of V(y + c N), V given at points from `start` on.
+    """Return, by level, H(y) at the points of a span.
 
-    V is a sum of steps up and of ramps over whole cells, all nonnegative: a step at the drop threshold to the value at
-    the first point above it; ramps; a step at the last point below the threshold to the value above it; and from there
-    to 1. So V is above its straight lines, and H is a product of two matrices. If both thresholds are in one cell, the
-    first point is above both, and the first step is to its value.
+    H(y) is the mean of V(y + c N), and V is given at points from `start`.
+
+    V is a sum of nonnegative steps up and ramps over whole cells. The summands are a step at the drop threshold to the
+    value at the first point above it; ramps; a step at the last point below the threshold to the value above it; and a
+    step from there to 1. Therefore V is above its straight lines, and H is a product of two matrices. If both
+    thresholds are in one cell, the first point is above both, and the first step is to its value.
     """
     last = cell(top, h)
     steps, ramps = [(top, [ONE] * levels)], []

@@ -1,6 +1,6 @@
-"""The fields of certificates, version 1: a reader refuses a field that it does not know, lacks or cannot read.
+"""The fields of certificates of version 1. A field that is unknown, missing or unreadable raises an error.
 
-A double stands for exactly its value, and becomes an exact ball; whole numbers remain whole numbers.
+A double represents exactly its value and becomes an exact ball. Whole numbers remain whole numbers.
 """
 
 from fractions import Fraction
@@ -21,6 +21,7 @@ BOUNDING = {"name": WEIGHTINGS, **_all(int, "norm limit bits cutoff bound")}
 FIRST = {"bounding": BOUNDING, "noise": {"gaussian", "laplace"}, "scale": arb, "threshold": int}
 LATER_ROUND = {"bounding": BOUNDING, "cell": int, **_all(arb, "sigma mu part threshold drop? enough steps")}
 CAPS, LISTED = {"items": [int], "weights": [[int]], "chances": [arb]}, {"size": int, "fingerprint": str}
+NIGHT_LEVELS = {"listed": LISTED, "share": arb, "lowest": [int], "steps": [int], "tails": [arb]}
 LEVELS = {"listed": LISTED, **_all(arb, "share step"), **_all([arb], "drops lowest tails enough")}
 ROUNDS = {"pool": int, "first?": FIRST, "later": [LATER_ROUND], "caps": CAPS, "margin": arb, "known?": LEVELS}
 CHARGED, COVER = {"each user", "everybody", "parts"}, {"columns": int, "sigma": arb}
@@ -31,7 +32,7 @@ PROOFS: dict[str, dict[str, Any]] = {
     "adaptive rounds": {**SETS, "choice?": CHOICE, "rounds?": ROUNDS, "later?": LATER, "slack": SLACK},
     "threshold": {"first": FIRST, "later?": LATER},
     "optimal selection": {"delta": arb, "few": int},
-    "counts": {"menu": [{"limits": [int], "sigma": arb}], "classes_sigma": arb, "chosen?": int},
+    "counts": {"menu": [{"limits": [int], "sigma": arb}], "classes_sigma": arb, "chosen?": int, "known?": LISTED},
     "picks": {"picks": int, "candidates": int, "rate": arb},
     "votes": {**_all(arb, "rate again further"), **_all(int, "theta rounds"), "words": {"one", "many"}},
     "paths": {
@@ -39,7 +40,11 @@ PROOFS: dict[str, dict[str, Any]] = {
         **_all(Fraction, "epsilon least? per_noise?"),
         **_all(int, "alphabet? max_length max_gram usual?"),
     },
-    "nights": {**_all(int, "pool bits cell"), "square": arb, "sigmas": [arb], **_all([int], NIGHTS)},
+    "nights": {
+        **_all(int, "pool bits cell"),
+        **{"square": arb, "sigmas": [arb], "known?": NIGHT_LEVELS},
+        **_all([int], NIGHTS),
+    },
 }
 PROOFS["keys"] = {
     **{"edges": [int], "sets": int, "chosen?": int, "choosing": Fraction, "rest": Fraction},
@@ -52,7 +57,7 @@ FRAME = {"format": {"voxpop certificate"}, "version": int, "claim": CLAIM, "proo
 
 
 def certificate(value: Any) -> SimpleNamespace:
-    """Read a certificate: its claim, the name of its proof, and the numbers of the proof."""
+    """Read the claim of a certificate, the name of its proof, and the numbers of the proof."""
     frame: SimpleNamespace = _read(value, FRAME, "the certificate")
     require(frame.version == 1, "the version is not 1")
     frame.numbers = _read(frame.numbers, PROOFS[frame.proof], frame.proof)
@@ -67,9 +72,9 @@ def bounding(value: Any) -> SimpleNamespace:
 
 
 def _read(value: Any, shape: Any, place: str) -> Any:
-    """Return a value of JSON, read by the shape of its field."""
+    """Return a JSON value that was read by the shape of its field."""
     if isinstance(shape, dict):
-        require(isinstance(value, dict), f"{place} is no object")
+        require(isinstance(value, dict), f"{place} is not an object")
         names = {name.rstrip("?"): name for name in shape}
         require(value.keys() <= names.keys(), f"{place} has unknown fields")
         missing = [name for name, spelled in names.items() if spelled == name and value.get(name) is None]
@@ -77,7 +82,7 @@ def _read(value: Any, shape: Any, place: str) -> Any:
         read = {name: _read(value[name], shape[names[name]], name) for name in names if value.get(name) is not None}
         return SimpleNamespace(**{name: read.get(name) for name in names})
     if isinstance(shape, list):
-        require(isinstance(value, list), f"{place} is no list")
+        require(isinstance(value, list), f"{place} is not a list")
         return [_read(each, shape[0], place) for each in value]
     if isinstance(shape, set):
         require(isinstance(value, str) and value in shape, f"{place} is not one of {', '.join(sorted(shape))}")
@@ -90,7 +95,7 @@ def _read(value: Any, shape: Any, place: str) -> Any:
         require(int(below or 1) > 0, f"{place} is no fraction")
         return Fraction(int(above), int(below or 1))
     if shape is arb:
-        require(type(value) in (int, float) and arb(value).is_finite(), f"{place} is no finite number")
+        require(type(value) in (int, float) and arb(value).is_finite(), f"{place} is not a finite number")
         return arb(value)
     require(type(value) is shape, f"{place} is not of type {shape.__name__}")
     return value

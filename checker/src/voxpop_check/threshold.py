@@ -1,12 +1,12 @@
-"""One pass over unknown items with a threshold, by classic weightings and DPNE (docs/privacy/set-union.md).
+"""One pass over unknown items with a threshold, for classic weightings and DPNE (docs/privacy/set-union.md).
 
-Gaussian noise has the joint bound over all (t, w), where a user has t novel items of weight w each. Let d be the
+For Gaussian noise, the joint bound is over all (t, w), for a user who has t novel items of weight w each. Let d be the
 probability 1 - Phi((threshold - w) / sigma)^t, and let m^2 = (S^2 - t w^2) / sigma^2 + M. Then delta is at most the
 larger of
 
     d + (1 - d) delta_G(epsilon - ln(1 - d); m)    and    delta_G(epsilon + ln(1 - d); m).
 
-Both increase in d and m, so the largest d and the largest m of a cell cover all of its cases.
+Both increase in d and m, so the largest d and the largest m of a cell cover all its cases.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from .bounding import Bounded, bounded, reach
 from .rounds import passes_of, remaining
 
 FINEST = 14
-"""The number of halvings of a cell. A cell is not divided further, and it counts with its bound."""
+"""The maximum number of halvings of a cell. Then the cell is not divided further, and its bound is used."""
 Case = Callable[[arb, arb], arb]
 
 
@@ -32,7 +32,7 @@ def threshold(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[
     rule = bounded(first.bounding)
     slack = numerical(epsilon) + passes_of(numbers.later, epsilon)
     if first.noise == "laplace":
-        require(numbers.later is None, "later releases follow Gaussian noise only")
+        require(numbers.later is None, "later releases follow only Gaussian noise")
         require(rule.sensitivity <= epsilon * first.scale, "the scale is below S / epsilon")
         hit = largest(any_of(up(reach(first, rule, rule.most(t))), t) for t in range(1, rule.limit + 1))
         return [("novel", hit, "items of one user"), ("slack", slack, "decisions by 128 bits")]
@@ -45,7 +45,7 @@ def cases(first: SimpleNamespace, rule: Bounded, rest: arb, epsilon: arb, allowe
     """Yield bounds that together cover every case, and divide the cases until each bound is allowed."""
 
     def cost(few: int, many: int, light: arb, heavy: arb, shared: arb) -> arb:
-        """Bound all cases of few to many items of light to heavy weight, if the square of other items is `shared`."""
+        """Bound all cases from few to many items and light to heavy weights; `shared` is the square of other items."""
         d = any_of(up(reach(first, rule, heavy)), many)
         if not d < 1:
             return ONE
@@ -77,7 +77,7 @@ def cases(first: SimpleNamespace, rule: Bounded, rest: arb, epsilon: arb, allowe
 
 
 def divided(low: int, high: int, bound: Callable[[int, int], arb], allowed: arb, spread: bool = False) -> Iterator[arb]:
-    """Yield bounds of parts of [low, high], and halve each part until its bound is allowed or it is one case."""
+    """Yield bounds of parts of [low, high]. Each part is halved until its bound is allowed or it is a single case."""
     parts = [(low, high)]
     while parts:
         a, b = parts.pop()

@@ -1,8 +1,8 @@
-"""Totals of several releases (docs/privacy/composition.md), of folders by claim 1 and of ledgers by claim 2.
+"""Totals of several releases (docs/privacy/composition.md), for folders by claim 1 and for ledgers by claim 2.
 
 A release with novel and mu is dominated by a revealing outcome of probability h = novel / (2 Phi(-mu / 2)) and a
-Gaussian of mu. Any other release is dominated by a revealing outcome with its delta as probability and by randomised
-response with its epsilon. Then delta is
+Gaussian of mu. Any other release is dominated by a revealing outcome, which has the delta of the release as its
+probability, and by randomised response with its epsilon. Then delta is
 
     D + (1 - D) E[delta_G(epsilon - L; mu)],    D = 1 - prod(1 - h),    L the sum of losses of randomised responses.
 """
@@ -25,14 +25,15 @@ MOST_LOSSES = 4096
 MOST_ENTRIES = 1024
 """The maximum number of entries. The caps on noise exclude the slack of as many releases."""
 PASSES = 58
-"""The maximum number of passes per release. It bounds the cost of finite arithmetic at an epsilon of other releases."""
+"""The maximum number of passes per release. It bounds the cost of finite arithmetic at the epsilon of other
+releases."""
 LOOSE = 4
 """If novel and mu give more than this multiple of delta, the release is also tried with its epsilon and delta."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """The guarantee of a release as in JSON, with novel and mu if the release has them."""
+    """The guarantee of a release as in JSON. It includes novel and mu if the release has them."""
 
     epsilon: float
     delta: float
@@ -53,7 +54,7 @@ class Release:
 
     @property
     def plain(self) -> "Release":
-        """Return the release with its epsilon and delta only."""
+        """Return the release with only its epsilon and delta."""
         return Release(self.epsilon, self.delta)
 
 
@@ -112,7 +113,10 @@ def _composed(epsilon: arb, releases: Sequence[Release]) -> arb:
 
 
 def losses(epsilons: Sequence[float]) -> dict[Fraction, arb]:
-    """Return the values of L with their probabilities. More than 4,096 values are rounded up to a grid."""
+    """Return the values of L with their probabilities.
+
+    If there are more than 4,096 values, they are rounded up to a grid.
+    """
     found, whole = {Fraction(0): ONE}, Fraction(0)
     for epsilon in map(Fraction, sorted(epsilons)):
         whole += epsilon
@@ -143,7 +147,7 @@ def holds(epsilon: float, releases: Sequence[Release], stated: float = 0.0) -> b
 
 
 def least_epsilon(releases: Sequence[Release]) -> float:
-    """Return approximately the smallest epsilon, with six digits, that proves the sum of deltas."""
+    """Return approximately the smallest epsilon with six digits that proves the sum of deltas."""
     low, high = 0.0, (whole := float(sums(releases)[0]))
     while high - low > 1e-7 * high:
         middle = (low + high) / 2
@@ -161,7 +165,7 @@ class Account:
         self.square, self.dominated = arb(0), arb(0)
 
     def admits(self, each: Release, times: int) -> str:
-        """Charge equal releases, and return the name of the part of the rule that admits them, or an empty string."""
+        """Charge identical releases, and return the name of the part of the rule that admits them, or ""."""
         epsilon, delta, first = written(each.epsilon), written(each.delta), self.count == 0
         self.count += times
         self.plain += times * epsilon
@@ -211,7 +215,10 @@ def charged(guarantee: Any) -> Release:
 
 
 def replay(budget: tuple[float, float], entries: Sequence[dict[str, Any]]) -> dict[str, int]:
-    """Return the number of entries that each part of the rule admits, in their order; "" counts those not admitted."""
+    """Return the number of entries that each part of the rule admits.
+
+    The key "" counts entries that are not admitted.
+    """
     account = Account(*budget)
     parts: dict[str, int] = {}
     left: dict[int, tuple[int, Any]] = {}
@@ -220,7 +227,7 @@ def replay(budget: tuple[float, float], entries: Sequence[dict[str, Any]]) -> di
         require(whole and each["number"] == place and each["times"] >= 1, "an entry is missing or out of range")
         stated = each["mechanism"], each["guarantee"]
         if each["reserve"]:
-            # An earlier reserve with this mechanism and guarantee paid for the release, once for each time it was
+            # An earlier reserve with this mechanism and guarantee paid for the release. It pays as often as it was
             # charged.
             paid = left.get(each["reserve"], (0, None))
             part = "drawn" if paid[0] > 0 and paid[1] == stated and each["times"] == 1 else ""

@@ -1,4 +1,7 @@
-"""The transcript of a release: every pass that ran, compared with the certificate that must contain and pay for it."""
+"""The transcript of a release.
+
+Each pass that ran is compared with the certificate, which must contain and pay for it.
+"""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -17,14 +20,15 @@ PARTS = 2**40
 ROUND, FIRST_ROUND, CLASSES = "round", "first round", "classes"
 ZERO = arb(0)
 FIRST_SYMBOLS = 10
-"""The number of first symbols of a sequence among which distinct and repeated symbols are counted."""
+"""The number of symbols at the start of a sequence. Distinct and repeated symbols are counted among them."""
 
 
 def check(certificate: Any, passes: Any) -> str:
     """Return a sentence about the passes of a transcript.
 
     Raises:
-        CertificateError: A pass ran that the certificate does not contain or does not pay for, or in another order.
+        CertificateError: A pass ran that the certificate does not contain or does not pay for, or passes ran in another
+            order.
     """
     frame = schema.certificate(certificate)
     numbers, proof = frame.numbers, frame.proof
@@ -56,7 +60,7 @@ def check(certificate: Any, passes: Any) -> str:
             require(fits, "a count ran with less noise than was charged")
     elif proof == "votes":
         require(names in [["votes"] * n for n in range(numbers.rounds + 1)], "more rounds ran than were charged")
-        require([each.get("round") for each in passes] == [*range(1, len(passes) + 1)], "a round ran twice, or late")
+        require([each.get("round") for each in passes] == [*range(1, len(passes) + 1)], "a round ran twice or late")
     elif proof == "nights":
         nights = [each.get("night") for each in passes]
         require(set(names) <= {"night"} and len(set(nights)) == len(nights), "a night ran twice")
@@ -85,7 +89,7 @@ def unused(numbers: Any) -> arb:
 
 
 def follow(later: Any, passes: list[dict[str, Any]], more: arb = ZERO) -> None:
-    """Require that S / sigma of the later releases is at most the price of a user, or what is left of the budget.
+    """Require that S / sigma of the later releases is at most the price of a user or the remaining budget.
 
     If each user pays separately, `more` is added to the cap of the certificate.
     """
@@ -104,14 +108,14 @@ def follow(later: Any, passes: list[dict[str, Any]], more: arb = ZERO) -> None:
         require(votes <= later.passes, "more votes ran than were charged")
         form = schema.bounding(each.get("bounding"))
         require(type(each.get("sigma")) in (int, float) and each["sigma"] > 0, "a pass ran without noise")
-        # In doubles the program rounds S; its last bits are no difference.
+        # The program computes S in doubles, so its last bits may differ.
         square = (bounded(form).sensitivity / arb(each["sigma"])) ** 2 * (1 - arb(2) ** -48)
         if later.charged == "everybody":
             require(form.name != "capped" and form.bound == 1, "a pass has a bounding that differs from its proof")
             left = left - square
             require(left >= 0, "the passes exceed the cap on later releases")
         else:
-            # Individual sensitivities are proved only for these two rules, with rounding for users of any bound.
+            # Individual sensitivities are proved only for these two rules, including rounding for users with any bound.
             known = form.name == "weighted" or (form.name == "policy-gaussian" and form.bound == 4)
             require(known and form.norm == 2, "a pass has a bounding that differs from its proof")
             cost = each.get("cost")
@@ -124,7 +128,10 @@ def follow(later: Any, passes: list[dict[str, Any]], more: arb = ZERO) -> None:
 
 
 def keys_of(certificate: Any, numbers: Any, passes: list[dict[str, Any]]) -> None:
-    """Require one choice at most, one entry, and the rest at the end; passes of rounds are compared with theirs."""
+    """Require at most one choice, one entry, and the rest at the end.
+
+    Passes of rounds are compared with their certificate.
+    """
     head, last = [CLASSES] if numbers.edges else [], ["rest"] if numbers.rest > 0 else []
     names, chosen = [each["pass"] for each in passes], numbers.chosen
     require(names[: len(head)] == head[: len(names)], "the choice did not run first")
@@ -138,7 +145,7 @@ def keys_of(certificate: Any, numbers: Any, passes: list[dict[str, Any]]) -> Non
         names = [each["pass"] for each in ran]
         require(names == ["few", "sizes", "more"][: len(ran)], "a pass ran that the certificate does not contain")
         limits = [each.get("limit") for each in ran[2:]]
-        require(all(type(each) is int and each >= 1 for each in limits), "users of more keys have no limit")
+        require(all(type(each) is int and each >= 1 for each in limits), "users with more keys have no limit")
     elif ran and chosen == few + (numbers.parts is not None):
         rounds = {**certificate, "proof": "adaptive rounds", "numbers": certificate["numbers"]["rounds"]}
         check(rounds, ran)
@@ -148,7 +155,10 @@ def keys_of(certificate: Any, numbers: Any, passes: list[dict[str, Any]]) -> Non
 
 
 def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
-    """Require that shares add up to at most 1 on every path: each begins where one of the level before ends."""
+    """Require that shares add up to at most 1 on every path.
+
+    Each path begins at the end of a path of the previous level.
+    """
     statistics = [each for each in passes if "part" in each]
     names, spent = [each["pass"] for each in passes], Fraction(0)
     known = ["lengths", "variety"][: len(statistics)]
@@ -158,8 +168,8 @@ def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
     longest, steps = steps_of(numbers, statistics[0]) if statistics and numbers.least else (numbers.max_length,) * 2
     for each in statistics:
         part, sensitivity, bins = Fraction(each["part"]), each.get("sensitivity"), each.get("bins")
-        # One class of length; of distinct symbols as many as there are, or as many as a sequence has; two numbers of
-        # symbols are among the first ones.
+        # A user is in one class of length, and has at most as many distinct symbols as the alphabet or a sequence has.
+        # The two numbers of symbols count only the first symbols.
         most = FIRST_SYMBOLS if bins == 2 else numbers.alphabet or statistics[0].get("symbols") or longest
         least = 1 if each["pass"] == "lengths" else min(most, longest)
         require(each["pass"] == "lengths" or bins in (1, 2), "another statistic ran")
@@ -167,7 +177,7 @@ def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
         spent += (1 - spent) * part
     ends = {spent}
     for each in passes[len(statistics) :]:
-        # Noise has the rate epsilon s / sensitivity, and a user has as many steps as are counted.
+        # Noise has the rate epsilon s / sensitivity, and the number of steps per user is the number of counted steps.
         require(each.get("sensitivity") == steps, "a level ran with noise for another number of steps")
         shares = [(Fraction(before), Fraction(own)) for before, own in each.get("shares", ())]
         require(bool(shares), "a level ran that pays nothing")
@@ -184,15 +194,16 @@ def steps_of(numbers: Any, lengths: dict[str, Any]) -> tuple[int, int]:
     longest, symbols = numbers.max_length, lengths.get("symbols") or 0
     first, released = lengths.get("first"), lengths.get("released")
     require(isinstance(first, list) and isinstance(released, list), "released lengths are missing")
-    require({type(each) for each in [symbols, *first, *released]} == {int}, "released lengths are no whole numbers")
+    require({type(each) for each in [symbols, *first, *released]} == {int}, "released lengths are not whole numbers")
     rising = first[:1] == [1] and first == sorted(set(first)) and first[-1] <= longest
     require(rising and len(first) == len(released), "the classes of length are not in order")
-    require(symbols == (numbers.alphabet or symbols) and symbols > 0, "the alphabet is another one")
+    require(symbols == (numbers.alphabet or symbols) and symbols > 0, "the alphabet differs")
     if numbers.usual is not None:
         released = classes_of(numbers.usual, first, released, numbers.epsilon * Fraction(lengths["part"]))
         longest, first = first[len(released) - 1], first[: len(released)]
         require(lengths.get("longest") == longest, "the length of sequences does not follow from the released lengths")
-    # Twice the mean number of steps of each class: half of shortest and longest, and the end unless it is cut.
+    # Twice the mean number of steps of each class. The mean is half of the shortest and longest, plus the end unless it
+    # is cut.
     means = [*(low + high + 1 for low, high in pairwise(first)), 2 * longest]
     counted = [sum(n * min(mean, 2 * k) for n, mean in zip(released, means, strict=True)) for k in range(longest + 1)]
     enough = [k for k in range(1, longest + 1) if counted[k] >= numbers.least * counted[-1] > 0]
@@ -210,7 +221,8 @@ def classes_of(usual: int, first: list[int], released: list[int], rate: Fraction
     """Return the number of sequences in each class, up to the class of the longest sequences that are drawn.
 
     Classes after the last one with at least 4 noise scales are taken to be empty. The longest sequences are in one of
-    these clear classes or in the next class. They are no longer than usual unless a fifth of the sequences are.
+    these clear classes or in the next class. They are no longer than usual unless at least a fifth of the sequences are
+    longer.
     """
     common = sum(each <= usual for each in first)
     kept = max((place + 1 for place, each in enumerate(released) if each * rate >= 4), default=common)

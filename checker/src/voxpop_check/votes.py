@@ -12,10 +12,10 @@ from flint import arb, ctx
 from .balls import ONE, down, largest, require, up
 
 LOW = -9.0
-"""The value of ln c at the first node. To the left of this node, F is bounded by 1."""
+"""The value of ln c at the first node. Left of this node, F is bounded by 1."""
 GRIDS = ((20, 0.6), (40, 0.3), (120, 0.2))
-"""Nodes per unit of ln c, and the width of a range of numbers of users in ln q - ln(1 - p). If one grid does not prove
-the claim, the next one is tried."""
+"""The number of nodes per unit of ln c, and the width of a range of numbers of users in ln q - ln(1 - p). If one grid
+does not prove the claim, the next grid is tried."""
 
 
 def votes(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str, arb, str]]:
@@ -23,7 +23,7 @@ def votes(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str,
     n = numbers
     require(0 < n.rate < 1 and 0 <= n.again <= 1 and 0 <= n.further <= 1, "a probability is out of range")
     require(n.theta >= 1 and n.rounds >= 1, "the numbers of votes or rounds are out of range")
-    # With delta 0, no number of users could be ignored, and the numbers of users are unbounded.
+    # With a delta of 0, no number of users could be ignored, and the numbers of users are unbounded.
     require(bool(delta > 0), "votes have a delta above 0")
     # If a prefix almost never or almost always grows with k users, ignoring such k costs twice this per round.
     ignored = delta / 10**6 / n.rounds
@@ -46,13 +46,13 @@ def votes(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str,
     source = f"the largest over all numbers of users in {n.rounds} rounds"
     return [
         ("votes", worst, source),
-        ("ignored", 2 * n.rounds * ignored, "numbers of users that decide a round nearly surely"),
+        ("ignored", 2 * n.rounds * ignored, "numbers of users that almost surely determine a round"),
     ]
 
 
 def pairs(n: SimpleNamespace, ignored: arb) -> list[tuple[int, arb, arb, arb, arb]]:
     """Return (k, p, q, 1 - p, 1 - q) for all numbers k of users that do not determine the result of a round."""
-    # Tails are products of at most theta doubles, and multiples of 2^-128.
+    # Tails are products of at most theta doubles and multiples of 2^-128.
     exact = [n.rate] + [n.rate * n.again * n.further**x for x in range(n.theta - 1)]
     tails = [ONE] + [x * (1 + arb(0, n.theta * 2.0**-52)) + arb(0, 2.0**-128) if x > 0 else arb(0) for x in exact]
     law = [
@@ -77,7 +77,7 @@ def pairs(n: SimpleNamespace, ignored: arb) -> list[tuple[int, arb, arb, arb, ar
 
 
 def hull(points: list[tuple[int, arb, arb, arb, arb]], n: SimpleNamespace, wide: float) -> list[tuple[arb, ...]]:
-    """Return fewer corners for one vote per user, because the points then lie on a concave line.
+    """Return fewer corners for one vote per user. In this case, the points are on a concave line.
 
     The slope from k to k + 1 is (1 - s)(k + 1) / (k + 2 - theta), which decreases in k. Therefore a range of points is
     inside the triangle of its two ends and the intersection of the tangents at these ends. The maximised expression is

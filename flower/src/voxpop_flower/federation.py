@@ -1,4 +1,4 @@
-"""Federation over any transport, with the sums of votes that nodes send, their encoding, and the server's round."""
+"""Federation over any transport. Nodes send encoded sums of votes, and the server runs rounds."""
 
 import hashlib
 import json
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Secret
 
 
-# The vector of a round. The trie and the alphabet are public, so the children of all living prefixes have the same
-# places in the vector of every node, as secure aggregation requires.
+# The vector of a round. The trie and the alphabet are public. Therefore the children of all living prefixes have the
+# same places in the vectors of all nodes, as secure aggregation requires.
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -67,12 +67,12 @@ class Domain:
             symbols: The public alphabet.
 
         Raises:
-            InputError: If there would be more than `MOST_SUMS` places.
+            InputError: If the vector would have more than `MOST_SUMS` places.
         """
         known, after = rules.size(trie.rounds), rules.size(trie.rounds + 1)
         self._known, self._symbols = known, symbols
         self._digit = {symbol: digit for digit, symbol in enumerate(symbols)}
-        # All nodes must use the same order; otherwise votes for different prefixes would be added.
+        # All nodes must use the same order, because otherwise votes for different prefixes would be added.
         self._live = sorted(trie.live, key=lambda each: tuple(map(str, each.symbols)))
         self._rank = {prefix.symbols: rank for rank, prefix in enumerate(self._live)}
         # The children of a living prefix: first the words that end within the round, by length, and then the prefixes
@@ -96,7 +96,7 @@ class Domain:
 
     @property
     def digest(self) -> bytes:
-        """The hash of all values that determine the places, for comparison between two parties."""
+        """The hash of all values that determine the places. Two parties compare it."""
         told = (self._known, sorted(self._start.items()), self._symbols, [prefix.symbols for prefix in self._live])
         return hashlib.sha256(repr(told).encode()).digest()
 
@@ -115,7 +115,7 @@ class Domain:
         return rank * self._each + start + number
 
     def prefix_at(self, place: int) -> Prefix:
-        """Return the prefix at a place, as the inverse of `place_of`."""
+        """Return the prefix at a place. This is the inverse of `place_of`."""
         rank, rest = divmod(place, self._each)
         # The last kind of prefix that starts at or before this place. The starts increase in the order of the kinds.
         size, ended = max((kind for kind in self._start if self._start[kind] <= rest), key=self._start.__getitem__)
@@ -136,7 +136,7 @@ class Domain:
         return sums
 
     def votes(self, sums: Sums) -> Counter[Prefix]:
-        """Return the sums of votes by prefix, from the vector of all nodes together."""
+        """Return the sums of votes by prefix from the vector of all nodes together."""
         return Counter({self.prefix_at(int(place)): int(sums[place]) for place in np.flatnonzero(sums)})
 
 
@@ -200,7 +200,7 @@ def _plain(prefix: Prefix) -> list[Any]:
 def _prefix(entry: object) -> Prefix:
     parts = _list(entry)
     if len(parts) != 2 or type(parts[1]) is not bool:
-        raise InputError("a prefix must be a list of symbols, and whether it ended.")
+        raise InputError("a prefix must be a list of symbols and whether it ended.")
     symbols = tuple(_list(parts[0]))
     if not all(type(symbol) in (str, int) for symbol in symbols):
         raise InputError("a symbol must be a string or a whole number.")
@@ -229,7 +229,7 @@ def node_votes(corpus: "LocalCorpus", trie: Trie, rules: Rules, secret: "Secret"
     """Return the votes of a node's users in the next round, by prefix. All votes of a user are for the same prefix.
 
     Args:
-        corpus: The data of the node's users, which do not leave the node.
+        corpus: The data of the node's users. It does not leave the node.
         trie: The trie before the round.
         rules: The public rules.
         secret: The key that determines coins and choices of words.
@@ -244,7 +244,7 @@ def next_trie(
 ) -> tuple[Trie, list[str]]:
     """Return the trie after a round, and one line for each node without counted votes.
 
-    A node that is lost, is late or sends a malformed answer is equivalent to a set of users who were not sampled.
+    A node that is lost or late, or sends a malformed answer, is equivalent to a set of users who were not sampled.
     Therefore the round continues without this node, and the guarantee remains valid. A second answer of a node is not
     counted.
 

@@ -1,9 +1,9 @@
 """The folder of a run on a node, which contains all values that the proof assumes to be fixed for the run.
 
-These are the word of each user, the terms of the run, its ballot, the trie so far, and the last stage that the node
-answered. The node writes the folder in the first round that it answers, and later rounds read nothing else. Only one
-process of a node uses the folder at a time (`NodeSettings.locked`). Each file is replaced in one step, so a process
-that is killed leaves either the old or the new file.
+These values are the word of each user, the terms and the ballot of the run, the trie so far, and the last stage that
+the node answered. The node writes the folder in the first round that it answers, and later rounds read nothing else.
+Only one process of a node at a time uses the folder (`NodeSettings.locked`). Each file is replaced in one step, so a
+process that is killed leaves either the old or the new file.
 """
 
 import json
@@ -31,7 +31,7 @@ HOUR = 3600.0
 
 @final
 class Kept:
-    """The folder of one run."""
+    """The folder of a run."""
 
     def __init__(self, runs: Path, run_id: int) -> None:
         """Refer to the folder of a run.
@@ -60,7 +60,7 @@ class Kept:
         sync(self.path.parent)
 
     def require(self, terms: Mapping[str, Any], exclude: str | None = None) -> None:
-        """Compare the terms of a message with those of the first one.
+        """Compare the terms of a message with those of the first message.
 
         Raises:
             InputError: The terms differ.
@@ -69,17 +69,17 @@ class Kept:
         # Compare after a round trip through JSON, because the stored terms were written as JSON.
         same = json.loads(json.dumps(terms)) == state["terms"] and exclude in (None, state["exclude"])
         if not same:
-            raise InputError("the terms of the run are not those of its first round. Start a new run.")
+            raise InputError("the terms of the run differ from its first round. Start a new run.")
 
     def claim(self, number: int, stage: str) -> None:
-        """Record a stage before it is answered, because a second answer would draw other votes.
+        """Record a stage before it is answered, because a second answer would draw different votes.
 
         Args:
             number: The number of completed rounds.
             stage: One of `STAGES`.
 
         Raises:
-            InputError: This stage, or a later one, was answered before.
+            InputError: This stage or a later stage was answered before.
         """
         state, now = self._read(), [number, STAGES.index(stage)]
         if now <= state["said"]:
@@ -104,7 +104,7 @@ class Kept:
             is_valid(prefix, Trie(levels[:place]), rules) for place, level in enumerate(levels) for prefix in level
         )
         if len(levels) >= rules.rounds or levels[: len(before)] != before or not grown:
-            raise InputError("the trie does not continue the one of an earlier round. Start a new run.")
+            raise InputError("the trie does not continue the trie of an earlier round. Start a new run.")
         self._write({**state, "ballot": ballot, "trie": write_trie(trie)})
 
     def electorate(self, read: Callable[[], LocalCorpus]) -> LocalCorpus:
@@ -116,7 +116,7 @@ class Kept:
             read: A function that returns the users with the words they vote for.
 
         Raises:
-            InputError: The words were lost or damaged. In this case the node answers no further round of the run.
+            InputError: The words were lost or damaged. In this case the node answers no further rounds of the run.
         """
         state, folder = self._read(), self.path / ELECTORATE
         if not state["electorate"]:
@@ -129,7 +129,7 @@ class Kept:
         return corpus
 
     def delete_words(self) -> None:
-        """Delete the words only, and record that every round was answered. The remaining content is public."""
+        """Delete only the words, and record that every round was answered. The remaining content is public."""
         shutil.rmtree(self.path / ELECTORATE, ignore_errors=True)
         self._write({**self._read(), "said": [MOST_ROUNDS, 0]})
 
@@ -154,7 +154,7 @@ class Kept:
 
 
 def delete_old(runs: Path, keep_hours: float) -> None:
-    """Delete the folders of runs that started too long ago. For damaged folders, the time of the last change counts.
+    """Delete the folders of runs that started too long ago, or of damaged folders that were not changed since.
 
     Args:
         runs: The folder of all runs of the node.

@@ -1,9 +1,9 @@
-"""Secure aggregation of vectors of counts, which reveals only their total. Needs the distribution `voxpop-flower`.
+"""Secure aggregation of vectors of counts, which reveals only the total. Needs the distribution `voxpop-flower`.
 
-The protocol is that of Bonawitz et al., "Practical Secure Aggregation for Privacy-Preserving Machine Learning" (CCS
-2017), with a complete graph of nodes. The library `cryptography` provides key agreement, encryption and masks, and
-Flower provides Shamir's secret sharing. SecAgg+ of Flower is not used, because it supports only the old workflows of
-Flower, adds randomly rounded floats, and derives its masks from 32 bits (`pseudo_rand_gen`), which a server can search
+The protocol is from Bonawitz et al., "Practical Secure Aggregation for Privacy-Preserving Machine Learning" (CCS 2017),
+with a complete graph of nodes. The library `cryptography` provides key agreement, encryption and masks, and Flower
+provides Shamir's secret sharing. SecAgg+ of Flower is not used, because it supports only the old workflows of Flower,
+adds randomly rounded floats, and derives its masks from 32 bits (`pseudo_rand_gen`), which a server can search
 exhaustively.
 """
 
@@ -43,7 +43,7 @@ def public_of(secret: bytes) -> bytes:
 
 
 def agreed(secret: bytes, public: bytes, purpose: str) -> bytes:
-    """Return the key that two nodes agree on for a purpose.
+    """Return the key on which two nodes agree for a purpose.
 
     Args:
         secret: The secret key of one node.
@@ -57,7 +57,7 @@ def agreed(secret: bytes, public: bytes, purpose: str) -> bytes:
         # Diffie-Hellman over Curve25519, so only these two nodes can compute the 32 bytes.
         shared = X25519PrivateKey.from_private_bytes(secret).exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError:
-        raise InputError("the value received as a public key is not one. Start a new run.") from None
+        raise InputError("the received value is not a public key. Start a new run.") from None
     return _derived(shared, purpose)
 
 
@@ -108,15 +108,15 @@ def _derived(secret: bytes, purpose: str) -> bytes:
     return HKDF(hashes.SHA256(), KEY, salt=None, info=purpose.encode()).derive(secret)
 
 
-# A node in the four stages of a round, which exchange keys, shares, masked sums, and the shares that unmask the total.
-# A node never reveals both shares of another node. If the sums of that node arrived, it reveals the share of the mask,
-# and otherwise the share of the key. One kind of share does not suffice to unmask the sums of a node.
+# A node in the four stages of a round. The stages exchange keys, shares, masked sums, and the shares that unmask the
+# total. A node never reveals both shares of another node. It reveals the share of the mask if the sums of the other
+# node arrived, and otherwise the share of the key. Shares of only one kind do not suffice to unmask the sums of a node.
 
 LEAST_NODES = 3
 
 
 def least_of(nodes: int) -> int:
-    """Return the number of nodes that must remain until the end, which is more than two thirds.
+    """Return the number of nodes that must remain until the end. It is more than two thirds of them.
 
     Fewer nodes cannot unmask anything, so a server that colludes with up to a third of the nodes learns only the total.
     """
@@ -147,12 +147,12 @@ class Member:
     said: int = 0
 
     def keys(self) -> tuple[bytes, bytes, bytes]:
-        """Return the answer of stage 1, two public keys and the commitment of the node to its mask."""
+        """Return the answer of stage 1, which is two public keys and the node's commitment to its mask."""
         self._once(1)
         return public_of(self.secrets[0]), public_of(self.secrets[1]), committed(self.secrets[2])
 
     def shares(self, peers: Mapping[int, tuple[bytes, bytes]]) -> dict[int, bytes]:
-        """Return the answer of stage 2, a letter to each other node with a share of this node's key and of its mask.
+        """Return the answer of stage 2, a letter to each other node with one share each of this node's key and mask.
 
         Args:
             peers: Two public keys of each node that takes part.
@@ -182,7 +182,7 @@ class Member:
         return letters
 
     def masked(self, letters: Mapping[int, bytes], sums: Sums) -> Sums:
-        """Return the answer of stage 3, the sums plus this node's own mask and one mask per other node.
+        """Return the answer of stage 3, which is the sums plus this node's own mask and one mask for each other node.
 
         Args:
             letters: Messages of other nodes to this node. Nodes without a message are excluded.
@@ -203,17 +203,17 @@ class Member:
         return total
 
     def unmasking(self, came: list[int]) -> dict[int, bytes]:
-        """Return the answer of stage 4, one share of each other node.
+        """Return the answer of stage 4, which is one share of each other node.
 
-        This is the share of the mask if the sums of the node arrived, and the share of the key otherwise.
+        This is the share of the mask if the sums of that node arrived, and the share of its key otherwise.
 
         Args:
             came: The nodes that sent their sums.
 
         Raises:
-            InputError: If there are too few nodes, or unknown ones.
+            InputError: If there are too few nodes or unknown nodes.
         """
-        # A second answer to this stage could refer to another set of nodes, and reveal the other share.
+        # A second answer to this stage could refer to another set of nodes and reveal the other share.
         self._once(4)
         if len(set(came)) < len(came) or not set(came) <= set(self.letters):
             raise InputError("the server named nodes that did not take part. Start a new run.")
@@ -269,8 +269,8 @@ def pair_mask(secret: bytes, public: bytes, number: int, other: int, session: st
 
 
 # The server in the four stages of a round. It relays keys and letters, adds masked sums, and unmasks the total. It
-# receives public keys, encrypted letters, masked vectors, and shares of one secret per node, which is the mask if the
-# sums of the node arrived, and the key otherwise. It stops if too few nodes remain.
+# receives public keys, encrypted letters, masked vectors, and shares of one secret per node. This secret is the mask if
+# the sums of the node arrived, and the key otherwise. It stops if too few nodes remain.
 
 Read = TypeVar("Read")
 Answers = Mapping[int, dict[str, Any]]
@@ -290,7 +290,7 @@ class Collector:
         """Prepare a round.
 
         Args:
-            session: The name of the run and the round, and of the part of the round.
+            session: The name of the run, the round and the part of the round.
             length: The length of the vectors.
             ask: The transport.
             domain: The digest of the meaning of the places of a vector. A node must send the same digest.
@@ -339,8 +339,8 @@ class Collector:
         for node in sorted(letters):
             secret = self._secret(node, [each[node] for each in shares.values()])
             if node in self.masked:
-                # If the sums of a node arrived, the server gets its own mask but not its key, so it unmasks only the
-                # total.
+                # If the sums of a node arrived, the server gets the mask of the node but not its key, so it unmasks
+                # only the total.
                 total = total - mask(secret, f"own/{self.session}", self.length)
             else:
                 for other in self.masked:
@@ -373,15 +373,15 @@ class Collector:
             right = False
         if not right:
             raise InputError(
-                f"the shares of node {node} do not fit what it said at first: it or another node lies. The round is "
-                "given up and nothing is released; start a new run without the node."
+                f"the shares of node {node} do not fit its first message, so it or another node is dishonest. The "
+                "round is aborted and nothing is released; start a new run without the node."
             )
         return secret
 
     def _stage(
         self, stage: str, told: Answers, read: Callable[[int, Mapping[str, Any]], Read | None], least: int = 0
     ) -> dict[int, Read]:
-        """Return the answers of the nodes in a stage, and add a complaint for every node without an accepted answer."""
+        """Return the answers of the nodes in a stage, and add a complaint for each node without an accepted one."""
         answers, kept = self.ask(stage, told), {}
         for node, answer in sorted(answers.items()):
             found = read(node, answer)
@@ -396,8 +396,8 @@ class Collector:
         least = max(LEAST_NODES, least or self.least)
         if len(kept) < least:
             raise InputError(
-                f"{len(kept)} of {len(told)} nodes are left and {least} are needed to unmask the total. The round "
-                "is given up and nothing is released; start a new run when the nodes are back."
+                f"{len(kept)} of {len(told)} nodes are left and {least} are needed to unmask the total. The round is "
+                "aborted and nothing is released; start a new run when the nodes are back."
             )
         return kept
 

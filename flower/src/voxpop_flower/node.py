@@ -1,10 +1,10 @@
 """The app of a node for heavy hitters over Flower.
 
 In the first round of a run, a node fixes its users and their words. It checks every message against its own
-configuration and against the first round, draws the votes of its users, and answers each stage once. If anything fails,
+configuration and against the first round, draws the votes of its users, and answers each stage once. If any step fails,
 the answer is an empty record, and only the log of the node contains the reason.
 
-The node config defines the table (`source`, `user`, one of `text`, `tokens`, `items`, `sequence`, and optionally
+The node config defines the table (`source`, `user`, one of `text`, `tokens`, `items` and `sequence`, and optionally
 `tokenizer`) and the bounds (`state`, `total-epsilon`, `total-delta`, and optionally `max-epsilon`, `max-delta`,
 `secure`, `allow-seed` and `keep-hours`).
 """
@@ -52,8 +52,8 @@ def client_of(load: Load | None = None, config: Configure | None = None) -> Clie
     Args:
         load: A function that returns the data of the node's users, as `voxpop.read` does. The app calls it once per
             run, in the first round that the node answers. By default, the app reads the table in the node config.
-        config: A function that returns values computed in code, for example for the simulation engine of Flower. These
-            values replace the values of the node config.
+        config: A function that returns values that are computed in code, for example for the simulation engine of
+            Flower. These values replace the values of the node config.
 
     Returns:
         The app for the entry `clientapp` of pyproject.toml.
@@ -123,7 +123,7 @@ def _answered(
     ran = {"epsilon": settings.budget.epsilon, "delta": settings.budget.delta, "seed": settings.seed is not None}
     own.check(settings)
     if stage not in STAGES or settings.secure != (stage != "votes") or number < 0:
-        raise InputError("the stage is not one of this run. Start a new run.")
+        raise InputError("the stage does not belong to this run. Start a new run.")
     exclude = _listed(told) if stage in FIRST else None
     if exclude is not None and not run.exists:
         _admit(own, run, settings, exclude)
@@ -145,7 +145,7 @@ def _answered(
 def _listed(told: Mapping[str, Any]) -> PublicList:
     """Return the public words of a message."""
     words = json.loads(str(told["exclude"]))
-    if not isinstance(words, list):  # a string would be the path of a file of this node
+    if not isinstance(words, list):  # A string would be the path of a file of this node.
         raise InputError("the public words of a run must be a list. Start a new run.")
     return PublicList.of(words)
 
@@ -155,13 +155,13 @@ def _admit(own: NodeSettings, run: Kept, settings: Settings, exclude: PublicList
 
     Raises:
         BudgetError: The remaining budget of the node is too small.
-        InputError: The node already took part in the run, and the folder of the run was deleted.
+        InputError: The node has already taken part in the run, and the folder of the run was deleted.
     """
     account, label = own.account(), _label(run)
     if account.entry(label) is not None:
         raise InputError("the folder of this run was lost, or deleted after its time. Start a new run.")
     if settings.seed is None:
-        # Charge before the folder is created, so that after a crash between the two steps, the run is charged and never
+        # Charge before the folder is created. After a crash between the two steps, the run is charged but never
         # answered.
         account.charge(Guarantee(settings.budget.epsilon, settings.budget.delta), "heavy hitters", label)
     run.start(settings.terms(), exclude.fingerprint)
@@ -174,7 +174,7 @@ def _end(own: NodeSettings, run: Kept) -> None:
     account = own.account()
     entry = account.entry(_label(run))
     if entry is None:
-        # A run with a seed is not in the ledger, so the record of its answers is kept until its time is over.
+        # A run with a seed is not in the ledger, so the record of its answers is kept until the folder expires.
         run.delete_words()
         return
     run.delete()
@@ -198,7 +198,7 @@ def _table(given: Mapping[str, str]) -> LocalCorpus:
 
     if "source" not in given or "user" not in given:
         raise InputError("the node config must name `source`, a file, and `user`, its column of users.")
-    cut: Any = given.get("tokenizer", "words")  # `read` raises an error for unknown names
+    cut: Any = given.get("tokenizer", "words")  # `read` raises an error for unknown names.
     columns: dict[str, Any] = {name: given[name] for name in COLUMNS if name in given}
     return read_here(given["source"], Request.of(user=given["user"], tokenizer=Tokenizer(cut), **columns))
 
@@ -212,10 +212,10 @@ def _asked(run: Kept, told: Mapping[str, Any], settings: Settings) -> tuple[Trie
     """
     trie, ballot = read_trie(str(told["trie"])), [float(each) for each in told["ballot"]]
     if trie.rounds != int(told["number"]):
-        raise InputError("the trie is not the one with which the round began. Start a new run.")
+        raise InputError("the trie differs from the trie at the start of the round. Start a new run.")
     # The node computes the privacy loss itself, because it does not trust claims of the server.
     plan = certified_plan(settings.mechanism, settings.mechanism.rules(ballot_of(ballot)), settings.budget)
-    # All rounds use one ballot and one trie, because two of them, each within the budget, would exceed it together.
+    # All rounds use one ballot and one trie, because two ballots or tries within the budget would exceed it together.
     run.require_votes(ballot, trie, plan.rules)
     return trie, plan, run.electorate(_lost)
 
@@ -263,5 +263,5 @@ def recall(context: Context, session: str) -> Member:
     kept = context.state.get(MEMBER)
     member = Member(*literal_eval(str(kept["fields"]))) if isinstance(kept, ConfigRecord) else None
     if member is None or member.session != session:
-        raise InputError("the server requested a later stage before the first one of the round. Start a new run.")
+        raise InputError("the server requested a later stage before the first stage of the round. Start a new run.")
     return member

@@ -1,6 +1,6 @@
 """The configuration of a node with its table, bounds, ledger and log.
 
-The operator of the node writes it, and no server can change it.
+The operator of the node writes the configuration, and no server can change it.
 """
 
 import json
@@ -26,7 +26,7 @@ LEDGER, DATASET, RUNS, LOG, LOCK = "ledger.json", "node", "runs", "answers.log",
 """The files and folders of a node in its folder `state`."""
 KEEP_HOURS = 24.0
 PATIENCE = 600.0
-"""Seconds to wait while the node works on another message, such as the first one of a large table."""
+"""Seconds to wait while the node works on another message, such as the first message of a run with a large table."""
 
 
 @final
@@ -81,7 +81,7 @@ class NodeSettings:
         return NodeSettings(table, state, total, Budget(*most), flags["secure"], flags["allow-seed"], keep_hours)
 
     def check(self, settings: Settings) -> None:
-        """Check that this node takes part in a run. The reason for an error does not depend on any data.
+        """Check that this node takes part in a run. The reason for an error does not depend on data.
 
         Raises:
             BudgetError: The run exceeds the maximum budget per run.
@@ -96,18 +96,18 @@ class NodeSettings:
                 )
         if settings.seed is not None and not self.allow_seed:
             raise InputError(
-                "the run has a seed, so whoever started it knows which users are sampled. Start a run without `seed`; "
+                "the run has a seed, so its operator can compute which users are sampled. Start a run without `seed`; "
                 "for trials with public data, set `allow-seed=true` in the node config."
             )
         if self.secure and not settings.secure:
             raise InputError(
-                "the run adds sums in the open, but this node sends masked sums only. Start a run with `secure=true`, "
-                "or set `secure=false` in the node config."
+                "the run adds sums without masks, but this node sends only masked sums. Start a run with "
+                "`secure=true`, or set `secure=false` in the node config."
             )
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Exclude other processes of this node, so that it works on one message at a time."""
+        """Exclude other processes of this node, so that the node works on one message at a time."""
         lock = FileLock(self.state / LOCK, timeout=PATIENCE, mode=0o600)
         try:
             lock.acquire()
@@ -129,7 +129,7 @@ class NodeSettings:
         return Ledger(path).open(DATASET, self.total, create=create)
 
     def runs(self) -> Path:
-        """Return the folder of the runs, which only its owner can read.
+        """Return the folder of the runs, which only the owner can read.
 
         Raises:
             InputError: Other users of the machine can read the folder.

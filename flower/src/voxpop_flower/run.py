@@ -1,4 +1,4 @@
-"""The configuration of a run, which the operator of the server writes and every node receives."""
+"""The configuration of a run. The operator of the server writes it, and every node receives it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ class Settings:
     """The configuration of one run.
 
     Attributes:
-        mechanism: The mechanism that runs, without the words of `exclude`, which the server sends.
+        mechanism: The mechanism that runs, without the words of `exclude`. The server sends these words.
         budget: The budget of the run.
         seed: The seed of a run that is NOT private, or None.
         nodes: The number of nodes to wait for before the first round.
-        patience: The maximum seconds to wait for the nodes, and for the answers of a round or of one of its stages.
+        patience: The maximum number of seconds to wait for the nodes, and for the answers of a round or stage.
         output: The output folder of the release on the server.
         secure: Whether secure aggregation adds the sums, so that the server receives only their total.
         symbols: The public alphabet of secure aggregation.
@@ -86,8 +86,8 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
         raise InputError(f"`secure` must be true or false, got {type(secure).__name__}.")
     if secure and nodes < LEAST_NODES:
         raise InputError(
-            f"sums of {nodes} nodes cannot be added up in secret: `nodes` must be at least {LEAST_NODES}, or `secure` "
-            "false, and then the server sees the sums of each node."
+            f"sums of {nodes} nodes cannot be added up in secret: `nodes` must be at least {LEAST_NODES}. Otherwise "
+            "set `secure` to false, so that the server receives the sums of each node."
         )
     mechanism = HeavyHitters(**{FIELDS[name]: config[name] for name in FIELDS if name in config})
     symbols = str(config.get("symbols", "")) or None

@@ -1,7 +1,7 @@
 """The app of the server for heavy hitters over Flower.
 
-The server plans, charges its ledger, waits for nodes, queries them round by round, grows the trie from sums of votes,
-and saves the release. At the end it requests that the nodes delete the folder of the run.
+The server computes the plan, charges its ledger, waits for nodes, queries them round by round, grows the trie from sums
+of votes, and saves the release. At the end it notifies the nodes, which delete the folder of the run.
 """
 
 import json
@@ -64,7 +64,7 @@ def serve(grid: Grid, context: Context) -> None:
 
 
 def _ledger_run(settings: Settings, run: int) -> "LedgerRun | None":
-    """Return the run of the server's ledger, or None without a ledger."""
+    """Return the run in the server's ledger, or None without a ledger."""
     if not settings.ledger:
         return None
     return Ledger(settings.ledger).account(settings.dataset).run(f"Flower run {run}", save_to=settings.output)
@@ -87,7 +87,7 @@ def _release(grid: Grid, plan: HittersPlan, settings: Settings, run: int) -> Rel
     trie = Trie()
     _, guarantee = plan.begin(settings.seed)
     one_round = secure_round if settings.secure else _open_round
-    # The number of rounds is a function of the public trie, so it reveals nothing more.
+    # The number of rounds is a function of the public trie, so it reveals nothing else.
     while not is_over(trie, plan.rules):
         trie, complaints = one_round(grid, trie, settings, run)
         for complaint in complaints:
@@ -98,7 +98,7 @@ def _release(grid: Grid, plan: HittersPlan, settings: Settings, run: int) -> Rel
 
 
 def _in_one_line(record: LogRecord) -> bool:
-    """Replace the traceback of a voxpop error in Flower's log by the message of the error."""
+    """Replace the traceback of a voxpop error in Flower's log with the message of the error."""
     error = record.exc_info[1] if record.exc_info else None
     if isinstance(error, VoxpopError):
         record.msg, record.args, record.exc_info = "voxpop: %s", (" ".join(str(error).split()),), None
@@ -115,7 +115,7 @@ def _open_round(grid: Grid, trie: Trie, settings: Settings, run: int) -> tuple[T
 
 
 def secure_round(grid: Grid, trie: Trie, settings: Settings, run: int) -> tuple[Trie, list[str]]:
-    """Add sums by secure aggregation, so that the server receives only their total.
+    """Add sums with secure aggregation, so that the server receives only their total.
 
     If too few nodes remain, the server receives nothing.
     """
@@ -153,8 +153,8 @@ def _asked(
 ) -> dict[int, dict[str, Any]]:
     """Query nodes, and return the first answer of each node that answers in time without an error.
 
-    A message expires after the patience of the server. Numbers of nodes are sent as text, because they exceed the range
-    of integers in a message.
+    A message expires after the patience of the server. The numbers of nodes are sent as text, because they exceed the
+    range of integers in a message.
     """
     messages = []
     for node, content in told.items():
@@ -180,13 +180,13 @@ def _numbered(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _end(grid: Grid, nodes: list[int]) -> None:
-    """Notify the nodes that the run is over. A node without this message deletes its folder after `keep-hours`."""
+    """Notify the nodes that the run is over. Without this message, a node deletes its folder after `keep-hours`."""
     record = RecordDict({"round": ConfigRecord({"stage": "over"})})
     messages = [Message(record, node, "query", ttl=FAREWELL + 1, group_id="over") for node in nodes]
     try:
         grid.send_and_receive(messages, timeout=FAREWELL)
     except Exception as error:
-        log(WARNING, "voxpop: the nodes were not told that the run is over (%s)", type(error).__name__)
+        log(WARNING, "voxpop: the nodes were not notified that the run is over (%s)", type(error).__name__)
 
 
 def _wait_for_nodes(grid: Grid, settings: Settings) -> None:

@@ -44,7 +44,7 @@ _MOST_NAMES = 20
 
 
 def alphabet_of(text: str | None) -> Any:
-    """Return the alphabet of an option, which is a list of symbols, a saved release, "find" or None.
+    """Return the alphabet that an option names, which is a list of symbols, a saved release, "find" or None.
 
     Raises:
         InputError: if a file cannot be read.
@@ -84,9 +84,9 @@ CHOICES = {
         "length_weights": given.FieldChoice(
             str | None,
             _length_weights,
-            "The value of a released phrase, one number for each length, separated by commas. Lengths that are worth "
-            "more get more of the budget. By default all lengths count the same. Choose the numbers without looking at "
-            "the data.",
+            "The value of a released phrase, one number for each length, separated by commas. Lengths with a larger "
+            "value get more of the budget. By default all lengths have the same value. Choose the numbers without "
+            "looking at the data.",
         ),
         "known": given.FieldChoice(
             str | None,
@@ -108,13 +108,13 @@ CHOICES = {
             Annotated[str | None, Parameter(name=["--alphabet", "--alphabet-file"])],
             alphabet_of,
             "All symbols that may occur, separated by commas, or a UTF-8 file with one symbol per line, or the folder "
-            'of a release of single items. Spaces around symbols do not count; "a, b" in double quotes is one symbol. '
+            'of a release of single items. Spaces around symbols are ignored; "a, b" in double quotes is one symbol. '
             "The alphabet is public; other symbols are removed from every sequence, with a message. "
-            '"find" finds the alphabet with a quarter of epsilon and all of delta.',
+            '"find" finds the alphabet with a quarter of epsilon and the whole delta.',
         )
     },
 }
-"""Fields of mechanisms with values that need a conversion on the command line."""
+"""The fields of mechanisms that have another type on the command line."""
 EXAMPLES = {
     "items": "voxpop items posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o words",
     "ngrams": "voxpop ngrams posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o phrases",
@@ -140,7 +140,7 @@ def _whole_numbers(app: App, commands: Any, arguments: Any) -> None:
 app = App(
     name="voxpop",
     help="Find the items, phrases and sequences that many users share, and release them with user-level differential "
-    "privacy. Every command takes `--log FILE`, for its events, and `--errors json`, for errors as JSON.",
+    "privacy. Every command accepts `--log FILE` to write its events, and `--errors json` to print errors as JSON.",
     version=_version,
     version_flags=["--version"],
     help_flags=["--help", "-h"],
@@ -200,7 +200,7 @@ def _sequences_command(options_type: Any) -> Callable[..., None]:
 
 
 def _sequences_plan(options: Any, spend: given.SpendArguments) -> Callable[[], Any]:
-    """Check that a delta is given if, and only if, the alphabet has to be found."""
+    """Check that a delta is given if, and only if, the alphabet must be found."""
     budget = spend.pure
     if options.alphabet == _FIND and not budget.delta:
         raise InputError("--delta is missing: --alphabet find requires it. Add one, such as --delta 1e-7.")
@@ -239,7 +239,7 @@ def sampled(model: "SequenceModel", number: int, seed: int | None) -> dict[str, 
 
 
 def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json: bool, synthetic: int) -> None:
-    """Print a summary of a saved model, with its guarantee including the release that found the alphabet."""
+    """Print a summary of a saved model. Its guarantee includes the release that found the alphabet."""
     from voxpop.privacy.composition import total_of
 
     stated = [each._stated for each in (alphabet, model) if isinstance(each, vp.Result)]
@@ -277,7 +277,7 @@ def profile(
     """Release the values of all columns of a table that many users share, with noisy counts.
 
     --text names the columns of texts, separated by commas. The plan is printed before anything runs. With --joint and
-    no other columns, the result contains the keys of the named columns with their counts, as for GROUP BY.
+    no other columns, the result contains the keys of the named columns with their counts, as GROUP BY does.
 
     Example: `voxpop profile orders.parquet --user customer --text comment --epsilon 2 --delta 1e-7 -o profile`
     """
@@ -346,12 +346,12 @@ def audit(
     /,
     *,
     trials: Annotated[
-        int, Parameter(help="Trials of each side; ten times as many give slightly tighter bounds.")
+        int, Parameter(help="Trials with and without the user each; ten times as many give slightly tighter bounds.")
     ] = 100_000,
-    error: Annotated[float, Parameter(help="Probability that a bound is wrong.")] = 1e-9,
+    failure_probability: Annotated[float, Parameter(help="Probability that a bound is wrong.")] = 1e-9,
     json: given.Json = False,
 ) -> int:
-    """Measure what releases reveal about one user; reads no data.
+    """Measure the information about one user that releases reveal. Reads no data.
 
     Runs the real release path on small synthetic collections, with and without one user, and prints lower bounds of
     epsilon and delta. The claim is epsilon 1 and delta 0.02 (delta 0 for sequences). The exit code is 1 if a claim is
@@ -365,7 +365,7 @@ def audit(
     check_choice("MECHANISM", mechanism, (*AUDITED, "all"))
     failed = 0
     for name in AUDITED if mechanism == "all" else [mechanism]:
-        finding = run(name, trials, error)
+        finding = run(name, trials, failure_probability)
         failed += not finding.passed
         releasing.print_json(finding.to_dict()) if json else releasing.say(line(finding))
     if failed:
@@ -381,7 +381,7 @@ def line(finding: "Finding") -> str:
         f"    {verdict}: epsilon >= {finding.epsilon_shown:.3f} of {finding.epsilon:g} "
         f"(at most {finding.epsilon_exact:.3f} here), "
         f"delta >= {finding.delta_shown:.4f} of {finding.delta:g} (at most {finding.delta_exact:.4f}); "
-        f"{finding.counts.trials:,} trials, error {finding.error:g}"
+        f"{finding.counts.trials:,} trials, failure probability {finding.failure_probability:g}"
     )
 
 

@@ -27,7 +27,8 @@ def block(
         Parameter(help="Locale of Faker's lists of names, such as en_US. Repeat the option. Needs the package faker."),
     ] = None,
     keep: Annotated[
-        Path | None, Parameter(help="UTF-8 file with one word per line. These words remain even if listed.")
+        Path | None,
+        Parameter(help="UTF-8 file with one word per line. These words remain even if a list contains them."),
     ] = None,
     mentions: Annotated[bool, Parameter(help='Also remove words that contain "@".')] = False,
     first: given.First = 20,

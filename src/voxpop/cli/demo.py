@@ -29,8 +29,8 @@ EPSILON, DELTA, LIMIT, LONGEST = 4.0, 1e-5, 300, 5
 _SHOWN = 12
 PROMPTS = 4
 NEXT = 5
-DATA = "the docstrings and comments of Python's standard library, one module = one user"
-FIRST_RUN = "The first run on a machine compiles for up to a minute, without further messages."
+DATA = "the docstrings and comments of Python's standard library; each module is one user"
+FIRST_RUN = "The first run on a machine compiles for up to a minute and prints nothing meanwhile."
 METADATA = {
     "title": "Phrases of Python's standard library",
     "dataset": DATA,
@@ -53,7 +53,7 @@ def demo(
     plan = vp.NGrams(max_length=LONGEST, max_phrases_per_user=LIMIT).plan(vp.Budget(EPSILON, DELTA))
     if not json:
         say(f"Data: {DATA}.", FIRST_RUN)
-        sys.stdout.flush()  # in a pipe, the lines would appear only at the end
+        sys.stdout.flush()  # Without this, the lines would appear only at the end in a pipe.
     with stage("Reading"):
         data = vp.read(standard_library(), user="module", text="text", tokenizer=vp.Tokenizer("words", sentences=True))
     with stage("Releasing"):
@@ -72,7 +72,7 @@ def demo(
 
 
 def longest(release: "Release") -> list[str]:
-    """Return the longest released phrases in descending order of length, without phrases that are part of another."""
+    """Return the longest released phrases in descending order of length, without parts of other phrases."""
     chosen: list[str] = []
     for gram in sorted(words_first(release.each_gram()), key=len, reverse=True):
         text = printable(gram)
@@ -92,8 +92,8 @@ def beginnings(release: "Release") -> list[tuple[str, ...]]:
 
 _SKIPPED = frozenset({"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__"})
 
-# Match comments and strings in one scan, so that neither is found inside the other. Scanning is twenty times faster
-# than parsing, and it works for files with syntax that this version of Python does not support.
+# Match comments and strings in one scan, so that neither is found inside the other. A scan is twenty times faster than
+# parsing, and also works for files with syntax that this version of Python does not support.
 _COMMENT_OR_STRING = re.compile(
     r"""
     \#[^\n]*
@@ -139,7 +139,7 @@ def standard_library(folder: Path | None = None) -> "pa.Table":
 
 
 def _modules(root: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the dotted name and the file of every module in a fixed order."""
+    """Yield the dotted name and the file of every module, in a fixed order."""
     for folder, subfolders, files in os.walk(root):
         subfolders[:] = sorted(set(subfolders) - _SKIPPED)
         for path in sorted(Path(folder, name) for name in files if name.endswith(".py")):
@@ -165,7 +165,7 @@ def _source_texts(source: str) -> Iterator[str]:
 
 
 def _is_docstring(source: str, start: int) -> bool:
-    """Return whether only white space and comments are between this string and the start of a body."""
+    """Return whether there are only white space and comments between this string and the start of a body."""
     line = source.rfind("\n", 0, start) + 1
     if source[line:start].strip(" \trRuU"):
         return False

@@ -36,7 +36,7 @@ CAUSES = {
     NO_MEMORY: "memory",
     STOPPED: "stopped",
 }
-"""The causes of exit codes, in errors as JSON."""
+"""The causes of exit codes, for errors that are printed as JSON."""
 ONCE = "A series is charged once, when it begins: call `voxpop series init DIR"
 HINTS = {
     ("", "option: --dry-run"): "Write the options to a job file, and check it with `voxpop run JOB --dry-run`.",
@@ -46,16 +46,16 @@ HINTS = {
     **{("series", f"option: --{name}"): f"{ONCE} --ledger FILE --dataset NAME`." for name in ("ledger", "dataset")},
     **{("series", f"option: --{name}"): f"{ONCE} --epsilon E --delta D`." for name in ("epsilon", "delta")},
     ("series", "option: --nights"): f"{ONCE} --nights N`.",
-    ("series", "option: --run-id"): "A night that is repeated returns its result again. Number nights with --night.",
+    ("series", "option: --run-id"): "A repeated night returns its earlier result. Number nights with --night.",
 }
-"""Next steps for options and commands that are missing on purpose. Keys are the command ("" for all commands) and the
-text after "Unknown" in the parser's message."""
+"""The next steps for options and commands that are missing on purpose. A key consists of the command ("" for all
+commands) and the text after "Unknown" in the parser's message."""
 GLOBAL = {"--errors": ("text", "json"), "--log": None}
-"""Options that every command has, with their permitted values. None permits any value."""
+"""The options of every command, with their permitted values. None permits any value."""
 EARLIER_TEXTS = "messages"
-"""The key of texts that the command wrote before it failed."""
+"""The key of the texts that the command wrote before it failed."""
 OMITTED = "(omitted: messages of libraries may quote data)"
-OUT_OF_MEMORY = "Not enough memory. Set a limit, such as --memory 2GiB: the rest goes to work files."
+OUT_OF_MEMORY = "Not enough memory. Set a limit, such as --memory 2GiB, to store the rest in work files."
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _REPORT_FAULT = "This is a fault of voxpop. Check that the lines above contain nothing private, then report them."
 
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        arguments: the arguments after `voxpop`; by default those of the process.
+        arguments: the arguments after `voxpop`; by default the arguments of the process.
 
     Returns:
         The exit code.
@@ -88,8 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def console() -> NoReturn:
-    """Run the command line as a process and exit without tearing modules down, which would take half a second."""
-    for name in BLAS_THREADS:  # must be set before numpy is imported, because idle threads cost a second
+    """Run the command line as a process, and exit without the cleanup of modules, which would take half a second."""
+    for name in BLAS_THREADS:  # This must be set before numpy is imported, because idle threads cost a second.
         os.environ.setdefault(name, "1")
     warnings.formatwarning = lambda message, *_, **__: f"voxpop: {shown(str(message))}\n"
     code = main()
@@ -100,10 +100,10 @@ def console() -> NoReturn:
 
 
 def _without_globals(given: list[str], options: dict[str, str]) -> list[str]:
-    """Move the options that every command has from the arguments to `options`, and return the remaining arguments.
+    """Move the options of every command from the arguments to `options`, and return the remaining arguments.
 
     Raises:
-        InputError: An option has no value, or a wrong one.
+        InputError: An option has no value or an invalid value.
     """
     rest, words = [], iter(given)
     for word in words:
@@ -121,7 +121,10 @@ def _without_globals(given: list[str], options: dict[str, str]) -> list[str]:
 
 @contextmanager
 def _collected(options: dict[str, str]) -> Iterator[None]:
-    """With `--errors json`, collect the texts of standard error, which belong to the object if the command fails."""
+    """With `--errors json`, collect the texts of standard error.
+
+    They become part of the object if the command fails.
+    """
     if options.get("--errors") != "json":
         yield
         return
@@ -219,7 +222,7 @@ def _complain(message: str, code: int, options: Mapping[str, str]) -> int:
         "kept": events.get("kept", {}).get("folder"),
         "repeated": "repeated" in events,
     }
-    with suppress(OSError):  # the log may be on a full disk
+    with suppress(OSError):  # The log may be on a full disk.
         note("error", code=code, cause=CAUSES[code], message=text, **facts)
     if options.get("--errors") == "json":
         messages = options.get(EARLIER_TEXTS, "").splitlines()
@@ -231,7 +234,10 @@ def _complain(message: str, code: int, options: Mapping[str, str]) -> int:
 
 
 def _never_fail_to_encode() -> None:
-    """Write escapes where the terminal lacks a character, since the budget may be spent already."""
+    """Write escapes for characters that the terminal lacks.
+
+    An error here would be too late, because the budget may be spent already.
+    """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

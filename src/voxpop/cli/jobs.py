@@ -29,12 +29,13 @@ from voxpop.files.folder import write_file
 from voxpop.release.registry import MECHANISMS
 
 COMMANDS = tuple(each.command for each in MECHANISMS if each.command != "keys")
-"""The commands that a job may run, which read a table and spend a budget. `profile` also runs keys with counts."""
+"""The commands that a job may run. They read a table and spend a budget. `profile` also releases keys with counts."""
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FIXED_SECTIONS = ("mechanism", "budget", "table")
-"""Sections without environment variables, because a signature must cover them, except the address of a database."""
+"""Sections that must not use environment variables, because a signature must cover them. The address of a database is
+an exception."""
 TOP = ("Arguments", "Parameters")
-"""Groups of the command line that are not sections, so their keys are at the top of the file."""
+"""Groups of the command line that are not sections. Their keys are at the top of the file."""
 
 
 def schema_of(app: App, command: str) -> dict[str, dict[str, Any]]:
@@ -55,7 +56,7 @@ def schema_of(app: App, command: str) -> dict[str, dict[str, Any]]:
 
 
 class Job:
-    """A job file with its overrides.
+    """A job file with overridden keys.
 
     Attributes:
         path: The file.
@@ -100,7 +101,8 @@ class Job:
             else:
                 places.append((argument.index, texts))
         named = [text for _, texts in sorted(places) for text in texts]
-        # No value after the two hyphens is an option, so no environment variable can add one that is not approved.
+        # No value after the two hyphens is an option, so no environment variable can add an option that was not
+        # approved.
         return [*words, *(["--", *named] if named else [])]
 
     def _values(self) -> list[tuple[str, str, Any]]:
@@ -131,8 +133,8 @@ class Job:
         if isinstance(value, bool):
             if argument.hint is not bool:
                 raise InputError(
-                    f"{self.path}: `{key}` must be a text or a number, got a truth value. Write the value, or leave "
-                    "the key out."
+                    f"{self.path}: `{key}` must be a text or a number, got a truth value. Write the value, or remove "
+                    "the key."
                 )
             negative = f"--no-{name[2:]}"
             if value:
@@ -156,7 +158,7 @@ class Job:
                 "job would not cover their values. Write the value, or change it with --set."
             )
         for name in names:
-            if not os.environ.get(name):  # an empty name of a run would be charged again each time
+            if not os.environ.get(name):  # A run with an empty name would be charged again each time.
                 raise InputError(
                     f"{self.path}: `{key}` uses ${{{name}}}, which is not set or empty. Set this environment variable."
                 )
@@ -176,7 +178,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _override(content: dict[str, Any], text: str) -> None:
-    """Set a key, such as table.user=author. The value is a TOML value, or a string without quotes."""
+    """Set a key, such as table.user=author. The value is a TOML value or a string without quotes."""
     key, equals, value = text.partition("=")
     *sections, last = key.strip().split(".")
     if not equals or not last or len(sections) > 1:
@@ -207,7 +209,7 @@ def command_for(app: App) -> Callable[..., Any]:
             list[str] | None, Parameter(help="Override a key, such as budget.epsilon=2. Repeat the option.")
         ] = None,
         digest: Annotated[
-            str | None, Parameter(help="The digest of the job that was approved. Another job does not run.")
+            str | None, Parameter(help="The digest of the approved job. A job with another digest does not run.")
         ] = None,
         signature: Signature = None,
         signers: Signers = None,
@@ -218,7 +220,7 @@ def command_for(app: App) -> Callable[..., Any]:
         new: Annotated[bool, Parameter(help="Ask for the settings, and write a new job file.")] = False,
         json: given.Json = False,
     ) -> Any:
-        """Run a job file, which contains one command with its options and is reviewed and signed once.
+        """Run a job file. It contains one command with its options, and can be reviewed and signed once.
 
         Example: `voxpop run words.toml --dry-run`
         """
@@ -229,8 +231,8 @@ def command_for(app: App) -> Callable[..., Any]:
         found = Job(app, job, set or [])
         if digest is not None and digest != found.digest:
             raise InputError(
-                f"{job}: the digest of this job is {found.digest}, and another one was approved. Nothing ran. Have the "
-                "job approved again, or restore the approved one."
+                f"{job}: the digest of this job is {found.digest}, but another digest was approved. Nothing ran. Have "
+                "this job approved, or restore the approved job."
             )
         if dry_run:
             return show_dry(found, as_json=json)
@@ -265,7 +267,7 @@ def sign(
 
 
 def show_dry(job: Job, *, as_json: bool) -> None:
-    """Run all checks of a job that need no rows, and print the results."""
+    """Run all checks of a job that do not need rows, and print the results."""
     from voxpop.ledger.runs import check_output, free_space
     from voxpop.reading.remote import is_remote
 
@@ -289,7 +291,7 @@ def show_dry(job: Job, *, as_json: bool) -> None:
     if entry is not None and state == "finished" and is_new:
         made = _result_of(entry, output)
         if made is None and not (entry.kept and Path(entry.kept).parent.exists()):
-            state = "lost"  # the check below refuses it, as the run would
+            state = "lost"  # The check below rejects this, as the run would.
         same = made is None or made.metadata.job == job.digest
     if account is not None and state != "finished":
         account.check(plan.guarantee, mechanism, label)
@@ -311,7 +313,7 @@ def show_dry(job: Job, *, as_json: bool) -> None:
         return
     shown = ", ".join(map(on_one_line, columns)) or "known only when the rows are read"
     if away:
-        shown = "unknown, because a dry run opens no address; only the run finds whether it exists and has the columns"
+        shown = "unknown, because a dry run opens no address; only the run checks whether it exists and has the columns"
     lines = [
         f"Job {job.path}: voxpop {job.command}",
         f"  columns of the source: {shown}",
@@ -330,7 +332,7 @@ def show_dry(job: Job, *, as_json: bool) -> None:
 def _columns(source: list[str] | None, call: given.Call, command: str) -> list[str]:
     """Return the columns of a source, after checking that it has the columns of the job.
 
-    If only the rows of the source determine its columns, the list is empty.
+    The list is empty if only the rows of the source determine its columns.
     """
     from voxpop.engine.read import schema_before_reading, source_called
     from voxpop.reading.limited.memory import MemoryLimit
@@ -363,7 +365,7 @@ def _planned_job(job: Job) -> tuple[Any, str]:
 
 
 def _result_of(entry: Any, output: Path) -> Any:
-    """Return the result in a folder, or None if it is not the one of this entry of the ledger."""
+    """Return the result in a folder, or None if it does not belong to this entry of the ledger."""
     try:
         found = vp.load(output)
     except VoxpopError:
@@ -372,7 +374,7 @@ def _result_of(entry: Any, output: Path) -> Any:
 
 
 def _used(account: Any) -> dict[str, float]:
-    """Return the used part of the budget for each method of composition."""
+    """Return the used part of the budget by each method of composition."""
     return {way: max(caps.values()) for way, caps in account.used().items()} if account.entries else {}
 
 
@@ -383,7 +385,7 @@ def _room(account: Any, state: str) -> str:
     runs = {
         "new": "this release fits",
         "interrupted": "this run was charged and interrupted, so it runs again without a charge",
-        "finished": "this run has finished, so it would read nothing and show the saved result",
+        "finished": "this run has already finished, so it would read nothing and show the saved result",
     }
     budget = account.budget
     return f'"{account.name}" with ({budget.epsilon:g}, {budget.delta:g}), {spent}; {runs[state]}'
@@ -404,7 +406,7 @@ QUESTIONS = (
     ("", "output", "Folder to save to", "released"),
     ("ledger", "ledger", "Ledger to charge (empty for none)", ""),
 )
-"""The section, key, text and default of each question of `voxpop run --new`."""
+"""The section, key, text and default of each prompt of `voxpop run --new`."""
 
 
 def write_new(app: App, path: Path) -> None:
@@ -446,7 +448,7 @@ def _asked(text: str, default: str | None) -> str:
 
 
 def _hint(content: dict[str, Any]) -> str:
-    """Return a line with the columns of the source, if they can be listed."""
+    """Return a line with the columns of the source if they can be listed."""
     found = columns_of([content["source"]])
     return f" ({found})" if found else ""
 

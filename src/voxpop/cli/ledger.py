@@ -20,7 +20,7 @@ app = App(name="ledger", help="Keep an account of the budget that releases have 
 
 _LedgerFile = Annotated[Path, Parameter(name="FILE", help="The file of the ledger.")]
 _USUAL_SETTINGS: dict[str, dict[str, Any]] = {
-    # The guarantee does not depend on the alphabet or on the keys. A reserve is for repeated releases.
+    # The guarantee does not depend on the alphabet or on the keys. A reserve pays for repeated releases.
     "sequences": {"alphabet": ["a"]},
     "keys": {"columns": {"key": "string"}, "joint": [["key"]], "repeated": True},
 }
@@ -32,10 +32,10 @@ Dataset = Annotated[str | None, Parameter(help="Name of the data set.")]
 def init(
     file: _LedgerFile, /, *, dataset: Dataset = None, spend: SpendOptions = SpendArguments(), json: Json = False
 ) -> None:
-    """Create a data set with the budget of all its releases together, and the file if it does not exist.
+    """Create a data set with one budget for all its releases, and the file if it does not exist.
 
-    The command fails if the data set already exists. It also fails if the file existed before and is missing. In this
-    case, restore its newest copy.
+    The command fails if the data set already exists. It also fails if the file existed before and is now missing. In
+    this case, restore the newest copy of the file.
 
     Example: `voxpop ledger init team.ledger --dataset posts --epsilon 8 --delta 1e-6`
     """
@@ -62,7 +62,7 @@ def show(
     delta: Annotated[float | None, Parameter(help="Delta of the release that --for names.")] = None,
     json: Json = False,
 ) -> None:
-    """Show the entries, the spent budget and the budget that is left for each data set.
+    """Show the entries, the spent budget and the remaining budget of each data set.
 
     Example: `voxpop ledger show team.ledger --for items --delta 1e-8`
     """
@@ -90,10 +90,10 @@ def reserve(
     spend: SpendOptions = SpendArguments(),
     json: Json = False,
 ) -> None:
-    """Charge a number of equal releases in advance, with the default settings of their command.
+    """Charge several identical releases in advance, with the default settings of their command.
 
-    The reserve pays for later releases of this kind with the same epsilon and delta. If it is the first entry of a data
-    set, more equal releases fit in a reserve than in individual charges.
+    The reserve pays for later releases of this kind with the same epsilon and delta. If the reserve is the first entry
+    of a data set, it fits more identical releases than individual charges would.
 
     Example: `voxpop ledger reserve team.ledger --dataset posts --for items --times 52 --epsilon 0.5 --delta 1e-8`
     """
@@ -115,7 +115,7 @@ def _usual(command: str) -> Any:
 
 
 def _described(account: "LedgerAccount", command: str | None, delta: float) -> dict[str, Any]:
-    """Return an account for JSON. A used part is None if its cap is 0 and a release was charged to it."""
+    """Return an account for JSON. A used part is None if its cap is 0 and a release was charged against it."""
     budget, total = account.budget, account.spent
     return {
         "dataset": account.name,
@@ -159,7 +159,9 @@ def _account_text(account: dict[str, Any], reason: str) -> str:
     lines = [f"{title}, {number}", *(table(rows) if entries else [])]
     if total := account["total"]:
         adaptive, fixed = (f"({total[name]['epsilon']:g}, {total[name]['delta']:g})" for name in ("adaptive", "fixed"))
-        lines.append(f"  total: {adaptive}, the budget, even if each release was chosen after earlier results")
+        lines.append(
+            f"  total: {adaptive}, the budget, which is valid even if each release was chosen after earlier results"
+        )
         lines.append(f"  if all budgets were fixed in advance: {fixed}")
         lines += [f"    {reason}"] if reason else []
         parts = (
@@ -167,10 +169,10 @@ def _account_text(account: dict[str, Any], reason: str) -> str:
             for name, used in account["used"].items()
         )
         used = ", ".join(f"{name} {100 * part:.3g} %" if part <= 1 else f"{name} full" for name, part in parts)
-        lines.append(f"  room used, by the three ways to add up: {used}")
+        lines.append(f"  budget used, by three methods of composition: {used}")
     if fits := account.get("fits"):
         most = f"at most epsilon {fits['epsilon']:g} fits" if fits["epsilon"] else "nothing fits"
-        # Keys are planned as one of many releases; a single one may need more room.
+        # Keys are planned as one of many releases. A single release may need more of the budget.
         alone = " with --repeated" if fits["mechanism"] == "keys" else ""
         lines.append(f"  next release of {fits['mechanism']}{alone} at delta {fits['delta']:g}: {most}")
     return "\n".join(lines)

@@ -31,24 +31,25 @@ class TableArguments:
     """The private table, and how its rows are read.
 
     Attributes:
-        user: Column that identifies the user; required. For a key of several columns repeat the option or separate the
-            names by commas.
+        user: Column that identifies the user; required. For a key of several columns, repeat the option or separate the
+            names with commas.
         text: Column of texts, which are split into words.
         tokens: Column of lists of words.
-        items: Column of items, or of lists of items. For a composite key repeat the option or separate the names by
+        items: Column of items, or of lists of items. For a composite key, repeat the option or separate the names with
             commas.
-        sequence: Column of ordered lists, or column of single events with --order.
+        sequence: Column of ordered lists, or of single events with --order.
         order: Column of times. Each row is then one event.
         session_gap: Longest pause within a sequence, such as 30min.
         types: Declared types of columns without a declared type, such as price=decimal(12,2). Repeat the option.
-        tokenizer: How text is split: words, whitespace, characters or regex:PATTERN.
+        tokenizer: Method to split texts: words, whitespace, characters or regex:PATTERN.
         sentences: Split texts into sentences first, so that no phrase spans two sentences.
         html: Texts are HTML.
-        delimiter: Separator of CSV columns, or "tab". Detected by default. Files with unknown endings are then CSV.
+        delimiter: Separator of CSV columns, or "tab". Detected by default. With this option, files with unknown
+            suffixes are read as CSV.
         encoding: Encoding of CSV, such as cp1252. The default is UTF-8.
-        quote: Quotes around cells of CSV, or "none" if quotes are plain characters.
-        escape: A backslash if one precedes quotes within quotes of CSV, as Spark and MySQL write them.
-        sql: Query that selects the columns, in place of files. It runs on --database.
+        quote: The quote character of CSV cells, or "none" if quotes are plain characters.
+        escape: A backslash if a backslash precedes quotes within quoted cells of CSV, as Spark and MySQL write them.
+        sql: Query that selects the columns, instead of files. It runs on --database.
         database: Address for --sql, such as postgresql://host/name, sqlite:///file.db or duckdb:///file.duckdb. The
             default is the environment variable VOXPOP_DATABASE.
     """
@@ -75,7 +76,7 @@ class TableArguments:
         """Return the paths or the query as the source for `voxpop.read`.
 
         Raises:
-            InputError: No source or both are given, or a path is a query or the address of a database.
+            InputError: No source is given, both sources are given, or a path is a query or the address of a database.
         """
         if self.sql is None:
             for path in paths or []:
@@ -113,7 +114,7 @@ class TableArguments:
             raise missing_column("--user is missing: name the column that identifies the user.", source)
         options = ", ".join(f"--{kind}" for kind in given)
         if not contents:
-            raise missing_column(f"The column of contents is missing: name it by one of {options}.", source)
+            raise missing_column(f"The column of contents is missing: name it with one of {options}.", source)
         if len(contents) > 1:
             raise InputError(f"Give only one of {options}; got {' and '.join(f'--{kind}' for kind in contents)}.")
         return {"user": _names(self.user), **contents}
@@ -145,14 +146,15 @@ class ProfileArguments:
     """The columns of a profile.
 
     Attributes:
-        columns: Columns of the profile, separated by commas. Chosen by names and declared types by default.
-        joint: Columns to release jointly as well, separated by commas, or "pairs" for all pairs. Repeat the option.
+        columns: Columns of the profile, separated by commas. By default they are chosen by name and declared type.
+        joint: Columns to also release jointly, separated by commas, or "pairs" for all pairs. Repeat the option.
             Without --columns and --text, only these keys and their counts are released.
-        counts: Release noisy counts and cover. Without them more values are released.
-        known: Public list of the values of a column, as COLUMN=FILE; see `voxpop items --known`. Repeat the option.
-        max_keys_per_user: Public bound on the number of keys per user, such as 1 for one plan per account. Only for
+        counts: Release noisy counts and cover. Without counts, more values are released.
+        known: Public list of values of a column, as COLUMN=FILE; see `voxpop items --known`. Repeat the option.
+        max_keys_per_user: Public bound on the number of keys per user, such as 1 if each account has one plan. Only for
             keys without --columns and --text.
-        other_rows: Measure the rows of keys that are not released. Only for keys without --columns and --text.
+        other_rows: Measure the number of rows with keys that are not released. Only for keys without --columns and
+            --text.
         repeated: The release is one of a series, such as a weekly one. Only for keys without --columns and --text.
     """
 
@@ -197,13 +199,14 @@ class RunArguments:
     """The engine and its limits.
 
     Attributes:
-        engine: Run on this machine (local) or on Spark.
+        engine: "local" to run on this machine, or "spark".
         master: Address of Spark, such as local[*], spark://host:7077, yarn, k8s://... or sc://host:15002.
         partitions: Number of partitions of users on Spark. The default is the number of concurrent tasks.
-        memory: Memory limit, such as 2GiB. Further data are written to work files.
+        memory: Memory limit, such as 2GiB. Data that does not fit is written to work files.
         work_folder: Folder for work files. The default is TMPDIR.
-        drop_missing_users: Skip rows without a user and show their number. By default such a row is an error.
-        exact: Show exact row numbers and counts in messages. They are rounded by default, because they are private.
+        drop_missing_users: Skip rows without a user, and show the number of skipped rows. By default such a row is an
+            error.
+        exact: Show exact row numbers and counts in messages. By default they are rounded, because they are private.
     """
 
     engine: Literal["local", "spark"] = "local"
@@ -240,7 +243,7 @@ class SpendArguments:
 
     @property
     def budget(self) -> Budget:
-        """The budget with both numbers.
+        """The budget, which must have both numbers.
 
         Raises:
             InputError: A number is missing or out of range.
@@ -271,9 +274,9 @@ class ChargeArguments:
     Attributes:
         ledger: Ledger to charge before the release runs; see `voxpop ledger init`.
         dataset: Name of the data set, in the ledger and in the report.
-        run_id: Name of this run in the ledger. A run that was interrupted can start again without a second charge.
+        run_id: Name of this run in the ledger. An interrupted run can start again without a second charge.
         seed: Make the release reproducible and NOT PRIVATE, for tests only.
-        job: Digest of the job file, for the record; `voxpop run` gives it.
+        job: Digest of the job file, for the record; `voxpop run` passes it.
     """
 
     ledger: Path | None = None
@@ -302,7 +305,7 @@ class ResultArguments:
     operator: str | None = None
 
     def metadata(self, dataset: str | None) -> dict[str, str]:
-        """Return the given texts and the date, which `save` writes into the report.
+        """Return the texts and the date that `save` writes into the report.
 
         Raises:
             InputError: A text cannot be written into a report.
@@ -360,11 +363,11 @@ def shown_default(value: Any) -> str | None:
 
 
 def options_of(mechanism: type, choices: dict[str, FieldChoice]) -> type:
-    """Return a dataclass of the fields of a mechanism, with its defaults and the descriptions of its docstring.
+    """Return a dataclass with the fields of a mechanism, its defaults and the descriptions in its docstring.
 
     Args:
         mechanism: The public configuration class.
-        choices: The fields with another type on the command line, by name.
+        choices: The types of fields that have another type on the command line, by name.
     """
     columns = []
     for each in fields(mechanism):
@@ -400,21 +403,21 @@ def tokenizer_of(name: str) -> Any:
 
 
 ENTRY = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*|([^,]*))(,|$)', re.DOTALL)
-"""An entry of a list, in quotes or not, and its comma."""
+"""An entry of a list, with or without quotes, and its comma."""
 
 
 def listed(text: str, option: str) -> list[str]:
-    r"""Return the entries of a list that is separated by commas.
+    r"""Return the entries of a comma-separated list.
 
     Spaces around an entry and empty entries are ignored. An entry in double quotes is not changed, so it may contain
-    commas, outer spaces and doubled quotes.
+    commas, spaces at its ends and doubled quotes.
 
     Args:
         text: The list.
         option: The name of the option, for the message.
 
     Raises:
-        InputError: A quote is not closed, or is followed by anything but a comma.
+        InputError: A quote is not closed, or a closing quote is followed by anything but a comma.
 
     Example:
         >>> listed('pay, ship , "Create, invoice",,', "--alphabet")
@@ -435,7 +438,7 @@ def listed(text: str, option: str) -> list[str]:
 
 
 def listed_file(path: Path, option: str) -> list[str]:
-    """Return the lines of a public file, one entry each; lines in double quotes are parsed like entries of `listed`.
+    """Return the lines of a public file, each as one entry. Lines in double quotes are parsed like entries of `listed`.
 
     Raises:
         InputError: The file cannot be read as UTF-8.
@@ -456,7 +459,7 @@ def _names(given: list[str], option: str = "--user") -> str | list[str]:
 
 
 def _backslash(given: str | None) -> str | None:
-    """Return one backslash for two, because a shell turns two backslashes without quotes into one."""
+    """Return one backslash for two. In a shell, only two backslashes without quotes become one."""
     return "\\" if given == "\\\\" else given
 
 
@@ -472,7 +475,7 @@ def _types(given: list[str]) -> dict[str, str] | None:
 
 
 def _pairs(given: list[str], problem: str) -> dict[str, str] | None:
-    """Return the values by name of options of the form NAME=VALUE; None if there are none."""
+    """Return the values of options of the form NAME=VALUE by their names, or None without such options."""
     pairs = [each.partition("=") for each in given]
     for name, equals, value in pairs:
         if not (name and equals and value):

@@ -1,6 +1,6 @@
-"""The steps of every command that releases a result, ordered so that an invalid call spends no budget.
+"""The steps of every command that releases a result. They are ordered so that an invalid call spends no budget.
 
-Results are printed as text for people or as JSON for machines. Both are functions of the results only.
+Results are printed as text for people or as JSON for machines. Both depend only on the results.
 """
 
 import json
@@ -62,7 +62,7 @@ def released_addition(
         charge: The ledger that is charged before the release runs.
         save: A function that writes a result to a new folder.
         overwrite: Whether to replace another result in the folder.
-        reported: Whether the report names the data set, so that the call may name a data set without a ledger.
+        reported: Whether the report names the data set. If so, the call may name a data set without a ledger.
 
     Returns:
         The result. If the run has already finished, this is the saved result.
@@ -104,19 +104,19 @@ def released_addition(
 
 
 class Noted:
-    """A run of a ledger that also notes its charge, end and kept folder as events."""
+    """A run of a ledger that also records its charge, its end and the folder of a kept result as events."""
 
     def __init__(self, run: "LedgerRun") -> None:
         self.run = run
 
     def charge(self, guarantee: Guarantee, mechanism: str) -> "Entry":
-        """Charge the release by `LedgerRun.charge`."""
+        """Charge the release with `LedgerRun.charge`."""
         entry = self.run.charge(guarantee, mechanism)
         note("charged", entry=str(entry), attempt=entry.attempt)
         return entry
 
     def finish(self, entry: "Entry", result: Any) -> None:
-        """Finish the run by `LedgerRun.finish`."""
+        """Finish the run with `LedgerRun.finish`."""
         note("released")
         try:
             self.run.finish(entry, result)
@@ -132,13 +132,13 @@ class Noted:
 
 
 OTHER_JOB = (
-    "Another job, or a command without one, made this result: the settings of this job did not run.\n"
+    "Another job, or a command without a job, made this result. The settings of this job did not run.\n"
     "To run them, choose another run_id, which is charged."
 )
 
 
 def repetition() -> dict[str, bool]:
-    """Return the JSON field of a repeated run, which tells whether the same job made the result."""
+    """Return the JSON field of a repeated run. It contains whether the same job made the result."""
     return {"repeated": True, "same_job": noted()["repeated"]["same_job"]} if repeated() else {}
 
 
@@ -151,7 +151,7 @@ def again() -> str:
     """Return a line for a command that showed the result of an earlier run, or an empty string."""
     if not repeated():
         return ""
-    text = "\nThis run had finished already: no row was read, and nothing was charged."
+    text = "\nThis run had already finished: no row was read, and nothing was charged."
     return text if noted()["repeated"]["same_job"] else f"{text}\n{OTHER_JOB}"
 
 
@@ -202,7 +202,7 @@ def read_options(run: RunArguments) -> Any:
 
 
 def opened_source(source: Any, run: RunArguments) -> Any:
-    """Return the source for `voxpop.read`, which is the paths or the query, or a Spark table of the rows of paths."""
+    """Return the source for `voxpop.read`. It is the paths, the query, or a Spark table with the rows of the paths."""
     if run.engine == "local":
         return _without_hidden(source) if isinstance(source, list) else source
     if not isinstance(source, list):
@@ -281,7 +281,7 @@ def print_plan(plan: Any, *, as_json: bool) -> Any:
 
 
 def listed_items(release: "Release") -> str:
-    """Return the number of grams and a sample, or the number of users needed if nothing was released."""
+    """Return the number of grams and a sample, or the required number of users if nothing was released."""
     if not len(release):
         return f"{count_text(release)}\n{nothing_released(release.plan)}"
     grams = indented(fill(", ".join(sample(release)), WIDTH, break_long_words=False, break_on_hyphens=False))
@@ -294,7 +294,7 @@ def place(folder: Path) -> str:
 
 
 def saved(folder: Path, result: "AnyResult", total: "Total | None" = None) -> str:
-    """Return lines with the folder of a result, its job, its ledger entry, and its total if it is given or charged."""
+    """Return lines with the folder of a result, its job, its ledger entry, and a total if there is one."""
     about = result.metadata
     total = result.total if total is None and about.ledger is not None else total
     stated = "" if total is None else total_text(total)
@@ -302,7 +302,7 @@ def saved(folder: Path, result: "AnyResult", total: "Total | None" = None) -> st
     where += f" Job: {about.job}." if about.job else ""
     if about.ledger is not None:
         return f"{where} Ledger: {about.ledger}."
-    return f"{where} Ledger: none was charged; --ledger FILE charges one." if about.dataset else where
+    return f"{where} No ledger was charged. To charge one, add --ledger FILE." if about.dataset else where
 
 
 def summary(result: Any, folder: Path) -> dict[str, Any]:
@@ -323,7 +323,7 @@ def guarantee_record(guarantee: Guarantee) -> dict[str, Any]:
 
 
 def count_text(release: "Release") -> str:
-    """Return the number of grams, and their maximum length if not all have length 1."""
+    """Return the number of grams, and their maximum length unless all grams have length 1."""
     number = len(release)
     longest = release.grams["length"][number - 1].as_py() if number else 1
     if longest == 1:
@@ -347,20 +347,21 @@ def sample(release: "Release") -> list[str]:
 
 def nothing_released(plan: Any) -> str:
     """Return the number of users that an item would have needed, which depends only on the plan."""
-    nothing = "No item had enough users. The budget is spent nevertheless."
-    if not hasattr(plan, "budget"):  # the stored plan of a finished run
+    nothing = "No item had enough users. The budget is spent nonetheless."
+    if not hasattr(plan, "budget"):  # The run has finished, so this is its stored plan.
         return nothing
     needed = "\n".join(filter(None, (_needed_at(plan, times) for times in (1, 2, 4))))
     return (
         f"{nothing} At this delta, an item is released with\n"
         f"probability 0.9 if it has\n{indented(needed)}\n"
         f"(for users with {USUAL_ITEMS} items each, all equally rare). More users or a larger epsilon release more.\n"
-        "If you expect items with so many users, check the column and the tokenizer. Round prices and timestamps first."
+        "If you expect items with this number of users, check the column and the tokenizer. Round prices and "
+        "timestamps first."
     )
 
 
 def _needed_at(plan: Any, times: int) -> str:
-    """Return the number of users at a multiple of the plan's epsilon, or an empty string if no plan exists."""
+    """Return the required number of users at a multiple of the plan's epsilon, or an empty string if no plan exists."""
     epsilon = plan.budget.epsilon * times
     try:
         other = plan if times == 1 else plan.mechanism.plan(Budget(epsilon, plan.budget.delta))
@@ -372,9 +373,9 @@ def _needed_at(plan: Any, times: int) -> str:
 
 def total_text(total: "Total") -> str:
     """Return a text with the totals of results about the same users."""
-    covers = "\n  the budget of the ledger, for everything that is charged to it," if total.charged else ""
+    covers = "\n  the budget of the ledger, for all releases that are charged to it," if total.charged else ""
     texts = [
-        f"\nAll results together, if from the same users: {total.adaptive},{covers}",
+        f"\nAll results together, if they are from the same users: {total.adaptive},{covers}",
         "  even if each budget was chosen after earlier results;",
         f"  {total.if_fixed}.",
         *([indented(fill(total.reason, WIDTH))] if total.reason else []),
@@ -389,7 +390,7 @@ def guarantee_text(guarantee: Guarantee, user: str = "user") -> str:
 
 
 def numbered_grams(grams: Iterable[Sequence[str]]) -> list[str]:
-    """Return grams in their order, one line each."""
+    """Return the grams in their order, with one line for each."""
     return [f"{place:>6,}  {text}" for place, text in enumerate(all_printable(grams), start=1)]
 
 

@@ -25,12 +25,15 @@ if TYPE_CHECKING:
     from voxpop.release.result import Result
 
 Symbols = Annotated[
-    str, Parameter(help="Symbols separated by commas: the prefix, or the steps of a funnel. Quote one with a comma.")
+    str,
+    Parameter(
+        help="Symbols separated by commas: the prefix, or the steps of a funnel. Quote a symbol that contains a comma."
+    ),
 ]
 Question = Literal["next", "paths", "funnel", "lengths", "starts", "ends", "transitions"]
 Save = Annotated[bool, Parameter(negative="--no-save", help="Save the result in the folder of the release.")]
 _FullCount = Annotated[
-    int | None, Parameter(help="Words for which a user counts in full. Chosen privately by default.")
+    int | None, Parameter(help="Number of words for which a user counts in full. Chosen privately by default.")
 ]
 _KnownRows = Annotated[
     str | None,
@@ -43,7 +46,7 @@ Places = Annotated[int, Parameter(help="Number of grams.")]
 _OutputFile = Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")]
 
 
-UNVERIFIED = "Not verified: run `voxpop verify`, which checks that these numbers follow from the settings."
+UNVERIFIED = "Not verified. Run `voxpop verify` to check that these numbers follow from the settings."
 
 
 def show(folder: given.ResultFolder, /, *, first: given.First = 20, json: given.Json = False) -> None:
@@ -64,7 +67,7 @@ def show(folder: given.ResultFolder, /, *, first: given.First = 20, json: given.
         return
     releasing.say(title, *(f"  {line}" for line in lines), releasing.guarantee_text(saved.guarantee))
     if tally is not None:
-        releasing.say(f"\nNoisy numbers of users, standard error {tally.error:.3g}, {tally.guarantee}")
+        releasing.say(f"\nNoisy numbers of users, with standard error {tally.error:.3g}, {tally.guarantee}")
         releasing.say(*_count_lines(tally, first))
     if ranking is not None:
         releasing.say(f"\nThe {len(ranking):,} grams with the most users, in order, {ranking.guarantee}")
@@ -113,7 +116,7 @@ def complete(
     first: given.First = 10,
     json: given.Json = False,
 ) -> None:
-    """Show how released phrases continue a text, longest context first. Saved counts, if any, set the rank.
+    """Show how released phrases continue a text, beginning with the longest context. Saved counts determine the rank.
 
     Example: `voxpop complete phrases "thank you for"`
     """
@@ -131,18 +134,19 @@ def complete(
         )
         return
     lines = [f"  {text}" for text in all_printable(each.gram for each in found)]
-    releasing.say(*(lines or ["No released phrase continues it."]))
+    releasing.say(*(lines or ["No released phrase continues this text."]))
 
 
 def explain(
     folder: given.ResultFolder,
     items: Annotated[
-        list[str], Parameter(name="ITEM", help="Text of an item. Values of several columns are separated by commas.")
+        list[str], Parameter(name="ITEM", help="Text of an item. Separate values of several columns with commas.")
     ],
     /,
     *,
     data: Annotated[
-        list[str] | None, Parameter(help="Private data of the release, for its owner. Adds a PRIVATE number of users.")
+        list[str] | None,
+        Parameter(help="Private data of the release, for the owner of the data. Adds a PRIVATE number of users."),
     ] = None,
     table: given.TableOptions = given.TableArguments(),
     run: given.RunOptions = given.RunArguments(),
@@ -176,7 +180,9 @@ def _its_count(tally: Any, found: Any) -> dict[str, int]:
 
 
 def resume(kept: given.ResultFolder, /, *, output: given.Output, overwrite: given.Overwrite = False) -> None:
-    """Save a result that an earlier command could not save. Its message names the folder that keeps the result.
+    """Save a result that an earlier command could not save.
+
+    The message of that command names the folder with the result.
 
     Example: `voxpop resume ~/.voxpop/voxpop-kept-0123/words -o words`
     """
@@ -186,7 +192,7 @@ def resume(kept: given.ResultFolder, /, *, output: given.Output, overwrite: give
     releasing.say(f"Saved to {output}")
 
 
-Digest = Annotated[str | None, Parameter(help="The digest that was signed or noted. Another one is an error.")]
+Digest = Annotated[str | None, Parameter(help="The digest that was signed or recorded. Another digest is an error.")]
 Signature = Annotated[Path | None, Parameter(help="File of a signature by `voxpop sign`, to check.")]
 Signers = Annotated[Path | None, Parameter(help="File with an identity and a public key in each line; see ssh-keygen.")]
 Identity = Annotated[str | None, Parameter(help="The identity that must have signed, such as ann@example.org.")]
@@ -204,7 +210,9 @@ def signed_by(path: Path, signature: Path | None, signers: Path | None, identity
     if signature is None and signers is None and identity is None:
         return None
     if signature is None or signers is None or identity is None:
-        raise InputError("A signature needs --signature FILE, --signers FILE and --identity NAME. Give all or none.")
+        raise InputError(
+            "A signature needs --signature FILE, --signers FILE and --identity NAME. Give all of them or none."
+        )
     check_signature(path, signature, signers, identity)
     return identity
 
@@ -228,8 +236,8 @@ def verify(
     found = verified(folder)
     if digest is not None and digest != found["digest"]:
         raise ReleaseError(
-            f"{folder}: the digest of SHA256SUMS is {found['digest']}, and another one was signed. Use the folder that "
-            "was signed."
+            f"{folder}: the digest of SHA256SUMS is {found['digest']}, and another digest was signed. Use the folder "
+            "that was signed."
         )
     if signed_by(folder, signature, signers, identity):
         found["signed_by"] = identity
@@ -247,7 +255,7 @@ def verify(
         )
     if len(found["results"]) > 1 or total.charged:
         releasing.say(releasing.total_text(total).strip())
-    releasing.say("report.html: made again from the result, no difference")
+    releasing.say("report.html: generated again from the result, no difference")
     ran = "not run, because voxpop-check is not installed"
     releasing.say(f"independent check of the certificates: {found['independent'] or ran}")
     if identity is not None:
@@ -256,7 +264,7 @@ def verify(
 
 
 def _checked(folder: Path) -> str | None:
-    """Return the verdict of `voxpop-check` on the certificates of a folder, or None if the checker is not installed.
+    """Return the result of `voxpop-check` for the certificates of a folder, or None if the checker is not installed.
 
     Raises:
         ReleaseError: If the certificates are not proved.
@@ -281,20 +289,20 @@ def export(
     /,
     *,
     output: _OutputFile,
-    format: Annotated[str | None, Parameter(help="Format; by default the suffix of the file decides.")] = None,
-    tokenizer: Annotated[str, Parameter(help="Tokenizer of the texts that other software will read.")] = "words",
+    format: Annotated[str | None, Parameter(help="Format. By default the suffix of the file determines it.")] = None,
+    tokenizer: Annotated[str, Parameter(help="Tokenizer for the texts that the other software will read.")] = "words",
     of: Annotated[
         Literal["release", "counts", "ranking"] | None,
-        Parameter(help="Result in the folder; tables are made from its counts if there are any."),
+        Parameter(help="Result in the folder. By default, tables contain its counts if there are any."),
     ] = None,
     dialect: Annotated[str, Parameter(help="Dialect of SQL: duckdb, postgres, bigquery, snowflake, ...")] = "duckdb",
-    size: Annotated[int, Parameter(help="Most subwords of bpe, wordpiece and unigram.")] = 8000,
+    size: Annotated[int, Parameter(help="Maximum number of subwords of bpe, wordpiece and unigram.")] = 8000,
     overwrite: given.Overwrite = False,
 ) -> None:
     """Write a saved release as one file for other software.
 
-    The formats frequencies, bpe, wordpiece and unigram are made from counts in the folder of the release. The tables
-    csv, arrow, parquet and sql have the column users if the folder has counts, unless --of release is given.
+    The formats frequencies, bpe, wordpiece and unigram use the counts in the folder of the release. The tables csv,
+    arrow, parquet and sql have the column `users` if the folder has counts, unless --of release is given.
 
     Example: `voxpop export words -o words.txt`
     """
@@ -309,7 +317,7 @@ def export(
     result: Any = vp.load(folder) if general else kind.load(folder)
     cut = given.tokenizer_of(tokenizer)
     write(result, output, chosen.name, tokenizer=cut, dialect=dialect, size=size, overwrite=overwrite)
-    column = {COUNTS: " with their noisy numbers of users", RANKINGS: " with their places"}
+    column = {COUNTS: " with noisy numbers of users", RANKINGS: " with their places"}
     what = f"{releasing.plural(len(result), 'gram')}{column.get(kind, '') if chosen.table else ''}"
     releasing.say(f"Wrote {chosen.name if chosen.general else what} to {output}")
 
@@ -352,7 +360,7 @@ def top(
     json: given.Json = False,
     call: given.CallOptions = given.Call(),
 ) -> None:
-    """Release, with noise, the most frequent grams of a saved release, in descending order of users.
+    """Release, with noise, the most frequent grams of a saved release, in descending order of their numbers of users.
 
     The order needs a budget in addition to that of the release.
 
@@ -373,7 +381,7 @@ def show_count_plan(
     spend: given.SpendOptions = given.SpendArguments(),
     json: given.Json = False,
 ) -> Any:
-    """Show the guarantee and the noise of `voxpop count`. Only the saved release is read."""
+    """Show the guarantee and the noise of `voxpop count`. Reads only the saved release."""
     addition = CountsMechanism(counted_in_full, known)
     return releasing.print_plan(_planned_addition(addition, folder, spend)(), as_json=json)
 
@@ -386,7 +394,7 @@ def show_top_plan(
     spend: given.SpendOptions = given.SpendArguments(),
     json: given.Json = False,
 ) -> Any:
-    """Show the guarantee and the noise of `voxpop top`. Only the saved release is read."""
+    """Show the guarantee and the noise of `voxpop top`. Reads only the saved release."""
     return releasing.print_plan(_planned_addition(TopMechanism(k), folder, spend)(), as_json=json)
 
 
@@ -403,7 +411,7 @@ def ask(
     *,
     symbols: Symbols = "",
     length: Annotated[int, Parameter(help="Length of the paths.")] = 3,
-    within: Annotated[int | None, Parameter(help="Most symbols from one step of a funnel to the next.")] = None,
+    within: Annotated[int | None, Parameter(help="Limit of symbols from one step of a funnel to the next.")] = None,
     level: Annotated[float, Parameter(help="Nominal coverage of the intervals.")] = 0.9,
     first: given.First = 20,
     json: given.Json = False,
@@ -415,7 +423,7 @@ def ask(
     model = vp.load(folder, vp.SequenceModel)
     named = given.listed(symbols, "--symbols")
     if named and question not in ("next", "funnel"):
-        raise InputError(f"--symbols is an option of next and funnel, not of {question}. Remove it.")
+        raise InputError(f"--symbols is an option of `next` and `funnel`, not of `{question}`. Remove it.")
     queries: dict[str, Callable[[], pl.DataFrame]] = {
         "next": lambda: model.next(named, level).rename({"probability": "share"}),
         "paths": lambda: model.paths(length, first, level),
@@ -451,7 +459,7 @@ def _add(
     *,
     overwrite: bool,
 ) -> Any:
-    """Release counts or a ranking of the release in `folder`, and save them there if `kept` is this folder."""
+    """Release counts or a ranking of the release in `folder`, and save the result there if `kept` is this folder."""
     from voxpop.ledger.runs import save_new
 
     read, beside = releasing.reader(source, call.table, call.run), partial(save_new, folder=folder, overwrite=overwrite)

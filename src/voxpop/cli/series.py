@@ -1,4 +1,4 @@
-"""The commands of `voxpop series`, for a release every night under one budget."""
+"""The commands of `voxpop series`, which releases items every night under one budget."""
 
 import re
 from pathlib import Path
@@ -28,16 +28,23 @@ if TYPE_CHECKING:
     from voxpop.mechanisms.series.series import Series
 
 app = App(name="series", help="Release every night under one budget for the whole period.")
-_SeriesFolder = Annotated[Path, Parameter(name="DIR", help="Folder of the series: private, never copied or restored.")]
+_SeriesFolder = Annotated[
+    Path, Parameter(name="DIR", help="Folder of the series. It is private, and must never be copied or restored.")
+]
 KeyFile = Annotated[Path | None, Parameter(help="File with the 32-byte key that encrypts the state.")]
 
 
 Nights = Annotated[int, Parameter(help="Number of nights that share the budget.", validator=given.COUNTED)]
 _SpendingOption = Annotated[
     Literal["growing", "equal"],
-    Parameter(help="Growing spending releases the most items by the end; equal spending releases more at first."),
+    Parameter(help="Growing budgets release the most items by the end; equal budgets release more at first."),
 ]
-_ItemsOption = Annotated[int | None, Parameter(help="Most items of one user in all nights; 1,000 by default.")]
+_ItemsOption = Annotated[
+    int | None, Parameter(help="Maximum number of items per user in all nights; 1,000 by default.")
+]
+_KnownOption = Annotated[
+    str | None, Parameter(help="Public items that need fewer users, as in `voxpop items --known`; stored in the state.")
+]
 
 
 @app.command
@@ -46,14 +53,16 @@ def plan(
     nights: Nights,
     spending: _SpendingOption = "growing",
     max_items_per_user: _ItemsOption = None,
+    known: _KnownOption = None,
     spend: given.SpendOptions = given.SpendArguments(),
     json: given.Json = False,
 ) -> Any:
-    """Show the guarantee and the noise of a series, and the number of users that an item needs. No data is read.
+    """Show the guarantee and the noise of a series, and the number of users that an item needs. Reads no data.
 
     Example: `voxpop series plan --nights 365 --epsilon 3 --delta 1e-6`
     """
-    return print_plan(vp.Items(max_items_per_user).plan_series(spend.budget, nights, spending=spending), as_json=json)
+    mechanism = vp.Items(max_items_per_user, known=known)
+    return print_plan(mechanism.plan_series(spend.budget, nights, spending=spending), as_json=json)
 
 
 @app.command
@@ -64,6 +73,7 @@ def init(
     nights: Nights,
     spending: _SpendingOption = "growing",
     max_items_per_user: _ItemsOption = None,
+    known: _KnownOption = None,
     spend: given.SpendOptions = given.SpendArguments(),
     charge: given.ChargeOptions = given.ChargeArguments(),
     key_file: KeyFile = None,
@@ -76,7 +86,7 @@ def init(
     if charge.run_id is not None:
         raise InputError("--run-id does not apply: a series is named by its folder. Remove it.")
     account, key = account_of(charge, reported=False), _key(key_file)
-    series = vp.Items(max_items_per_user).series(
+    series = vp.Items(max_items_per_user, known=known).series(
         folder, spend.budget, nights=nights, spending=spending, ledger=account, seed=charge.seed, key=key
     )
     print_plan(series.plan, as_json=json)
@@ -128,7 +138,7 @@ def run(
         say(indented(", ".join(sample(new))))
     _say_total(series)
     if repeated:
-        say("This night had run already: its result is shown again, and nothing was added.")
+        say("This night had already run. Its result is shown again, and nothing was added.")
 
 
 @app.command
@@ -160,15 +170,15 @@ def show(folder: _SeriesFolder, /, *, key_file: KeyFile = None, json: given.Json
 @app.command
 def delete(
     folder: _SeriesFolder,
-    user: Annotated[str, Parameter(name="USER", help="The id, as in the rows.")],
+    user: Annotated[str, Parameter(name="USER", help="The id of the user, as in the rows.")],
     /,
     *,
     key_file: KeyFile = None,
 ) -> None:
     """Delete the rows of a user from the state. Names and noisy scores of items remain until the series ends.
 
-    The id may be a whole number or a string. Write dates and other types in their printed form, such as 2026-11-22, and
-    join the values of several columns of users with bars. Write -- before an id that begins with a hyphen.
+    The id may be a whole number or a string. Write dates and other types in their printed form, such as 2026-11-22. If
+    several columns identify a user, join their values with bars. Write -- before an id that begins with a hyphen.
 
     Example: `voxpop series delete state 4711`
     """
@@ -191,7 +201,10 @@ def _say_total(series: "Series") -> None:
 
 
 def _ids(text: str) -> list[int | str]:
-    """Return the ids that a text may represent. These are the string and, if spelled as usual, the whole number."""
+    """Return the ids that a text may represent.
+
+    These are the string and, in the usual spelling of a whole number, the number.
+    """
     whole = re.fullmatch("0|-?[1-9][0-9]{0,19}", text) and -(2**63) <= int(text) < 2**64
     return [text, int(text)] if whole else [text]
 

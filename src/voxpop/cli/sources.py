@@ -1,4 +1,4 @@
-"""Kinds of sources on the command line, which follow from their names and columns."""
+"""The kinds of sources on the command line, recognised by their names and columns."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -18,8 +18,8 @@ def check_path(path: str) -> None:
     """Raise an error if a file argument is a query or a database.
 
     Raises:
-        InputError: If it is one. The message contains the right options but not the address, which may contain a
-            password.
+        InputError: If it is a query or a database. The message contains the right options but not the address, which
+            may contain a password.
     """
     from voxpop.reading.databases import DATABASE, format_of
 
@@ -35,7 +35,7 @@ def check_path(path: str) -> None:
 
 
 def is_event_log(source: Any, *, cases: bool) -> bool:
-    """Return whether an event log has columns with standard names, so that `voxpop.read` finds them."""
+    """Return whether an event log has columns with standard names, which `voxpop.read` finds without arguments."""
     from voxpop.engine.read import schema_before_reading
     from voxpop.reading.event_logs import standard_columns
 
@@ -65,7 +65,7 @@ def columns_of(source: Any) -> str:
 
 
 def check_reading(schema: Mapping[str, Any] | None, reading: Mapping[str, Any], options: Any, where: str) -> None:
-    """Read a table of the same columns without rows, so that a wrong call is refused as by the run of a job.
+    """Read a table with the same columns but without rows, so that an invalid call raises the error of the run.
 
     Args:
         schema: The types of the columns; None if only the rows show them.
@@ -89,7 +89,8 @@ def check_reading(schema: Mapping[str, Any] | None, reading: Mapping[str, Any], 
     how = replace(options, partitions=None, progress=False)
     try:
         read(_made_up(kinds, 0), **reading, options=how)
-        if "order" not in reading:  # a row without contents, since the type of contents is checked with rows
+        # add a row without contents, because the type of contents is only checked if there are rows
+        if "order" not in reading:
             users = dict.fromkeys(column_list(reading.get("user", [])), pa.string())
             read(_made_up({**kinds, **users}, 1, users), **reading, options=how)
     except VoxpopError as error:

@@ -24,21 +24,23 @@ with 0.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 
 from voxpop.engine.data import CandidateArrays, Corpus, Subset
 from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bytes, Int32s, Int64s
-from voxpop.privacy.cumulative import ScoreStep
 from voxpop.privacy.individual import Charge
 from voxpop.privacy.opening import Opening
-from voxpop.privacy.path_budget import ContextNoise
 from voxpop.privacy.secret import Source
-from voxpop.privacy.weightings.capped import CappedDescent
 from voxpop.reading.keys import Keys
 from voxpop.reading.typed_keys import TypedKeys
+
+if TYPE_CHECKING:
+    from voxpop.privacy.cumulative import ScoreStep
+    from voxpop.privacy.path_budget import ContextNoise
+    from voxpop.privacy.weightings.capped import CappedDescent
 
 ALL_LENGTHS = "all lengths"
 """The name of the only order of users in a walk through lengths."""
@@ -148,8 +150,8 @@ class PoolWalk(Protocol):
     def draw(self, size: int, pass_name: str) -> None:
         """Draw a pool of at most `size` remaining items for every user, uniformly and only once."""
 
-    def advance(self, shares: CappedDescent, step: ScoreStep, pass_name: str) -> None:
-        """Weigh undecided items from each user's pool, at most the limit and newly drawn, and then decide about items.
+    def advance(self, shares: "CappedDescent", step: "ScoreStep", pass_name: str) -> None:
+        """Weigh at most the limit of undecided items from each user's pool, in a new draw, then decide.
 
         If users take part at random, the draw has the purpose "part/PASS" and depends on the user's key and 0. The step
         is applied to every undecided item of every pool, drawn or not, because the proof requires its noise.
@@ -239,7 +241,7 @@ class TreeWalk(Protocol):
                 step.
         """
 
-    def released(self, counted: CountKind, noise: ContextNoise, *given: Int64s) -> Int64s:
+    def released(self, counted: CountKind, noise: "ContextNoise", *given: Int64s) -> Int64s:
         """Count, and return the noisy counts (nodes, width).
 
         Args:

@@ -1,4 +1,4 @@
-"""The registry of the file formats that other software reads, and `write`."""
+"""The registry of file formats that other software reads, and the function `write`."""
 
 import csv
 import io
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from voxpop.release.result import Result
 
 SIGNS = r"[=+\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]"
-"""The ASCII, full-width and small forms of the first characters of formulas."""
+"""The ASCII, full-width and small forms of the characters that begin formulas."""
 _SKIPPED = r"[\s\"\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
-"""Characters before the sign that a spreadsheet may remove or hide, which are spaces, quotes and zero-width
+"""Characters that a spreadsheet may remove or hide before the sign. These are spaces, quotes and zero-width
 characters."""
 FORMULA = re.compile(rf"(?:'|{_SKIPPED})*{SIGNS}|'*[\t\r\n]")
 INNER = re.compile(rf"([;\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029])({_SKIPPED})('*{SIGNS})")
@@ -40,7 +40,7 @@ CONTROL = re.compile(r"[\x00-\x08\n-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def as_text(release: "Release", _: Any = None) -> bytes:
-    """Return one gram per line, with spaces between tokens.
+    """Return a text with one gram per line and spaces between tokens.
 
     Raises:
         InputError: If a token contains a line break or another control character, or two grams give the same line.
@@ -48,14 +48,14 @@ def as_text(release: "Release", _: Any = None) -> bytes:
     lines = joined_grams(release, "a text file")
     if any(map(CONTROL.search, lines)):
         raise InputError(
-            "some released tokens contain line breaks or other control characters, which a text file cannot keep and a "
-            "terminal would obey. Write JSON instead."
+            "some released tokens contain line breaks or other control characters, which would break the lines of a "
+            "text file and control a terminal. Write JSON instead."
         )
     return "".join(f"{line}\n" for line in lines).encode()
 
 
 def as_json(release: "Release", _: Any = None) -> bytes:
-    """Return one object with the grams as lists of tokens, the guarantee and the plan."""
+    """Return a JSON object with the grams as lists of tokens, the guarantee and the plan."""
     content = {
         "statement": str(release.guarantee),
         "guarantee": release.guarantee.to_dict(),
@@ -66,11 +66,12 @@ def as_json(release: "Release", _: Any = None) -> bytes:
 
 
 def as_csv(result: "Release | Profile | Addition", _: Any = None) -> bytes:
-    """Return the columns of `to_arrow` with a header; tokens of a gram have spaces between them.
+    """Return the columns of `to_arrow` with a header. There are spaces between the tokens of a gram.
 
-    A profile has the columns column and value and, if there are counts, users, low and high. Joint values are joined by
-    bars. Spreadsheets run strings that begin like a formula, so such strings get an apostrophe in front; see `guarded`.
-    Strings are quoted, so spreadsheets that also split at semicolons or tabs find the same cells.
+    A profile has the columns `column` and `value` and, if there are counts, `users`, `low` and `high`. Joint values are
+    joined with bars. Spreadsheets run strings that begin like a formula, so such strings begin with an additional
+    apostrophe; see `guarded`. Strings are quoted, so spreadsheets that also split at semicolons or tabs find the same
+    cells.
     """
     table = result.to_arrow()
     if isinstance(result, Profile):
@@ -91,7 +92,7 @@ def as_csv(result: "Release | Profile | Addition", _: Any = None) -> bytes:
 
 
 def _release_of(result: "Release | Addition") -> tuple["Release", Iterable[int]]:
-    """Return the release of a result, and the rows of the release in the order of the result's table."""
+    """Return the release of a result, and the index of the release's row for each row of the result's table."""
     if isinstance(result, Addition):
         return result.rows, result._numbered[1].tolist()
     return result, range(len(result))
@@ -101,9 +102,10 @@ def guarded_cell(cell: str) -> str:
     """Return a string that no spreadsheet interprets as a formula.
 
     A string that begins with `=`, `+`, `-`, `@`, their full-width forms, a tab or a line break gets an apostrophe in
-    front, even if spaces, quotes or invisible characters precede the sign. Spreadsheets of many countries split rows at
-    semicolons, and some at tabs, so a sign after one of these or after a line break gets an apostrophe too. A string
-    that would then read the same gets one as well. Therefore `unguarded` returns the original string.
+    front, even if spaces, quotes or invisible characters precede the sign. In many countries, spreadsheets split rows
+    at semicolons, and some split at tabs. Therefore a sign after one of these or after a line break gets an apostrophe
+    too. A string that looks like the result of this rule gets one as well. Therefore `unguarded` returns the original
+    string.
 
     Example:
         >>> guarded_cell("=1+1"), guarded_cell("'=1+1"), guarded_cell("'tis"), guarded_cell("a;=1+1")
@@ -114,7 +116,7 @@ def guarded_cell(cell: str) -> str:
 
 
 def unguarded(cell: str) -> str:
-    """Return the string that `guarded` was given.
+    """Return the original string from the result of `guarded`.
 
     Example:
         >>> unguarded("'=1+1"), unguarded("'tis"), unguarded("a;'=1+1")
@@ -148,12 +150,12 @@ def as_parquet(result: "Release | Profile | Addition", _: Any = None) -> bytes:
 def as_frequencies(tally: "Counts", _: Any = None) -> bytes:
     """Return one gram per line, followed by a tab and its noisy number of users, in descending order of users.
 
-    Spelling correctors such as SymSpell read it. Numbers below 1 become 1.
+    Spelling correctors such as SymSpell read this format. Numbers below 1 become 1.
 
     Raises:
         InputError: If a token contains a line break or another control character, or two grams give the same line.
     """
-    as_text(tally.rows)  # checks the tokens
+    as_text(tally.rows)  # This checks the tokens.
     return "".join(f"{' '.join(gram)}\t{max(1, users)}\n" for gram, users in tally.each_gram()).encode()
 
 
@@ -177,8 +179,8 @@ class Export:
 
     Attributes:
         name: the name in calls and on the command line.
-        make: returns the content of the file.
-        suffixes: endings of file names that select the format.
+        make: a function that returns the content of the file.
+        suffixes: the suffixes of file names that select the format.
         counted: whether the format is made from counts (a `Counts`) instead of a release.
         general: whether the format is made from any result.
         table: whether the format is a table, which is also made from counts and rankings.
@@ -236,7 +238,8 @@ EXPORTS = (
     Export("wordpiece", _subwords("wordpiece"), counted=True),
     Export("unigram", _subwords("unigram"), counted=True),
 )
-"""The formats; docs/guides/exports.md describes each. The command line and the tests derive from this registry."""
+"""The formats, which docs/guides/exports.md describes. The command line and the tests are derived from this
+registry."""
 
 
 def write(
@@ -253,11 +256,11 @@ def write(
 
     Args:
         result: a release; for the tables "csv", "arrow", "parquet" and "sql" also its counts or ranking; for the first
-            three also a profile, such as for a seed of dbt; for "frequencies", "bpe", "wordpiece" and "unigram" the
+            three also a profile, for example for a seed of dbt; for "frequencies", "bpe", "wordpiece" and "unigram" the
             counts of a release; for "registry" and "checklist" any result.
         path: the file.
-        format: a name from the registry `EXPORTS`; by default the ending of the file name decides.
-        tokenizer: how texts are tokenized, for "tokenizer".
+        format: a name from the registry `EXPORTS`. By default the suffix of the file name determines it.
+        tokenizer: the tokenizer of texts, for "tokenizer".
         dialect: the dialect of "sql", as for `to_sql`.
         size: the maximum number of subwords, as for `to_subword_tokenizer`.
         overwrite: whether to replace an existing file.
@@ -273,15 +276,15 @@ def write(
     if not (export.counted or export.general or tabular or isinstance(result, Release)):
         advice = "Write csv, arrow or parquet"
         advice += ", or a column of `profile.columns`." if isinstance(result, Profile) else ", which have its numbers."
-        raise InputError(f'"{export.name}" is a format of releases, and must not be made from this result. {advice}')
+        raise InputError(f'"{export.name}" is a format for releases and must not be made from this result. {advice}')
     write_file(path, lambda: export.make(result, Options(tokenizer, dialect, size)), overwrite=overwrite)
 
 
 def export_for(path: Path, name: str | None = None) -> Export:
-    """Return the format of a name, or of the ending of a file name.
+    """Return the format with a name, or for the suffix of a file name.
 
     Raises:
-        InputError: If there is no such format, or the ending belongs to none.
+        InputError: If there is no such format, or no format has this suffix.
     """
     by_name = {each.name: each for each in EXPORTS}
     if name is not None:
@@ -290,7 +293,7 @@ def export_for(path: Path, name: str | None = None) -> Export:
     suffixes = {suffix: each for each in EXPORTS for suffix in each.suffixes}
     if path.suffix.lower() not in suffixes:
         raise InputError(
-            f"{path.name} does not say which format it is. Name the format, one of {', '.join(by_name)}, or end the "
-            f"name in {', '.join(suffixes)}."
+            f"the suffix of {path.name} is not the suffix of a format. Name the format, one of {', '.join(by_name)}, "
+            f"or end the name in {', '.join(suffixes)}."
         )
     return suffixes[path.suffix.lower()]

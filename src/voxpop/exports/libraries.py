@@ -1,7 +1,7 @@
-"""Objects of scikit-learn, spaCy and Hugging Face that count or find released grams. Each function needs its library.
+"""Objects of scikit-learn, spaCy and Hugging Face that count or find released grams. Each function needs one library.
 
 The tokens of a Hugging Face tokenizer are released words, or subwords that are trained on noisy counts. The training
-text of subwords is public, because it contains each released word about as often as its noisy number of users. The
+text for subwords is public, because it contains each released word about as often as the noisy number of its users. The
 tokenizer therefore has the guarantee of the words and the counts together.
 """
 
@@ -93,7 +93,7 @@ def entity_patterns(release: "Release", label: str = "released") -> Iterator[dic
 
 
 def _gram_texts(release: "Release") -> list[str]:
-    """Return the grams as texts. Grams with an apostrophe are also returned with a typographic apostrophe."""
+    """Return the grams as texts. A gram with an apostrophe is also returned with a typographic apostrophe."""
     texts = joined_grams(release, "a spaCy pattern")
     slanted = [text.replace("'", SLANTED) for text in texts if "'" in text]
     return texts + slanted if release.token_source == "words" else texts
@@ -112,14 +112,15 @@ def joined_grams(release: "Release", where: str) -> list[str]:
     strings = [" ".join(gram) for gram in release.each_gram()]
     if len(set(strings)) < len(strings):
         raise InputError(
-            f"{where} separates tokens by spaces, and some tokens of this release contain spaces, so that two grams "
+            f"{where} separates tokens with spaces. Some tokens of this release contain spaces, so two grams would "
             "become one. Write JSON, Arrow or Parquet."
         )
     return strings
 
 
 MOST_REPEATED = 1 << 20
-"""The approximate maximum number of words in the training text. Merges depend on ratios, so more words do not help."""
+"""The approximate maximum number of words in the training text. Merges depend on ratios, so more words do not improve
+them."""
 _LARGEST = 1 << 20
 FINAL_SIGMA = r"(?<=\p{L})Σ(?![\p{L}])"
 _LEAST = 512
@@ -127,7 +128,7 @@ _LEAST = 512
 VISIBLE = [letter for letter in string.printable if not letter.isspace()]
 IN_NORMAL_FORM = ("words", "characters")
 GramCounts = Iterable[tuple[tuple[str, ...], int]]
-"""Grams with their noisy numbers of users."""
+"""The grams with their noisy numbers of users."""
 
 
 def to_tokenizer(release: "Release", tokenizer: TextTokenizer | None = "words", unknown: str = "[UNK]") -> "Tokenizer":
@@ -141,18 +142,18 @@ def to_tokenizer(release: "Release", tokenizer: TextTokenizer | None = "words", 
 
     Raises:
         InputError: If `unknown` is a released token, the tokenizer cannot be saved to a file, a dictionary segmented
-            some of the words, or the library tokenizers is not installed.
+            some of the words, or the library `tokenizers` is not installed.
     """
     tokenizers = required("tokenizers", "this export", "tokenizers")
     tokens = [gram[0] for gram in release.each_gram() if len(gram) == 1]
     if tokenizer == "words" and any(map(needs_dictionary, tokens)):
         raise InputError(
             "some words of this release are of scripts without spaces, such as Chinese and Thai, and a tokenizer file "
-            "contains no dictionary that finds them in texts. Give tokenizer=None, and encode lists of words that "
-            "voxpop.read's tokenizer has cut (encode(words, is_pretokenized=True))."
+            "contains no dictionary that finds them in texts. Give tokenizer=None, and encode lists of words from the "
+            "tokenizer of voxpop.read (encode(words, is_pretokenized=True))."
         )
     if unknown in tokens:
-        raise InputError(f"{unknown!r} is a released token itself; give another one as `unknown`.")
+        raise InputError(f"{unknown!r} is itself a released token; give another token as `unknown`.")
     vocabulary = {token: number for number, token in enumerate([unknown, *tokens])}
     result: Tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token=unknown))
     result.add_special_tokens([unknown])
@@ -192,7 +193,7 @@ def to_subword_tokenizer(
 ) -> "Tokenizer":
     """Train a Hugging Face tokenizer of subwords on the released words and their noisy counts.
 
-    The tokenizer depends on nothing else, so it has the guarantee `tally.total` and costs no budget. It folds texts to
+    The tokenizer depends only on these, so it has the guarantee `tally.total` and costs no budget. It folds texts to
     NFC and lower case if the tokenizer of the release did.
 
     Args:
@@ -208,7 +209,7 @@ def to_subword_tokenizer(
     check_choice("model", model, SUBWORDS)
     check_whole("size", size, _LARGEST, "the largest number of subwords", _LEAST)
     if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in tally.rows.each_gram()):
-        raise InputError("`unknown` must be a string, such as [UNK], and no released word itself.")
+        raise InputError("`unknown` must be a string such as [UNK] and must not be a released word.")
     tokenizers = required("tokenizers", "this export", "tokenizers")
     result: Tokenizer
     result, trainer = _untrained(model, size, unknown)
@@ -216,7 +217,7 @@ def to_subword_tokenizer(
         result.normalizer = tokenizers.normalizers.Sequence(_folding(tally.grams.token_source, addresses=True))
     result.train_from_iterator(_text(tally.each_gram()), trainer)
     if model == "bpe":
-        # Prepend a space, so that a word at the start of a text has the same subwords as after a space. The decoder
+        # Prepend a space, so that a word has the same subwords at the start of a text as after a space. The decoder
         # removes this space.
         prepend, decoders = tokenizers.normalizers.Prepend(" "), tokenizers.decoders
         before = [] if result.normalizer is None else [result.normalizer]
@@ -236,7 +237,7 @@ def _folding(reading: str, *, addresses: bool = False) -> list[Any]:
 
     replace = normalizers.Replace
     visible = [replace(Regex(ANY_IGNORED), ""), replace(Regex(USELESS_JOINER), "")]
-    # Python lowercases a capital sigma at the end of a word to the final form, but the library does not.
+    # Python lowercases a capital sigma at the end of a word to its final form, but the library does not.
     sigma = replace(Regex(FINAL_SIGMA), "ς")
     lower = [normalizers.NFC(), sigma, normalizers.Lowercase(), replace(Regex(DOTTED_I), "i"), normalizers.NFC()]
     without = [replace(Regex(URL), " ")] if reading == "words" and not addresses else []
@@ -258,13 +259,13 @@ def _untrained(model: Subwords, size: int, unknown: str) -> tuple[Any, Any]:
 
     shared: dict[str, Any] = {"vocab_size": size, "show_progress": False}
     letters: dict[str, Any] = {"special_tokens": [unknown], "initial_alphabet": VISIBLE}
-    if model == "bpe":  # merges bytes, so every text is encoded without loss and no token is unknown
+    if model == "bpe":  # This model merges bytes, so every text is encoded without loss and no token is unknown.
         parts = models.BPE(), pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
         trainer = trainers.BpeTrainer(**shared, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
-    elif model == "wordpiece":  # merges letters within words, as BERT does
+    elif model == "wordpiece":  # This model merges letters within words, as BERT does.
         parts = models.WordPiece(unk_token=unknown), pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
         trainer = trainers.WordPieceTrainer(**shared, **letters)
-    else:  # keeps the most likely pieces of words, as SentencePiece does
+    else:  # This model keeps the most likely pieces of words, as SentencePiece does.
         parts = models.Unigram(), pre_tokenizers.Metaspace(), decoders.Metaspace()
         trainer = trainers.UnigramTrainer(**shared, **letters, unk_token=unknown)
     result = Tokenizer(parts[0])

@@ -41,5 +41,5 @@ class Voxpop:
         return vp.exports.filter(release, self._table, columns)
 
     def with_other(self, release: Release, columns: Columns = None, other: Any = "other") -> Any:
-        """Replace all keys that were not released by one common key, as `voxpop.exports.with_other` does."""
+        """Replace all keys that were not released with one common key, as `voxpop.exports.with_other` does."""
         return vp.exports.with_other(release, self._table, columns, other)

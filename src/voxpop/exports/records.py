@@ -1,6 +1,6 @@
-"""A record for a public registry and a checklist, for the person who signs a release.
+"""A record for a public registry, and a checklist for the person who signs a release.
 
-Both are generated from templates in this folder with the facts of a result and the operator's statements.
+Both are generated from templates in this folder, the facts of a result and the operator's statements.
 """
 
 import datetime
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from voxpop.release.result import Result
 
 NOT_STATED = "not stated"
-NOT_SAVED = "not saved yet: save the result, load the folder and make this document again"
+NOT_SAVED = "not saved yet: save the result, load the folder and create this document again"
 CONFIRM = "  # complete or confirm"
 
 
 def registry_record(result: "Result") -> str:
     """Return a draft record for the deployments registry of the OpenDP project, as YAML.
 
-    The fields follow the schema in github.com/opendp/deployments-registry-data. Complete the marked lines, and offer
-    the file there as `deployments/NAME.yaml`.
+    The fields follow the schema in github.com/opendp/deployments-registry-data. Complete the marked lines, and submit
+    the file to this repository as `deployments/NAME.yaml`.
 
     Args:
-        result: Any result with a guarantee. Add the data set, the purpose and the operator by `with_metadata`.
+        result: Any result with a guarantee. Add the data set, the purpose and the operator with `with_metadata`.
 
     Raises:
         InputError: If the result is not private.
     """
     spent = result.total.adaptive
     delta = spent.delta
-    # A JSON string is also a YAML string, but a number in YAML 1.1 needs a decimal point.
+    # JSON strings are also YAML strings, but a number in YAML 1.1 needs a decimal point.
     number = re.sub(r"^(\d+)e", r"\1.0e", repr(delta))
     texts = {
         name: json.dumps(printable([text]), ensure_ascii=False) + (CONFIRM if text == NOT_STATED else "")
@@ -63,7 +63,7 @@ def checklist(result: "Result") -> str:
 
 
 def markdown(text: str) -> str:
-    r"""Return a text on one line that Markdown shows unchanged, without markup, links or HTML.
+    r"""Return a one-line text that Markdown shows unchanged, without markup, links or HTML.
 
     Example:
         >>> print(markdown("a_b <c> [d](e)"))
@@ -77,7 +77,7 @@ def _facts(result: "Result") -> dict[str, str]:
     total, about, plan = result.total, result.metadata, result.plan.to_dict()
     guarantee = total.adaptive
     if not guarantee.private:
-        raise InputError(f"{guarantee}. A document for approval must be about a private result: remove the seed.")
+        raise InputError(f"{guarantee}. A document for approval must describe a private result: remove the seed.")
     lengths = result.grams["length"].value_counts().to_pylist() if isinstance(result, Release) else []
     story = story_of(plan, {int(row["values"]): int(row["counts"]) for row in lengths})
     noun = story.noun[len(result) != 1] if lengths else "rows"
@@ -101,7 +101,7 @@ def _facts(result: "Result") -> dict[str, str]:
         "digest": digest,
         "cautions": " ".join(cautions(guarantee)) or "none.",
         "model": "Federated" if guarantee.server_view else "Central",
-        "trust": guarantee.server_view or "The operator has the raw data, and readers receive the result only.",
+        "trust": guarantee.server_view or "The operator has the raw data, and readers receive only the result.",
         "mechanism": f"Voxpop {metadata.version('voxpop')}, noise drawn with AES-256; the proof includes the effect of "
         "integers and floating point.",
         "proof": f"Proof: {story.proof or 'docs/privacy'}, by machine, certificate or hand, as "

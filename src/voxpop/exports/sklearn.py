@@ -1,6 +1,6 @@
 """A scikit-learn transformer with a private vocabulary.
 
-Import it by `from voxpop.exports.sklearn import PrivateVocabulary`.
+Import it with `from voxpop.exports.sklearn import PrivateVocabulary`.
 """
 
 import os
@@ -22,25 +22,25 @@ from voxpop.reading.choices import TextTokenizer
 
 @final
 class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Count the words and phrases of documents that many users share.
+    """Count, in documents, the words and phrases that many users share.
 
     `fit` releases the vocabulary with user-level differential privacy. The counts that `transform` returns have no
-    guarantee and are as sensitive as its documents, and so is a model that is trained on them.
+    guarantee. They are as sensitive as the documents, and so is a model that is trained on them.
 
     Args:
         epsilon: The epsilon of the release.
         delta: The delta of the release.
         max_length: The maximum number of tokens per phrase.
         tokenizer: The tokenizer of `voxpop.read`.
-        min_users: The number of users below which a word is released with a probability of at most 1e-6, or None. Use
-            it only if `max_length` is 1.
+        min_users: The number of users below which a word is released with a probability of at most 1e-6, or None. It
+            requires a `max_length` of 1.
         ledger: The account to charge for every fit, as returned by `voxpop.Ledger`.
         seed: A seed that makes the release reproducible and NOT private, for tests.
 
     Warns:
         UserWarning: If copies of one estimator have already released vocabularies, as in a model selection. Each fit is
-            a release about the same users, so their budgets add up. Fit one vocabulary first, and select the model on
-            its counts.
+            a release about the same users, so the budgets add up. Fit one vocabulary first, and select the model on its
+            counts.
 
     Attributes:
         release_: The `voxpop.Release` with its guarantee.
@@ -62,7 +62,7 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_clone__(self) -> "PrivateVocabulary":
         """Return an unfitted copy that shares the ledger and the number of fits with this estimator."""
         values = self.get_params(deep=False)
-        ledger = values.pop("ledger")  # a copy of an account is the same account
+        ledger = values.pop("ledger")  # A copy of an account is the same account.
         copy = type(self)(**{name: clone(each, safe=False) for name, each in values.items()}, ledger=ledger)
         copy._fits = self._counter
         return copy
@@ -75,7 +75,7 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._fits
 
     def fit(self, X: Any, y: Any = None, users: Any = None) -> "PrivateVocabulary":  # noqa: N803
-        """Release the vocabulary of documents.
+        """Release the vocabulary of the documents.
 
         Args:
             X: The texts.
@@ -133,7 +133,7 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(joined_grams(self.release_, "a vocabulary"), object)
 
     def __sklearn_tags__(self) -> Any:
-        """Return tags which declare that the input is texts, and that results are random."""
+        """Return tags that declare that the input consists of texts and that results are random."""
         tags = super().__sklearn_tags__()
         tags.input_tags.string, tags.input_tags.two_d_array = True, False
         tags.non_deterministic = True

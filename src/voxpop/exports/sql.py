@@ -1,11 +1,11 @@
-"""Release keys as SQL in any dialect. The library sqlglot quotes names and values.
+"""Released keys as SQL in any dialect. The library sqlglot quotes names and values.
 
-Keys contain text that users wrote, which might attempt an injection. Every statement is therefore parsed again in its
-dialect before it is returned, and it must contain the same keys and columns.
+Keys contain text that users wrote, and this text might attempt an injection. Therefore every statement is parsed again
+in its dialect before it is returned, and must contain the same keys and columns.
 
 A statement may become a model of dbt, which first renders it as a Jinja template. Rendering would run text between {{
-and }} as a program, and would change line breaks. Strings with such text are therefore concatenated from parts, so that
-no statement contains the start of a Jinja expression and rendering changes no statement.
+and }} as a program and would change line breaks. Therefore strings with such text are concatenated from parts. No
+statement contains the start of a Jinja expression, and rendering changes no statement.
 """
 
 import re
@@ -72,7 +72,8 @@ def to_sql(
     """Return SQL that keeps the rows with a released key. Needs sqlglot (`pip install sqlglot`).
 
     Args:
-        release: A release of items, or its counts or ranking. Their query also returns the column `users` or `place`.
+        release: A release of items, or its counts or ranking. The query for counts or a ranking also returns the column
+            `users` or `place`.
         dialect: "duckdb", "postgres", "bigquery", "snowflake", "sqlite", "spark" or another dialect of sqlglot.
         form: "where" for the condition of a WHERE clause, or "select" for a query that returns the keys as a table, for
             a join or a model of dbt.
@@ -98,7 +99,7 @@ def to_sql(
             names, kinds = [*names, free_name(name, names)], [*kinds, pa.int64()]
             rows = [(*row, str(number)) for row, number in zip(rows, numbers.tolist(), strict=True)]
     if any("\0" in value for row in rows for value in row):
-        raise InputError("a released key contains a zero byte, which no database takes in a string. Write Parquet.")
+        raise InputError("a released key contains a zero byte, which no database accepts in a string. Write Parquet.")
     if any(TEMPLATE.search(name) for name in names):
         raise InputError(
             "a column name contains {{, {%, {# or a carriage return, which dbt would run or change as a template. Name "
@@ -115,13 +116,13 @@ def to_sql(
 
 
 TEMPLATE = re.compile(r"\{[{%#]|\r")
-"""The parts of a statement that Jinja changes, which are the beginnings of its expressions and carriage returns."""
+"""The parts of a statement that Jinja changes. These are carriage returns and the beginnings of its expressions."""
 RETURN = "13"
 """The code of a carriage return."""
 
 
 def _parts(text: str) -> list[str]:
-    """Return the parts of a string that Jinja does not change, and carriage returns as separate parts."""
+    """Return a string in parts that Jinja does not change. Carriage returns are separate parts."""
     return re.split(r"(\r)|(?<=\{)(?=[{%#])", text) if TEMPLATE.search(text) else [text]
 
 
@@ -187,7 +188,7 @@ def _type(kind: pa.DataType) -> str:
 
 
 def _tokens(text: str, kind: pa.DataType) -> list[str]:
-    """Return the tokens of a value in a parser. Booleans are SQL keywords, and signs are separate tokens."""
+    """Return the tokens of a value in the parser. Booleans are SQL keywords, and signs are separate tokens."""
     name = family(kind)
     if name == "strings":
         return [RETURN if part == "\r" else part for part in _parts(text) if part]
@@ -207,5 +208,5 @@ def _check_round_trip(text: str, dialect: str, values: Sequence[str], names: Seq
     same = found == wanted and set(names) <= set(read[TokenType.IDENTIFIER])
     if TEMPLATE.search(text) or (values and not same):
         raise InputError(
-            f"these keys cannot be written as such SQL of {dialect} safely. Write another form, Parquet or Arrow."
+            f"these keys cannot be written safely as such SQL of {dialect}. Write another form, Parquet or Arrow."
         )

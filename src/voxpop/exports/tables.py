@@ -1,8 +1,8 @@
-"""Keep the rows of a table with released keys, or put all other rows into one group.
+"""Functions that keep the rows of a table with released keys, or put all other rows into one group.
 
-A polars, pandas or pyarrow table keeps its kind. Keys are compared in the spelling of `voxpop.reading.keys`, lists are
-compared as grams, and null is never released. For databases, `to_sql` writes a condition. Spark joins with the released
-keys.
+The result has the kind of the table (polars, pandas or pyarrow). Keys are compared in the spelling of
+`voxpop.reading.keys`, lists are compared as grams, and null is never released. For databases, `to_sql` writes a
+condition. Spark joins with the released keys.
 """
 
 from collections.abc import Sequence
@@ -38,11 +38,11 @@ def filter(release: Release, table: Any, columns: Columns = None) -> Any:
             strings; for grams, a column of lists.
 
     Returns:
-        A table of the same kind, with its rows in their order.
+        A table of the same kind, with its rows in the same order.
 
     Raises:
         ColumnError: If a column is missing or has another type.
-        InputError: If the table is of another kind, or the columns are not known.
+        InputError: If the table is of another kind, or the columns are unknown.
 
     Example:
         >>> import polars as pl
@@ -67,8 +67,8 @@ def with_other(release: Release, table: Any, columns: Columns = None, other: Any
         release: a release of items.
         table: a table, as for `filter`.
         columns: the columns of the keys, as for `filter`, without lists.
-        other: the common key, of the type of the columns. "other" fits strings, and None fits all types. A tuple gives
-            one value for each column. Rows with a null key get the common key too.
+        other: the common key, of the type of the columns. "other" fits columns of strings, and None fits all types. A
+            tuple contains one value for each column. Rows with a null key get the common key too.
 
     Returns:
         A table of the same kind with all rows.
@@ -83,7 +83,7 @@ def with_other(release: Release, table: Any, columns: Columns = None, other: Any
 
 
 def to_spark(release: "Release | Addition", session: Any, columns: Columns = None) -> Any:
-    """Return the released keys, or the table of counts or of a ranking, as a Spark DataFrame for joins.
+    """Return the released keys, or the table of counts or a ranking, as a Spark DataFrame for joins.
 
     A left semi join, `table.join(keys, "shop", "left_semi")`, keeps the rows with a released key, as `filter` does.
 
@@ -99,7 +99,7 @@ def to_spark(release: "Release | Addition", session: Any, columns: Columns = Non
     table = release.to_arrow()
     if not isinstance(release, Release):
         if columns is not None:
-            raise InputError("`columns` names the columns of a release. Rename those of counts in Spark.")
+            raise InputError("`columns` names the columns of a release. Rename the columns of counts in Spark.")
         return session.createDataFrame(table)
     if release.keys is None:
         table = table.select(["gram"])
@@ -127,9 +127,9 @@ def _library_of(table: Any) -> str:
     if kind in ("polars.DataFrame", "polars.LazyFrame", "pandas.DataFrame"):
         return kind.partition(".")[0]
     raise InputError(
-        f"the table must be one of polars, pandas or pyarrow, got {type(table).__name__}. Convert others that speak "
-        "Arrow by pyarrow.table(...); for a database use `to_sql`, and on Spark join with "
-        "`to_spark` (docs/guides/exports.md)."
+        f"the table must be one of polars, pandas or pyarrow, got {type(table).__name__}. Convert other tables with an "
+        "Arrow interface with pyarrow.table(...); for a database use `to_sql`, and on Spark join with `to_spark` "
+        "(docs/guides/exports.md)."
     )
 
 
@@ -211,19 +211,19 @@ _MASKS = {"pyarrow": _arrow_mask, "pandas": _pandas_mask, "polars": _polars_mask
 
 def _from_pandas(keys: Any, column: str) -> Any:
     if keys.dtype.kind == "f" and bool((keys.isna() | (keys == keys.round())).all()):
-        keys = keys.astype("Int64")  # pandas stores whole numbers with gaps as floats
+        keys = keys.astype("Int64")  # pandas stores whole numbers with gaps as floats.
     if keys.dtype == object:
-        # Objects declare no type, so they get the spelling of `voxpop.read`.
+        # Objects declare no type, so they are spelled as in `voxpop.read`.
         lists = any(isinstance(each, list | tuple | np.ndarray) for each in keys)
         return array_of_objects(keys, Column(column, lists=lists), "the table", 0)
     return pa.array(keys, from_pandas=True)
 
 
 def _others(release: Release, names: Sequence[str], other: Any) -> list[Any]:
-    """Return the common key of each column. Raise an error if the key was itself released."""
+    """Return the common key of each column. Raise an error if the key was released."""
     others = list(other) if isinstance(other, tuple) else [other] * len(names)
     if len(others) != len(names):
-        raise InputError(f"`other` must be one value or {len(names)} of them, one for each column.")
+        raise InputError(f"`other` must be one value, or {len(names)} values with one for each column.")
     if None not in others and (others[0] if len(others) == 1 else tuple(others)) in release:
         raise InputError("`other` is itself a released key, so the two groups would be the same; choose another value.")
     return others
@@ -269,7 +269,7 @@ _SWAPS = {"pyarrow": _in_arrow, "pandas": _in_pandas, "polars": _in_polars}
 
 
 def _check_fits(other: Any, kind: pa.DataType, name: str) -> None:
-    """Raise an error if a column cannot contain the key."""
+    """Raise an error if a column cannot contain its part of the common key."""
     kind = value_type(kind)
     try:
         pa.scalar(other, kind)

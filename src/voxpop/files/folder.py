@@ -1,8 +1,8 @@
 """Replace a whole folder, so that a crash at any moment leaves either the old or the new folder.
 
-The files are written and synced in a folder `.NAME.voxpop-new-*` next to the target, which then replaces the target in
-one step. If the system cannot exchange two folders, the old one is temporarily renamed to `.NAME.voxpop-old`. Readers
-also search there, and the next write completes the replacement.
+The files are written to a folder `.NAME.voxpop-new-*` next to the target and synced. This folder then replaces the
+target in one step. If the system cannot exchange two folders, the old one is temporarily renamed to `.NAME.voxpop-old`.
+Readers also look for this folder, and the next write completes the replacement.
 """
 
 import ctypes
@@ -46,8 +46,8 @@ def parsed_json(content: bytes) -> Any:
     """Return the value of untrusted JSON.
 
     Raises:
-        ValueError: The content is not JSON, is nested too deeply, repeats a name, or has a number that is infinite, NaN
-            or too long.
+        ValueError: The content is not JSON, is nested too deeply, repeats a name, or contains a number that is
+            infinite, NaN or too long.
     """
     try:
         return json.loads(content, object_pairs_hook=_distinct, parse_constant=_refuse, parse_float=_finite)
@@ -102,7 +102,7 @@ def write_file(path: str | PathLike[str], make: Callable[[], bytes], *, overwrit
             fresh.unlink(missing_ok=True)
     except OSError as error:
         raise ReleaseError(
-            f"{path} could not be written: {error.strerror or error}. Give a place that you may write to."
+            f"{path} could not be written: {error.strerror or error}. Choose a path that you can write to."
         ) from None
 
 
@@ -187,7 +187,7 @@ def _take_free_name(fresh: Path, target: Path) -> bool:
     except OSError:
         if not target.exists():
             raise
-        return False  # another writer took the name in the meantime
+        return False  # Another writer has taken the name in the meantime.
     return True
 
 
@@ -216,10 +216,10 @@ def _restore_displaced(target: Path) -> None:
 
 @contextmanager
 def _cleared(target: Path) -> Iterator[None]:
-    """Remove leftovers of crashed writers unless another process is writing here, and mark the folder as in use."""
+    """Remove leftovers of crashed writers unless another process is writing here, and mark the folder as used."""
     try:
         import fcntl
-    except ImportError:  # Windows, where leftovers remain and are harmless
+    except ImportError:  # On Windows, leftovers remain and are harmless.
         yield
         return
     descriptor = os.open(target.parent, os.O_RDONLY)
@@ -238,7 +238,9 @@ def _cleared(target: Path) -> Iterator[None]:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace a private file in one step, so that a crash leaves the old or the new one. Call `sync` afterwards.
+    """Replace a private file in one step, so that a crash leaves either the old or the new file.
+
+    Call `sync` afterwards.
 
     The caller must exclude other writers, because new files are removed as leftovers of a killed writer.
 
@@ -262,7 +264,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 def sync(path: Path) -> None:
     """Sync the names in a folder, or the content of a file, so that they survive a power failure."""
-    if os.name == "nt":  # folders cannot be opened there
+    if os.name == "nt":  # Windows cannot open folders.
         return
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -272,14 +274,14 @@ def sync(path: Path) -> None:
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Exchange two folders of one file system in one step, so that each name exists at any time.
+    """Exchange two folders of one file system in one step, so that both names exist at all times.
 
     Args:
         first: The path of an existing folder.
         second: The path of another existing folder.
 
     Returns:
-        True if they were exchanged, False if this system or file system does not support it.
+        True if the folders were exchanged, False if this system or file system does not support the exchange.
 
     Raises:
         OSError: If the system supports the exchange, and it failed.
@@ -302,8 +304,8 @@ def entries_of(given: object) -> list[Any]:
     """Return the entries of a public list. The caller checks their types.
 
     Args:
-        given: An iterable, or the path of a text file with one entry per line. Spaces at the ends of lines and empty
-            lines are skipped. Any other value is the only entry.
+        given: An iterable, or the path of a text file with one entry per line. Leading and trailing spaces and empty
+            lines are ignored. Any other value becomes the only entry.
 
     Raises:
         SourceError: The file cannot be read.
@@ -314,11 +316,11 @@ def entries_of(given: object) -> list[Any]:
 
 
 def lines_of(path: str | PathLike[str], most: int = 1 << 17) -> Iterator[list[str]]:
-    """Yield the lines of a public list in parts, without spaces at their ends and without empty lines.
+    """Yield the lines of a public list in parts, without leading and trailing spaces and without empty lines.
 
     Args:
         path: A text file with one entry per line.
-        most: The number of lines that are read together.
+        most: The number of lines to read at once.
 
     Raises:
         SourceError: The file cannot be read.

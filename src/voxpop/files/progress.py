@@ -1,7 +1,7 @@
 """Progress of long stages, and the events of a command.
 
 Progress is a bar of rich on a terminal, a line of IPython in a notebook, and lines elsewhere if requested. It is shown
-to the operator and never part of a release. However, saved notebooks contain it, so counts are rounded.
+to the operator and is never part of a release. However, saved notebooks contain the progress, so counts are rounded.
 
 An `EventLog` contains the steps of a command, for its log and its exit code.
 """
@@ -35,18 +35,17 @@ def track(
     *,
     exact: bool = False,
 ) -> Iterator[_Thing]:
-    """Yield things, and show the number of processed rows.
+    """Yield the given objects, and show the number of processed rows.
 
     Args:
         things: The objects to process.
         stage: The name of the work.
-        size_of: A function that returns the number of rows in a thing.
+        size_of: A function that returns the number of rows in an object.
         shown: Whether to show progress, or None to show it on a terminal or in a notebook.
         unit: The plural noun for rows.
         exact: Whether counts are exact. By default they are rounded.
 
-    Yields:
-        The things.
+    Yields: The objects.
     """
     terminal, notebook = sys.stderr.isatty(), _in_notebook()
     if not (terminal or notebook if shown is None else shown):
@@ -73,7 +72,7 @@ def tell(message: str, shown: bool | None) -> None:
 
 
 def rounded(count: int, *, exact: bool = False) -> str:
-    """Return a private count for a message, rounded to two digits and not below 100, unless `exact` is True.
+    """Return a private count as text, rounded to two digits, or as "fewer than 100", unless `exact` is True.
 
     Example:
         >>> rounded(7), rounded(12_345), rounded(12_345, exact=True)
@@ -90,7 +89,7 @@ EXACT: ContextVar[bool] = ContextVar("exact", default=False)
 
 @contextmanager
 def exactly(exact: bool) -> Iterator[None]:
-    """Show exact row numbers in the messages of a block, or rounded ones."""
+    """Set whether messages in a block show exact or rounded row numbers."""
     token = EXACT.set(exact)
     try:
         yield
@@ -101,7 +100,7 @@ def exactly(exact: bool) -> Iterator[None]:
 def row_called(number: int) -> str:
     """Return the description of a row for a message.
 
-    The number of rows above it is a private count, so it is rounded like other counts.
+    The number of rows above this row is a private count and is therefore rounded like other counts.
 
     Example:
         >>> row_called(12_345)
@@ -135,24 +134,24 @@ def _display(begun: float) -> Callable[[str], None]:
 
 
 def _in_notebook() -> bool:
-    """Return whether a notebook's kernel runs this code, without importing it."""
+    """Return whether a notebook's kernel runs this code, without importing IPython."""
     kernel = sys.modules.get("ipykernel.zmqshell")
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return kernel is not None and isinstance(shell, kernel.ZMQInteractiveShell)
 
 
 class EventLog:
-    """The steps of one command, such as charged, read and saved. Events contain no data and no numbers of rows.
+    """The events of one command, such as "charged", "read" and "saved". Events contain no data and no numbers of rows.
 
     Attributes:
         facts: The facts of each event, by the name of the event.
     """
 
     def __init__(self, log: Path | None = None) -> None:
-        """Begin without events.
+        """Create a log without events.
 
         Args:
-            log: The file for events, one line of JSON each, or None.
+            log: The file for the events, with one line of JSON per event, or None.
 
         Raises:
             InputError: The file cannot be written.
@@ -179,7 +178,7 @@ EVENT_LOG: ContextVar[EventLog | None] = ContextVar("events", default=None)
 
 
 def note(event: str, **facts: Any) -> None:
-    """Add an event to those of the running command."""
+    """Add an event to the events of the running command."""
     if (events := EVENT_LOG.get()) is not None:
         events.note(event, **facts)
 

@@ -111,8 +111,8 @@ def _smallest(values: Uint64s, rank: int) -> np.uint64:
 def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int) -> int:
     """For every user who has more items, keep the `limit` items of smallest priority, in place and in order.
 
-    Proof: "Draws that determine samples and orders are functions of independent randomness and of one user each, so an
-    additional user does not change the draws of other users."
+    Proof: "Draws that determine samples and orders are functions of independent randomness and of one user each, so
+    an added user changes no draws of other users."
 
     Args:
         items: int32, as from `gather_distinct`; overwritten from the front.
@@ -186,7 +186,7 @@ def candidate_runs(ids: Int32s, user_start: Int64s, wanted: Bytes, whole: bool) 
 def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s, states: Bytes) -> tuple[int, int]:
     """Remove decided items, and users without undecided items, in place and in order.
 
-    Proof: "P and Q agree on the states and scores of all shared items, and therefore on cutoffs, on which items get
+    Proof: "P and Q agree on the states and scores of all shared items, and therefore on cutoffs, on the items that get
     noise, and on n, U, caps and drawn items of every other user"
 
     Args:

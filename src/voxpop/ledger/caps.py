@@ -1,19 +1,19 @@
-"""The caps of a ledger, which determine the further releases that the budget of a data set allows.
+"""The caps of a ledger, which determine which further releases the budget of a data set allows.
 
 A further release may run if certain sums remain within caps that are fixed in advance. These caps are needed because
-the parameters of a release may depend on the results of earlier ones. In this case composed curves are not a bound, but
-sums with caps are.
+the parameters of a release may depend on the results of earlier releases. In this case composed curves are not a valid
+bound, but sums with caps are.
 
-The probabilities of revealing outcomes add up under one cap. The rest of every release is dominated by randomised
-response or by a Gaussian mechanism, and adds up in each of three corners. A release may run if one corner has room for
-it and for all earlier releases:
+The probabilities of revealing outcomes add up under one cap. Randomised response or a Gaussian mechanism dominates the
+rest of every release, and this rest adds up in each of three corners. A release may run if one corner has room for it
+and for all earlier releases:
 
 * plain: epsilons add up, and so do the deltas of Gaussian noise at the epsilons of its releases;
 * gaussian: squares of mu add up, and a release without an `Expense` has the mu that dominates its epsilon;
 * mixed: half of epsilon is for releases without an `Expense`, and squares of mu add up for releases with one.
 
-A first release, or a reserve of equal releases, may always run if it fits the budget as a whole, because no result can
-have influenced it. The proof is in docs/privacy/composition.md.
+The first release, or a first reserve of identical releases, may run if it fits the budget as a whole, because no result
+can have influenced it. The proof is in docs/privacy/composition.md.
 """
 
 import math
@@ -33,16 +33,17 @@ from voxpop.privacy.numerics import MOST_PASSES, walk_slack
 
 MOST_ENTRIES: Final = 1024
 CHANCES, TRADE, NOISE = Fraction(1, 2), Fraction(1, 3), Fraction(1, 12)
-"""Parts of delta for revealing outcomes, for Gaussian noise in the plain corner, and for noise in each other corner.
+"""The parts of delta for revealing outcomes, for Gaussian noise in the plain corner, and for noise in each other
+corner.
 
-Any parts that add up to one are sound if they are fixed. With these parts, the corners admit all releases that three
-accounts with a third of delta each would admit."""
+Any fixed parts that add up to one are sound. With these parts, the corners admit all releases that three accounts with
+a third of delta each would admit."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Corner:
-    """One method to add up releases except their revealing outcomes, with fixed caps.
+    """A method to add up releases without their revealing outcomes, with fixed caps.
 
     Attributes:
         name: "plain", "gaussian" or "mixed".
@@ -79,7 +80,7 @@ class Corner:
 
     @property
     def caps(self) -> dict[str, Fraction]:
-        """The caps by name."""
+        """The caps by their names."""
         return {"epsilon": self.epsilon, "trade": self.trade, "square": self.square}
 
 
@@ -110,7 +111,7 @@ class AccountLimits:
         return AccountLimits(delta * CHANCES, tuple(corners))
 
     def used(self, guarantees: Sequence[Guarantee]) -> dict[str, dict[str, float]]:
-        """Return the used part of each cap, by corner. A part above 1 exceeds the cap.
+        """Return the used part of each cap by corner. A part above 1 exceeds the cap.
 
         Args:
             guarantees: The guarantees of all releases, in any order.
@@ -135,13 +136,13 @@ class AccountLimits:
 
 
 def as_written(number: float) -> Fraction:
-    """Return the shortest decimal of a double, so that ten releases of 0.1 fit a budget of 1."""
+    """Return the shortest decimal of a double. With it, ten releases of 0.1 fit a budget of 1."""
     return Fraction(repr(float(number)))
 
 
 @proved("composition.md#claim-2-budgets-chosen-after-results")
 def may_run(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times: int = 1) -> bool:
-    """Return whether a release, or a number of equal releases, may run after earlier releases.
+    """Return whether a release, or a number of identical releases, may run after earlier releases.
 
     Proof: "Every h_i bounds the probability of a revealing outcome given any past, so P(H) <= C."
 
@@ -149,7 +150,7 @@ def may_run(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times: 
         budget: The limit on the total cost of all releases to one user.
         before: The guarantees of all earlier releases.
         now: The guarantee of the release.
-        times: The number of equal releases that are charged in advance.
+        times: The number of identical releases that are charged in advance.
     """
     if len(before) + times > MOST_ENTRIES:
         return False
@@ -157,25 +158,25 @@ def may_run(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times: 
         return AccountLimits.of(budget).hold([*before, *[now] * times])
     if times == 1:
         return now.epsilon <= budget.epsilon and now.delta <= budget.delta
-    # No result can have influenced a first release, so it is composed exactly, or within the corners.
+    # No result can have influenced a first release, so it may fit either by exact composition or within the corners.
     every = [now] * times
     return composed_delta(budget.epsilon, every) <= budget.delta or AccountLimits.of(budget).hold(every)
 
 
 def shortage(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times: int = 1) -> str:
-    """Return a sentence on the sum that a release exceeds, with the parts that are spent, left and requested.
+    """Return a sentence on the sum that exceeds its cap, with the parts that are spent, left and requested.
 
     Args:
         budget: The budget of the data set.
         before: The guarantees of the charged releases, fewer than `MOST_ENTRIES`.
         now: The guarantee of a release that `may_run` rejects.
-        times: The number of requested equal releases.
+        times: The number of identical releases that are requested.
     """
     every = [now] * times
     if not before:
         if times > 1:
             return (
-                f"{times:,} releases of this guarantee have a delta of {composed_delta(budget.epsilon, every):.3g} "
+                f"{times:,} releases with this guarantee have a delta of {composed_delta(budget.epsilon, every):.3g} "
                 f"at epsilon {budget.epsilon:g}, and the budget has {budget.delta:g}"
             )
         first = "epsilon" if now.epsilon > budget.epsilon else "delta"
@@ -183,8 +184,9 @@ def shortage(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times:
         return f"{first}: 0 of {whole} spent, {whole} left, {wanted} requested"
     caps = AccountLimits.of(budget)
     if not caps.hold(before):
-        return "the first charge was admitted because no result was known, and leaves no room for another release"
-    # Select the corner that the release exceeds by the smallest factor, and the cap that it exceeds most.
+        return "the first charge was admitted because no result was known, and it leaves no room for another release"
+    # Select the corner that the release exceeds by the smallest factor, and the cap that is exceeded most in this
+    # corner.
     parts = caps.used([*before, *every])
     corner = min(caps.corners, key=lambda each: max(parts[each.name].values()))
     name = max(parts[corner.name], key=parts[corner.name].__getitem__)
@@ -218,7 +220,7 @@ def _chances(guarantees: Sequence[Guarantee]) -> Fraction:
 
 
 def _trade(guarantee: Guarantee) -> Fraction:
-    """Return the delta of the Gaussian noise of a release at its epsilon, but at most the delta of the release."""
+    """Return the delta of the Gaussian noise of a release at its epsilon. It is at most the delta of the release."""
     if guarantee.spend is None:
         return Fraction(0)
     noise = _gaussian_delta(guarantee.epsilon, guarantee.spend.mu) + walk_slack(guarantee.epsilon, MOST_PASSES)
@@ -232,7 +234,7 @@ def _gaussian_delta(epsilon: float, mu: float) -> float:
 
 @lru_cache(maxsize=64)
 def _largest_square(epsilon: float, delta: float) -> Fraction:
-    """Return the largest mu^2, rounded down, such that the noise costs at most delta."""
+    """Return the largest mu^2, rounded down, for which the noise costs at most delta."""
     room = max(0.0, delta * (1 - 1e-12))
     low, high = 0.0, 1e3 if room else 0.0
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""The entries of an account: charged releases, and reserves that pay for later releases."""
+"""The entries of an account, which are charged releases and reserves that pay for later releases."""
 
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,8 @@ from voxpop.privacy.guarantee import Guarantee
 
 _NEIGHBOURS = Guarantee(1, 0).neighbours
 FIT = 0.25
-"""The minimum part of the stated delta that a spend must explain. The spends of all plans explain at least 0.6."""
+"""The minimum part of the stated delta that a spend must account for. The spends of all plans account for at least
+0.6."""
 LONGEST_LABEL = 200
 SHARED = ("dataset", "budget", "ledger")
 
@@ -21,22 +22,22 @@ SHARED = ("dataset", "budget", "ledger")
 @final
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One release that was charged to a data set.
+    """A release that was charged to a data set.
 
     Attributes:
         dataset: The name of the data set.
-        number: The number of the entry, from 1 in the order of charging.
+        number: The number of the entry, counted from 1 in the order of charging.
         mechanism: The kind of release, in a few words.
         label: The label of the run, or "".
         guarantee: The guarantee that was charged.
         charged: The time, in UTC.
         state: "charged", "finished", "failed" or "reserved". A failed release remains charged, because its output may
             have been seen. A run in the state "charged" may be repeated under its label without a second charge.
-        attempt: The number of starts of the run. Only the last attempt can finish.
+        attempt: The number of times that the run was started. Only the last attempt can finish.
         release: The identifier of the finished release, or the digest of the files of a saved model, as `voxpop verify`
             prints it.
-        kept: The folder with the result until it was saved, or "".
-        times: The number of equal releases that the entry pays for, which is more than one only in a reserve.
+        kept: The folder with the result until it is saved, or "".
+        times: The number of identical releases that the entry pays for. It is more than one only for a reserve.
         reserve: The number of the reserve that paid for this release, or 0 if the entry itself was charged.
         budget: The budget of the data set.
         ledger: The random name of the account, which does not depend on the location of the file.
@@ -62,7 +63,7 @@ class Entry:
 
     @property
     def admission(self) -> Admission:
-        """The part of the entry that is recorded in a result."""
+        """The part of the entry that a result records."""
         return Admission(self.dataset, self.number, self.label, self.budget, self.ledger)
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,7 +93,7 @@ def paid_by(entries: Sequence[Entry]) -> list[Guarantee]:
 
 
 def pays(entry: Entry, guarantee: Guarantee) -> bool:
-    """Return whether an entry is a reserve of releases with this guarantee, including its spend."""
+    """Return whether an entry is a reserve of releases with this guarantee and its spend."""
     return entry.state == "reserved" and entry.guarantee.to_dict() == guarantee.to_dict()
 
 
@@ -122,9 +123,9 @@ def paying(entries: Sequence[Entry], guarantee: Guarantee, mechanism: str) -> En
 
 
 def spelled_name(name: str) -> str:
-    """Return the stored form of a name, in NFC with white space removed at the ends and collapsed elsewhere."""
+    """Return the stored form of a name, in NFC, with white space removed at the ends and collapsed elsewhere."""
     if not isinstance(name, str) or not name.strip():
-        raise InputError(f"the name of a data set must be a string that is not empty, got {name!r}.")
+        raise InputError(f"the name of a data set must be a nonempty string, got {name!r}.")
     spelled = " ".join(unicodedata.normalize("NFC", name).split())
     if not is_text(spelled):
         raise InputError("the name of a data set must be text. Remove surrogates, which are not characters.")
@@ -156,7 +157,7 @@ def check_charge(guarantee: Guarantee) -> None:
     if guarantee.neighbours != _NEIGHBOURS:
         raise InputError(f"guarantees in a ledger must be for {_NEIGHBOURS}; this one is for {guarantee.neighbours}.")
     Budget(guarantee.epsilon, guarantee.delta)
-    # With a spend below the stated pair, the ledger would admit further releases that the pair excludes.
+    # With a spend below the stated pair, the ledger would admit further releases that the stated pair excludes.
     needed = guarantee.delta if guarantee.spend is None else composed_delta(guarantee.epsilon, [guarantee], plain=False)
     if needed < FIT * guarantee.delta:
         raise InputError(

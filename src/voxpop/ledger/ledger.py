@@ -1,6 +1,6 @@
 """The ledger of a team, with the budget of each data set and every release that was charged to it.
 
-`caps.py` decides which further releases fit, and `runs.py` saves the result of a run together with its entry.
+`caps.py` determines which further releases fit, and `runs.py` saves the result of a run together with its entry.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +32,7 @@ from voxpop.ledger.storage import DAMAGED_LEDGER, changing, read_ledger
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.composition import Total, total_of
 from voxpop.privacy.guarantee import Guarantee
+from voxpop.release.saving import SUMS, checksum
 
 if TYPE_CHECKING:
     from voxpop.ledger.runs import LedgerRun
@@ -54,11 +55,11 @@ class LedgerAccount:
     name: str
 
     def run(self, label: str, save_to: str | PathLike[str] | None = None, *, overwrite: bool = False) -> "LedgerRun":
-        """Return a run, which is charged once even if it is started several times, for use as `ledger=`.
+        """Return a run for use as `ledger=`. It is charged once, even if it is started several times.
 
         A run that was interrupted (a killed process, a power failure, Ctrl-C) may start again under its label. With
-        `save_to`, the step that finishes the run also saves the release, so that a job that is stopped later has its
-        release. If the job was stopped between finishing and saving, this method saves the release.
+        `save_to`, the step that finishes the run also saves the release, so a job that is stopped later does not lose
+        the release. If the job was stopped between finishing and saving, this method saves the release.
 
         Args:
             label: The name of the run in this data set, such as "2026-11-25".
@@ -87,7 +88,7 @@ class LedgerAccount:
         from voxpop.ledger.runs import LedgerRun
 
         if not isinstance(label, str) or not label.strip():
-            raise InputError('the label of a run must be a string that is not empty, such as "2026-11-25".')
+            raise InputError('the label of a run must be a nonempty string, such as "2026-11-25".')
         run = LedgerRun(self, checked_label(label), None if save_to is None else Path(save_to), overwrite)
         run.save_finished()
         return run
@@ -115,11 +116,11 @@ class LedgerAccount:
         return entry
 
     def reserve(self, plan: Any, times: int, label: str = "") -> Entry:
-        """Charge a number of equal releases in advance, such as a weekly job for a year.
+        """Charge a number of identical releases in advance, such as a weekly job for a year.
 
         The reserve then pays for releases with the mechanism and guarantee of this plan until it is used up. The first
-        entry of an account is composed exactly, because no result can have influenced it. Therefore more equal releases
-        fit as a reserve than in individual charges.
+        entry of an account is composed exactly, because no result can have influenced it. Therefore a reserve fits more
+        identical releases than individual charges would.
 
         Args:
             plan: The plan of every release, such as `vp.Items().plan(budget)`.
@@ -146,16 +147,16 @@ class LedgerAccount:
         if not isinstance(getattr(plan, "guarantee", None), Guarantee) or not callable(getattr(plan, "release", None)):
             raise InputError(
                 "`plan` must be the plan of a release, such as `vp.Items().plan(budget)`. A series is charged once "
-                "for all its nights: give `ledger=` where it begins."
+                "for all its nights: give `ledger=` when it begins."
             )
         if type(times) is not int or times < 2:
-            raise InputError("`times` must be a whole number of at least 2: the number of equal releases.")
+            raise InputError("`times` must be a whole number of at least 2: the number of identical releases.")
         guarantee, mechanism = plan.guarantee, str(plan.to_dict()["mechanism"])
         with changing(self.path) as datasets:
             entries = self._parsed(datasets)[1]
             if labelled(entries, checked_label(label)):
                 raise LedgerError(
-                    f'"{self.name}" has an entry with the label "{label}" already. Nothing was charged. Choose another '
+                    f'"{self.name}" already has an entry with the label "{label}". Nothing was charged. Choose another '
                     "label."
                 )
             entry = self._admitted(datasets, guarantee, mechanism, label, times=times)
@@ -177,8 +178,6 @@ class LedgerAccount:
         Raises:
             LedgerError: The run was started again in the meantime, so this result must be discarded.
         """
-        from voxpop.release.saving import SUMS, checksum
-
         release = _identifier(result) or (checksum(Path(kept, SUMS).read_bytes()) if kept else "")
         self._end(entry, state="finished", release=release, kept=kept)
 
@@ -191,7 +190,7 @@ class LedgerAccount:
         self._end(entry, state="failed")
 
     def advance(self, number: int, before: str, after: str) -> None:
-        """Record a night of a series by the checksum of the new state.
+        """Record a night of a series with the checksum of the new state.
 
         Args:
             number: The number of the entry of the series.
@@ -207,7 +206,7 @@ class LedgerAccount:
             stored = entries[number - 1] if 0 < number <= len(entries) else None
             if stored is None or stored.release not in (before, after):
                 raise LedgerError(
-                    f'The state of the series is not the one that entry {number} of "{self.name}" records: it was '
+                    f'The state of the series differs from the state in entry {number} of "{self.name}". It was '
                     "restored or copied, and its budget would be spent twice. Use the newest state, or start another "
                     "series, which is charged."
                 )
@@ -233,7 +232,7 @@ class LedgerAccount:
 
     @property
     def budget(self) -> Budget:
-        """The budget of all releases together. It remains valid if later releases depend on earlier results."""
+        """The budget of all releases together. It is valid even if later releases depend on earlier results."""
         return self._parsed(read_ledger(self.path))[0]
 
     @property
@@ -245,13 +244,13 @@ class LedgerAccount:
     def spent(self) -> Total | None:
         """The total of all entries, or None without entries.
 
-        It contains the budget, and the composition for the case that all budgets were fixed in advance.
+        It contains the budget, and the composition of all entries if all budgets were fixed in advance.
         """
         entries = self.entries
         return total_of([(each, entries[0].admission) for each in paid_by(entries)]) if entries else None
 
     def used(self) -> dict[str, dict[str, float]]:
-        """Return the used part of each cap for each corner of `voxpop.ledger.caps`."""
+        """Return the used part of each cap in each corner of `voxpop.ledger.caps`."""
         budget, entries = self._parsed(read_ledger(self.path))
         return AccountLimits.of(budget).used(paid_by(entries))
 
@@ -272,7 +271,7 @@ class LedgerAccount:
         def fits(steps: int) -> bool | None:
             try:
                 return may_run(budget, before, mechanism.plan(Budget(round(steps * _STEP, 2), delta)).guarantee)
-            except BudgetError:  # epsilon is too small for any plan
+            except BudgetError:  # This epsilon is too small for any plan.
                 return None
 
         low, high = 0, ceil(budget.epsilon / _STEP) + 1
@@ -287,7 +286,7 @@ class LedgerAccount:
         """Yield the epsilons of releases that a reserve pays for."""
         for each in entries:
             if each.guarantee.delta == delta and remaining_of(entries, each):
-                with suppress(BudgetError):  # no plan of this mechanism has such a budget
+                with suppress(BudgetError):  # No plan of this mechanism has such a budget.
                     plan = mechanism.plan(Budget(each.guarantee.epsilon, delta))
                     if each.mechanism == plan.to_dict()["mechanism"] and pays(each, plan.guarantee):
                         yield each.guarantee.epsilon
@@ -297,7 +296,7 @@ class LedgerAccount:
 
         Raises:
             LedgerError: The run has ended.
-            InputError: The release differs from the one that was charged.
+            InputError: The release differs from the charged release.
         """
         if earlier.state != "charged":
             reason = (
@@ -311,7 +310,7 @@ class LedgerAccount:
                 f'Run "{earlier.label}" of "{self.name}" {reason}, so it does not run again. Nothing was charged. Load '
                 "the saved result, or choose another label, which is charged."
             )
-        # Compare dictionaries, because equal guarantees may have different spends.
+        # Compare dictionaries, because guarantees that are equal may have different spends.
         if (mechanism, guarantee.to_dict()) != (earlier.mechanism, earlier.guarantee.to_dict()):
             raise InputError(
                 f'Run "{earlier.label}" of "{self.name}" was charged for {earlier.mechanism} with {earlier.guarantee}. '
@@ -325,7 +324,7 @@ class LedgerAccount:
             stored = entries[entry.number - 1] if 0 < entry.number <= len(entries) else None
             if stored is None or (stored.admission, stored.charged) != (entry.admission, entry.charged):
                 raise InputError(
-                    f'the entry is not one of this account, "{self.name}". Nothing was changed. Give the entry that '
+                    f'the entry does not belong to the account "{self.name}". Nothing was changed. Give the entry that '
                     "`charge` of this account returned."
                 )
             if (stored.state, stored.attempt) != ("charged", entry.attempt):
@@ -333,7 +332,7 @@ class LedgerAccount:
                     f"Another process started {entry} again, so this result was discarded. Use the result of "
                     "the other process."
                 )
-            # The stored entry determines the charge, not the entry of the caller.
+            # The stored entry, not the entry of the caller, determines the charge.
             self._put(datasets, replace(stored, **ended))
 
     def _put(self, datasets: dict[str, Any], entry: Entry) -> None:
@@ -342,7 +341,7 @@ class LedgerAccount:
     def _admitted(
         self, datasets: dict[str, Any], guarantee: Guarantee, mechanism: str, label: str, times: int = 1
     ) -> Entry:
-        """Return the entry of releases that may be charged, or of an unfinished run that may be repeated."""
+        """Return the entry of a release that may be charged, or of an unfinished run that may be repeated."""
         check_charge(guarantee)
         if not isinstance(mechanism, str) or not is_text(mechanism):
             raise InputError('the mechanism of a charge must be a string, such as "weekly sums".')
@@ -361,11 +360,11 @@ class LedgerAccount:
             return entry if times == 1 else replace(entry, times=times, state="reserved")
         if len(before) + times > MOST_ENTRIES:
             raise ExhaustedError(
-                f'"{self.name}" has {len(before):,} releases, and a data set takes at most {MOST_ENTRIES:,}. Nothing '
-                "ran and nothing was charged. Use results that were released."
+                f'"{self.name}" has {len(before):,} releases, and a data set can have at most {MOST_ENTRIES:,}. '
+                "Nothing ran and nothing was charged. Use results that were released."
             )
         short = shortage(budget, before, guarantee, times)
-        # Keys are planned as one of many releases, because others have no smaller total.
+        # Keys are planned as one of many releases, because other plans have no smaller total.
         keys = mechanism == "keys"
         kind = f"{'keys' if keys else 'items'} --delta {guarantee.delta:g}" if guarantee.delta else "sequences"
         how = " with --repeated" if keys else ""
@@ -413,7 +412,7 @@ class Ledger:
         try:
             self._path = Path(path).resolve()
             self._path.exists()
-        except (OSError, RuntimeError, ValueError) as error:  # no permission, a loop of links, or a name too long
+        except (OSError, RuntimeError, ValueError) as error:  # no permission, a loop of links, or a long name
             raise LedgerError(
                 f"the path of the ledger cannot be used: {getattr(error, 'strerror', None) or 'it is invalid'}. "
                 "Check the path and the permissions of its folders."
@@ -423,16 +422,16 @@ class Ledger:
         """Return the account of a data set.
 
         Args:
-            name: The name of the data set. White space at its ends, repeated white space, upper and lower case and the
-                Unicode normal form make no difference.
+            name: The name of the data set. Leading, trailing and repeated white space, case and the Unicode normal form
+                make no difference.
             budget: The budget of all releases together. It cannot be changed later.
             create: Whether to create the data set, and the file if it does not exist. Use it once, because creation
-                fails if the data set already exists. By default, a missing file or data set raises an error, so a
-                script in the wrong folder or a misspelled name does not start a new budget.
+                fails if the data set already exists. By default, a missing file or data set raises an error, so a wrong
+                folder or a misspelled name does not create a new budget.
 
         Raises:
             LedgerError: The data set has another budget, its existence contradicts `create`, the file existed before
-                and is missing, or the file cannot be read or written.
+                and is now missing, or the file cannot be read or written.
         """
         if not isinstance(budget, Budget):
             raise InputError(f"a data set needs a budget, such as voxpop.Budget(8, 1e-6); got {type(budget).__name__}.")
@@ -474,8 +473,8 @@ class Ledger:
         if len(found) > 1:
             listed = ", ".join(map(repr, found))
             raise LedgerError(
-                f"{self._path} has several data sets of that name: {listed}. Give one of these names exactly. "
-                "If they are about the same people, use one of them only."
+                f"{self._path} has several data sets with this name: {listed}. Give one of these names exactly. If "
+                "they are about the same people, use only one of them."
             )
         if not found:
             raise LedgerError(
@@ -494,7 +493,7 @@ class Ledger:
 
 
 def _identifier(result: Any) -> str:
-    """Return the identifiers of a result, of the release that it counts, or of several releases."""
+    """Return the identifiers of a result, and of the releases that it consists of or counts."""
     several = list(result.values()) if isinstance(result, Mapping) else [result]
     found = [getattr(each, "id", None) or getattr(getattr(each, "grams", None), "id", None) for each in several]
     return ", ".join(filter(None, found))

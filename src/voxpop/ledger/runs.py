@@ -1,7 +1,7 @@
-"""Runs, which are charged once even if they are started several times, and published once.
+"""Runs, which are charged once and published once even if they are started several times.
 
 The order of the steps is charge, run, keep, finish, publish. The result is first kept in a folder that only the owner
-can open. Then the entry is marked as finished, and only after that the result is returned or saved. Therefore a run
+can open. Then the entry is marked as finished, and only after that is the result returned or saved. Therefore a run
 without a finished entry has published nothing, and a finished run never runs again (docs/privacy/composition.md,
 claim 3).
 """
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from voxpop.ledger.ledger import LedgerAccount
 
 SPACE = 64 << 20
-"""The number of free bytes that is required before a release is charged. Releases are usually much smaller."""
+"""The number of free bytes that must be available before a release is charged. Releases are usually much smaller."""
 _MARK = "voxpop-kept-"
 UNFINISHED = "unfinished"
 """The name of a file that marks a kept result of a run that may still be repeated. Such a result must not be published
 before the run has finished."""
 KINDS = {"counts": COUNTS, "top": RANKINGS, "sequences": MODEL, "profile": PROFILE}
-"""The kinds of results by mechanism. Mechanisms that are not listed release a `RELEASE`."""
+"""The kinds of results by mechanism. The kind of all other mechanisms is `RELEASE`."""
 
 
 def check_output(folder: Path, mechanism: str, *, overwrite: bool = False) -> None:
@@ -46,7 +46,7 @@ def check_output(folder: Path, mechanism: str, *, overwrite: bool = False) -> No
         overwrite: Whether to replace another result in the folder.
 
     Raises:
-        ReleaseError: The folder cannot be written or has other content, or its disk is almost full.
+        ReleaseError: The folder cannot be written, has other content, or is on a disk that is almost full.
     """
     if not is_text(os.path.abspath(folder)):
         raise ReleaseError(
@@ -56,7 +56,7 @@ def check_output(folder: Path, mechanism: str, *, overwrite: bool = False) -> No
     target = KINDS.get(mechanism, RELEASE).check_target(folder, overwrite=overwrite)
     if free_space(target) < SPACE:
         raise ReleaseError(
-            f"{folder} cannot be saved: its disk has less than {SPACE >> 20} MiB of free space. Nothing ran and "
+            f"{folder} cannot be saved because its disk has less than {SPACE >> 20} MiB of free space. Nothing ran and "
             "nothing was charged. Free some space, or give a folder on another disk."
         )
 
@@ -68,7 +68,7 @@ def free_space(folder: Path) -> int:
 
 
 def save_new(result: Any, new: Path, folder: Path, *, overwrite: bool = False) -> None:
-    """Save a result for an output folder to a new folder. Counts and rankings include a copy of their release."""
+    """Save a result of an output folder to a new folder. Counts and rankings include a copy of their release."""
     if isinstance(result, Addition):
         shutil.copytree(folder_to_read(folder), new)
     result.save(new, overwrite=overwrite)
@@ -77,13 +77,13 @@ def save_new(result: Any, new: Path, folder: Path, *, overwrite: bool = False) -
 def keep(save: Callable[[Path], None], folder: Path, key: str, *, unfinished: bool = False) -> Path:
     """Save a result to a new folder that only the owner can open.
 
-    This folder is next to the output folder, or elsewhere if it cannot be written there.
+    This folder is next to the output folder, or in another place if it cannot be written there.
 
     Args:
         save: A function that writes the result to a folder.
         folder: The output folder of the result.
-        key: A unique name of the result.
-        unfinished: Whether the run may still be repeated, so that only `publish` with `finished` may save the result.
+        key: A unique name for the result.
+        unfinished: Whether the run may still be repeated. If so, only `publish` with `finished` may save the result.
 
     Returns:
         The folder with the result.
@@ -108,7 +108,7 @@ def keep(save: Callable[[Path], None], folder: Path, key: str, *, unfinished: bo
                 raise
             failure = failure or error
     raise ReleaseError(
-        f"{failure} No other folder could keep the result, so it is lost. Make space on a disk before the next run."
+        f"{failure} No other folder could store the result, so it is lost. Make space on a disk before the next run."
     )
 
 
@@ -122,12 +122,12 @@ def publish(kept: Path, folder: Path, *, overwrite: bool = False, finished: bool
         finished: Whether the run is finished in the ledger.
 
     Raises:
-        ReleaseError: The folder cannot be written or has other content, or the run is not finished. In this case the
-            kept copy remains.
+        ReleaseError: The folder cannot be written, has other content, or the run is not finished. In all cases the kept
+            copy remains.
     """
     kind = kind_in(kept)
     if _MARK not in kept.parent.name or not kept.parent.exists() or (kind is None and kept.exists()):
-        raise ReleaseError(f"{kept} is not a kept result. Give the folder that the message of the failed save named.")
+        raise ReleaseError(f"{kept} is not a kept result. Give the folder in the message of the save that failed.")
     if finished:
         (kept.parent / UNFINISHED).unlink(missing_ok=True)
     if (kept.parent / UNFINISHED).exists():
@@ -136,15 +136,16 @@ def publish(kept: Path, folder: Path, *, overwrite: bool = False, finished: bool
             "under its label: it is not charged again."
         )
     try:
-        if kind is not None:  # otherwise another process published it
-            kind.read(kept)  # checks the files
+        if kind is not None:  # Otherwise another process published it.
+            kind.read(kept)  # This checks the files.
             kind.put({each.name: read_whole(each) for each in sorted(kept.iterdir())}, folder, overwrite=overwrite)
-            kept.rename(kept.with_name(f"{kept.name}.published"))  # so that no part of it is mistaken for a result
+            # The mark prevents that a part of the copy is mistaken for a result.
+            kept.rename(kept.with_name(f"{kept.name}.published"))
     except (ReleaseError, OSError) as error:
         if kept.exists():
             raise ReleaseError(
-                f"{error} The result is not lost: it is kept in {kept}, which only you can open. Save it with "
-                f"`voxpop resume {kept} -o FOLDER`."
+                f"{error} The result is not lost. It is in {kept}, which only you can open. Save it with `voxpop "
+                f"resume {kept} -o FOLDER`."
             ) from error
     shutil.rmtree(kept.parent, ignore_errors=True)
 
@@ -159,7 +160,7 @@ def _holders(folder: Path, key: str) -> list[Path]:
     """Return the folders that may contain a kept result, in order of preference."""
     target = Path(os.path.abspath(folder))
     found = [target.with_name(f".{target.name}.{_MARK}{key}")]
-    with suppress(RuntimeError):  # no home directory
+    with suppress(RuntimeError):  # There is no home directory.
         found.append(Path.home() / ".voxpop" / f"{_MARK}{key}")
     return [*found, Path(tempfile.gettempdir()) / f"{_MARK}{key}"]
 
@@ -167,7 +168,7 @@ def _holders(folder: Path, key: str) -> list[Path]:
 @final
 @dataclass(frozen=True, slots=True)
 class LedgerRun:
-    """One run of a data set, for `ledger=` of its release. `LedgerAccount.run` returns runs.
+    """A run of a data set, for `ledger=` of its release. `LedgerAccount.run` returns runs.
 
     Attributes:
         account: The account of the data set.
@@ -185,7 +186,7 @@ class LedgerRun:
 
     @property
     def finished(self) -> bool:
-        """Whether the run is complete, so that it does not run again."""
+        """Whether the run is complete. A complete run does not run again."""
         entry = self.account.entry(self.label)
         return entry is not None and entry.state == "finished"
 
@@ -203,7 +204,8 @@ class LedgerRun:
             check_output(self.folder, mechanism, overwrite=self.overwrite)
         entry = self.account.charge(guarantee, mechanism, self.label)
         if self.folder is not None:
-            for attempt in range(1, entry.attempt):  # kept by attempts that were stopped before they finished
+            # These were kept by attempts that were stopped before they finished.
+            for attempt in range(1, entry.attempt):
                 remove_kept(self.folder, self._key(entry, attempt))
         return entry
 
@@ -219,7 +221,7 @@ class LedgerRun:
             key = self._key(entry, entry.attempt)
             save = self.save or (lambda made, new: save_new(made, new, folder, overwrite=overwrite))
             kept = keep(lambda new: save(result, new), folder, key, unfinished=bool(self.label))
-        except Exception:  # such as a full disk, which may depend on the size of the result
+        except Exception:  # for example a full disk, which may depend on the size of the result
             self.account.fail(entry)
             raise
         try:
@@ -235,6 +237,6 @@ class LedgerRun:
         self.account.fail(entry)
 
     def _key(self, entry: "Entry", attempt: int) -> str:
-        """Return a name of the kept result that is unique to this run and attempt."""
+        """Return a name for the kept result that is unique to this run and attempt."""
         whole = f"{entry.ledger}\n{entry.dataset}\n{entry.number}\n{entry.charged}"
         return f"{sha256(whole.encode()).hexdigest()[:16]}-{attempt}"

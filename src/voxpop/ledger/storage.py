@@ -1,7 +1,7 @@
-"""The file of a ledger, which is an SQLite database that is changed in transactions and checked at every reading.
+"""The file of a ledger, an SQLite database. It is changed in transactions and checked each time it is read.
 
 SQLite writes in place, so the file keeps its owner, group and mode, and a team can share it. If a transaction is
-interrupted, for example by kill -9 or a power cut, the next process that opens the file undoes it.
+interrupted, for example by kill -9 or a power cut, the next process that opens the file undoes this transaction.
 """
 
 import json
@@ -18,14 +18,14 @@ from voxpop.errors import LedgerError
 from voxpop.files.folder import parsed_json, read_whole
 
 APPLICATION: Final = int.from_bytes(b"vxpl", "big")
-"""Number in the header of the file that identifies a ledger (`PRAGMA application_id`)."""
+"""The number in the header of the file that identifies a ledger (`PRAGMA application_id`)."""
 RULE: Final = 3
-"""Version of the composition rule (`caps.py`) and of the tables (`PRAGMA user_version`).
+"""The version of the composition rule (`caps.py`) and of the tables (`PRAGMA user_version`).
 
-A ledger must not change its rule after a result was seen, because the union of the releases that both rules admit may
-exceed the budget."""
+A ledger must not change its rule after a result was seen, because releases that are each admitted by one of two rules
+may together exceed the budget."""
 LOCK_PATIENCE: Final = 60.0
-"""Seconds to wait for another process; charging takes milliseconds."""
+"""The number of seconds to wait for another process. A charge takes milliseconds."""
 TABLES: Final = """
 CREATE TABLE datasets (name TEXT PRIMARY KEY, epsilon REAL NOT NULL, delta REAL NOT NULL, id TEXT NOT NULL);
 CREATE TABLE entries (
@@ -48,14 +48,15 @@ COLUMNS: Final = (
     "times",
     "reserve",
 )
-"""Columns of an entry that are read unchanged. Epsilon and delta repeat numbers of the guarantee for human readers."""
+"""The columns of an entry that are read unchanged. Epsilon and delta repeat numbers of the guarantee for human
+readers."""
 DAMAGED_LEDGER: Final = (
-    "The file is damaged or was edited, so what was spent is unknown and nothing can be charged. Restore the newest "
+    "The file is damaged or was edited, so the spent budget is unknown and nothing can be charged. Restore the newest "
     "copy, and make sure that nothing was released since."
 )
 CARRY_OVER: Final = (
-    "was written by another version of voxpop, whose releases add up by another rule. Create a new ledger, and charge "
-    "it once, by `account.charge`, with the budget of each data set of this one as the guarantee."
+    "was written by another version of voxpop, which adds up releases by another rule. Create a new ledger. For each "
+    "data set, call `account.charge` once with the budget in the old ledger as the guarantee."
 )
 _MARK: Final = "A voxpop ledger exists beside this file. Do not delete it: a lost ledger must not start at zero.\n"
 
@@ -71,8 +72,8 @@ def changing(path: Path, *, create: bool = False) -> Iterator[dict[str, Any]]:
         create: Whether to create the file if it is missing.
 
     Raises:
-        LedgerError: If another process locks the ledger for a minute, the ledger is missing or damaged, or it
-            cannot be written and is unchanged.
+        LedgerError: If another process locks the ledger for a minute, or the ledger is missing, damaged or cannot be
+            written. The file is unchanged.
     """
     new = not path.exists()
     if new and not create:
@@ -80,7 +81,7 @@ def changing(path: Path, *, create: bool = False) -> Iterator[dict[str, Any]]:
     if new and traces_of(path):
         raise lost(path)
     try:
-        if new:  # only the owner can read it until the owner shares it
+        if new:  # Only the owner can read the file until the owner shares it.
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         with _opened_database(path, writing=True) as database:
@@ -118,7 +119,7 @@ def read_ledger(path: Path) -> dict[str, Any]:
 
 
 def traces_of(path: Path) -> list[Path]:
-    """Return the marker and the unfinished transaction, which show that a ledger exists or existed here."""
+    """Return the files (marker and unfinished transaction) that show that a ledger exists or existed here."""
     return [each for each in (_marker_of(path), path.with_name(f"{path.name}-journal")) if each.exists()]
 
 
@@ -126,9 +127,9 @@ def lost(path: Path) -> LedgerError:
     """Build the error for a ledger that existed and is missing."""
     listed = " and ".join(str(each) for each in traces_of(path))
     return LedgerError(
-        f"{path} is missing, but it existed: {listed} shows it. What was spent is unknown, so nothing can be charged. "
-        "Restore the newest copy of the ledger to this path, and make sure that nothing was released since. Only if "
-        f"nothing was ever released under this ledger: delete {listed} and create it again."
+        f"{path} is missing, but {listed} shows that it existed. The spent budget is unknown, so nothing can be "
+        "charged. Restore the newest copy of the ledger to this path, and make sure that nothing was released since. "
+        f"Only if nothing was ever released under this ledger, delete {listed} and create the ledger again."
     )
 
 
@@ -144,7 +145,7 @@ def _missing(path: Path) -> LedgerError:
 
 @contextmanager
 def _opened_database(path: Path, *, writing: bool) -> Iterator[sqlite3.Connection]:
-    """Connect to a ledger. A transaction that is still open at the end is undone."""
+    """Connect to a ledger. If a transaction is still open at the end, it is undone."""
     status = path.stat()
     if not S_ISREG(status.st_mode):
         raise LedgerError(f"{path} is not a regular file, so it cannot be a ledger. Give another file.")
@@ -163,7 +164,7 @@ def _opened_database(path: Path, *, writing: bool) -> Iterator[sqlite3.Connectio
 
 
 def _is_new(database: sqlite3.Connection, path: Path) -> bool:
-    """Return whether the file was created and is still empty. Raise an error if a ledger was emptied."""
+    """Return whether the file is new and still empty. Raise an error if a ledger was emptied."""
     if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         if _marker_of(path).exists() or path.stat().st_size:
             raise LedgerError(f"{path} has no tables. {DAMAGED_LEDGER}")
@@ -197,7 +198,7 @@ def _datasets(database: sqlite3.Connection, path: Path) -> dict[str, Any]:
     """Return all data sets with their entries.
 
     Raises:
-        LedgerError: If they differ from the written data sets.
+        LedgerError: If the data sets differ from those that were written.
     """
     try:
         found: dict[str, Any] = {
@@ -213,13 +214,13 @@ def _datasets(database: sqlite3.Connection, path: Path) -> dict[str, Any]:
                 raise ValueError
             found[dataset]["entries"].append({**dict(zip(COLUMNS, values, strict=True)), "guarantee": stated})
         (checksum,) = database.execute("SELECT checksum FROM seal").fetchone()
-        computed = _checksum(found)  # fails for names that are not text and for infinite numbers
+        computed = _checksum(found)  # This fails for names that are not text and for infinite numbers.
     except (sqlite3.DatabaseError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
             raise
         raise LedgerError(f"{path} has no readable tables. {DAMAGED_LEDGER}") from None
     if checksum != computed:
-        raise LedgerError(f"{path} is not as it was written: its checksum differs. {DAMAGED_LEDGER}")
+        raise LedgerError(f"{path} was changed after it was written: its checksum differs. {DAMAGED_LEDGER}")
     return found
 
 

@@ -9,6 +9,7 @@ has the proof and the errata. `benchmarks.papers.sequences_msnbc` recomputes the
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import floor, log
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from voxpop.engine.contract import check_engine, check_ordered
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.errors import InputError
+from voxpop.errors import InputError, InternalError
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
 from voxpop.kernels.threads import require_polars
 from voxpop.mechanisms.sequences.context_tree import lists_of_symbols
@@ -27,7 +28,7 @@ from voxpop.privacy.budget import Budget, check_budget, check_whole
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.passes import Claim, PathsProof
 from voxpop.privacy.path_budget import Limits, PathBudget
-from voxpop.privacy.planned import Mechanism, Planned, certified, with_record
+from voxpop.privacy.planned import GateCall, Mechanism, Planned, certified, run_passes, with_record
 
 if TYPE_CHECKING:
     import polars as pl
@@ -296,6 +297,16 @@ def _bins(width: int, at_root: bool) -> int:
     return width - 1 if at_root else width
 
 
+class _Explored(NamedTuple):
+    """The public tree, and the nodes of its last level before and after their children were counted."""
+
+    tree: Tree
+    candidates: CandidateNodes
+    level: Level
+    nodes: Int32s
+    depth: int = 1
+
+
 def explore(gate: "PathsGate") -> Tree:
     """Count and release grams, and continue with grams that are one symbol longer, level by level (Algorithm 1).
 
@@ -305,24 +316,33 @@ def explore(gate: "PathsGate") -> Tree:
     Returns:
         The public tree, which is (epsilon, 0)-differentially private.
     """
-    paths, limits = gate.paths, gate.paths.limits
+    done = run_passes(None, partial(_next_grams, gate), gate, "lengths")
+    if done is None:
+        raise InternalError("the passes ended before the root")
+    return done.tree
+
+
+def _next_grams(gate: "PathsGate", state: _Explored | None) -> "GateCall[PathsGate, _Explored | None] | None":
+    """Return the pass that counts the next level."""
+    paths, most, first = gate.paths, gate.paths.limits.max_gram, gate.numbers.size
+    none = np.empty(0, np.int64)
     # The root is one of n_max levels, so it spends 1 / n_max of epsilon.
-    none, parts = np.empty(0, np.int64), [Fraction(1, limits.max_gram)]
-    noisy, scales = gate.children(none, none, parts)
-    candidates = CandidateNodes(np.array([-1]), gate.numbers, np.array([limits.max_gram]))
-    level = released_children(paths, candidates, noisy, scales)
-    tree, nodes = plant(level), np.zeros(1, np.int32)
-    for depth in range(1, limits.max_gram):
-        # The next grams depend only on released counts, so the whole release is an adaptive composition.
-        following = _open_next(paths, tree, candidates, level, nodes, limits.max_gram - depth)
-        if not following.entries.size:
-            break
-        first = gate.numbers.size
-        noisy, scales = gate.children(following.rows, following.symbols, following.parts)
+    following = Following(np.array([-1]), none, none, np.array([most]), [Fraction(1, most)])
+    if state is not None:
+        # The next grams depend only on released counts, so the whole is an adaptive composition.
+        following = _open_next(paths, state, most - state.depth)
+        if state.depth == most or not following.entries.size:
+            return None
+
+    def after(released: tuple[Int64s, Floats]) -> _Explored:
         candidates = CandidateNodes(following.entries, gate.numbers[first:], following.heights)
-        level = released_children(paths, candidates, noisy, scales)
-        tree, nodes = grow_tree(tree, level)
-    return tree
+        level = released_children(paths, candidates, *released)
+        if state is None:
+            return _Explored(plant(level), candidates, level, np.zeros(1, np.int32))
+        tree, nodes = grow_tree(state.tree, level)
+        return _Explored(tree, candidates, level, nodes, state.depth + 1)
+
+    return GateCall(lambda gate: gate.children(following.rows, following.symbols, following.parts), after)
 
 
 class Following(NamedTuple):
@@ -343,10 +363,9 @@ class Following(NamedTuple):
     parts: list[Fraction]
 
 
-def _open_next(
-    paths: PathBudget, tree: Tree, candidates: CandidateNodes, level: Level, nodes: Int32s, levels_left: int
-) -> Following:
-    """Return the children that are extended on the next level."""
+def _open_next(paths: PathBudget, state: _Explored, levels_left: int) -> Following:
+    """Return the children that are continued on the next level."""
+    tree, candidates, level, nodes, _ = state
     thresholds = level.scales * threshold_factor(paths.limits.alphabet)
     # A gram is extended if levels remain on its path and its count is clearly above the noise.
     grows = (candidates.heights > 1)[:, None] & (level.counts > thresholds[:, None])

@@ -47,7 +47,7 @@ from voxpop.privacy.peeling import picks_spend, spent
 from voxpop.privacy.trie.accountant import trie_delta
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.privacy.truncated import keys_delta
-from voxpop.privacy.upcrossing import ever_reached
+from voxpop.privacy.upcrossing import ever_reached, proved_levels
 from voxpop.privacy.weightings.builtin import WEIGHTINGS, PolicyGaussian, is_proved
 from voxpop.privacy.weightings.capped import CappedDescent, on_lattice
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
@@ -92,7 +92,7 @@ def calibrated_rule(bounding: Bounding) -> CalibratedRule:
     return CalibratedRule(named[0], _setting(bounding, sequential=named[0].sequential))
 
 
-@proved("set-union.md#items-that-only-the-extra-user-holds")
+@proved("set-union.md#items-that-only-the-extra-user-has")
 def _setting(bounding: Bounding, *, sequential: bool) -> RuleSetting:
     """Return a setting in which weights fit in 64 bits and items at weight 0 can take an even share.
 
@@ -120,7 +120,7 @@ def bounding_of(shares: CalibratedRule) -> Bounding:
 def caps_of(rounds: Rounds) -> Caps:
     """Return the caps of rounds.
 
-    Proof: "With k items at the cap the others share 1 - k a^2: exact, as caps are whole multiples of 2^-30, and at
+    Proof: "With k items at the cap the others share 1 - k a^2: exact, because caps are whole multiples of 2^-30, and at
     least a^2 / 4"
     """
     caps = Caps(rounds.caps.items, rounds.caps.weights, rounds.caps.chances)
@@ -143,8 +143,8 @@ def capped(rounds: Rounds, number: int) -> CappedDescent:
 def score_of(rounds: Rounds) -> CumulativeScore:
     """Return the cumulative score of later rounds, with the sensitivities that were charged.
 
-    Proof: "thresholds and drop thresholds are moved to the safe side by half a cell per round and 1e-9 before the bound
-    is computed"
+    Proof: "thresholds and drop thresholds are moved by half a cell per round and 1e-9 to the safe side before the bound
+    is taken"
     """
     later = rounds.later
     _ensure(len(later) >= 1 and later[-1].drop is None)
@@ -268,7 +268,7 @@ def pair_of(proof: AdaptiveProof, negligible: float = 0.0) -> tuple[float, float
 def admits(choice: Choice, slack: Slack, rounds: Rounds) -> bool:
     """Return whether rounds are within the caps of a choice, and whether the slack covers them.
 
-    Proof: "Each entry is compared with both, by its own numbers, before it runs."
+    Proof: "Before an entry runs, its own numbers are compared with both."
     """
     return (
         rounds.first is not None
@@ -460,6 +460,7 @@ def _night_hit(proof: NightsProof) -> float:
     _ensure(bool(exact.min() > 0))
     spreads = np.multiply(proof.factors, proof.sigmas) / (proof.cell * 2.0**-proof.bits)
     novel = min(1.0, proof.pool * ever_reached(spreads, exact))
+    _ensure(proved_levels(proof))
     for night in range(1, len(proof.costs) + 1):
         night_charge(proof, night)  # raises an error if the noise is less than the charge requires
     return float(ndtr(ndtri(novel) + sqrt(proof.square) * ROUNDING))

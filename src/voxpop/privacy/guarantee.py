@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from voxpop.errors import InputError, required
 from voxpop.kernels.proved import proved
+from voxpop.privacy.budget import card
 
 _RELATIVE_ERROR = 1 + 1e-10
 """An upper bound on the relative error of the doubles in a spend."""
@@ -146,9 +147,7 @@ class Guarantee:
         return promise if self.private else f"NOT PRIVATE: made with a seed; otherwise {promise}"
 
     def _repr_html_(self) -> str:
-        """Return the statement, its meaning and cautions as HTML for a notebook."""
-        from voxpop.privacy.budget import card
-
+        """Return statement, meaning and cautions for a notebook."""
         return card(str(self), [meaning(self)], warned=cautions(self))
 
     def to_dict(self) -> dict[str, Any]:

@@ -233,7 +233,7 @@ def optimal_delta(epsilon: float, delta: float) -> float:
 def walk_slack(epsilon: float, passes: int) -> float:
     """Return the cost of finite arithmetic in a walk through the lengths of grams, in addition to `numerical_slack`.
 
-    Proof: "Mechanisms of several passes or rounds charge 2^-74 in total variation"
+    Proof: "A mechanism with several passes or rounds charges 2^-74 in total variation for each of them"
 
     A pass is a vote with the measurement before it. In each pass, the law of a release is within 2^-74 in total
     variation of the exact law. This covers up to 2^31 candidates, each compared to fewer than 2^7 cutpoints, and
@@ -278,7 +278,7 @@ def paired_pool(pool: int, listed: int) -> int:
 def draw_slack(pool: int, rounds: int) -> float:
     """Return the charge to delta for drawing items with 64 bits, if a proof averages over draws.
 
-    Proof: "pays for items of a pool that share 64 bits, if W > L"
+    Proof: "covers items of a pool that share 64 bits, if W > L"
 
     Draws are uniform unless two items of a pool share the 64 bits that name them, or share the 64 bits that order them
     in some round.

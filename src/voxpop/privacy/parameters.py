@@ -49,6 +49,27 @@ class KnownLevels(Stated):
 
 @final
 @dataclass(frozen=True, slots=True)
+class NightLevels(Stated):
+    """The levels that decide about items of a public list in a series (docs/privacy/series.md, "Public lists").
+
+    Attributes:
+        listed: The list.
+        share: On each night, the largest expected share of listed items without users among the items released so far.
+        lowest: The score of the lowest level, by night.
+        steps: The distance between two levels, by night.
+        tails: An upper bound on the probability that noise alone reaches each level on any night, in increasing order
+            of levels.
+    """
+
+    listed: KnownList
+    share: float
+    lowest: tuple[int, ...]
+    steps: tuple[int, ...]
+    tails: tuple[float, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class KeyNoise(Stated):
     """Truncated geometric noise on the number of users of every key, which also selects the keys.
 

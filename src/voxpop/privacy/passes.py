@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, final
 
-from voxpop.privacy.parameters import KeyNoise, KeyParts, KnownLevels, KnownList
+from voxpop.privacy.parameters import KeyNoise, KeyParts, KnownLevels, KnownList, NightLevels
 from voxpop.privacy.stated import Stated, malformed
 
 FORMAT, VERSION = "voxpop certificate", 1
@@ -291,14 +291,15 @@ class CountsProof(Stated):
 
     Attributes:
         menu: The possible counts, one of which runs.
-        classes_sigma: The standard deviation of the noise on the number of users in a class, or 0 if there is no
-            choice.
-        chosen: After a release, the position in the menu.
+        classes_sigma: Standard deviation of the noise on the number of users in a class; 0 if nothing is chosen.
+        chosen: The position in the menu, after a release.
+        known: The public list of items that are counted, too; None without a list.
     """
 
     menu: tuple[Counted, ...]
     classes_sigma: float
     chosen: int | None = None
+    known: KnownList | None = None
 
 
 @final
@@ -381,7 +382,8 @@ class NightsProof(Stated):
         sigmas: The standard deviation of the noise of each night, in weight.
         cutoffs: The weight, in units, above which items get no more weight, by night.
         factors: The factor of a noisy weight, in cells, in the score of each night.
-        thresholds: The score at which an item is released, by night.
+        thresholds: The score at which an item is released, by night; an item of a public list has levels instead.
+        known: The levels that decide items of a public list; None without a list.
     """
 
     square: float
@@ -393,6 +395,7 @@ class NightsProof(Stated):
     cutoffs: tuple[int, ...]
     factors: tuple[int, ...]
     thresholds: tuple[int, ...]
+    known: NightLevels | None = None
 
 
 @final

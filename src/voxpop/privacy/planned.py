@@ -2,20 +2,21 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from math import nan
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from voxpop.errors import InputError, InternalError
+from voxpop.files.progress import track
 from voxpop.privacy.budget import Budget, Printed, check_probability, check_whole
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.passes import Certificate, Claim, Proof
 
 if TYPE_CHECKING:
     from voxpop.privacy.composition import Admission
     from voxpop.privacy.gate.gate import Gate
+    from voxpop.privacy.passes import Certificate, Claim, Proof
 
 ConfigurationType = TypeVar("ConfigurationType")
 Data = TypeVar("Data")
@@ -24,6 +25,8 @@ _MOST_PER_USER = 10**12
 USUAL_ITEMS, ITEMS_EACH = 10, (1, 10, 100)
 """The number of items per user that plans assume by default, and the numbers for which tables have a row."""
 AnyPlan = TypeVar("AnyPlan", bound="CertifiedPlan[Any]")
+_State = TypeVar("_State")
+_Gate = TypeVar("_Gate")
 
 
 class Account(Protocol):
@@ -96,12 +99,14 @@ class CertifiedPlan(Printed, ABC, Generic[ConfigurationType]):
         return self._spent
 
     @property
-    def certificate(self) -> Certificate:
+    def certificate(self) -> "Certificate":
         """All numbers on which the guarantee is based. `voxpop.privacy.certificate.check` computes delta from them.
 
         Raises:
             InputError: The plan was changed after its creation.
         """
+        from voxpop.privacy.passes import Certificate
+
         return Certificate.from_dict(json.loads(self._checked()))
 
     @property
@@ -122,12 +127,14 @@ class CertifiedPlan(Printed, ABC, Generic[ConfigurationType]):
         return self._certificate
 
     @property
-    def _claim(self) -> Claim:
+    def _claim(self) -> "Claim":
         """The budget that the certificate claims."""
+        from voxpop.privacy.passes import Claim
+
         return Claim(self.budget.epsilon, self.budget.delta)
 
     @abstractmethod
-    def _proof(self) -> Proof:
+    def _proof(self) -> "Proof":
         """Return all numbers on which the guarantee is based."""
 
     @abstractmethod
@@ -314,6 +321,7 @@ def certified(plan: AnyPlan) -> AnyPlan:
         InternalError: The numbers of the certificate cost more than the budget.
     """
     from voxpop.privacy.certificate import check
+    from voxpop.privacy.passes import Certificate
 
     text = Certificate(plan._claim, plan._proof()).to_json()
     # Check the written text, because the gate and saved releases also use this text.
@@ -356,3 +364,46 @@ def _with_entry(result: Any, entry: "Admission") -> Any:
     """Return a result with its ledger entry, if the result supports entries."""
     named = getattr(result, "with_ledger_entry", None)
     return result if named is None else named(entry)
+
+
+@dataclass(frozen=True, slots=True)
+class GateCall(Generic[_Gate, _State]):
+    """One pass over private data, with everything that is fixed before it runs.
+
+    Attributes:
+        run: The function that runs the pass through the gate and returns its outcome, which is released.
+        after: The function that returns the next public state from the outcome.
+        counted: Whether messages about progress count the pass.
+    """
+
+    run: Callable[[_Gate], Any]
+    after: Callable[[Any], _State]
+    counted: bool = True
+
+
+def run_passes(
+    state: _State, schedule: Callable[[_State], GateCall[_Gate, _State] | None], gate: _Gate, unit: str
+) -> _State:
+    """Run passes until the schedule ends, and return the last state.
+
+    Args:
+        state: The public state before the first pass.
+        schedule: A function that returns the next pass from the public state, or None at the end.
+        gate: The gate of the release, which compares each pass with the certificate.
+        unit: The plural noun for passes in messages about progress.
+    """
+
+    def passes() -> Iterator[int]:
+        nonlocal state
+        while (step := schedule(state)) is not None:
+            state = step.after(step.run(gate))
+            yield int(step.counted)
+
+    for _ in track(passes(), "releasing", int, None, unit, exact=True):
+        pass
+    return state
+
+
+def one_pass(run: Callable[[_Gate], Any]) -> Callable[[Any], GateCall[_Gate, Any] | None]:
+    """Return the schedule of a mechanism with a single pass. The last state is its outcome."""
+    return lambda state: GateCall(run, lambda outcome: outcome) if state is None else None

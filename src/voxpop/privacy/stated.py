@@ -48,7 +48,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Stated):
         return value.to_dict()
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        # Caps have thousands of numbers, which need no call.
+        return [each if type(each) in (int, float) else _plain(each) for each in value]
     return str(value) if isinstance(value, Fraction) else value
 
 
@@ -58,6 +59,8 @@ def _typed(kind: Any, value: Any) -> Any:
     if origin in (Union, UnionType):
         return None if value is None else _typed(given[0], value)
     if origin is tuple and isinstance(value, list):
+        if given[0] is int and all(type(each) is int for each in value):
+            return tuple(value)
         return tuple(_typed(given[0], each) for each in value)
     if origin is Literal and value in given:
         return value

@@ -43,7 +43,7 @@ def _scale_inside(noise: KeyNoise) -> Any:
     return (1 - 2 * number(noise.end)) / weight
 
 
-@proved("keys.md#one-number-a-key")
+@proved("keys.md#one-number-per-key")
 def key_delta(noise: KeyNoise) -> Any:
     """Return the delta of one key at an epsilon of `rate`, in eighty digits.
 

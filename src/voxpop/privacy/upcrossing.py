@@ -5,7 +5,9 @@ y are whole numbers of cells, so scores are exact integers. docs/privacy/series.
 """
 
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import lru_cache
+from operator import ge
+from typing import Final, final
 
 import numpy as np
 from scipy.special import ndtr
@@ -13,6 +15,8 @@ from scipy.special import ndtr
 from voxpop.kernels.arrays import Floats, Int64s, Uint64s
 from voxpop.kernels.proved import proved
 from voxpop.privacy.opening import Opening
+from voxpop.privacy.parameters import NightLevels
+from voxpop.privacy.passes import NightsProof
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
 
@@ -20,8 +24,9 @@ _ROUNDING: Final = 1 + 1e-9
 """An upper bound on the relative error of the doubles below."""
 _POINTS: Final = np.arange(0.0, 12.0, 1 / 256)
 FINER: Final = np.arange(0.0, 24.0, 1 / 512)
-"""The points of the upper sums, in widths of the smooth step. They start at the level, or surround a step far above it.
-"""
+"""The points of the upper sums, in widths of the smooth step, from the level and around a step far above it."""
+UNLISTED: Final = -1
+"""The level of an item that is not on the public list."""
 _FAR_WIDTHS: Final = 6.0
 """A step counts as far above the level from this distance on, in widths of the step."""
 
@@ -70,6 +75,31 @@ def ever_reached(spreads: Floats, thresholds: Floats) -> float:
     return min(1.0, found * _ROUNDING)
 
 
+@lru_cache(maxsize=16)
+@proved("series.md#public-lists")
+def proved_levels(proof: NightsProof) -> bool:
+    """Return whether the tails of the levels of a public list are above the exact ones, and the levels are in order.
+
+    Proof: "p_l is at least the probability that noise alone reaches level l on any of the T nights"
+    """
+    known = proof.known
+    if known is None:
+        return True
+    sizes = len(known.lowest) == len(known.steps) == len(proof.costs) and len(known.tails) >= 1
+    ranges = known.listed.size >= 1 and 0.0 < known.share < 1.0
+    if not (sizes and ranges and min(known.steps) >= 1 and all(map(ge, known.tails, known.tails[1:]))):
+        return False
+    return all(tail >= night_tail(proof, known, level) for level, tail in enumerate(known.tails))
+
+
+def night_tail(proof: NightsProof, known: NightLevels, level: int) -> float:
+    """Return an upper bound on the probability that noise alone reaches a level (counted from 0) on any night."""
+    spreads = np.multiply(proof.factors, proof.sigmas) / (proof.cell * 2.0**-proof.bits)
+    # A score of rounded readings differs from the exact score by at most half a factor per night.
+    exact = np.array(known.lowest) + level * np.array(known.steps) - np.cumsum(proof.factors) / 2
+    return ever_reached(spreads, exact)
+
+
 @dataclass(frozen=True, slots=True)
 class NightReading(Opening):
     """The noise of one night, which is added with the weights to the scores.
@@ -106,6 +136,48 @@ class NightReading(Opening):
     def restricted(self) -> "NightReading":
         """Return a copy that can be sent to workers and is restricted to the noise of its night."""
         return replace(self, secret=self.secret.restrict(noise_of(self.number)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NightDecision:
+    """The decisions of one night, which follow from scores.
+
+    Attributes:
+        number: The number of the night.
+        threshold: The score at which an item that is not on the public list is released.
+        lowest: The score of the lowest level of listed items.
+        step: The distance between two levels.
+        levels: The number of levels; 0 without a list.
+    """
+
+    number: int
+    threshold: int
+    lowest: int = 0
+    step: int = 1
+    levels: int = 0
+
+    @proved("series.md#public-lists")
+    def __call__(self, scores: Int64s, decided: Int64s, levels: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the night of the decision and the level of each item. Listed items are decided by `settled`.
+
+        Proof: "The level of an item after night t is the largest level that its score has reached on any night"
+
+        Args:
+            scores: The scores after the night, as int64 of shape (items,).
+            decided: The night after which the item gets no more weight, or 0.
+            levels: The number of levels that the item reached so far, or `UNLISTED`.
+        """
+        out = (levels == UNLISTED) & (decided == 0) & (scores >= self.threshold)
+        if self.levels:
+            reached = np.clip((scores - self.lowest) // self.step + 1, 0, self.levels)
+            levels = np.where(levels == UNLISTED, UNLISTED, np.maximum(levels, reached))
+        return np.where(out, self.number, decided), levels
+
+
+def from_level(levels: Int64s, level: int, night: int, before: Int64s) -> Int64s:
+    """Return the night on which each item is first at a level, from the nights so far, which are 0 for other items."""
+    return np.where((before == 0) & (levels >= level), night, before)
 
 
 def noise_of(night: int) -> str:

@@ -1,1 +1,1 @@
-"""Conversion of any table to checked columns, users and tokens: adapters, declared types, tokenizers, typed keys."""
+"""Conversion of any table to checked columns, users and tokens (adapters, declared types, tokenizers, typed keys)."""

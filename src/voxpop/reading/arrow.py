@@ -1,6 +1,6 @@
-"""Arrow arrays as plain numpy arrays and back, without copies if possible.
+"""Conversion between Arrow arrays and plain numpy arrays, without copies if possible.
 
-This module avoids `to_numpy` and `pa.array`, because both import pandas if it is installed, to check the type of their
+This module avoids `to_numpy` and `pa.array`. If pandas is installed, both import it to check the type of their
 argument. The import takes half a second of processor time and 60 MiB.
 
 Users, words and grams are numbered by 32-bit integers.
@@ -17,11 +17,15 @@ from voxpop.errors import InputError
 from voxpop.kernels.arrays import Int32s, Int64s, Texts
 
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
-"""Arrow's names of floats. Names of integers are numpy's. Arrow's own conversion needs pandas before version 22."""
+"""Arrow's names of floats. Arrow and numpy have the same names of integers. Before version 22, Arrow's own conversion
+needs pandas."""
 
 
 def text_buffers(texts: pa.Array) -> Texts:
-    """Return the UTF-8 bytes of a string array and where each text starts (one entry more). A null is an empty text."""
+    """Return the UTF-8 bytes of a string array, and the start of each text and the end of the last.
+
+    A null is an empty text.
+    """
     if not pa.types.is_large_string(texts.type):
         texts = texts.cast(pa.large_string())
     if texts.null_count:
@@ -42,7 +46,8 @@ def numbers_of(array: pa.Array, missing: int = 0) -> NDArray[Any]:
     """Return an array of numbers without a copy, with nulls replaced by `missing`.
 
     Raises:
-        TypeError: If the type is neither integers nor floats. Booleans are packed into bits.
+        TypeError: If the elements are neither integers nor floats. Booleans are rejected because they are packed into
+            bits.
     """
     if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
         raise TypeError(f"Expected an array of numbers, got one of {array.type}.")
@@ -62,7 +67,7 @@ def int64_array(numbers: Sequence[int] | NDArray[np.integer[Any]]) -> pa.Array:
 
 
 def array_of(values: NDArray[Any]) -> pa.Array:
-    """Return an array of numbers or booleans of the same type. Numbers share their memory."""
+    """Return a numpy array as an Arrow array of the same type. Numbers share their memory."""
     exact = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), values.size, [None, pa.py_buffer(exact)])
 

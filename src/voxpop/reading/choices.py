@@ -1,4 +1,4 @@
-"""Choices that several parts offer, as types, so that editors complete them and type checkers reject wrong names."""
+"""Types for choices in several parts of the library. Editors complete them, and type checkers reject wrong names."""
 
 import re
 from collections.abc import Callable

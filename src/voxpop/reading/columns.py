@@ -1,4 +1,4 @@
-"""Checks of columns. Users and texts must have one type each, and users must not be null."""
+"""Checks of columns. The columns of users and of texts must each have one type, and users must not be null."""
 
 import difflib
 from collections.abc import Callable, Iterator
@@ -20,19 +20,19 @@ _Thing = TypeVar("_Thing")
 # Error messages of readers may quote rows, so they are removed.
 
 STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-"""Exceptions that end a program. All other exceptions may quote rows, also panics of Rust (a BaseException)."""
+"""Exceptions that end a program. All other exceptions may quote rows, including panics of Rust (a BaseException)."""
 NOT_SHOWN = "the message of the reader may quote rows and is not shown."
 NO_MEMORY = 'no memory was left for the table. Set a limit, such as vp.ReadOptions(memory="2GiB") (--memory 2GiB).'
 
 
 def quieten(error: BaseException) -> None:
-    """Remove the data that an exception may quote, and its causes, because a log of a later error may contain them."""
+    """Remove data and causes from an exception, because a log of a later error may contain them."""
     if isinstance(error, UnicodeDecodeError):
         error.object = b""
     if isinstance(error, UnicodeEncodeError):
         error.object = ""
     if not isinstance(error, VoxpopError):
-        vars(error).clear()  # such as the document of a JSONDecodeError, and notes
+        vars(error).clear()  # for example the document of a JSONDecodeError, or notes
         if not isinstance(error, OSError) or error.errno is None:
             error.args = ("the reader's message may quote rows and is not shown",)
     error.__cause__ = error.__context__ = None
@@ -66,9 +66,9 @@ def guarded(items: Iterator[_Thing], guard: Callable[[], AbstractContextManager[
 def enclosed(work: Callable[[], _Thing]) -> _Thing:
     """Return the result of all work from a source to a corpus.
 
-    No exception of a library is raised, not even as the cause or context of another exception. At this point, failures
-    of the source are already a SourceError (`withheld`). Any other exception is a bug of voxpop. It is reported with
-    its frames, but without its text.
+    No exception of a library is raised, not even as the cause or context of another exception. At this point, each
+    failure of the source is already a SourceError (`withheld`). Any other exception is a bug of voxpop. It is reported
+    with its frames, but without its text.
 
     Raises:
         VoxpopError: If the work fails.
@@ -92,11 +92,12 @@ def enclosed(work: Callable[[], _Thing]) -> _Thing:
 
 
 class _Withheld(Exception):  # noqa: N818
-    """Replaces an exception of a library. It has the same name and frames, but neither text nor attributes."""
+    """A replacement for an exception of a library. It has the same name and frames, but neither text nor attributes."""
 
 
 Batches = Iterator[tuple[str, pa.RecordBatch]]
-"""The description of the source of rows, and the rows. Once users are checked, they are the first of two columns."""
+"""The description of the source of rows, and the rows. After the check of users, the first of two columns contains the
+users."""
 CountedBatches = Iterator[tuple[str, int, pa.RecordBatch]]
 """The source of rows, the number of earlier rows, and the rows."""
 
@@ -115,8 +116,8 @@ def check_columns(wanted: list[str], existing: list[str], where: str, *, declare
         wanted: The names of required columns.
         existing: The names of the columns of the source.
         where: The source, for messages.
-        declared: Whether the names are from a schema. Keys of dictionaries and first rows of CSV may be data, so they
-            are never shown.
+        declared: Whether the names are from a schema. Keys of dictionaries and the first rows of CSV files may be data,
+            so they are never shown.
         hint: The next step for a missing column.
 
     Raises:
@@ -130,7 +131,7 @@ def check_columns(wanted: list[str], existing: list[str], where: str, *, declare
             alike = any(each.lower() == name.lower() for each in existing)
             case = " One of them differs only in upper and lower case." if alike else ""
             raise ColumnError(
-                f'{where} has no column "{name}"; its own names are not shown because they may be data.{case} '
+                f'{where} has no column "{name}"; its names are not shown because they may be data.{case} '
                 f"Check the spelling. {hint or ONE_ENTRY}"
             )
         if count == 0:
@@ -143,7 +144,7 @@ def check_columns(wanted: list[str], existing: list[str], where: str, *, declare
 
 
 def checked_users(batches: Batches, user: str) -> CountedBatches:
-    """Yield batches with valid users of one type, and the number of earlier rows of the same source."""
+    """Yield batches with valid users of one type, each with the number of earlier rows of the same source."""
     seen: dict[str, int] = {}
     kinds: set[str] = set()
     for where, batch in batches:
@@ -163,8 +164,8 @@ def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
     if ids.null_count:
         row = first + 1 + int(np.flatnonzero(ids.is_null().to_numpy(zero_copy_only=False))[0])
         raise SourceError(
-            f'{where}, {row_called(row)}: the column "{name}" is empty, so the row belongs to no user. Fill it in, '
-            'or leave such rows out with missing_users="drop" (--drop-missing-users).'
+            f'{where}, {row_called(row)}: the column "{name}" is empty, so the row belongs to no user. Fill it in, or '
+            f'skip such rows with missing_users="drop" (--drop-missing-users).'
         )
     if pa.types.is_integer(ids.type):
         return ids.cast(pa.uint64() if ids.type == pa.uint64() else pa.int64())
@@ -220,17 +221,17 @@ def text_column(texts: pa.Array, where: str) -> pa.Array:
     return valid_text(texts, where, "text")
 
 
-# Batches of about a megabyte. Sources count rows, and a row may be a number or a whole book.
+# Batches have about a megabyte. Sources count rows, but a row may be a single number or a whole book.
 
 FEW_ROWS = 64
-"""Number of rows to request from a source at once within a memory limit, so that rows of one megabyte each take
-64 MB."""
+"""Number of rows to request from a source at once within a memory limit. If each row has one megabyte, they take 64
+MB."""
 PORTION = 1 << 20
 """Size of a batch in bytes."""
 
 
 def portions(batches: Batches, rows: int) -> Batches:
-    """Yield the rows in the same order, after splitting large batches and joining small ones.
+    """Yield the rows in the same order, with large batches split and small batches joined.
 
     Args:
         batches: The batches of the source.
@@ -251,7 +252,7 @@ def portions(batches: Batches, rows: int) -> Batches:
 
 
 def _split(where: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield a batch in parts, halved repeatedly until each part is small or has a single row."""
+    """Yield a batch in parts. It is halved repeatedly until each part is small or has a single row."""
     if batch.num_rows < 2 or _own_bytes(batch) <= PORTION:
         yield where, batch
         return
@@ -261,7 +262,7 @@ def _split(where: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBa
 
 
 def _own_bytes(batch: pa.RecordBatch) -> int:
-    """Return the bytes of a batch's rows, without the dictionaries that its slices share."""
+    """Return the number of bytes of a batch's rows, without the dictionaries that its slices share."""
     return int(batch.nbytes - batch.slice(0, 0).nbytes)
 
 

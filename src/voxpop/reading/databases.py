@@ -38,7 +38,7 @@ FEWEST_OF_DUCKDB: Final = 1 << 11
 NO_DOWNLOADS: Final = {"autoinstall_known_extensions": "false"}
 """Settings of DuckDB. Installed extensions are loaded, and no extension is downloaded."""
 FILE_MARKS: Final = {"sqlite": (0, b"SQLite format 3\0"), "duckdb": (8, b"DUCK")}
-"""The place and the bytes by which files of these databases are recognised."""
+"""The position and the bytes that identify files of these databases."""
 RESULT: Final = "the result of the query"
 DATABASE: Final = re.compile(
     r"(postgres(ql)?|redshift|sqlite|duckdb|mysql|mariadb|mssql|oracle|snowflake|bigquery|trino|clickhouse)(\+\w+)?://",
@@ -51,7 +51,7 @@ RANDOM: Final = re.compile(
     r"|\bdbms_random\b|\btablesample\b|\busing\s+sample\b",
     re.IGNORECASE,
 )
-"""Functions and clauses of SQL that draw at random."""
+"""Functions and clauses of SQL that draw random numbers or rows."""
 
 
 @final
@@ -102,7 +102,7 @@ def sql_batches(source: SQL, request: Request) -> Batches:
 
 
 def columns_of_query(source: SQL) -> dict[str, pa.DataType]:
-    """Return the declared types of the columns of a query. The database computes no row."""
+    """Return the declared types of the columns of a query. For this, the database computes no row."""
     with _cursor(source, f"select * from (\n{source.query.strip().rstrip(';')}\n) as columns_only limit 0") as cursor:
         reader = _arrow_reader(cursor, 1)
         if reader is None:
@@ -114,8 +114,8 @@ def columns_of_query(source: SQL) -> dict[str, pa.DataType]:
 def _cursor(source: SQL, query: str) -> Iterator[Any]:
     if RANDOM.search(QUOTED.sub(" ", query)):
         raise InputError(
-            "the query draws at random (random(), tablesample), so one user's rows decide which rows of others are "
-            "read. Read the whole table, or write the query's result to a table first, and read that."
+            "the query draws at random (random(), tablesample), so one user's rows affect which rows of other users "
+            "are read. Read the whole table, or write the query's result to a table first, and read that."
         )
     given = source.connection
     connection = closing(_connect(given)) if isinstance(given, str) else nullcontext(given)
@@ -153,7 +153,7 @@ def cursor_batches(cursor: Any, request: Request) -> Batches:
 
 
 def _with_plain_types(reader: Any, request: Request) -> Any:
-    """Return a reader that converts numbers of any precision to strings, like drivers without types.
+    """Return a reader that converts numbers of any precision to strings, as drivers without types do.
 
     Raises:
         ColumnError: If a requested column has another type that Arrow only wraps. The message names the cast.
@@ -194,15 +194,15 @@ def _is_numeric(kind: pa.DataType) -> bool:
 
 
 def _arrow_reader(cursor: Any, rows: int, *, small: bool = False) -> Any:
-    """Return a cursor's own Arrow batches, or None if it supports only rows."""
+    """Return the Arrow batches of a cursor, or None if the cursor supports only rows."""
     duck = is_duckdb(cursor)
     if duck and small and hasattr(cursor, "execute"):
         raise InputError(
-            "a DuckDB connection copies all rows, which no memory limit can bound: give vp.SQL(query, connection)."
+            "a DuckDB connection copies all rows, so memory= cannot limit it: give vp.SQL(query, connection)."
         )
     if type(cursor).__module__.startswith("adbc_driver") and _is_sqlite(cursor):
         raise InputError(
-            "ADBC's driver for SQLite infers types from rows, so one row can change those of all others. Give "
+            "ADBC's driver for SQLite infers types from rows, so one row can change the types of all other rows. Give "
             'vp.SQL(query, "sqlite:///...") or a connection of Python\'s sqlite3.'
         )
     with withheld(), warnings.catch_warnings():
@@ -238,7 +238,7 @@ def _connect(address: str) -> Any:
             return driver.connect(address)
         try:
             return driver.connect(file, read_only=True, config=NO_DOWNLOADS)
-        except driver.ConnectionException as error:  # one process has one configuration for each file
+        except driver.ConnectionException as error:  # A process has only one configuration for each file.
             if "configuration" not in str(error):
                 raise
             raise InputError(
@@ -248,7 +248,10 @@ def _connect(address: str) -> Any:
 
 
 def _check_format(scheme: str, file: str) -> None:
-    """Raise an error if a file of SQLite has an address of DuckDB, which would download an extension, or vice versa."""
+    """Raise an error if a file of SQLite has an address of DuckDB, or vice versa.
+
+    DuckDB would download an extension.
+    """
     found = format_of(Path(file)) if scheme in FILE_MARKS else None
     if found not in (None, scheme):
         raise InputError(
@@ -269,7 +272,10 @@ def format_of(path: Path) -> str | None:
 
 @contextmanager
 def _opening(address: str) -> Iterator[None]:
-    """Show the driver's text if a database cannot be opened. It contains no rows, because no query has run."""
+    """Raise an error with the driver's text if a database cannot be opened.
+
+    It contains no rows, because no query has run.
+    """
     try:
         yield
     except VoxpopError:

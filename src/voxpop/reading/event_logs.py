@@ -1,9 +1,9 @@
-"""Event logs of processes in files of XES, and the standard names of their columns.
+"""Event logs of processes in XES files, and the standard names of their columns.
 
-XES is a form of XML. A log consists of traces (cases), and a trace consists of events. Each has attributes. A log is
-read as a table of events, block by block. Attributes of a trace have the prefix `case:`, as in all tools for event
-logs. This module uses no parser for XES, because the available ones print values that they cannot read, and accept a
-truncated file as a complete one.
+XES is a form of XML. A log consists of traces (cases), and a trace consists of events. Traces and events have
+attributes. A log is read block by block as a table of events. Attributes of a trace have the prefix `case:`, as in all
+tools for event logs. This module does not use an existing parser for XES, because the available parsers print values
+that they cannot read, and accept a truncated file as complete.
 """
 
 from collections import Counter
@@ -25,19 +25,19 @@ STANDARD: Final = (
     ("sequence", (ACTIVITY, "ocel:activity", "activity")),
     ("order", (TIME, "ocel:timestamp", "timestamp", "completetimestamp", "time")),
 )
-"""The usual names of cases, activities and times (XES, OCEL and CSV), in lower case and without spaces, `_` and `-`."""
-ATTRIBUTES = "Attributes of traces have `case:` before their names, as in case:concept:name."
+"""The usual names of cases, activities and times (XES, OCEL and CSV), in lower case and without spaces, `_` or `-`."""
+ATTRIBUTES = "The names of attributes of traces begin with `case:`, as in case:concept:name."
 
 
 def standard_columns(names: Iterable[str], *, cases: bool = True) -> dict[str, str]:
-    """Return the columns of cases, activities and times by the argument of `voxpop.read` that accepts them.
+    """Return the columns of cases, activities and times. The keys are the arguments of `voxpop.read` for these columns.
 
     Args:
         names: The names of all columns.
         cases: Whether to include the column of cases.
 
     Raises:
-        InputError: If one of them is missing, or two columns have the same standard name.
+        InputError: If one of these columns is missing, or two columns have the same standard name.
     """
     known: dict[str, list[str]] = {}
     for name in names:
@@ -48,8 +48,8 @@ def standard_columns(names: Iterable[str], *, cases: bool = True) -> dict[str, s
         if len(same) != 1:
             fault = "several columns have" if same else "no column has"
             raise InputError(
-                "give user= and exactly one of text=, tokens=, items= and sequence=; without them the source must be "
-                f"an event log, and {fault} a standard name for {role}= ({', '.join(usual)})."
+                "give user= and exactly one of text=, tokens=, items= and sequence=; without these arguments the "
+                f"source must be an event log, and {fault} a standard name for {role}= ({', '.join(usual)})."
             )
         found[role] = same[0]
     return found
@@ -103,7 +103,7 @@ def _and_last(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _Log:
-    """The private events of a log, collected during parsing."""
+    """The private events of a log, which are collected during parsing."""
 
     def __init__(self, wanted: set[str]) -> None:
         self.rows: list[dict[str, str]] = []
@@ -148,7 +148,10 @@ class _Log:
 
 
 def _apart(events: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Return the events of a trace, those at the same time a microsecond after each other, as the file orders them."""
+    """Return the events of a trace.
+
+    Events of the same time get times one microsecond apart, in the order of the file.
+    """
     seen: Counter[str] = Counter()
     for event in events:
         time = event.get(TIME, "")

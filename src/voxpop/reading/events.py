@@ -1,6 +1,6 @@
-"""Conversion of event rows to sequences, which are each user's events in order of time, cut at long pauses.
+"""Conversion of event rows to sequences. A sequence contains a user's events in order of time, up to a long pause.
 
-Users are assigned to parts by a fixed hash, because one part fits into memory even if all parts together do not. If
+A fixed hash assigns users to parts, because one part fits into memory even if all parts together do not. If
 memory is limited, parts are stored in a work file. Within a part, users are in the order of their first event in the
 rows. A user's events are in order of time, and events of the same time are in the order of their bytes. Therefore the
 order of the rows affects only the order of users.
@@ -41,14 +41,14 @@ def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times
     """Return the time of each event.
 
     Args:
-        column: Dates, times or their ISO 8601 spelling, which become microseconds (nanoseconds remain unchanged); or
+        column: Dates, times or their ISO 8601 spellings, which become microseconds (nanoseconds remain unchanged), or
             numbers, which remain unchanged.
         where: The source, for messages.
         name: The name of the column.
         first: The number of earlier rows of the column.
 
     Returns:
-        The times, and their unit: "numbers", or the unit of time such as "us".
+        The times and their unit, which is "numbers" or a unit of time such as "us".
 
     Raises:
         SourceError: If an event has no time, or an invalid spelling.
@@ -116,17 +116,18 @@ def _parsed(texts: pa.Array, where: str, name: str, first: int) -> pa.Array:
         row = 0
     raise SourceError(
         f'{where}, {row_called(first + row + 1)}: the value in the column "{name}" is neither an integer nor an ISO '
-        "8601 time such as 2026-11-22 05:56:10 or 2026-11-22T05:56:10Z, or not of the kind of the rows before. Correct "
+        "8601 time such as 2026-11-22 05:56:10 or 2026-11-22T05:56:10Z, or not of the same kind as earlier rows. "
+        "Correct "
         'the row, or declare the type: types={"' + name + '": "timestamp[ns]"} for times with more than six digits '
         'after the second, "float64" for numbers with a fraction.'
     )
 
 
 def pause_of(session_gap: Any, unit: str) -> float | int | None:
-    """Return the longest pause within a session in the unit of the times; None for no limit.
+    """Return the longest pause within a session in the unit of the times, or None without a limit.
 
     Raises:
-        InputError: If the argument is not a duration, or not a number although times are numbers.
+        InputError: If the argument is not a duration, or if times are numbers and the argument is not.
     """
     if session_gap is None:
         return None
@@ -162,7 +163,7 @@ _PARTS = 256
 SHARE_OF_PART = 16
 """Memory needed to sort a part, as a multiple of its size."""
 SHARE_WAITING = 8
-"""Rows are collected up to one eighth (1 / 8) of the available memory, and then written together."""
+"""Rows are collected until they take one eighth (1 / 8) of the available memory, and are then written together."""
 SESSIONS_AT_ONCE = 1 << 15
 _THE_EVENTS = "the events"
 
@@ -171,7 +172,7 @@ def check_events(kind: str, order: Any, session_gap: Any) -> None:
     """Check the arguments of `read` that convert events to sequences.
 
     Raises:
-        InputError: If order or session_gap do not fit the call.
+        InputError: If order or session_gap does not fit the call.
     """
     if order is None:
         if session_gap is not None:
@@ -192,7 +193,7 @@ class Events:
         order: The column of times.
         session_gap: The longest pause within a session; None for one sequence per user.
         limit: The memory limit.
-        left_out: The number of skipped events, which have a null content.
+        left_out: The number of skipped events, which are the events with null content.
     """
 
     order: str
@@ -245,7 +246,7 @@ class Events:
         codes, _, _ = encode_users([numbered_users(chunk) for chunk in owners.chunks])
         symbols = part["symbol"].combine_chunks().dictionary_encode()
         ranks = np.empty(len(symbols.dictionary), np.int64)
-        # By code, the rank of the symbol in the order of bytes, which decides between events of the same time.
+        # For each code, the rank of its symbol in the order of bytes. It orders events of the same time.
         ranks[numbers_of(pc.array_sort_indices(symbols.dictionary)).astype(np.int64)] = np.arange(ranks.size)
         times = np.concatenate([numbers_of(chunk) for chunk in part["time"].chunks])
         # Sort by user, then time, then symbol, so that the order of rows has no influence.
@@ -270,7 +271,7 @@ def _single(column: pa.Array, name: str) -> pa.Array:
 
 
 def _starts(codes: Int32s, times: Times, pause: float | int | None) -> Int64s:
-    """Return the positions of sorted events at which sequences begin."""
+    """Return the positions in sorted events at which sequences begin."""
     begins = np.ones(codes.size, np.bool_)
     begins[1:] = codes[1:] != codes[:-1]
     if pause is not None:
@@ -296,7 +297,7 @@ class _Parts:
         if batch.num_rows == 0:
             return
         codes, keys, _ = encode_users([numbered_users(batch.column("user"))])
-        # The upper eight bits of a mixed key assign all rows of a user to one of 256 parts.
+        # The upper eight bits of a mixed key assign all rows of a user to one of the 256 parts.
         part = (spread(keys) >> np.uint64(56)).astype(np.int64)[codes]
         order = np.argsort(part, kind="stable")
         ends = np.searchsorted(part[order], np.arange(_PARTS + 1))

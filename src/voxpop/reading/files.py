@@ -1,7 +1,9 @@
-"""One file of Parquet, Arrow, CSV, TSV, JSON, XES or text as Arrow batches. All but the first two may be compressed.
+"""A file of Parquet, Arrow, CSV, TSV, JSON, XES or text as Arrow batches.
 
-Messages of readers quote the row that failed, so they are replaced. The messages of voxpop contain the file, the row or
-column if known, and the next step.
+All formats except the first two may be compressed.
+
+The messages of readers quote the row that failed, so this module replaces them. The new messages contain the file, the
+row or column if known, and the next step.
 """
 
 import codecs
@@ -57,7 +59,7 @@ INSTEAD: Final = {
 }
 """Advice for files of other kinds."""
 BLANK: Final = b" \t\r\n\0\xef\xbb\xbf\xff\xfe"
-"""Bytes of blank lines and of byte order marks, including those of UTF-16."""
+"""The bytes of blank lines and of byte order marks, including the marks of UTF-16."""
 ARROW_MARK: Final = b"ARROW1"
 LONGEST_BEGINNING = 1 << 12
 BLOCK = 1 << 22
@@ -70,7 +72,7 @@ FAILURES = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, zlib.error
 
 
 def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield the requested columns of one file. Its suffix determines the format.
+    """Yield the requested columns of one file. The suffix of the file determines its format.
 
     Raises:
         InputError: If the request describes CSV but the file has another format.
@@ -89,15 +91,15 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
 
 
 def check_readable(path: Path, suffix: str) -> None:
-    """Raise an error if voxpop does not read files that end so. The message explains how to read a database."""
+    """Raise an error if voxpop does not read files with this suffix. The message explains how to read a database."""
     if suffix in READERS:
         return
     found = format_of(path)
     known = suffix if found is None else f".{found}"
     instead = INSTEAD.get(known, f"{AS_CSV} Other formats are recognised in standard input: give - or open(...).")
     raise SourceError(
-        f"{path.name} has an ending that voxpop does not read. It reads {', '.join(READERS)}, all but Parquet and "
-        f"Arrow also with {', '.join(COMPRESSED)} at the end. {instead}"
+        f"{path.name} has a suffix that voxpop does not read. It reads {', '.join(READERS)}, all but Parquet and Arrow "
+        f"also with {', '.join(COMPRESSED)} at the end. {instead}"
     )
 
 
@@ -108,7 +110,7 @@ AS_CSV: Final = 'If it is CSV, name its separator: csv=vp.CSV(delimiter=","), --
 
 
 def _check_not_empty(path: Path) -> None:
-    """Raise an error for a file without a row, because failed jobs leave such files, which have no column of users.
+    """Raise an error for a file without a row. Failed jobs leave such files, and they have no column of users.
 
     A table without rows has a header, or is the array [] of JSON.
 
@@ -130,7 +132,7 @@ def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.D
         header = _header(path, [], "\t" if suffix == ".tsv" else ",", csv, encoding)
         return dict.fromkeys(header.names or (), undeclared)
     if READERS.get(suffix) is _xes_batches:
-        return dict.fromkeys((CASE, ACTIVITY, TIME), undeclared)  # other columns are unknown before the last event
+        return dict.fromkeys((CASE, ACTIVITY, TIME), undeclared)  # Other columns are unknown until the last event.
     with _explained(path, "is not a complete file"):
         if suffix == ".parquet":
             import pyarrow.parquet as pq
@@ -159,12 +161,12 @@ def _csv_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
 
 
 def _json_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of JSON lines, or of one array of objects, which begins with a bracket."""
+    """Yield the rows of JSON lines, or of one array of objects, which is recognised by its opening bracket."""
     if beginning(path).lstrip()[:1] != b"[":
         yield from json_lines(_blocks(path, _block(request)), request.selection, path.name)
     elif request.small:
         raise InputError(
-            f"{path.name} is one JSON array, which no memory limit can bound: write one object per line as .jsonl."
+            f"{path.name} is one JSON array, so memory= cannot limit it: write one object per line as .jsonl."
         )
     else:
         yield from json_array(b"".join(_blocks(path, BLOCK)), request.selection, path.name, request.rows)
@@ -175,11 +177,14 @@ def _xes_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
 
 
 def _text_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield one row with the name of a text file without its suffixes, which identifies the user, and its text."""
+    """Yield one row with the user and the text of a text file.
+
+    The name of the file without suffixes identifies the user.
+    """
     check_columns(request.names, ["file", "text"], "a table of text files", hint=AS_CSV)
     try:
         text = b"".join(_blocks(path, BLOCK)).decode("utf-8-sig")
-    except (SourceError, UnicodeDecodeError) as error:  # these would quote the name of the user
+    except (SourceError, UnicodeDecodeError) as error:  # These errors would quote the name of the user.
         quieten(error)
         raise SourceError("a text file cannot be read. Save it as UTF-8, and check its permissions.") from None
     row = {"file": re.sub(r"\.txt(\.\w+)?$", "", path.name, flags=re.IGNORECASE), "text": text}
@@ -258,7 +263,7 @@ def _arrow_reader(stream: pa.NativeFile) -> Any:
 
 
 def _validated(batch: pa.RecordBatch) -> pa.RecordBatch:
-    batch.validate(full=True)  # Arrow does not check files, and invalid offsets would crash the process
+    batch.validate(full=True)  # Arrow does not check files, and invalid offsets would crash the process.
     return batch
 
 
@@ -288,7 +293,7 @@ def _few_rows(metadata: Any, columns: set[str], rows: int) -> int:
 
 
 def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Table]:
-    """Yield the cells of a file in whole rows, because Arrow loses line ends within quotes at the ends of blocks."""
+    """Yield the cells of a file in whole rows, because Arrow loses line breaks within quotes at the ends of blocks."""
     from pyarrow import csv as arrow_csv
 
     columns, encoding = request.names, request.csv.encoding or marked_encoding(beginning(path))
@@ -330,7 +335,7 @@ def _csv(path: Path, request: Request, usual: str, block: int) -> Iterator[pa.Ta
 
     try:
         yield from in_order(cells, rows(checked=encoding != UTF8))
-    except SourceError:  # invalid bytes of another encoding are reported with their row
+    except SourceError:  # Invalid bytes of another encoding are reported with their row.
         deque(rows(checked=True), maxlen=0)
         raise
 
@@ -355,7 +360,10 @@ def _check_lines(data: bytes, above: int, rows: int, where: str) -> None:
 
 
 def _header(path: Path, columns: list[str], usual: str, how: CSV, encoding: str) -> Header:
-    """Return the beginning of the file. A delimiter of the caller precedes a declared one, and that a detected one."""
+    """Return the beginning of the file.
+
+    The caller's delimiter has priority over a declared one, and both over a detected one.
+    """
     with _open(path) as stream, _explained(path, "cannot be read as a table"):
         # Invalid bytes in later rows are reported with their row.
         text = io.TextIOWrapper(stream, codec_of(encoding), MARKED, newline="")
@@ -390,7 +398,7 @@ codecs.register_error(MARKED, _mark)
 
 
 def _first_row(text: io.TextIOBase, columns: list[str], usual: str, how: CSV) -> tuple[str, int]:
-    """Return the first row unchanged, with the line breaks within its quotes, and the number of lines above it.
+    """Return the first row unchanged, with the line breaks within quotes, and the number of lines above it.
 
     Lines above it are blank, or comments that begin with # and do not contain the column names.
     """
@@ -433,14 +441,14 @@ def _open(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def _explained(path: Path, what: str, above: int = 0) -> Iterator[None]:
-    """Convert an error of a reader into an error of voxpop, with its location and without data."""
+    """Convert an error of a reader into an error of voxpop with a location and without data."""
     try:
         yield
     except (SourceError, MemoryError):
         raise
     except FAILURES as error:
         found = ROW.search(str(error))
-        row = row_called(int(found[1]) - 1 - above) if found else ""  # Arrow counts the header, and the rows above it
+        row = row_called(int(found[1]) - 1 - above) if found else ""  # Arrow counts the header and the rows above it.
         widths = WIDTHS.search(str(error))
         if widths:
             reason = f"the row has {widths[2]} values, but the header has {widths[1]} columns. Quote the values."
@@ -464,9 +472,9 @@ def _reason(error: BaseException, row: str) -> str:
     if "UTF8" in text or "UTF-8" in text or isinstance(error, UnicodeDecodeError):
         return not_of_encoding(row or "it")
     if "ompress" in text or "zlib" in text or "ZSTD" in text or "truncated" in text.lower():
-        return "its compressed data is cut off or damaged. Copy the file again."
+        return "its compressed data is truncated or damaged. Copy the file again."
     if isinstance(error, PermissionError):
-        return "it may not be read by this user."
+        return "this user may not read it."
     if "CSV" in text:
         return f"{place}cannot be split into columns. {QUOTES}"
     return f"{place}it is truncated, damaged, or of another type than its name indicates. Copy or write the file again."

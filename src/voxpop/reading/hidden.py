@@ -1,9 +1,9 @@
 """Files in a folder or pattern that are not part of a table, such as hidden and temporary files.
 
-The rule for names is the same as in Spark and pyarrow. Names that begin with a dot or an underscore are skipped in
-every folder below the one that the caller names, except for folders of partitions such as `_year=2026`. Temporary names
-of editors, downloads and copies are skipped as well. A path that the caller writes in full is read. Tables with a log
-of their files raise an error.
+The rule for names is the same as in Spark and pyarrow. In every folder below the caller's folder, names that begin with
+a dot or an underscore are skipped, except for folders of partitions such as `_year=2026`. Temporary names of editors,
+downloads and copies are skipped as well. A path that the caller writes in full is always read. Tables with a log of
+their files raise an error.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from typing import Final
 from voxpop.errors import SourceError
 
 PREFIXES: Final = (".", "_", "~$", "#")
-"""Prefixes of hidden names, of lock files of office software, and of copies that Emacs saves."""
+"""Prefixes of hidden files, of lock files of office software, and of copies that Emacs saves."""
 ENDINGS: Final = (
     "~",
     "#",
@@ -45,7 +45,8 @@ LOGS: Final = {
     ".hoodie": ("Hudi", 'spark.read.format("hudi").load("{}")'),
     "_spark_metadata": ("Spark streaming", 'spark.read.parquet("{}")'),
 }
-"""The name of the format and the call that reads the current rows, by a pattern that only such a table contains."""
+"""The name of a format and the call that reads its current rows, by a pattern that only tables of this format
+contain."""
 
 
 def is_hidden(name: str) -> bool:
@@ -65,7 +66,7 @@ def root_of(pattern: str) -> Path:
 
 
 def visible(files: Iterable[Path], named: Path, root: Path) -> list[Path]:
-    """Return the files that are not hidden below the folders that the caller names.
+    """Return the files that are not hidden in the folders below the caller's folder.
 
     Args:
         files: The files of a folder or pattern.
@@ -87,13 +88,13 @@ def visible(files: Iterable[Path], named: Path, root: Path) -> list[Path]:
 def check_no_log(folders: Iterable[Path]) -> None:
     """Raise an error for folders of a table that lists its files in a log.
 
-    Other files in these folders contain removed rows, or rows that are not yet valid.
+    Files that the log does not list contain removed rows, or rows that are not yet valid.
 
     Args:
         folders: Folders with files of a source. The folders that contain them are checked too.
 
     Raises:
-        SourceError: If one of them is a table of Delta, Iceberg or Hudi, or of a stream of Spark.
+        SourceError: If one of the folders contains a table of Delta, Iceberg or Hudi, or of a stream of Spark.
     """
     seen: set[Path] = set()
     for folder in folders:
@@ -109,8 +110,8 @@ def check_no_log(folders: Iterable[Path]) -> None:
 def log_message(name: str, call: str) -> str:
     """Return the error for a table with a log."""
     return (
-        f"the folder is a table of {name}, whose log lists the files that count; the others contain removed rows. Read "
-        f"it in Python with vp.read({call}, user=...)."
+        f"the folder is a table of {name}. Its log lists the current files; other files contain removed rows. Read it "
+        f"in Python with vp.read({call}, user=...)."
     )
 
 

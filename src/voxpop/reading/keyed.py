@@ -1,4 +1,4 @@
-"""Conversion of users and items of any type, and of several columns, to the two columns that the engine reads.
+"""Conversion of users and items, of any type and of several columns, to the two columns that the engine reads.
 
 Users become integers or strings. Items become strings, as `voxpop.reading.keys` spells them. The names and types of the
 items' columns are recorded, so that a release can restore them.
@@ -29,9 +29,9 @@ class KeyedRows:
     Attributes:
         left_out: The number of null items.
         dropped: The number of rows that were dropped because they have no user.
-        doubtful: The number of rows that were kept although their user is spelled like a missing value.
+        doubtful: The number of rows that were kept although the user is spelled like a missing value.
         user: The new name of the column of users.
-        content: The new name of the column of content.
+        content: The new name of the column of contents.
     """
 
     def __init__(self, request: Request) -> None:
@@ -44,7 +44,7 @@ class KeyedRows:
         self._drops, self._typed, self._tokenizer = request.drops, request.typed, request.tokenizer.name
 
     def rows(self, batches: Batches) -> Batches:
-        """Yield batches of two columns, users and content, and the order as a third column if there is one."""
+        """Yield batches of two columns, users and contents, with the order as a third column if there is one."""
         for where, batch in batches:
             try:
                 batch = self._with_user(self._shape.fit(where, batch))
@@ -55,7 +55,7 @@ class KeyedRows:
             yield where, pa.RecordBatch.from_arrays([users, contents, *others], [self.user, self.content, *self._order])
 
     def _with_user(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows that have a user, or count the rows with a user that looks like a missing value."""
+        """Return the rows that have a user, or all rows after counting users that look like a missing value."""
         columns = [batch.column(name) for name in self._users]
         missing = reduce(np.logical_or, map(_spelled_missing, columns, self._users))
         if not self._drops:
@@ -67,14 +67,14 @@ class KeyedRows:
 
     @property
     def keys(self) -> Keys:
-        """The columns of the items, with strings as the default type; empty for words."""
+        """The columns of the items, with string as the default type; empty for words."""
         kinds = self._shape.kinds
         names = self._contents if self._are_items else []
         return Keys(tuple(KeyColumn(name, str(kinds.get(name, pa.string()))) for name in names))
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The type families of the user ids, with "" if no table declares a type."""
+        """The type families of the user ids, or "" if no table declares a type."""
         return tuple(self._shape.families.get(name, "") for name in self._users)
 
     def _one_user(self, batch: pa.RecordBatch) -> pa.Array:
@@ -105,7 +105,8 @@ class KeyedRows:
 
 
 MISSING_TEXTS = ("", "NULL", "null", "NaN", "nan", "N/A", "n/a", "NA", "None")
-"""Spellings of a missing user. The name of the column is another one, because it occurs in a repeated header."""
+"""Spellings of a missing user. The name of the column is also such a spelling, because it occurs in a repeated
+header."""
 
 
 def _spelled_missing(column: pa.Array, name: str) -> Bools:
@@ -124,7 +125,7 @@ def _truths(values: pa.BooleanArray) -> Bools:
 
 
 def _is_read_as_it_is(kind: pa.DataType) -> bool:
-    """Check whether the engine reads a type directly, which it does for strings and integers."""
+    """Check whether the engine reads a type directly, as it does for strings and integers."""
     kind = value_type(kind)
     return pa.types.is_null(kind) or family(kind) in ("strings", "whole numbers")
 

@@ -1,7 +1,7 @@
-"""The items of a corpus as columns, with names and types, and the conversion between rows and items.
+"""The items of a corpus as columns with names and types, and the conversion between rows and items.
 
-The item of one column is the column's value as spelled by this module. The item of several columns joins their
-spellings with bars. A backslash precedes each bar and backslash within a spelling, so that two keys never become one
+An item of one column is the column's value as this module spells it. An item of several columns joins the spellings of
+their values with bars. A backslash precedes each bar and backslash within a spelling, so two keys never become one
 item.
 """
 
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from voxpop.errors import ColumnError
 from voxpop.reading.arrow import joined, string_array
 
-# Conversion of keys of any type to strings and back. Each value has one spelling, and each spelling has one value.
+# Conversion of keys of any type to strings and back. Different values have different spellings.
 #
 # | type | spelling |
 # |---|---|
@@ -37,7 +37,7 @@ from voxpop.reading.arrow import joined, string_array
 DECIMALS = re.compile(r"decimal(32|64|128|256)\((\d+),\s*(-?\d+)\)")
 ZONED = re.compile(r"timestamp\[(s|ms|us|ns), tz=(.+)\]")
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
-"""0001-01-01 and 9999-12-31 in days from 1970. Spellings allow only these years, which have four digits."""
+"""0001-01-01 and 9999-12-31 in days from 1970. Spelled years have four digits."""
 MOST_DIGITS = 38
 """Maximum number of digits of a decimal in polars and most databases."""
 TIME_OF_DAY = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d+))?", re.ASCII)
@@ -91,7 +91,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 @cache
 def _is_zone(name: str) -> bool:
-    """Check whether Python has a time zone. Otherwise its values cannot become Python values."""
+    """Check whether Python has a time zone. Values of other time zones cannot become Python values."""
     try:
         pa.lib.string_to_tzinfo(name)
     except (ValueError, ImportError, KeyError):
@@ -100,7 +100,7 @@ def _is_zone(name: str) -> bool:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of released keys of a column, which is independent of the way the column is stored.
+    """Return the type of released keys of a column, which does not depend on how the column is stored.
 
     Decimals become decimal128 with a scale from 0 to the number of digits, because every file and table format has this
     type.
@@ -117,7 +117,7 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def kind_of_values(kind: pa.DataType) -> tuple[str, pa.DataType] | None:
-    """Return the family and the type of values or of elements of lists, which all tables of a source must share.
+    """Return the family and the type of values, or of elements of lists. All tables of a source must share both.
 
     The result does not depend on how values are stored. Null declares no type (None), a dictionary has the type of its
     values, and all strings have one type.
@@ -149,7 +149,7 @@ def spelled(values: pa.Array, column: str) -> pa.LargeStringArray:
 
     Raises:
         ColumnError: If the type has no spelling, or `unspelled` could not return a value as a Python value. Only this
-            function decides which values are readable.
+            function decides which values have a spelling.
     """
     if pa.types.is_dictionary(values.type):
         return spelled(values.dictionary, column).take(values.indices)
@@ -169,7 +169,7 @@ def unspelled(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return the values of a type from the strings of `spelled`.
 
     Raises:
-        ValueError: If the strings are not values of this type. Errors of pyarrow are of this kind too.
+        ValueError: If the strings are not values of this type. Errors of pyarrow are ValueErrors too.
     """
     name = family(kind)
     if name == "times of day":
@@ -187,15 +187,15 @@ def unspelled(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _refusal(kind: pa.DataType, column: str) -> ColumnError:
     if isinstance(kind, pa.BaseExtensionType) and kind.extension_name.startswith("pandas."):
-        # For example pandas.period and pandas.interval.
+        # for example pandas.period and pandas.interval
         way = 'Convert it in pandas to strings, with .astype("string"), or periods to times, with .dt.to_timestamp().'
         return ColumnError(f'the column "{column}" contains values of {kind.extension_name}. {way}')
     if isinstance(kind, pa.BaseExtensionType):
         way = "Cast it in the source to a plain type, such as cast(column as text) in a query."
     elif pa.types.is_floating(kind):
         way = (
-            "Floats are only approximately what they print. Cast them to whole numbers (pandas makes floats of whole "
-            'numbers with gaps: .astype("Int64")), to decimals, or to strings.'
+            "Floats only approximate the numbers that they print. Cast them to whole numbers (pandas makes floats of "
+            'whole numbers with gaps: .astype("Int64")), to decimals, or to strings.'
         )
     else:
         way = (
@@ -222,11 +222,11 @@ def _spell_dates(dates: pa.Array, column: str) -> pa.Array:
 def _spell_moments(moments: pa.Array, column: str) -> pa.Array:
     kind, ticks = moments.type, moments.cast(pa.int64())
     per_day = PER_DAY[kind.unit]
-    # In some time zones, the first and the last day belong to the years 0 and 10,000, which Python does not have.
+    # In some time zones, parts of the first and the last day are in the years 0 and 10,000, which Python does not have.
     margin = 0 if kind.tz is None else 1
     first, end = (FIRST_DAY + margin) * per_day, (LAST_DAY + 1 - margin) * per_day
     if kind.unit == "ns":
-        # Exclude the first and the last day of 64 bits, because conversions of parts of them overflow.
+        # Exclude the first and the last day that 64 bits can represent, because conversions of times on them overflow.
         first, end = -(2**63) + 2 * per_day, 2**63 - 2 * per_day
     _check_range(ticks, first, end, column, YEARS if kind.unit != "ns" else "times near the ends of nanoseconds")
     texts = _without_zeros(ticks.cast(pa.timestamp(kind.unit)).cast(pa.large_string()))
@@ -238,8 +238,8 @@ def _spell_times_of_day(times: pa.Array, column: str) -> pa.Array:
     _check_range(ticks, 0, PER_DAY[times.type.unit], column, "times below 0:00 or from 24:00 on")
     if times.type.unit == "ns" and pc.any(pc.not_equal(pc.multiply(pc.divide(ticks, 1000), 1000), ticks)).as_py():
         raise ColumnError(
-            f'the column "{column}" contains times of day finer than microseconds, which Python does not have. Cast it '
-            "to time64[us] or to strings."
+            f'the column "{column}" contains times of day with a finer unit than microseconds, which Python does not '
+            "have. Cast it to time64[us] or to strings."
         )
     return _without_zeros(times.cast(pa.large_string()))
 
@@ -259,13 +259,13 @@ def _large(text: str) -> pa.Scalar:
 
 
 def _without_zeros(texts: pa.Array) -> pa.Array:
-    """Remove zeros at the end of fractions, so that all units of time have the same spelling."""
+    """Remove zeros at the end of fractions, so that a time has the same spelling in all units."""
     return pc.replace_substring_regex(pc.replace_substring_regex(texts, r"(\.\d*?)0+$", r"\1"), r"\.$", "")
 
 
 def _plain_decimals(values: pa.Array, column: str) -> pa.Array:
     """Return decimals with the type of their release."""
-    # With a negative scale, pyarrow multiplies without a check, so a too large number would change its value.
+    # With a negative scale, pyarrow multiplies without a check for overflow, so large numbers would change.
     large = values.type.scale < 0 and any(
         value is not None and abs(value) >= 10**MOST_DIGITS for value in values.to_pylist()
     )
@@ -294,7 +294,7 @@ _SPELL: dict[str, Any] = {
 
 
 def _ticks(text: str, digits: int) -> int:
-    """Return a time of day in units of that number of digits after the second."""
+    """Return a time of day as an integer, with this number of digits after the second."""
     found = TIME_OF_DAY.fullmatch(text)
     if found is None:
         raise ValueError("not a time of day")
@@ -350,7 +350,7 @@ class Keys:
 
     @staticmethod
     def from_list(columns: Any) -> "Keys":
-        """Return the keys that `to_list` returned as a list.
+        """Return keys from the list that `to_list` returned.
 
         Raises:
             KeyError, TypeError, ValueError: If the list has a different form.
@@ -361,7 +361,7 @@ class Keys:
         return keys
 
     def to_list(self) -> list[dict[str, str]]:
-        """Return names and types, ready for JSON."""
+        """Return the names and types for JSON."""
         return [{"name": each.name, "type": each.kind} for each in self.columns]
 
     def without_types(self) -> "Keys":
@@ -384,7 +384,7 @@ class Keys:
     def respelled(self, items: pa.Array) -> pa.Array:
         """Return the distinct items with the spelling of `spell`.
 
-        Other spellings of a value, such as 1.50 or True in a file of strings, would be other items.
+        Different spellings of a value, such as 1.50 or True in a file of strings, would be different items.
 
         Raises:
             ValueError: If items do not match these columns.
@@ -397,7 +397,7 @@ class Keys:
             return items
         try:
             return pc.unique(self.spell([joined(each) for each in self.table(items).columns]))
-        except ArithmeticError:  # of decimals, and of numbers that are out of range
+        except ArithmeticError:  # raised for decimals, and for numbers that are out of range
             raise ValueError("a value of another type than its column") from None
 
     def table(self, items: pa.Array) -> pa.Table:
@@ -411,7 +411,7 @@ class Keys:
         return pa.table(dict(zip(self.names, arrays, strict=True)))
 
     def values(self, items: pa.Array) -> list[Any]:
-        """Return items as Python values (the values of one column, tuples for several columns, strings for words)."""
+        """Return items as Python values: values of one column, tuples of several columns, or strings for words."""
         if not self.columns:
             return list(items.to_pylist())
         columns = [_python_values(joined(each)) for each in self.table(items).columns]
@@ -433,7 +433,7 @@ class Keys:
 
 
 def _python_values(values: pa.Array) -> list[Any]:
-    """Return Python values. Times finer than Python's become those of pandas, or of numpy without pandas."""
+    """Return Python values. Times finer than microseconds become values of pandas, or of numpy without pandas."""
     try:
         return list(values.to_pylist())
     except (ValueError, ImportError):
@@ -462,7 +462,7 @@ def split_texts(items: pa.Array, count: int) -> list[pa.Array]:
     """Return the columns of strings that `joined_texts` joined.
 
     Raises:
-        ValueError: If a different number of strings was joined.
+        ValueError: If another number of columns was joined.
     """
     if not pc.any(pc.match_substring(items, "\\")).as_py():  # nothing is escaped
         parts = pc.split_pattern(items, "|")

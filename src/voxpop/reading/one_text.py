@@ -16,7 +16,7 @@ from voxpop.reading.choices import TokenizerName
 from voxpop.reading.segmenting import characters, folded, normal_form, words
 
 TOKENIZER_NAMES = get_args(TokenizerName)
-# The corpus uses Unicode's definition of white space. Python's own patterns add four control characters.
+# The corpus uses Unicode's definition of white space. Python's patterns also match four control characters.
 _NOT_SPACE = re.compile(r"\S|[\x1c-\x1f]")
 
 
@@ -27,7 +27,7 @@ class Cutter:
 
     Args:
         tokenizer: The tokenizer that was passed to `voxpop.read`: "words", "whitespace", "characters", a compiled
-            regular expression or a callable on lists of texts; None for texts that already are lists of tokens.
+            regular expression, a callable on lists of texts, or None for texts that are already lists of tokens.
 
     Raises:
         InputError: If the tokenizer is something else.
@@ -53,7 +53,7 @@ class Cutter:
         """Return the tokens of a text, or the tokens of a list unchanged."""
         if self.tokenizer is None:
             if isinstance(text, str):
-                raise InputError("tokenizer=None takes lists of tokens, got a text. Name the tokenizer of the texts.")
+                raise InputError("tokenizer=None accepts lists of tokens, got a text. Name the tokenizer of the texts.")
             return list(text)
         if not isinstance(text, str):
             raise InputError("texts must be strings; for lists of tokens give tokenizer=None.")
@@ -124,7 +124,7 @@ def _cut(text: str, reading: str, released: Container[str]) -> list[str]:
 
 
 _PATIENCE = 10.0
-"""Seconds within which an expression must find the tokens of a prompt."""
+"""The maximum number of seconds in which an expression must find the tokens of a prompt."""
 _FIND = """
 import json, re, sys
 pattern, text = json.load(sys.stdin)
@@ -133,9 +133,10 @@ json.dump([found.group(0) for found in re.finditer(pattern, text) if found.group
 
 
 def _found(pattern: str, text: str) -> list[str]:
-    """Return the matches of a regular expression, found by a process that is ended if it takes too long.
+    """Return the matches of a regular expression. A separate process finds them, and is ended if it takes too long.
 
-    The expression is read from a saved folder, which an attacker may have forged: (a+)+$ takes years for a short text.
+    The expression is from a saved folder, which an attacker may have forged. For example, (a+)+$ takes years for a
+    short text.
     """
     try:
         ran = subprocess.run(
@@ -148,7 +149,7 @@ def _found(pattern: str, text: str) -> list[str]:
         return list(map(str, json.loads(ran.stdout)))
     except (OSError, ValueError, subprocess.SubprocessError):
         raise InputError(
-            "the regular expression of this release cannot cut the prompt: it is damaged, or takes more than "
+            "the regular expression of this release cannot tokenize the prompt: it is damaged, or takes more than "
             f"{_PATIENCE:g} s. Give the prompt as a list of tokens."
         ) from None
 
@@ -159,5 +160,5 @@ def _as_released(part: str, released: Container[str]) -> str:
 
 
 def _touches_end(text: str, token: str) -> bool:
-    """Check whether a text ends with its last token, so that further letters would belong to this token."""
+    """Check whether a text ends with its last token. If so, further letters would belong to this token."""
     return not text[-1:].isspace() and folded(text).endswith(folded(token))

@@ -1,7 +1,7 @@
-"""Files at an address, such as `s3://...` and `https://...`. polars streams Parquet and the lines of text files.
+"""Files at an address, such as `s3://...` or `https://...`. polars streams Parquet files and the lines of text files.
 
-polars finds keys and regions in its usual places (environment, profiles). CSV is copied to a temporary file without a
-name and read as a local file, so that the same rules apply to both.
+polars finds keys and regions in the usual places (environment, profiles). CSV is copied to a temporary file without a
+name and then read like a local file, so that the same rules apply.
 """
 
 import re
@@ -53,7 +53,7 @@ def remote_batches(address: str, request: Request) -> Batches:
     if is_csv and request.csv.encoding not in (None, UTF8):
         raise InputError("CSV behind an address must be UTF-8. Download the file to read another encoding.")
     if request.csv.given and not is_csv:
-        raise InputError("csv= describes CSV files, and the address ends otherwise. Remove it.")
+        raise InputError("csv= describes CSV files, and the address has another suffix. Remove it.")
     if not is_csv and not plain.endswith((".jsonl", ".ndjson")) and not name.endswith((".parquet", "/")):
         raise SourceError(
             "the address does not end in .parquet, .csv, .tsv, .jsonl or .ndjson, so its format is unknown. Read it "
@@ -65,7 +65,7 @@ def remote_batches(address: str, request: Request) -> Batches:
             yield from ((THE_FILE, batch) for _, batch in arrow_batches(frame.to_arrow(), request))
         return
     if not hasattr(pl, "scan_lines"):
-        raise InputError("this polars does not stream lines: pip install -U polars.")
+        raise InputError("this version of polars does not stream lines: pip install -U polars.")
     frames = _streamed(lambda: pl.scan_lines(address, include_file_paths=_FILE), request, address, ["line"])
     if is_csv:
         yield from _csv(frames, plain[-4:], request)
@@ -99,7 +99,7 @@ def _csv(frames: "Iterator[pl.DataFrame]", suffix: str, request: Request) -> Bat
 
 
 def _parquet(address: str) -> "pl.LazyFrame":
-    """Return files of Parquet, with strings for columns from names of folders. polars would infer their types."""
+    """Return Parquet files, with strings for columns from names of folders, because polars would infer their types."""
     import polars as pl
 
     require_polars()
@@ -131,7 +131,8 @@ def _streamed(
             )
         elif request.small:
             raise InputError(
-                "this polars reads addresses whole, which no memory limit can bound: pip install -U polars."
+                "this version of polars reads whole files from addresses, so memory= cannot limit it: pip install -U "
+                "polars."
             )
         else:
             batches = iter([table.collect()])
@@ -139,7 +140,7 @@ def _streamed(
 
 
 def _visible(frames: "Iterator[pl.DataFrame]", address: str, request: Request) -> "Iterator[pl.DataFrame]":
-    """Yield the rows of files that are not hidden below the address."""
+    """Yield the rows of the files below an address, without hidden files."""
     root, several = _root_of(address)
     depth, skipped = len(root.split("/")), set[str]()
     for frame in frames:
@@ -167,7 +168,7 @@ REMOTE_LOGS: Final = {
     ".hoodie/hoodie.properties": ".hoodie",
     "_spark_metadata/0": "_spark_metadata",
 }
-"""A file of each log, by name or pattern, that can be opened without listing the folder; see `LOGS`."""
+"""One file of each log that can be opened without listing the folder, by name or pattern; see `LOGS`."""
 
 
 def check_no_remote_log(address: str) -> None:
@@ -180,7 +181,7 @@ def check_no_remote_log(address: str) -> None:
     for file, pattern in REMOTE_LOGS.items():
         try:
             found = pl.scan_lines(f"{root}/{file}").head(1).collect().height
-        except Exception:  # there is no such file; if nothing can be opened, reading reports it
+        except Exception:  # There is no such file. If nothing can be opened, the reader reports this.
             continue
         if found:
             name, call = LOGS[pattern]

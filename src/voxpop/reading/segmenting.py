@@ -1,18 +1,21 @@
-"""The definition of words and sentences. All other code that splits texts is derived from it, or tested against it.
+"""The definition of words and sentences.
+
+All other code that splits texts is derived from this module or tested against it.
 
 A text becomes words in five steps:
 
 1. Default-ignorable characters of Unicode are removed, because readers do not see them: soft hyphens, direction marks,
-   variation selectors. Joiners (U+200C, U+200D) remain between two characters of scripts in which they shape letters.
-2. The text is converted to NFC and to lower case, by Unicode's rules for all languages, except that İ becomes i
-   without a combining dot above.
+   variation selectors. Joiners (U+200C, U+200D) remain between two characters of scripts that use joiners to shape
+   letters.
+2. The text is converted to NFC and to lower case. Unicode's rules for all languages apply, except that İ becomes i
+  without a combining dot above.
 3. Addresses (http://, https://, www.) are removed, up to the first character that addresses do not contain.
 4. A word is a run of letters, marks and numbers that begins with a letter or number. An apostrophe, middle dot or
-   gershayim belongs to a word between two of its letters. These are the words of Unicode (UAX #29) except that a
-   full stop, comma, colon or underscore always separates words, and that emoji are not words.
-5. ICU's dictionaries split the words of scripts without spaces.
+   gershayim belongs to a word between two of its letters. These are the words of Unicode (UAX #29), except that a full
+   stop, comma, colon or underscore always separates words, and emoji are not words.
+5. ICU's dictionaries split the text of scripts without spaces into words.
 
-Letters, marks and numbers are defined by Python's `unicodedata`. Sentences are defined by UAX #29 and split by ICU.
+Python's `unicodedata` defines letters, marks and numbers. UAX #29 defines sentences, and ICU splits them.
 """
 
 import re
@@ -39,9 +42,9 @@ SHAPED = "\u0600-\u0dff\u0f00-\u109f\u1700-\u18af\u1900-\u1cff\ua800-\ua95f\ua98
 APOSTROPHES = "’‘ʼ＇"
 """The characters that phones, word processors and other alphabets use for the apostrophe '."""
 WITHIN = "\u00b7\u055f\u058a\u05f4\u2027"
-"""Middle dot, Armenian abbreviation mark and hyphen, gershayim, hyphenation point. They join letters by UAX #29."""
+"""Middle dot, Armenian abbreviation mark and hyphen, gershayim, hyphenation point. By UAX #29, they join letters."""
 MARK_LIKE = "\u055a-\u055c\u055e\u05f3"
-"""Armenian marks and geresh. They are parts of words by UAX #29, but punctuation by their category."""
+"""Armenian marks and geresh. By UAX #29 they are parts of words, but their category is punctuation."""
 HEBREW = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u05d0-\u05f2\ufb1d-\ufb28\ufb2a-\ufb4f"
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u303c"
@@ -53,7 +56,7 @@ HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff\uffa1-\uffdc"
 IN_ADDRESSES = "!#$%&'*+,\\-./:;=?@_~"
 """The characters of addresses (RFC 3986) except letters, digits and brackets. Brackets must be in pairs."""
 
-# Patterns for folded texts, in the syntax that Rust and JavaScript share.
+# These patterns for folded texts use the syntax that Rust and JavaScript share.
 
 ANY_APOSTROPHE = f"[{APOSTROPHES}]"
 ANY_IGNORED = f"[{IGNORED}]"
@@ -65,7 +68,7 @@ DOTTED_I = "i\u0307+"
 
 
 def _address(character: str) -> str:
-    """Return the pattern of an address, which is its beginning followed by characters and pairs of brackets."""
+    """Return the pattern of an address, which is its beginning, followed by characters and pairs of brackets."""
     return rf"(?:{character}|\({character}*\)|\[{character}*\])+"
 
 
@@ -146,7 +149,7 @@ _PLAIN = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
 
 
 def normal_form(text: str) -> str:
-    """Return the visible characters of a text in NFC and lower case, which is the common rule of all tokenizers."""
+    """Return the visible characters of a text in NFC and lower case. All tokenizers share this rule."""
     if text.isascii():
         return text.lower()
     text = _USELESS_JOINER.sub("", _ANY_IGNORED.sub("", text))
@@ -155,7 +158,7 @@ def normal_form(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return text in normal form, with one kind of apostrophe.
+    """Return a text in normal form with one kind of apostrophe.
 
     Example:
         >>> folded("DON’T")
@@ -170,7 +173,7 @@ def characters(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text. Each text is split independently of other texts.
+    """Return the words of a text, which do not depend on other texts.
 
     Raises:
         InputError: If the text needs a dictionary and icu4py is not installed.
@@ -225,8 +228,8 @@ def needs_dictionary(word: str) -> bool:
 
 
 _MISSING = (
-    "icu4py, which cuts sentences and the words of scripts without spaces, cannot be imported: install it with pip "
-    "install icu4py, on a cluster for every worker."
+    "icu4py, which splits sentences and the words of scripts without spaces, cannot be imported: install it with pip "
+    "install icu4py, on a cluster on every worker."
 )
 
 
@@ -247,5 +250,6 @@ def _breakers() -> "tuple[Callable[[str], Iterable[str]], Callable[[str], Iterab
         from icu4py.breakers import SentenceBreaker, WordBreaker
     except ImportError:
         raise InputError(_MISSING) from None
-    # Use the rules of the root locale, independent of the language of the machine. Spans would count units of UTF-16.
+    # Use the rules of the root locale, which do not depend on the language of the machine. Spans would count units of
+    # UTF-16.
     return lambda text: WordBreaker(text, ""), lambda text: SentenceBreaker(text, "")

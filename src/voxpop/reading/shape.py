@@ -1,8 +1,8 @@
-"""A common shape for all rows of a source, so that later code depends on no other rows or tables.
+"""A common shape for all rows of a source, so that the conversion of a row does not depend on other rows or tables.
 
-The lemma of docs/privacy/rows.md: users, items, tokens and times of a row are a function of that row and of public
-declarations. Sources yield batches of possibly different types. `Shape` yields them with one value type for each column
-of contents and times and one family of ids for each column of users, or raises an error.
+By the lemma of docs/privacy/rows.md, the users, items, tokens and times of a row are a function of this row and of
+public declarations. Sources yield batches of possibly different types. `Shape` yields batches with one value type for
+each column of contents and times, and one family of ids for each column of users, or raises an error.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,7 +35,7 @@ class Shape:
         self.families = {name: str(family(kind)) for name, kind in self._declared.items() if name in request.users}
 
     def fit(self, where: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch of plain values of these types.
+        """Return a batch with plain values of these types.
 
         Raises:
             ColumnError: If a column has another type, or ids are of another family.
@@ -64,7 +64,7 @@ def mixed(name: str, one: tuple[str, pa.DataType], other: tuple[str, pa.DataType
     first, second = (each[alike or unknown] for each in (one, other))
     return ColumnError(
         f'the column "{name}" contains {first} in one table and {second} in another. It must have one type in '
-        f"all tables and files, so that no row depends on others. {advice} in all of them."
+        f"all tables and files, so that no row depends on other rows. {advice} in all of them."
     )
 
 
@@ -77,7 +77,7 @@ def _plain(column: pa.Array) -> pa.Array:
         elements, sizes = flattened(column)
         found = _plain(elements)
         return column if found is elements else lists_of(found, sizes)
-    if pa.types.is_string_view(column.type):  # few functions of Arrow accept this type
+    if pa.types.is_string_view(column.type):  # Few functions of Arrow accept this type.
         return column.cast(pa.large_string())
     if not pa.types.is_dictionary(column.type):
         return column
@@ -106,7 +106,9 @@ def _cast(array: pa.Array, kind: pa.DataType, where: str, name: str) -> pa.Array
 def unite(
     schemas: Iterable[tuple[str, Mapping[str, pa.DataType]]], declared: Mapping[str, Any]
 ) -> dict[str, pa.DataType]:
-    """Return the columns of several files, which must be the same, so that one user's file cannot change them.
+    """Return the columns of several files.
+
+    All files must have the same columns, so that one user's file cannot change them.
 
     Args:
         schemas: A name for messages and the columns of each file.
@@ -120,7 +122,7 @@ def unite(
         if list(whole or columns) != list(columns):
             raise ColumnError(
                 f"{where} has other columns than the files before it. All files must have the same columns in the same "
-                "order, so that no file changes those of the others. Write them in one form."
+                "order, so that no file changes the columns of other files. Write all files with the same columns."
             )
         for name, kind in columns.items():
             one, other = kind_of_values(whole.get(name, kind)), kind_of_values(kind)

@@ -1,4 +1,6 @@
-"""The registry of the inputs of `voxpop.read`, with functions to recognise and read them and the origin of their types.
+"""The registry of the inputs of `voxpop.read`.
+
+It contains functions to recognise and read them, and the origin of their types.
 
 Add a new source to `SOURCES`. The table in `docs/guides/types.md`, the test `tests/doors/test_one_user.py` and the
 search for quoted data in `tests/faults/test_canaries.py` follow the registry, so they include every source.
@@ -59,7 +61,7 @@ def open_source(source: Any, request: Request) -> Batches:
     found = source_of(source)
     if request.csv.given and found not in (FILES, OPENED):
         raise InputError("csv= describes CSV files, and this source is a table. Remove it.")
-    with withheld():  # some sources start here, and some with their first batch
+    with withheld():  # Some sources start here, and others with their first batch.
         batches = guarded(iter(found.read(source, request)))
     return portions(batches, request.rows) if request.small else batches
 
@@ -114,13 +116,14 @@ def _paths(source: Any, request: Request) -> Batches:
             yield from opened_batches(sys.stdin.buffer, request) if opened else remote_batches(place, request)
             continue
         file, state, root = place
-        name = "a text file" if suffix_of(file) == TEXT_FILE else file.name  # a text file's name is its user's
+        # the name of a text file identifies the user
+        name = "a text file" if suffix_of(file) == TEXT_FILE else file.name
         for batch in _with_folders(file, root, request):
             yield name, batch
         if _state(file) != state:
             raise SourceError(
-                f"{name} changed while it was read, so the rows may be half of one table and half of another. "
-                "Wait until the file is complete, or read a copy."
+                f"{name} changed while it was read, so the rows may be parts of two different tables. Wait until the "
+                "file is complete, or read a copy."
             )
 
 
@@ -171,7 +174,7 @@ FORMATS: Final = {b"PAR1": ".parquet", b"ARROW1": ".arrow", b"{": ".json", b"[":
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
-    """Return numbers that change with a file's contents; None for a missing file."""
+    """Return numbers that change if the contents of a file change, or None for a missing file."""
     try:
         found = path.stat()
     except OSError:
@@ -187,7 +190,7 @@ def _files(text: str, number: int | None, *, other: bool = False) -> tuple[list[
         number: The position of the path in a list of paths.
         other: Whether files with unknown suffixes are also tables.
     """
-    if databases.DATABASE.match(text):  # the address may contain a password, so it is not quoted
+    if databases.DATABASE.match(text):  # The address may contain a password, so it is not quoted.
         raise InputError("the source is the address of a database: give vp.SQL(query, address) in Python.")
     path = Path(text)
     try:
@@ -214,18 +217,18 @@ def _files(text: str, number: int | None, *, other: bool = False) -> tuple[list[
         raise SourceError(f"the {what} {text} contains no table. Its files must end in {', '.join(SUFFIXES)}.{also}")
     if SQL_LIKE.match(text):
         raise InputError("the source looks like SQL: give vp.SQL(query, connection).")
-    if suffix_of(path) in SUFFIXES and not re.search(r"\s", text):  # a text is never quoted
+    if suffix_of(path) in SUFFIXES and not re.search(r"\s", text):  # Texts are never quoted.
         raise SourceError(f"there is no file, folder or pattern {text}; check the path.")
     if number is None:
         raise SourceError("there is no file, folder or pattern at the given path; check the path.")
     raise SourceError(
-        f"a list of strings is read as paths, and number {number + 1} is not a file, folder or pattern. Check the "
+        f"a list of strings is read as paths, but number {number + 1} is not a file, folder or pattern. Check the "
         "paths; if the strings are texts, pass a table with a column of users."
     )
 
 
 def _is_table(file: Path) -> bool:
-    """Return whether a file is a table by its name, without the suffix of a temporary file."""
+    """Return whether the name of a file is the name of a table. The suffix of a temporary file is ignored."""
     plain = Path(file.name.rstrip("~#"))
     return any(suffix_of(each) in READERS for each in (plain, plain.with_suffix("")))
 

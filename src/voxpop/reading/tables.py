@@ -45,7 +45,9 @@ def arrow_batches(source: pa.Table | pa.RecordBatch, request: Request) -> Batche
 
 
 def check_schema(request: Request, schema: pa.Schema, where: str) -> pa.RecordBatch:
-    """Check that a schema has the requested columns, with types that fit the caller's. `user.id` may also be a field.
+    """Check that a schema has the requested columns with types that fit the declared types.
+
+    `user.id` may also be a field.
 
     Returns:
         A batch without rows, so that a table without rows also declares its types.
@@ -79,7 +81,7 @@ def selected(table: pa.Table, names: list[str]) -> pa.Table:
 
 
 def top_of(name: str, existing: list[str]) -> str:
-    """Return the column that contains a requested one, such as `user` for `user.id`, otherwise the column itself."""
+    """Return the column that contains a requested field, such as `user` for `user.id`, or the requested column."""
     head = name.partition(".")[0]
     return head if name not in existing and head in existing else name
 
@@ -126,7 +128,7 @@ def _arrow_of_polars(source: Any) -> pa.Table:
 
 
 def _tops(request: Request, names: list[str]) -> list[str]:
-    """Return the columns that contain the requested ones, which must exist."""
+    """Return the columns that contain the requested columns, which must exist."""
     tops = list(dict.fromkeys(top_of(name, names) for name in request.names))
     check_columns(tops, names, THE_TABLE)
     return tops
@@ -142,7 +144,7 @@ def _column_names(source: Any) -> list[str]:
 
 
 def pandas_batches(source: Any, request: Request) -> Batches:
-    """Yield the rows of a pandas DataFrame, which declares the types by its dtypes, except for object columns."""
+    """Yield the rows of a pandas DataFrame. Its dtypes declare the types, except for object columns."""
     names = _column_names(source)
     indexed = {str(name) for name in source.index.names} & {*request.names} - {*names}
     check_columns(
@@ -161,8 +163,8 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
     """Yield the batches of a pyarrow dataset, which declares the types in its schema.
 
     Raises:
-        InputError: If pyarrow has inferred a requested type, as it does from rows of CSV and JSON, and from names of
-            folders for partitions.
+        InputError: If pyarrow has inferred a requested type. It infers types from rows of CSV and JSON, and from the
+            names of folders of partitions.
     """
     if kind_of_source(source).endswith("UnionDataset"):
         return chain.from_iterable(dataset_batches_of_pyarrow(each, request) for each in source.children)
@@ -181,7 +183,7 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
     check_schema(request, source.schema, THE_TABLE)
     with withheld():
         files = [fragment.physical_schema for fragment in source.get_fragments()]
-    for schema in files:  # pyarrow uses the types of the first file, and casts the other files
+    for schema in files:  # pyarrow uses the types of the first file and casts the other files.
         for name in request.names:
             one, other = (kind_of_values(_type_of(each, name)) for each in (source.schema, schema))
             if one != other and other is not None:
@@ -192,7 +194,7 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
 
 
 def structured_batches(source: Any, request: Request) -> Batches:
-    """Yield the rows of a structured array of numpy, which declares the types by its dtype."""
+    """Yield the rows of a structured array of numpy. Its dtype declares the types."""
     if source.dtype.names is None:
         raise InputError(
             "an array of numpy has no column names. Give a structured array, or a dictionary of columns such as "
@@ -203,7 +205,10 @@ def structured_batches(source: Any, request: Request) -> Batches:
 
 
 def dataset_batches(source: Any, request: Request) -> Batches:
-    """Yield batches of a Hugging Face data set. Its own Arrow table would ignore shuffles and selections."""
+    """Yield batches of a Hugging Face data set.
+
+    The Arrow table of the data set would ignore shuffles and selections.
+    """
     if isinstance(source, Mapping):
         raise InputError("this is a dictionary of data sets: give one of them, such as dataset['train'].")
     check_columns(request.names, list(source.column_names or request.names), THE_TABLE)
@@ -216,18 +221,20 @@ def columns_batches(source: Mapping[Any, Any], request: Request) -> Batches:
     check_columns(request.names, [str(name) for name in source], "the dictionary", declared=False)
     arrays = [array_of_column(source[column.name], column) for column in request.selection]
     if len({len(each) for each in arrays}) > 1:
-        raise InputError("the columns of the dictionary have different lengths. Give one value for each row in each.")
+        raise InputError(
+            "the columns of the dictionary have different lengths. Give each column one value for each row."
+        )
     yield from arrow_batches(pa.table(dict(zip(request.names, arrays, strict=True))), request)
 
 
 def array_of_column(values: Any, column: Column) -> Any:
-    """Return the values of a column with the type of its dtype, or otherwise by the rule for Python objects."""
+    """Return the values of a column with the type of its dtype, or convert them by the rule for Python objects."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InputError(f'the column "{column.name}" of a dictionary must be a list, got {type(values).__name__}.')
     package = type(values).__module__.partition(".")[0]
     dtype = getattr(values, "dtype", None)
     categories = getattr(getattr(dtype, "categories", None), "dtype", None)
-    # Object columns, and categories of objects, have no declared type.
+    # Object columns and categories of objects have no declared type.
     if dtype is None and not isinstance(values, pa.Array | pa.ChunkedArray) and not _speaks_arrow(values):
         return array_of_objects(values, column, THE_TABLE, 0)
     if {"object", "Object"} & {str(dtype), str(categories)}:
@@ -259,7 +266,7 @@ def _speaks_arrow(value: Any) -> bool:
 
 
 def iterable_batches(source: Iterable[Any], request: Request, read: Callable[[Any, Request], Batches]) -> Batches:
-    """Yield the rows of an iterable of dictionaries, or of consecutive tables, which `read` reads one by one."""
+    """Yield the rows of an iterable of dictionaries or of tables. `read` reads the tables one by one."""
     rows = iter(source)
     first = next(rows, None)
     if first is None:
@@ -283,7 +290,7 @@ def _named(row: Any) -> Mapping[Any, Any] | None:
     """Return the values of a row by name; None for a row without names."""
     if isinstance(row, Mapping):
         return row
-    if hasattr(row, "_asdict"):  # named tuples, rows of SQLAlchemy and of pandas
+    if hasattr(row, "_asdict"):  # for named tuples, and rows of SQLAlchemy and pandas
         found: Mapping[Any, Any] = row._asdict()
         return found
     if is_dataclass(row):
@@ -296,7 +303,7 @@ def _named(row: Any) -> Mapping[Any, Any] | None:
 
 
 def _is_table(value: Any) -> bool:
-    """Return whether a dictionary contains columns, rather than the values of one row."""
+    """Return whether a dictionary contains columns rather than the values of one row."""
     if not isinstance(value, Mapping):
         return False
     some = list(islice(value.values(), 8))
@@ -308,6 +315,6 @@ def _rows(source: Iterator[Any], request: Request) -> Batches:
     while found := list(islice(source, FEW_ROWS if request.small else request.rows)):
         rows = [row for row in map(_named, found) if row is not None]
         if len(rows) < len(found):
-            raise InputError("some rows have column names and some have none; give all of them as dictionaries.")
+            raise InputError("some rows have column names and some do not; give all rows as dictionaries.")
         yield THE_TABLE, batch_of_rows(rows, request.selection, THE_TABLE, first)
         first += len(found)

@@ -1,4 +1,4 @@
-"""CSV as people export it, and JSON lines.
+"""CSV files of any common dialect, and JSON lines.
 
 For CSV, this module detects the delimiter, encoding and columns, and checks that quotes are closed. JSON lines contain
 one JSON object per line. They are read without inference of types (`voxpop.reading.types`).
@@ -42,7 +42,7 @@ MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""Byte order marks, with longer ones first, because a shorter one may be a prefix of a longer one."""
+"""Byte order marks. Longer marks are first, because a shorter mark may be a prefix of a longer one."""
 
 
 def known_encoding(name: str) -> str | None:
@@ -53,7 +53,7 @@ def known_encoding(name: str) -> str | None:
         ('cp1252', 'utf-8', None)
     """
     try:
-        "".encode(name)  # raises an error for codecs that do not encode text
+        "".encode(name)  # This raises an error for codecs that do not encode text.
         found = codecs.lookup(name).name
     except (LookupError, UnicodeError, ValueError):
         return None
@@ -76,19 +76,18 @@ def codec_of(encoding: str) -> str:
 
 
 def transcoded(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
-    """Yield blocks in another encoding as UTF-8, without the byte order mark.
+    """Yield blocks of another encoding as UTF-8, without the byte order mark.
 
     Raises:
-        UnicodeError: If bytes are not of the encoding. All bytes before them have already been yielded.
+        UnicodeError: If bytes are invalid in the encoding. All bytes before them have already been yielded.
     """
     decoder = codecs.getincrementaldecoder(codec_of(encoding))()
     for block in chain(blocks, [b""]):
         try:
             yield decoder.decode(block, final=not block).encode(UTF8)
         except UnicodeDecodeError as error:
-            # Use this codec, so that rows before the error are counted. Codecs of single bytes are all named "charmap"
-            # in
-            # errors. For other codecs the error contains the byte order.
+            # Use this codec so that rows before the error are counted. Codecs of single bytes are all named "charmap"
+            # in errors. For other codecs the error contains the byte order.
             name = codec_of(encoding) if error.encoding == "charmap" else error.encoding
             with suppress(UnicodeError):
                 yield error.object[: error.start].decode(name).removeprefix("\ufeff").encode(UTF8)
@@ -97,13 +96,13 @@ def transcoded(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
 
 DELIMITERS = (",", ";", "\t", "|")
 SAID = re.compile(r'"?sep=([!#-~\t ])"?\s*', re.IGNORECASE)
-"""A first row that declares the delimiter, as spreadsheets read and write it."""
+"""The first row that declares the delimiter, as spreadsheets read and write it."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CSV:
-    r"""The dialect of CSV files. Values that are None are detected.
+    r"""The dialect of CSV files. A value of None means that the property is detected.
 
     Attributes:
         delimiter: The ASCII character between columns. By default a comma (a tab in .tsv), or the only one of
@@ -113,8 +112,9 @@ class CSV:
         quote: '"' if cells with delimiters or line breaks are in double quotes, or "none" if quotes are plain
             characters, as in many files with tabs. By default double quotes, but if tabs separate cells, a quoted cell
             with a line break is an error, because two plain quotes would join the rows between them.
-        escape: A backslash if one precedes quotes within quotes, as Spark and MySQL write them. The character after a
-            backslash is used unchanged, and a cell of MySQL's \N is missing. By default quotes are doubled.
+        escape: A backslash if a backslash precedes quotes within quoted cells, as Spark and MySQL write them. The
+            character after a backslash is used unchanged, and a cell of MySQL's \N is missing. By default quotes are
+            doubled.
 
     Raises:
         InputError: If the delimiter is not a single character, Python does not support the encoding, or quote or escape
@@ -152,7 +152,9 @@ class CSV:
         if self.escape not in (None, "\\"):
             raise InputError("`escape` must be a backslash. Omit it if quotes within cells are doubled.")
         if self.escape is not None and self.quote == "none":
-            raise InputError('`escape` precedes quotes, and quote="none" makes them plain. Give one of the two.')
+            raise InputError(
+                '`escape` precedes quotes, but quote="none" makes quotes plain characters. Give one of the two.'
+            )
 
     @property
     def given(self) -> bool:
@@ -184,7 +186,7 @@ class Header(NamedTuple):
 
 
 def delimiter_of(header: str, wanted: Sequence[str], usual: str, how: CSV | None = None) -> str:
-    """Return the separator between the columns, which is the usual one unless only another one yields these columns.
+    """Return the separator between the columns. It is the usual separator unless only another one yields these columns.
 
     Args:
         header: The first row of the file, unchanged.
@@ -200,7 +202,7 @@ def delimiter_of(header: str, wanted: Sequence[str], usual: str, how: CSV | None
 
 
 def whole_rows(blocks: Iterator[bytes], header: Header, where: str) -> Iterator[tuple[bytes, int]]:
-    """Split a file in UTF-8 at ends of rows, so that no reader gets a part of a row, and check that quotes are closed.
+    """Split a file in UTF-8 at the ends of rows, because readers need whole rows, and check that quotes are closed.
 
     Args:
         blocks: The blocks of the file, which may end anywhere.
@@ -208,13 +210,12 @@ def whole_rows(blocks: Iterator[bytes], header: Header, where: str) -> Iterator[
         where: The file, for messages.
 
     Yields:
-        Whole rows (the first time with the header), and the number of rows before them, including rows above the
-        header.
+        Whole rows (with the header at first), and the number of rows before them, including rows above the header.
 
     Raises:
         SourceError: If a quoted field continues after its closing quote, or the file ends within a quoted field. In
-            both
-            cases, the rest would be read as one cell, and lost. Also if the blocks raise a UnicodeError.
+            both cases, the rest would be read as one cell and lost. The error is also raised if the blocks raise a
+            UnicodeError.
     """
     state, delimiter = np.zeros(4, np.int64), np.uint8(ord(header.delimiter))
     held: list[bytes] = []
@@ -256,8 +257,8 @@ def whole_rows(blocks: Iterator[bytes], header: Header, where: str) -> Iterator[
 
 QUOTES: Final = (
     'If quotes are plain characters, give csv=vp.CSV(quote="none") (--quote none); if a backslash precedes them, '
-    "escape=\"\\\\\" (--escape '\\'). Otherwise correct the row: cells with quotes in them are quoted, and their own "
-    "quotes doubled."
+    "escape=\"\\\\\" (--escape '\\'). Otherwise correct the row: cells with quotes in them are quoted, and the quotes "
+    "in them are doubled."
 )
 
 
@@ -270,7 +271,7 @@ def _follow(data: bytes, delimiter: np.uint8, state: Int64s, *, quoted: bool = T
     """Follow the quotes of a block, and return whether all cells end at their closing quotes."""
     plain = not quoted or (state[MODE] in (START, PLAIN) and b'"' not in data and b"\r" not in data)
     if plain and data:
-        # Files usually have no quotes, so it is sufficient to count their rows.
+        # Most files have no quotes, so it is sufficient to count their rows.
         state[ROW] += data.count(b"\n")
         state[MODE] = START if data[-1] in (ord("\n"), int(delimiter)) else PLAIN
         state[END] = data.rfind(b"\n") + 1
@@ -281,19 +282,19 @@ def _follow(data: bytes, delimiter: np.uint8, state: Int64s, *, quoted: bool = T
 def not_of_encoding(row: str) -> str:
     """Return the error message for a row in another encoding."""
     return (
-        f'{row} contains bytes that are not of the encoding. Name the right one, such as encoding="cp1252" (--encoding '
-        "cp1252), or save the file as UTF-8."
+        f'{row} contains bytes that are invalid in the encoding. Name the right encoding, such as encoding="cp1252" '
+        "(--encoding cp1252), or save the file as UTF-8."
     )
 
 
 FEW_BYTES: Final = 1 << 16
-"""Smaller blocks are decoded by Python's own module. The import of polars is worthwhile only for larger blocks."""
+"""Python's json module decodes smaller blocks. The import of polars is worthwhile only for larger blocks."""
 DOUBTFUL: Final = r"^(?:[\[{]|-0$|-?\d+[.eE][-+.\deE]*$|-?\d{17}0$|-?\d{19}|(?i:-?inf|nan))"
 """Texts of polars that may represent a nested value, an integer beyond 64 bits, or a double that polars prints
 differently because two spellings are at the same distance. Doubles below 2^53 without a fraction have one spelling, and
 larger doubles with 18 digits end with a zero."""
 SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
-"""Surrogate escapes, because polars does not check that they are in pairs."""
+"""Surrogate escapes. polars does not check that they are in pairs."""
 
 
 def json_lines(blocks: Iterator[bytes], columns: Sequence[Column], where: str) -> Iterator[pa.RecordBatch]:
@@ -348,7 +349,7 @@ def json_batch(data: bytes, columns: Sequence[Column], where: str, first: int = 
         first: The number of earlier rows. The columns must exist in the first rows.
     """
     data = data.removeprefix(b"\xef\xbb\xbf") if first == 0 else data
-    nested = any("." in each.name for each in columns)  # such as user.id, which may be a name or a path
+    nested = any("." in each.name for each in columns)  # for example user.id, which may be a name or a path
     batch = _by_polars(data, columns, where, first) if len(data) > FEW_BYTES and not nested else None
     if batch is None or (first == 0 and any(each.null_count == len(each) for each in batch.columns)):
         return batch_of_rows(_rows(_lines(data), where, first), columns, where, first)
@@ -381,9 +382,9 @@ def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -
         sure = [_array(frame[each.name], each, where, first) for each in columns]
         rows = _rows([lines[place] for place in np.flatnonzero(doubtful)], where, 1)
         others = batch_of_rows(rows, columns, where, 1).columns
-    except SourceError:  # the other decoder also finds its row
+    except SourceError:  # The other decoder also finds the row of the error.
         return None
-    # int64 (rows), the position of each row after the doubtful rows are appended to the other rows.
+    # int64 (rows), the position of each row if the doubtful rows are appended to the other rows.
     order = int64_array(np.where(doubtful, frame.height + np.cumsum(doubtful), np.cumsum(~doubtful)) - 1)
     return pa.RecordBatch.from_arrays(
         [pa.concat_arrays(pair).take(order) for pair in zip(sure, others, strict=True)], names
@@ -432,7 +433,7 @@ def _lines(data: bytes) -> list[bytes]:
 
 
 def _rows(lines: Sequence[bytes], where: str, first: int) -> list[dict[str, Any]]:
-    """Return the objects of lines, which are decoded one by one."""
+    """Return the objects of the lines, decoded one by one."""
     rows: list[dict[str, Any]] = []
     for line in lines:
         row = _object(line)

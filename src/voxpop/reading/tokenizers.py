@@ -1,4 +1,6 @@
-"""Conversion of checked columns to tokens, which a kernel does for words and lists of strings for other tokens.
+"""Conversion of checked columns to tokens.
+
+A kernel splits words, and other tokens are converted through lists of strings.
 
 Texts are split into words, lists remain unchanged, and every token becomes a number.
 """
@@ -18,10 +20,11 @@ from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.kernels.group import lay_documents
 from voxpop.kernels.threads import THREADS, in_order, require_polars
-from voxpop.reading.arrow import decoded, flattened, int_codes
+from voxpop.reading.arrow import decoded, flattened, int64_array, int_codes
 from voxpop.reading.choices import TokenizerName
 from voxpop.reading.columns import quieten, text_column, valid_text
 from voxpop.reading.keys import is_list, is_string, value_type
+from voxpop.reading.one_text import REGEX
 from voxpop.reading.segmenting import ANY_IGNORED, ANY_WITHOUT_WIDTH, DOTTED_I, check_icu
 from voxpop.reading.segmenting import sentences as cut_sentences
 from voxpop.reading.users import Stretch
@@ -30,7 +33,7 @@ from voxpop.reading.words import WordInterner
 if TYPE_CHECKING:
     import polars as pl
 
-# Words are split by a kernel, and other tokens are converted through lists of strings.
+# A kernel splits words. Other tokens are converted through lists of strings.
 
 Tokenise = Callable[[pa.Array], pa.Array]
 """A function from large_string texts to large_list<large_string>, with one list per text."""
@@ -58,7 +61,7 @@ def list_tokeniser(tokenizer: Any) -> Tokenise | None:
     if callable(tokenizer):
         return lambda texts: _by_call(tokenizer, texts)
     names = ", ".join(f'"{name}"' for name in _NAMES)
-    # The repr of a library's tokenizer would contain its vocabulary.
+    # The repr of a tokenizer of a library would contain its vocabulary.
     shown = repr(tokenizer) if isinstance(tokenizer, str | int | float | None) else type(tokenizer).__name__
     if hasattr(tokenizer, "encode_batch"):
         shown += "; one of Hugging Face's is lambda texts: [each.tokens for each in tokenizer.encode_batch(texts)]"
@@ -69,7 +72,7 @@ def list_tokeniser(tokenizer: Any) -> Tokenise | None:
 
 
 def tokeniser_name(tokenizer: Any) -> str:
-    """Return the name in releases of the tokenizer, or "" for an unnamed callable."""
+    """Return the name of the tokenizer in releases, or "" for a callable, which has no name."""
     if isinstance(tokenizer, re.Pattern):
         plain = isinstance(tokenizer.pattern, str) and tokenizer.flags == re.UNICODE
         return f"regex:{tokenizer.pattern}" if plain else ""
@@ -105,15 +108,15 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
     wanted = "a list of strings for each text"
     try:
         answer = tokenise(texts.to_pylist())
-    except MemoryError:  # not an error of the tokenizer, so the reader raises the message
+    except MemoryError:  # This is not an error of the tokenizer, so the reader raises the message.
         raise MemoryError("no memory was left for the tokens of some texts.") from None
     except Exception as error:
         kind = type(error).__name__
         quieten(error)
         raise InputError(
             f"the tokenizer failed with {kind}; its message may quote a text and is not shown. It is called with a "
-            f"list of texts and returns {wanted}; one that cuts a single text is given as "
-            "lambda texts: [cut(text) for text in texts]."
+            f"list of texts and must return {wanted}. Wrap a function that splits a single text: lambda texts: "
+            "[cut(text) for text in texts]."
         ) from None
     try:
         lists = list(answer)
@@ -121,7 +124,7 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
         lists = [] if unordered else [list(tokens) for tokens in lists]
     except TypeError:
         raise InputError(f"the tokenizer must return {wanted}, got {type(answer).__name__}.") from None
-    if unordered:  # the letters of a string would be tokens, and the order of a set differs between runs
+    if unordered:  # The letters of a string would be tokens, and the order of a set differs between runs.
         raise InputError(
             f"the tokenizer must return {wanted}, got a {min(unordered)} for a text. Split it, such as "
             "lambda texts: [text.split() for text in texts]."
@@ -147,7 +150,7 @@ def split_sentences(texts: pa.Array) -> tuple[pa.Array, Int64s]:
         texts: Strings. Null is an empty text.
 
     Returns:
-        large_string, the sentences of all texts; and int64 (texts + 1), where each text's sentences begin.
+        large_string, the sentences of all texts; and int64 (texts + 1), the position of each text's first sentence.
 
     Example:
         >>> sentences, starts = split_sentences(pa.array(["Tea? Yes, please.", "No."]))
@@ -159,7 +162,7 @@ def split_sentences(texts: pa.Array) -> tuple[pa.Array, Int64s]:
     return pa.array([sentence for each in cut for sentence in each], pa.large_string()), starts
 
 
-# HTML is converted to the text that readers see, by Python's own parser.
+# Python's parser converts HTML to the text that readers see.
 #
 # The conversion removes tags with their attributes, comments, declarations, and the contents of `script`, `style` and
 # `template`. Entities become their characters. Tags within a line (`<b>`, `<a>`, `<span>`, ...) do not separate words.
@@ -246,7 +249,7 @@ class Piece:
 
     Attributes:
         ids: int32, provisional ids of tokens, with -1 after each document (for items one id per row, with -1 for null).
-        ends: int64 (documents + 1), where each document's ids end; None for items, which have one id per row.
+        ends: int64 (documents + 1), the end of each document's ids; None for items, which have one id per row.
         interner: The index of the list of words for these ids.
     """
 
@@ -294,7 +297,7 @@ def encode_by_text(stretch: Stretch, as_lists: Tokenise | None, column: str, *, 
 
 
 def _encode_words(rows: TextBatches, stretch: Stretch) -> Encoded:
-    """Split texts into words by the kernel. Each thread has its own interner."""
+    """Split texts into words with the kernel. Each thread has a separate interner."""
     interners = [WordInterner() for _ in range(THREADS)]
     idle: SimpleQueue[int] = SimpleQueue()
     for number in range(THREADS):
@@ -329,7 +332,7 @@ def encode_lists(rows: TextBatches, stretch: Stretch, column: str, kind: str) ->
     for codes, starts in in_order(encode, rows):
         encoded.append((codes, starts))
         held += codes.nbytes + (0 if starts is None else starts.nbytes)
-        # Twice, because codes are rewritten when the dictionaries are unified.
+        # Counted twice, because codes are rewritten when the dictionaries are unified.
         stretch.hold(2 * held)
     if not encoded:
         return [], []
@@ -341,10 +344,10 @@ def encode_lists(rows: TextBatches, stretch: Stretch, column: str, kind: str) ->
 
 
 def _flat(values: pa.Array, column: str, kind: str) -> tuple[pa.Array, np.ndarray | None]:
-    """Return all elements of lists and where each list starts, or single items and None."""
+    """Return all elements of lists and the start of each list, or single items and None."""
     if is_list(values.type):
         elements, sizes = flattened(values)
-        # (lists + 1,), where each list's elements begin.
+        # (lists + 1,), the start of each list's elements.
         return elements, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     if kind == "items" or pa.types.is_null(values.type):
         return values, None
@@ -366,12 +369,12 @@ def _dictionary(flat: pa.Array, where: str, column: str) -> pa.DictionaryArray:
     words = flat.dictionary
     try:
         words = words.cast(pa.large_string()) if pa.types.is_integer(kind) else valid_text(words, where, column)
-    except SourceError:  # the invalid string may belong to no row
+    except SourceError:  # The invalid string may belong to no row.
         flat = decoded(flat).dictionary_encode()
         words = valid_text(flat.dictionary, where, column)
     try:
         return pa.DictionaryArray.from_arrays(flat.indices.cast(pa.int32()), words)
-    except (pa.ArrowIndexError, pa.ArrowInvalid) as error:  # a damaged file has codes beyond its dictionary
+    except (pa.ArrowIndexError, pa.ArrowInvalid) as error:  # A damaged file has codes beyond its dictionary.
         quieten(error)
         raise SourceError(f'{where}: the column "{column}" is damaged; write the file again.') from None
 
@@ -387,3 +390,24 @@ def _piece(chunk: pa.DictionaryArray, starts: np.ndarray | None, kind: str) -> P
     ends = np.zeros(starts.size, np.int64)
     lay_documents(codes, starts, ids, ends)
     return Piece(ids[: ends[-1]], ends, 0)
+
+
+def single_tokens(reading: str) -> Callable[[pa.LargeStringArray], pa.LargeStringArray]:
+    """Return a function that maps texts to the tokens of those texts that have exactly one token."""
+    as_lists = list_tokeniser(re.compile(reading.removeprefix(REGEX)) if reading.startswith(REGEX) else reading)
+
+    def of_lists(texts: pa.LargeStringArray, cut: Any = as_lists) -> pa.LargeStringArray:
+        lists = cut(texts)
+        return lists.filter(pc.equal(pc.list_value_length(lists), 1)).flatten().cast(pa.large_string())
+
+    def of_words(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+        interner = WordInterner()
+        ids, ends = interner.cut(texts)
+        # Each text ends with -1, so a single token is one of two numbers.
+        starts, sizes = ends[:-1], np.diff(ends)
+        return interner.vocabulary().take(int64_array(ids[starts[sizes == 2]]))
+
+    if as_lists is None:
+        check_icu()
+        return of_words
+    return of_lists

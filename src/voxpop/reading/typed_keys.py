@@ -1,9 +1,9 @@
-"""Rows of a table as typed keys, with one token for each value of a column, each word of a text, and each joint value.
+"""Conversion of rows to typed keys. Each value of a column, word of a text and joint value becomes one token.
 
-A key belongs to a set, which is a column or several columns jointly. Its token joins the number of the set and the
-spelled values with bars, like composite items (`voxpop.reading.keys`). Bars and backslashes in values are escaped, and
-all keys of a set have the same number of values, so no two keys have the same token. Tokens do not contain names and
-types of columns, because sets are numbered in the order of the public schema.
+A key belongs to a set, which is a column or several columns jointly. The token of a key joins the number of the set and
+the spelled values with bars, like composite items (`voxpop.reading.keys`). Bars and backslashes in values are escaped,
+and all keys of a set have the same number of values, so no two keys have the same token. Tokens need no names and types
+of columns, because sets are numbered in the order of the public schema.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,12 +29,13 @@ from voxpop.reading.words import WordInterner
 MOST_SETS: Final = 10_000
 """The maximum number of columns and combinations of columns of one table."""
 MOST_CANDIDATES: Final = 1 << 27
-"""The maximum number of joint tokens of a release, because noise for more takes long. Plans are charged for 2^31
-decisions."""
+"""The maximum number of joint tokens of a release. Noise for more tokens would take too long. Plans are charged for
+2^31 decisions."""
 _KEYS_AT_ONCE: Final = 1 << 16
-"""The number of joint tokens that are constructed together."""
+"""The number of joint tokens that are constructed at once."""
 Coded = tuple[Int64s, Int64s, pa.LargeStringArray]
-"""Codes of all values of a set, row after row; the number of values by row; and the distinct values by code."""
+"""The codes of all values of a set in the order of rows, the number of values of each row, and the distinct values by
+code."""
 
 
 @final
@@ -97,7 +98,7 @@ class TypedKeys:
 
     @cached_property
     def token_source(self) -> str:
-        """The beginning of the `reading` of a corpus of these keys; the name of the tokenizer of texts follows."""
+        """The beginning of the `reading` of a corpus of these keys, before the name of the tokenizer of texts."""
         sets = (self.columns, self.texts, self.joint, *(["alone"] if self.alone else []))
         return f"typed keys {sha256(repr(sets).encode()).hexdigest()[:16]}: "
 
@@ -107,7 +108,7 @@ class TypedKeys:
         return NO_KEYS if names[0] in self.texts else Keys(tuple(self.columns[self.names[each]] for each in names))
 
     def tokens(self, arrays: Sequence[pa.Array], tokenizer: Any = "words") -> pa.Array:
-        """Return the list of tokens of each row; null has no token.
+        """Return the list of tokens of each row. Null has no token.
 
         Args:
             arrays: The values of each column.
@@ -153,7 +154,7 @@ class TypedKeys:
         return _numbered(self.names[column], items)
 
     def split(self, tokens: pa.LargeStringArray) -> tuple[Int32s, pa.LargeStringArray]:
-        """Return the number of the set of each token, and its item.
+        """Return the set number and the item of each token.
 
         Raises:
             ValueError: A string is not a token.
@@ -184,7 +185,7 @@ class TypedKeys:
         return found
 
     def sizes(self, listed: pa.LargeStringArray) -> dict[tuple[str, ...], int]:
-        """Return the number of candidates of each combination, without combinations that would give too many."""
+        """Return the number of candidates of each combination, without combinations that have too many candidates."""
         numbers, _ = self.split(listed)
         return self.sizes_of(np.bincount(numbers, minlength=len(self.columns)).tolist())
 
@@ -199,7 +200,7 @@ class TypedKeys:
         return found
 
     def candidates(self, listed: pa.LargeStringArray) -> Iterator[pa.LargeStringArray]:
-        """Yield the joint tokens with all their single values on a list, in parts; see `sizes`."""
+        """Yield, in parts, the joint tokens with all their single values on a list; see `sizes`."""
         (numbers, items), sizes = self.split(listed), self.sizes(listed)
         single = [items.take(int64_array(np.flatnonzero(numbers == number))) for number in range(len(self.columns))]
         for number, names in enumerate(self.joint, start=len(self.columns)):
@@ -258,7 +259,7 @@ def _together(parts: Sequence[Coded]) -> Coded:
     for codes, size, words in parts:
         mine = codes[held[size > 0]]
         members.append((mine, words))
-        # Codes are numbered from 0 again, so that products remain small.
+        # Codes are numbered again from 0, so that products remain small.
         joint = np.unique(joint * max(1, len(words)) + mine, return_inverse=True)[1].astype(np.int64)
     _, first = np.unique(joint, return_index=True)
     texts = [words.take(int64_array(mine[first])) for mine, words in members]

@@ -42,7 +42,7 @@ NAMED: Final = {
 }
 """Short names, in addition to the names that Arrow prints."""
 UNDECLARED: Final = pa.large_string()
-AS_ROWS: Final = 'pandas writes rows by to_json(orient="records", lines=True)'
+AS_ROWS: Final = 'pandas writes rows with to_json(orient="records", lines=True)'
 LONGEST_EXPONENT = 400
 """Maximum exponent that is written as digits. Decimals beyond the range of floats keep their exponent."""
 
@@ -70,7 +70,7 @@ class Column:
 
 
 def declared_types(types: Any, names: Iterable[str]) -> dict[str, str]:
-    """Return the declared types by column, as the names that Arrow prints.
+    """Return the declared type of each column, as the name that Arrow prints.
 
     Raises:
         InputError: If `types` is not a dictionary from names of columns to types, or a type has no spelling.
@@ -104,7 +104,7 @@ def _type_named(name: str) -> pa.DataType:
 
 
 def check_declared(columns: Sequence[Column], kinds: Iterable[pa.DataType]) -> None:
-    """Check that types from a source's metadata are of the same families as the declared types.
+    """Check that types in the metadata of a source have the same families as the declared types.
 
     Raises:
         ColumnError: If the families differ.
@@ -150,7 +150,7 @@ def batch_of_rows(
     """Return the columns of rows without declared types. A row without a column has a missing value.
 
     Args:
-        rows: A value for each name. `user.id` is also the value `id` of the value `user`.
+        rows: A value for each name. `user.id` may also be the field `id` of the value `user`.
         columns: The columns to read.
         where: The source, for messages.
         first: The number of earlier rows. The columns must exist in the first rows.
@@ -181,12 +181,12 @@ def _value_of(row: Mapping[Any, Any], name: str, missing: Any = None) -> Any:
 def typed_lists(
     texts: pa.Array, sizes: Int64s, missing: pa.BooleanArray, column: Column, where: str, first: int
 ) -> pa.Array:
-    """Return lists of these sizes, with strings as elements, as an array of the column's undeclared type.
+    """Return lists of strings with these sizes as an array of the column's undeclared type.
 
     Args:
         texts: The spellings of the elements of all rows, or nulls.
         sizes: The number of elements in each row.
-        missing: Whether each row has no list.
+        missing: A mask of the rows that have no list.
         column: The column of the lists.
         where: The source, for messages.
         first: The number of earlier rows.
@@ -197,7 +197,7 @@ def typed_lists(
 
 
 def typed(texts: pa.Array, column: Column, where: str, first: int, rows: Int64s | None = None) -> pa.Array:
-    """Return strings as values of the type that the caller declares, if there is one.
+    """Return strings as values of the type that the caller declares, or unchanged without a declared type.
 
     Args:
         texts: Spellings, or nulls.
@@ -281,7 +281,7 @@ def spelling_of(value: Any) -> str | None:
 def _spelled_decimal(value: Decimal) -> str | None:
     if value.is_nan():
         return None
-    if not value:  # including -0.0, which is the same number
+    if not value:  # This includes -0.0, which is the same number.
         return "0"
     if not value.is_finite() or abs(value.adjusted()) > LONGEST_EXPONENT:
         return str(value)
@@ -300,7 +300,7 @@ def _spelled(values: Sequence[Any], column: Column, where: str, first: int, rows
         return pa.array(texts, UNDECLARED) if None in texts else string_array(texts)
     except MemoryError:
         raise
-    except Exception:  # raised by the type of a value, such as str(10**5000)
+    except Exception:  # The type of a value raises these, for example in str(10**5000).
         pass
     problems = enumerate(map(_problem_of, values))
     place, problem = next((place, problem) for place, problem in problems if problem is not None)
@@ -308,7 +308,7 @@ def _spelled(values: Sequence[Any], column: Column, where: str, first: int, rows
 
 
 def _problem_of(value: Any) -> str | None:
-    """Return why a value has no spelling; None for a missing value and for a value with a spelling."""
+    """Return the reason why a value has no spelling; None for a missing value and for a value with a spelling."""
     try:
         (spelling_of(value) or "").encode()
     except UnicodeEncodeError:

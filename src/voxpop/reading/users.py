@@ -1,4 +1,4 @@
-"""Assign a code to the user of each row, and a key to each user."""
+"""Assignment of a code to the user of each row, and of a key to each user."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -28,7 +28,7 @@ def numbered_users(users: pa.Array) -> pa.DictionaryArray:
 
 
 def encode_users(pieces: list[pa.DictionaryArray]) -> Users:
-    """Number the users by first appearance or, if two of them share a key, by identity.
+    """Number the users by first appearance, or by identity if two of them share a key.
 
     Args:
         pieces: The users of the rows from `numbered`, in at least one piece. Merging small tables that fit into the
@@ -36,8 +36,8 @@ def encode_users(pieces: list[pa.DictionaryArray]) -> Users:
 
     Returns:
         codes: int32, the number of the user of each row.
-        keys: uint64 by user: the integer itself, or a fixed hash of the string's bytes. Two users with one key would
-            share their random draws and nothing else, which the proof allows.
+        keys: uint64 by user: the integer itself, or a fixed hash of the string's bytes. Two users with the same key
+            would share only their random draws, which the proof allows.
         users: the users themselves, in the order of their codes.
 
     Raises:
@@ -52,7 +52,7 @@ def encode_users(pieces: list[pa.DictionaryArray]) -> Users:
     ordered = np.sort(keys)
     if (ordered[1:] != ordered[:-1]).all():
         return codes, keys, users
-    # Users with the same key weigh in the order of their positions, which must not depend on rows
+    # Users with the same key are weighed in the order of their positions, which must not depend on rows
     # (docs/privacy/randomness.md).
     order = np.lexsort(_digests(users).T[::-1])
     places = np.empty(order.size, np.int32)
@@ -61,7 +61,7 @@ def encode_users(pieces: list[pa.DictionaryArray]) -> Users:
 
 
 def key_of(user: Any) -> int:
-    """Return the key of a user from the id as a Python value. A tuple represents several columns.
+    """Return the key of the user with this id, a Python value. A tuple contains the values of several columns.
 
     Raises:
         InputError: If no column of users can contain such a value.
@@ -74,7 +74,7 @@ def key_of(user: Any) -> int:
         if not texts.null_count:
             return int(hash_strings(*text_buffers(texts))[0])
     raise InputError(
-        "the user must be an id as in the rows: a whole number, a string, or another value of the column of users; a "
+        "the user must be an id as in the rows: a whole number, a string, another value of the column of users, or a "
         f"tuple for several columns. Got {type(user).__name__}."
     )
 
@@ -84,7 +84,7 @@ def _one(value: Any) -> pa.Array:
 
 
 def identities(users: pa.Array, keys: Uint64s) -> Uint64s:
-    """Return two numbers that identify each user everywhere.
+    """Return two numbers that identify each user in all collections.
 
     Args:
         users: The distinct users.
@@ -92,7 +92,7 @@ def identities(users: pa.Array, keys: Uint64s) -> Uint64s:
 
     Returns:
         uint64 (users, 2), with an evenly spread first column. For an integer these are a permutation of the integer;
-        for a string, 128 bits of BLAKE2b, which no two strings share.
+        for a string, they are 128 bits of BLAKE2b, which no two strings share.
     """
     if pa.types.is_integer(users.type):
         return np.stack([spread(keys), np.zeros_like(keys)], axis=1)
@@ -105,7 +105,7 @@ def _digests(names: pa.Array) -> Uint64s:
 
 
 def spread(keys: Uint64s) -> Uint64s:
-    """Permute 64-bit numbers so that neighbours are far apart afterwards (the last steps of SplitMix64)."""
+    """Permute 64-bit numbers so that close numbers are far apart afterwards (the last steps of SplitMix64)."""
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return keys ^ (keys >> np.uint64(31))
@@ -116,13 +116,13 @@ BESIDE_BARS = r"\s*\|\s*"
 
 @final
 class Spellings:
-    """Count ids that differ from another id only in case or in spaces at their ends. The count is private."""
+    """Count ids that differ from another id only in case or in leading and trailing spaces. The count is private."""
 
     def __init__(self, most: int | None) -> None:
         """Start without ids.
 
         Args:
-            most: The maximum number of different ids that are counted; None for no limit.
+            most: The maximum number of different ids to count; None for no limit.
         """
         self._most = most
         self._plain: Uint64s | None = np.empty(0, np.uint64)
@@ -134,25 +134,25 @@ class Spellings:
         plain = pc.utf8_trim_whitespace(pc.utf8_lower(users))
         if pc.any(pc.match_substring(plain, "|")).as_py():  # ids of several columns
             plain = pc.replace_substring_regex(plain, BESIDE_BARS, "|")
-        # Sorting is ten times as fast as numpy's set operations, which hash.
+        # Sorting is ten times as fast as numpy's set operations, which use hashes.
         found = np.sort(np.concatenate([self._plain, hash_strings(*text_buffers(plain))]))
         self._plain = found[np.concatenate([[True], found[1:] != found[:-1]])[: found.size]]
         if self._most is not None and self._plain.size > self._most:
             self._plain = None
 
     def alike(self, users: int) -> int | None:
-        """Return the number of users that differ from another user in spelling only, or None if it is unknown."""
+        """Return the number of users that differ from another user only in spelling, or None if it is unknown."""
         if self._plain is None:
             return None
         return users - self._plain.size if self._plain.size else 0
 
 
-# Rows are cut into stretches that are small enough to be encoded in memory.
+# The rows are split into stretches that are small enough to be encoded in memory.
 
 
 @final
 class Stretch:
-    """Batches of rows, up to a bound on their size in memory.
+    """A stretch of batches up to a bound on their size in memory.
 
     Attributes:
         users: The users of the rows read so far, in pieces from `numbered`.
@@ -166,7 +166,7 @@ class Stretch:
         self.finished = False
 
     def hold(self, size: int) -> None:
-        """Record the bytes of this stretch's encoded rows so far."""
+        """Record the number of bytes of this stretch's encoded rows so far."""
         self._held = size
 
     def __iter__(self) -> Iterator[tuple[str, pa.Array]]:

@@ -47,13 +47,14 @@ class ReadOptions:
     """Options for reading and extraction. Only `partitions` and `missing_users` change the result.
 
     Attributes:
-        memory: The maximum memory that the process may use while it reads and extracts, such as "2GiB". Other data is
-            stored in work files. Unlimited by default, and half of this machine's memory for a Spark DataFrame.
+        memory: The maximum memory that the process may use while it reads and extracts, such as "2GiB". Data that does
+            not fit is stored in work files. By default there is no limit, except half of this machine's memory for a
+            Spark DataFrame.
         work_folder: The folder for work files. By default the system's folder for temporary files.
-        partitions: The number of partitions that users of a Spark DataFrame are placed into (docs/guides/spark.md).
+        partitions: The number of partitions for the users of a Spark DataFrame (docs/guides/spark.md).
         progress: Whether to show progress and messages on standard error. By default only on a terminal.
         exact: Whether progress, messages and errors show exact row numbers and counts. By default they are rounded to
-            two digits, because the number of rows before a row, or of a kind, is private.
+            two digits, because the number of rows before a row, or of a kind of rows, is private.
         missing_users: "error" raises an error for a row without a user. "drop" skips such rows and shows their number.
             With "drop", a user that is spelled like a missing value, such as NULL, nan or N/A, is also missing.
 
@@ -119,7 +120,9 @@ class Request:
     def __post_init__(self) -> None:
         check_events(self.kind, self.order, self.session_gap)
         if {self.order} & {*self.users, *self.columns}:
-            raise InputError(f'"{self.order}" is named for the order and for something else; name another column.')
+            raise InputError(
+                f'"{self.order}" is named both for the order and for another purpose; name another column.'
+            )
         if both := set(self.users) & set(self.columns):
             raise InputError(f'"{min(both)}" is named both for users and for their items; name two columns.')
         list_tokeniser(self.tokenizer.name)
@@ -143,7 +146,7 @@ class Request:
 
         Args:
             user: One column or several.
-            text: The column of texts. Exactly one of text, tokens, items and sequence is given; see `voxpop.read`.
+            text: The column of texts. Exactly one of text, tokens, items and sequence must be given; see `voxpop.read`.
             tokens: The column of lists of tokens.
             items: One column or several.
             sequence: One column.
@@ -187,7 +190,10 @@ class Request:
 
     @property
     def repeated(self) -> str | None:
-        """The column of items if there is only one. A file may store each of its values once, in a dictionary."""
+        """The column of items if there is only one.
+
+        A file may store each distinct value of this column once, in a dictionary.
+        """
         return self.columns[0] if self.kind == "items" and len(self.columns) == 1 else None
 
     @property
@@ -197,7 +203,7 @@ class Request:
 
     @property
     def small(self) -> bool:
-        """Whether batches must have few bytes, and the reader must keep little of the source in memory."""
+        """Whether batches must be small, and the reader may keep only a small part of the source in memory."""
         return self.options.memory is not None
 
     @property
@@ -214,7 +220,7 @@ class Request:
 
 
 def _column_names(what: str, given: Any) -> list[str]:
-    """Return the columns that an argument names, which may be one or a list of several.
+    """Return the columns that an argument names. The argument is one name or a list of names.
 
     Raises:
         InputError: If the argument does not consist of distinct names.

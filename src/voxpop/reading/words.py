@@ -1,4 +1,4 @@
-"""Distinct words and their provisional ids, for one thread."""
+"""Words of texts as ids. Each thread collects distinct words, and their lists become one sorted vocabulary."""
 
 import unicodedata
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from voxpop.kernels.words import ADDRESS, BUILT, DONE, IGNORED, MISSING_PAGE, SL
 from voxpop.reading.arrow import array_of, check_width, int64_array, numbers_of, string_array, text_buffers
 from voxpop.reading.segmenting import APOSTROPHES, IN_ADDRESS, is_ignored, kind_of_character, words
 
-# The class of each Unicode code point in the word tokenizer, computed in pages of 256 when first needed.
+# The class of each Unicode code point in the word tokenizer. It is computed in pages of 256 when first needed.
 
 PAGE = 256
 HANGUL_VOWELS_AND_TAILS = range(0x1160, 0x1200)
@@ -26,7 +26,7 @@ SURROGATES = range(0xD800, 0xE000)
 def shared_table() -> Uint32s:
     """Return the table of all code points, which initially contains only the ASCII page.
 
-    Threads may share the table, because filling a page twice writes the same numbers.
+    Threads may share the table. If two of them fill a page, both write the same numbers.
     """
     table = np.zeros(0x110000, np.uint32)
     fill_page(table, 0)
@@ -101,7 +101,7 @@ class WordInterner:
     table: Uint32s = field(default_factory=shared_table)
 
     def cut(self, texts: pa.Array) -> Documents:
-        """Return the word ids of each text followed by -1, and where each text's ids end (one entry more, from 0)."""
+        """Return the word ids of each text, followed by -1, and the ends of the texts' ids, preceded by 0."""
         data, starts = text_buffers(texts)
         ids, ends = self._run(data, starts, _LETTERS)
         slow, self.counts[1] = int(self.counts[1]), 0
@@ -115,14 +115,14 @@ class WordInterner:
     def vocabulary(self) -> pa.Array:
         """Return the words by id."""
         words = int(self.counts[0])
-        # Eight bytes for each number of the arena, which is at least the size of the words without padding.
+        # The arena has eight bytes for each number, so this is at least the size of the words without padding.
         data = np.empty(8 * int(self.word_start[words]), np.uint8)
         starts = np.zeros(words + 1, np.int64)
         unpack(self.arena, self.word_start, words, data, starts)
         return pa.LargeStringArray.from_buffers(words, pa.py_buffer(starts), pa.py_buffer(data[: starts[-1]]))
 
     def _run(self, data: Bytes, starts: Int64s, letters: Bytes) -> Documents:
-        """Run the kernel. When it stops, grow arrays or fill in pages, and continue."""
+        """Run the kernel. When it stops, enlarge arrays or fill in pages, and continue."""
         # A text of n bytes has at most n / 2 + 1 words, followed by one -1.
         ids = np.empty(int(starts[-1] - starts[0]) // 2 + 2 * starts.size, np.int32)
         ends = np.zeros(starts.size, np.int64)
@@ -156,7 +156,7 @@ class WordInterner:
         if used + size + 16 > self.arena.size:
             self.arena = _widened(self.arena, 2 * (used + size + 16))
         if 4 * wanted > self.slots.size or wanted >= self.word_start.size - 1:
-            # A power of two that is at least twice the number of words, so that slots are at most half full.
+            # Use a power of two that is at least twice the number of words, so that at most half of the slots are full.
             places = 1 << (2 * wanted).bit_length()
             self.word_start = _widened(self.word_start, places + 1)
             self.slots = np.zeros(2 * places, np.uint64)
@@ -173,7 +173,7 @@ class WordInterner:
         new_ends = np.concatenate([[0], np.cumsum(sizes)])
         from_slow = np.zeros(sizes.size, np.bool_)
         from_slow[slow] = True
-        # By id of the result, whether the id belongs to a text that was split again.
+        # For each id of the result, whether it belongs to a text that was split again.
         is_mended = np.repeat(from_slow, sizes)
         result = np.empty(new_ends[-1], np.int32)
         result[is_mended] = mended_ids
@@ -188,7 +188,7 @@ def _widened(array: NDArray, size: int) -> NDArray:  # type: ignore[type-arg]
     return longer
 
 
-# One sorted vocabulary from several lists of words.
+# Several lists of words become one sorted vocabulary.
 
 Merged = tuple[pa.LargeStringArray, list[Int32s]]
 

@@ -21,6 +21,7 @@ from voxpop.privacy.composition import Charged, total_of
 from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import int64_array, joined, numbers_of
 from voxpop.release.release import Release, report_of
+from voxpop.release.report.page import Grid
 from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
 from voxpop.release.saving import (
     BESIDE,
@@ -45,20 +46,20 @@ from voxpop.release.table import (
 )
 
 if TYPE_CHECKING:
-    from voxpop.release.report.page import Grid
     from voxpop.release.table import Completion
 
 
 INTERVAL: Final = 1.96
-"""The number of standard errors on either side of an estimate that contain the truth with probability 0.95."""
+"""The number of standard errors on either side of an estimate. The interval contains the true value with probability
+0.95."""
 _UNRELEASED: Final = "unreleased"
-"""The column of saved counts with the items of a public list that were not released; empty for other rows."""
+"""The column of saved counts with the listed items that were not released; empty for other rows."""
 MOST_DRAWN: Final = 30
 """The default number of bars of a chart."""
 
 
 class Addition(Result):
-    """A result about the grams of a release, with a separate budget.
+    """A result that describes the grams of a release and has a separate budget.
 
     Attributes:
         grams: The release.
@@ -68,20 +69,23 @@ class Addition(Result):
 
     @property
     def _numbered(self) -> tuple[str, Int64s, Int64s]:
-        """The name of the column of results, the rows of the release in the order of the table, and their numbers."""
+        """The name of the column of results, the row of the release for each row of the table, and the results."""
         raise NotImplementedError
 
     @property
     def rows(self) -> Release:
-        """The grams that have a result; those of the release, and for counts also the items of a public list."""
+        """The grams that have a result.
+
+        These are the grams of the release, and for counts also the items of a public list.
+        """
         return self.grams
 
     def to_arrow(self) -> pa.Table:
         """Return the rows of the release with a column of results (int64).
 
-        Counts have the column `users`, in descending order. A ranking has the column `place`, which starts at 1. If the
+        Counts have the column `users` in descending order. A ranking has the column `place`, which starts at 1. If the
         release has a key column with this name, the column of results is called `noisy_users` or `noisy_place`. Counts
-        with a public list also have the column `released` (bool), whether the release contains the item.
+        with a public list also have the column `released` (bool), which contains whether each item was released.
         """
         name, places, numbers = self._numbered
         return with_result(self.rows.to_arrow().take(int64_array(places)), name, numbers)
@@ -124,14 +128,14 @@ def _page_of(release: Release, additions: Sequence[Addition], checksums: Mapping
 def _save(
     kind: ResultKind, addition: Addition, numbers: pa.Table, folder: str | PathLike[str], overwrite: bool
 ) -> None:
-    """Write numbers and their record to the folder of the release, and replace all of its files in one step.
+    """Write the numbers and their record to the folder of the release, and replace all its files in one step.
 
     Raises:
         ReleaseError: If the folder contains another release or such files, or cannot be written.
     """
     target = kind.check_target(folder, overwrite=overwrite)
     stored = RELEASE.load(folder)
-    # Equal tables are not sufficient, because two releases may contain the same grams of different users.
+    # Equal tables are not sufficient, because releases about different users may contain the same grams.
     if stored.id != addition.grams.id or stored != addition.grams:
         raise ReleaseError(f"{folder} contains another release. Save {kind.what} to the folder of their release.")
     files = {each.name: read_whole(each) for each in sorted(folder_to_read(target).iterdir())}
@@ -148,10 +152,10 @@ def _save(
 @final
 @dataclass(frozen=True, repr=False, eq=False)
 class Counts(Addition):
-    """Noisy number of users of each released gram, in descending order.
+    """The noisy number of users of each released gram, in descending order.
 
-    A count can be negative if a gram has few users, because replacing negative counts by 0 would bias sums. A user with
-    more grams than the limit of the plan counts for less than one.
+    A count can be negative if a gram has few users, because replacing negative counts with 0 would bias sums. A user
+    with more grams than the limit of the plan counts as less than one user.
 
     Attributes:
         grams: The release with the counted grams.
@@ -160,7 +164,7 @@ class Counts(Addition):
         plan: The public numbers of the plan.
         guarantee: The guarantee of the counts without the release.
         metadata: The operator's statements about the counts.
-        counted: The release with the items of the public list in addition; None without a list.
+        counted: The release extended by the items of the public list; None without a list.
     """
 
     _saved_as = COUNTS
@@ -179,12 +183,12 @@ class Counts(Addition):
 
     @property
     def rows(self) -> Release:
-        """The grams with a count; those of the release, and all items of the public list."""
+        """The grams with a count, which are the grams of the release and all items of the public list."""
         return self.grams if self.counted is None else self.counted
 
     @cached_property
     def released(self) -> Bools:
-        """Whether each row was released (bool array). With a public list, rows of unreleased items follow from it."""
+        """Whether each row was released (bool array). Only items of a public list can be unreleased."""
         found = np.ones(len(self), np.bool_)
         if self.counted is not None:
             mine, theirs = (
@@ -222,8 +226,8 @@ class Counts(Addition):
     def complete(self, prompt: str | Sequence[str], first: int = 10) -> list["Completion"]:
         """Return the continuations of a prompt as `Release.complete` does, but in descending order of counts.
 
-        Continuations of the longest context are still first. Within a context, the noisy counts determine the order, so
-        the order has the guarantee `total`.
+        The continuations of the longest context are still first. Within a context, the noisy counts determine the
+        order, so the order has the guarantee `total`.
 
         Args:
             prompt: A text or a list of tokens.
@@ -257,26 +261,27 @@ class Counts(Addition):
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
         columns: dict[str, Any] = {"users": int64_array(self.users)}
         if self.counted is not None:
-            # The folder contains released items already.
+            # The folder already contains the released items.
             columns[_UNRELEASED] = pc.if_else(pa.array(self.released), "", _first_tokens(self.counted))
             columns["released"] = pa.array(self.released)
         _save(COUNTS, self, pa.table(columns), folder, overwrite)
 
     def _grid(self) -> "Grid":
-        from voxpop.release.report.page import Grid
-
         note = "The list shows a negative count as 0. The guarantee of the counts alone is "
         note += f"{self.guarantee}; the one above covers the release too."
         if self.counted is not None:
             note += f" All of {self.plan.to_dict()['known']['size']:,} items of a public list were counted. The list "
-            note += "shows only those that were released; counts.parquet has the others."
+            note += "shows only the released items; counts.parquet contains all of them."
         return Grid("Noisy counts", ["grams", "standard error"], [[f"{len(self):,}", f"{self.error:.3g} users"]], note)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[tuple[Any, int]]:
-        """Yield each item or gram with its noisy number of users, in descending order, with ties as in the release."""
+        """Yield each item or gram with its noisy number of users, in descending order.
+
+        Ties are in the order of the release.
+        """
         grams = self.rows.to_list()
         return ((grams[place], int(self.users[place])) for place in self._order)
 
@@ -289,13 +294,13 @@ class Counts(Addition):
         keys = self.grams.keys
         if keys is not None and keys.columns:
             item = keys.item(gram)
-            if item is None:  # the columns cannot contain this value
+            if item is None:  # The columns cannot contain this value.
                 raise KeyError(gram)
             return self.of_gram((item,))
         return self.of_gram((gram,) if isinstance(gram, str) else tuple(gram))
 
     def of_gram(self, gram: tuple[str, ...]) -> int:
-        """Return the noisy number of users who have a gram, given by its tokens.
+        """Return the noisy number of users who have the gram with these tokens.
 
         Raises:
             KeyError: If it was not released.
@@ -354,8 +359,6 @@ class Top(Addition):
         _save(RANKINGS, self, pa.table({"place": int64_array(self.places)}), folder, overwrite)
 
     def _grid(self) -> "Grid":
-        from voxpop.release.report.page import Grid
-
         texts = all_printable(islice(self.each_gram(), 100))
         rows = [[f"{place:,}", text] for place, text in enumerate(texts, start=1)]
         head = ["place", "gram"]
@@ -387,7 +390,7 @@ class Top(Addition):
 
 
 def counts_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Counts:
-    """Return the counts of a record and its tables."""
+    """Return the counts from a record and its tables."""
     table, counted = read_parquet(tables[COUNTS.tables[0]]), None
     if _UNRELEASED in table.column_names:
         items = joined(table[_UNRELEASED]).filter(pc.invert(joined(table["released"])))
@@ -402,7 +405,7 @@ def counts_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: R
 
 
 def top_of_record(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Top:
-    """Return the ranking of a record and its tables."""
+    """Return the ranking from a record and its tables."""
     places = _numbers(read_parquet(tables[RANKINGS.tables[0]]))
     if np.unique(places).size < places.size or not ((places >= 0) & (places < len(release))).all():
         raise ValueError("not rows of the release")
@@ -419,10 +422,10 @@ def _numbers(table: pa.Table) -> Int64s:
 
 
 def draw_bars(rows: Sequence[tuple[str, float, float, float]], whole: int, path: str | PathLike[str]) -> None:
-    """Write a chart of horizontal bars with intervals, as PNG or SVG by the name of the file.
+    """Write a chart of horizontal bars with intervals. The name of the file selects PNG or SVG.
 
     Args:
-        rows: The label, the number, and the lower and upper end of the interval of each bar.
+        rows: The label, the number, and the lower and the upper end of the interval of each bar.
         whole: The number of released keys, which may exceed the number of bars.
         path: The path of the file.
 
@@ -442,7 +445,7 @@ def draw_bars(rows: Sequence[tuple[str, float, float, float]], whole: int, path:
     places, widths = range(len(rows)), [row[1] for row in rows]
     reaches = [[row[1] - row[2] for row in rows], [row[3] - row[1] for row in rows]]
     axes.barh(places, widths, color="#7fa6c9", xerr=reaches, error_kw={"elinewidth": 1, "capsize": 2})
-    # Labels are released text, so a dollar sign must not start a formula.
+    # Labels are released text, so a dollar sign in them must not start a formula.
     axes.set_yticks(places, [row[0].replace("$", r"\$") for row in rows])
     axes.invert_yaxis()
     # Without bars, the axis would end at 0.05 users.
@@ -450,5 +453,5 @@ def draw_bars(rows: Sequence[tuple[str, float, float, float]], whole: int, path:
     shown = "" if len(rows) == whole else f"The {len(rows):,} largest of {whole:,} released keys. "
     axes.set_xlabel("users, with 95 % intervals")
     axes.set_title(f"{shown}A missing key is not zero.", fontsize="small", loc="left")
-    # The file has no date, so that equal results have equal files.
+    # The file contains no date, so that equal results have equal files.
     figure.savefig(path, dpi=150, metadata={"Date": None} if kind == ".svg" else {"Software": None})

@@ -1,4 +1,4 @@
-"""Explanations of missing items, and the parts of them that follow from the plan."""
+"""Explanations of missing items, and the parts of an explanation that follow from the plan."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -21,15 +21,15 @@ _EXPLAINED_PROBABILITIES = (0.5, 0.95)
 @final
 @dataclass(frozen=True, repr=False)
 class Explanation(Printed):
-    """The reasons why an item is in a release, or may be missing. All fields except `private` are public.
+    """The reasons why an item is in a release or may be missing. All fields except `private` are public.
 
     Attributes:
         item: The item as passed by the caller.
         tokens: The tokens that the release would contain.
         released: Whether it was released.
         reasons: Sentences that follow from the release and its plan.
-        needed: The numbers of users that the item needs, one row for each number of items per user, with the keys
-            `per_user` (None if the number does not matter), `users_50` and `users_95`.
+        needed: The numbers of users that the item needs. There is one row for each number of items per user, with the
+            keys `per_user` (None if the number does not matter), `users_50` and `users_95`.
         similar: Released items that differ only in case, accents, spaces or punctuation.
         private: A sentence about the data, which must not be published, or "" without a corpus.
     """
@@ -72,7 +72,7 @@ def _number(value: int | None) -> str:
 
 
 def key_text(keys: Keys, item: Any) -> str | None:
-    """Return the item for a value of the key columns, or for the texts of this value on a command line."""
+    """Return the item for a value of the key columns, or for the texts of such a value on a command line."""
     found = keys.item(item)
     parts = item if isinstance(item, list | tuple) else (item,)
     if found is not None or len(parts) != len(keys.columns) or not all(isinstance(part, str) for part in parts):
@@ -83,7 +83,7 @@ def key_text(keys: Keys, item: Any) -> str | None:
             for part, each in zip(parts, keys.columns, strict=True)
         ]
         spelled: str | None = keys.spell(arrays)[0].as_py()
-    except ValueError:  # errors of pyarrow are of this class
+    except ValueError:  # Errors of pyarrow have this class.
         return None
     return spelled
 
@@ -93,7 +93,7 @@ def about_list(numbers: Mapping[str, Any], known: bool | None) -> list[str]:
 
     Args:
         numbers: The public numbers of the plan.
-        known: Whether the item was on the list; None if it was not released, or the release has no marks.
+        known: Whether the item was on the list; None if it was not released or the release has no marks.
     """
     listed = numbers.get("known")
     if not isinstance(listed, Mapping):
@@ -104,15 +104,15 @@ def about_list(numbers: Mapping[str, Any], known: bool | None) -> list[str]:
         return []
     alone = listed.get("alone", listed.get("alone_at_most"))
     most = "" if alone is None else f" A known item of one user is released with probability at most {at_most(alone)}."
-    return [f"It was on the public list of the release (known), so it may have one user or none.{most}"]
+    return [f"It was on the public list of the release (known), so it may have only one user or no user.{most}"]
 
 
 def once_released(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
-    """Return notes about a released gram for its readers."""
+    """Return notes about a released gram for readers of the release."""
     if len(gram) < 2 or numbers.get("max_spurious_share") is None:
         return []
     share = f"At most a share of about {numbers['max_spurious_share']:g}"
-    return [f"{share} of the released phrases is expected to be of no user (max_spurious_share)."]
+    return [f"{share} of the released phrases is expected to have no user (max_spurious_share)."]
 
 
 def reasons_of_plan(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
@@ -130,8 +130,10 @@ def reasons_of_plan(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
                 f"It has {size} {symbols} and an end mark, and the plan has at most {longest}. Raise max_length."
             )
         if numbers.get("exclude"):
-            found.append("The plan excludes a public list of words, of which it contains only size and fingerprint.")
-        found.append("A user votes for its most frequent word only, so other words of a user do not count.")
+            found.append(
+                "The plan excludes a public list of words. It contains only the size and fingerprint of this list."
+            )
+        found.append("A user votes only for the user's most frequent word, so other words of the user do not count.")
     if numbers.get("min_users"):
         found.append(f"The plan releases no item that fewer than {numbers['min_users']:,} users have (min_users).")
     for noun, rest in (("item", ""), ("phrase", " of its length")):
@@ -145,7 +147,7 @@ def reasons_of_plan(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
 def users_needed_of(
     plan: DiscoveryPlan[Any, Any, Any], length: int, *, known: bool = False
 ) -> tuple[dict[str, int | None], ...]:
-    """Return the numbers of users that a gram of a length needs, by the number of items per user.
+    """Return the numbers of users that a gram of this length needs, by the number of items per user.
 
     Args:
         plan: The plan.
@@ -166,6 +168,6 @@ def users_needed_of(
 
 
 def folded_gram(gram: Gram) -> str:
-    """Return the letters and digits of a gram without case and accents."""
+    """Return the letters and digits of a gram, without case and accents."""
     text = unicodedata.normalize("NFKD", "".join(gram)).casefold()
     return "".join(letter for letter in text if letter.isalnum())

@@ -1,18 +1,16 @@
-"""Public lists of items that discovery need not find, such as words of a language, names of months, and ISO codes.
+"""Public lists of items that need no discovery, such as words of a language, names of months, and ISO codes.
 
-A list is public, so it must not be made from the private data. The guide to lists is docs/guides/known.md.
+A list is public, so it must not be derived from the private data. The guide to lists is docs/guides/known.md.
 """
 
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Union, final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,18 +19,15 @@ from voxpop.files.folder import lines_of
 from voxpop.kernels.threads import in_order
 from voxpop.privacy.budget import check_choice
 from voxpop.privacy.parameters import KnownList
-from voxpop.reading.arrow import int64_array, joined, string_array, text_buffers
-from voxpop.reading.keys import NO_KEYS, Keys, spelled_rows
+from voxpop.reading.arrow import joined, string_array, text_buffers
+from voxpop.reading.keys import NO_KEYS, Keys, joined_texts, spelled_rows, split_texts
 from voxpop.reading.one_text import REGEX, TOKENIZER_NAMES
-from voxpop.reading.segmenting import check_icu
-from voxpop.reading.tokenizers import list_tokeniser
+from voxpop.reading.tokenizers import single_tokens
 from voxpop.reading.typed_keys import TypedKeys
-from voxpop.reading.words import WordInterner
 from voxpop.release.counts import Counts, Top
 from voxpop.release.profile import Profile
 from voxpop.release.release import Release
 from voxpop.release.result import load
-from voxpop.release.table import with_items
 
 __all__ = ["KnownItems", "countries", "languages", "months", "words"]
 
@@ -47,9 +42,9 @@ _LIST_FILES = {
 }
 """The polars function for each ending of files with columns; all other files contain lines of text."""
 _LIST_PART = 1 << 17
-"""The number of items of a list that are tokenized or compared together."""
+"""The number of items of a list that are tokenized or compared at once."""
 _MOST_KEPT = 1 << 20
-"""The size of lists whose tokens are kept for the next release; those of longer lists would take too much memory."""
+"""The maximum size of a list for which tokens are kept until the next release, because they take memory."""
 
 
 @final
@@ -61,6 +56,7 @@ class KnownItems:
         size: The number of different items.
         fingerprint: The SHA-256 digest of the items in the order of their bytes.
         width: The number of columns of an item; 1 for words.
+        names: The names of the columns of a table or of the keys of a release; empty for other lists.
         items: large_string, the items as `voxpop.reading.keys` spells them, distinct and in the order of their bytes;
             None for the list of a saved plan, which contains only the other fields.
 
@@ -73,11 +69,12 @@ class KnownItems:
     fingerprint: str
     width: int
     items: pa.LargeStringArray | None = field(compare=False)
+    names: tuple[str, ...] = field(default=(), compare=False)
     _tokens: dict[str, pa.LargeStringArray] = field(default_factory=dict, init=False, compare=False)
 
     @staticmethod
     def of(given: Any) -> "KnownItems":
-        """Return the list of any value that `known` may have.
+        """Return the list for any value that `known` may have.
 
         Raises:
             InputError: The list is of another type, or empty.
@@ -92,7 +89,7 @@ class KnownItems:
                     "DataFrame."
                 )
             return KnownItems(int(given["size"]), str(given["fingerprint"]), int(given["columns"]), None)
-        items, width = _spelled_list(given)
+        items, names, width = _spelled_list(given)
         items = _distinct_items(items)
         if not len(items):
             raise InputError("`known` must contain at least one item. Omit it if there is no list.")
@@ -100,19 +97,32 @@ class KnownItems:
         digest = sha256(width.to_bytes(8, "little"))
         digest.update((starts - starts[0]).tobytes())
         digest.update(letters[starts[0] : starts[-1]].tobytes())
-        return KnownItems(len(items), f"sha256:{digest.hexdigest()}", width, items)
+        return KnownItems(len(items), f"sha256:{digest.hexdigest()}", width, items, names)
 
     def __repr__(self) -> str:
         return f"KnownItems({self.size:,} items, {self.fingerprint})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return size, fingerprint and number of columns, ready for JSON."""
+        """Return the size, fingerprint and number of columns for JSON."""
         return {"size": self.size, "fingerprint": self.fingerprint, "columns": self.width}
 
     @property
     def listed(self) -> "KnownList":
         """The numbers of the list in a certificate."""
         return KnownList(self.size, self.fingerprint)
+
+    @property
+    def given(self) -> pa.LargeStringArray:
+        """The items as they were given.
+
+        Raises:
+            InputError: The list is one of a saved plan.
+        """
+        if self.items is None:
+            raise InputError(
+                "the items of `known` are unknown, because the plan was loaded from a file. Give the list again."
+            )
+        return self.items
 
     def check(self, keys: Keys) -> None:
         """Reject data with items that cannot be on the list.
@@ -121,57 +131,72 @@ class KnownItems:
             keys: The columns of the items of the data.
 
         Raises:
-            InputError: The list is one of a saved plan, or its items have other columns or types than those of the
+            InputError: The list is from a saved plan, or its items have other columns or types than the items of the
                 data.
         """
-        if self.items is None:
-            raise InputError(
-                "the items of `known` are unknown, because the plan was loaded from a file. Give the list again."
-            )
-        wanted = max(1, len(keys.columns))
+        items, wanted = self.given, max(1, len(keys.columns))
         if self.width != wanted:
             raise InputError(
-                f"`known` has items of {self.width} columns, and the items of the data have {wanted}. "
-                "Give a table with the columns of the data, in their order."
+                f"`known` has {self.width} column{'s' * (self.width > 1)}, and the items of the data have {wanted}. "
+                "Give a table with the columns of the items."
             )
+        self._in_another_order(keys)
         try:
-            self._spelled(keys)
+            self._spelled(items, keys)
         except ValueError:
             raise InputError(
                 "`known` has values that the columns of the items cannot contain. Give a table with columns of the "
-                "same types, in their order."
+                "same names and types."
             ) from None
 
-    def _spelled(self, keys: Keys) -> pa.LargeStringArray:
+    def _spelled(self, given: pa.LargeStringArray, keys: Keys) -> pa.LargeStringArray:
         """Return the distinct items with the spelling of the data; see `Keys.respelled`."""
-        name = f"types {[each.kind for each in keys.columns]}"
+        name = f"types {[(each.name, each.kind) for each in keys.columns]}"
         items = self._tokens.get(name)
         if items is None:
-            items = keys.respelled(self.items)
+            if self._in_another_order(keys):
+                texts = dict(zip(self.names, split_texts(given, self.width), strict=True))
+                given = joined_texts([texts[each] for each in keys.names])
+            items = keys.respelled(given)
             if self.size <= _MOST_KEPT:
                 self._tokens[name] = items
         return items
 
-    def parts(self, kind: str, reading: str, keys: Keys) -> list[pa.LargeStringArray]:
-        """Return the distinct items in the form that the tokenizer of the data gives them, in parts.
+    def _in_another_order(self, keys: Keys) -> bool:
+        """Return whether the columns of the list must be put into the order of those of the data.
 
-        Texts that the tokenizer does not keep as one token cannot be items of the data, so they are omitted.
+        Raises:
+            InputError: If only some of the names are those of the data.
+        """
+        if self.width == 1 or not {*self.names} & {*keys.names}:
+            return False
+        if {*self.names} != {*keys.names}:
+            raise InputError(
+                "`known` has some of the columns of the items, and others. Give a table with exactly the columns "
+                f"{', '.join(keys.names[:20])}."
+            )
+        return self.names != tuple(keys.names)
+
+    def parts(self, kind: str, reading: str, keys: Keys) -> list[pa.LargeStringArray]:
+        """Return, in parts, the distinct items in the form that the tokenizer of the data gives them.
+
+        A text that does not become exactly one token cannot be an item of the data, so it is omitted.
 
         Args:
             kind: The kind of the data, "text", "tokens", "items" or "sequence".
-            reading: The origin of the tokens of the data; a tokenizer without a name changes nothing here.
+            reading: The origin of the tokens of the data. A tokenizer without a name is not applied here.
             keys: The columns of the items of the data.
 
         Raises:
             InputError: See `check`.
         """
         self.check(keys)
-        items: Any = self._spelled(keys)
+        items: Any = self._spelled(self.given, keys)
         if kind == "text" and (reading in TOKENIZER_NAMES or reading.startswith(REGEX)):
             items = self._tokens.get(reading)
             if items is None:
                 # Only the fingerprint needs an order.
-                found = list(in_order(_single_tokens(reading), _in_parts(self.items)))
+                found = list(in_order(single_tokens(reading), _in_parts(self.items)))
                 items = pc.unique(joined(pa.chunked_array(found)))
             if self.size <= _MOST_KEPT:
                 self._tokens[reading] = items
@@ -181,13 +206,13 @@ class KnownItems:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class KnownColumns:
-    """The public lists of columns of a profile, which are one list of typed keys.
+    """The public lists of columns of a profile, which together form one list of typed keys.
 
     Attributes:
-        size: The number of items of all lists.
+        size: The total number of items in all lists.
         fingerprint: The SHA-256 digest of the names of the columns and of the fingerprints of their lists.
-        sizes: The number of items by column.
-        lists: The lists by column; empty for those of a saved plan.
+        sizes: The number of items of each column.
+        lists: The list of each column; empty if they are from a saved plan.
 
     Example:
         >>> from voxpop.reading.keys import KeyColumn
@@ -203,29 +228,28 @@ class KnownColumns:
 
     @staticmethod
     def of(given: Any, keys: TypedKeys) -> "KnownColumns":
-        """Return the lists of any value that `known` of a profile may have.
+        """Return the lists for any value that `known` of a profile may have.
 
         Raises:
-            InputError: There is no list for each name, a name is no column, or values do not fit their column.
+            InputError: A name has no list, a name is not a column, or values do not fit their column.
         """
         if isinstance(given, KnownColumns):
             return given
         if not isinstance(given, Mapping) or not given:
-            raise InputError('`known` must give a list for each of some columns, such as known={"city": ["Delft"]}.')
+            raise InputError('`known` must be a dictionary from columns to lists, such as known={"city": ["Delft"]}.')
         if _is_saved(given):
             return KnownColumns(int(given["size"]), given["fingerprint"], dict(given["columns"]), {})
         types = {each.name: each for each in keys.columns}
         for name in given:
             if name not in types:
                 raise InputError(
-                    f'`known` names "{name}", which is no column of the profile. Choose from '
+                    f'`known` names "{name}", which is not a column of the profile. Choose from '
                     f"{', '.join(list(types)[:20])}."
                 )
-        lists = {name: KnownItems.of(each) for name, each in sorted(given.items())}
+        lists = {name: _list_of(name, each) for name, each in sorted(given.items())}
         for name, each in lists.items():
-            each.check(NO_KEYS)
             try:
-                each._spelled(keys.keys_of(keys.names[name]))
+                each._spelled(each.given, keys.keys_of(keys.names[name]))
             except ValueError:
                 raise InputError(
                     f'the list of "{name}" has values of another type than the column. Give values of this type.'
@@ -235,7 +259,7 @@ class KnownColumns:
         return KnownColumns(sum(sizes.values()), f"sha256:{digest.hexdigest()}", sizes, lists)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return size, fingerprint and the sizes of the lists, ready for JSON."""
+        """Return the size, fingerprint and sizes of the lists for JSON."""
         return {"size": self.size, "fingerprint": self.fingerprint, "columns": dict(self.sizes)}
 
     @property
@@ -251,7 +275,7 @@ class KnownColumns:
             )
 
     def parts(self, keys: TypedKeys, reading: str) -> list[pa.LargeStringArray]:
-        """Return the distinct typed keys of the lists, in parts.
+        """Return, in parts, the distinct typed keys of the lists.
 
         Args:
             keys: The columns of the profile.
@@ -264,29 +288,18 @@ class KnownColumns:
         return found
 
 
-def with_known(release: Release, known: KnownItems) -> Release:
-    """Return a release with the items of a public list in addition, for counts of both.
-
-    Args:
-        release: The release, which keeps its plan and guarantee.
-        known: The list.
-
-    Raises:
-        InputError: If the items of the list are unknown, or have other columns or types than those of the release, or
-            there is nothing to count.
-    """
-    keys = Keys() if release.keys is None else release.keys
-    items = joined(pa.chunked_array(known.parts("text", release.token_source, keys), pa.large_string()))
-    if not len(items) and not len(release):
-        raise InputError(
-            "no item of `known` is one token of the data, and the release is empty, so there is nothing to count. "
-            "Give single words."
-        )
-    return replace(release, grams=with_items(release.grams, items, release.keys), known=None)
+def _list_of(name: str, given: Any) -> KnownItems:
+    """Return the list of a column. Errors name the column."""
+    try:
+        listed = KnownItems.of(given)
+        listed.check(NO_KEYS)
+        return listed
+    except (InputError, SourceError) as error:
+        raise type(error)(f'the list of the column "{name}" is not usable: {error}') from None
 
 
 def _is_saved(given: Mapping[str, Any]) -> bool:
-    """Return whether a dictionary has the numbers of lists in a saved plan, and not lists by column."""
+    """Return whether a dictionary contains the numbers of a saved plan instead of lists by column."""
     return {"size", "fingerprint", "columns"} <= {*given} and isinstance(given["size"], int)
 
 
@@ -302,29 +315,8 @@ def _distinct_items(items: pa.Array) -> pa.LargeStringArray:
     return items.cast(pa.large_string())
 
 
-def _single_tokens(reading: str) -> Callable[[pa.LargeStringArray], pa.LargeStringArray]:
-    """Return a function that maps texts to the tokens of those texts that have exactly one token."""
-    as_lists = list_tokeniser(re.compile(reading.removeprefix(REGEX)) if reading.startswith(REGEX) else reading)
-
-    def of_lists(texts: pa.LargeStringArray, cut: Any = as_lists) -> pa.LargeStringArray:
-        lists = cut(texts)
-        return lists.filter(pc.equal(pc.list_value_length(lists), 1)).flatten().cast(pa.large_string())
-
-    def of_words(texts: pa.LargeStringArray) -> pa.LargeStringArray:
-        interner = WordInterner()
-        ids, ends = interner.cut(texts)
-        # Each text ends with -1, so a single token is one of two numbers.
-        starts, sizes = ends[:-1], np.diff(ends)
-        return interner.vocabulary().take(int64_array(ids[starts[sizes == 2]]))
-
-    if as_lists is None:
-        check_icu()
-        return of_words
-    return of_lists
-
-
-def _spelled_list(given: Any) -> tuple[pa.LargeStringArray, int]:
-    """Return the items of a list, with repetitions, and their number of columns."""
+def _spelled_list(given: Any) -> tuple[pa.LargeStringArray, tuple[str, ...], int]:
+    """Return the items of a list, with repetitions, and the names and the number of their columns."""
     if isinstance(given, Profile):
         raise InputError(
             'a profile has several columns. Give one of them as `known`, such as profile.columns["shop"], or '
@@ -335,14 +327,15 @@ def _spelled_list(given: Any) -> tuple[pa.LargeStringArray, int]:
     if isinstance(given, Release):
         single = given.grams.filter(pc.equal(given.grams["length"], 1))
         items = joined(single["gram"].combine_chunks().flatten() if len(single) else pa.array([], pa.large_string()))
-        return items.cast(pa.large_string()), max(1, len(given.keys.columns) if given.keys else 1)
+        names = tuple(given.keys.names) if given.keys else ()
+        return items.cast(pa.large_string()), names, max(1, len(names))
     if isinstance(given, str | PathLike):
         path = Path(given)
         if path.is_dir():
             return _spelled_list(load(path))
         given = _list_file(path) if path.suffix.lower() in _LIST_FILES else _list_lines(path)
-    columns = _list_columns(given)
-    return spelled_rows(columns, ["known"] * len(columns)), len(columns)
+    columns, names = _list_columns(given)
+    return spelled_rows(columns, ["known"] * len(columns)), names, len(columns)
 
 
 def _list_file(path: Path) -> Any:
@@ -361,27 +354,27 @@ def _list_file(path: Path) -> Any:
 
 
 def _list_lines(path: Path) -> pa.ChunkedArray:
-    """Return the lines of a file, without Python strings for all of them at once."""
+    """Return the lines of a file without creating Python strings for all of them at once."""
     return pa.chunked_array([string_array(part) for part in lines_of(path, _LIST_PART)], pa.large_string())
 
 
-def _list_columns(given: Any) -> list[pa.Array]:
-    """Return the columns of a table, a column, or a list of values or of tuples."""
+def _list_columns(given: Any) -> tuple[list[pa.Array], tuple[str, ...]]:
+    """Return the columns of a table, a column, or a list of values or of tuples, and the names if they have names."""
     wrong = InputError(
         "`known` must be a list of items, a table, a release, or the path of a file or of a saved release, got "
-        f"{type(given).__name__}. Items are strings, or values of one type such as whole numbers or dates; those of "
+        f"{type(given).__name__}. Items are strings, or values of one type such as whole numbers or dates; items of "
         "several columns are tuples."
     )
     try:
         if hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__"):
             table = _arrow_table(given)
-            return [joined(each) for each in table.columns]
+            return [joined(each) for each in table.columns], tuple(table.column_names)
         if isinstance(given, bytes) or not isinstance(given, Iterable):
             raise wrong
         values = list(given)
         if values and isinstance(values[0], tuple | list):
-            return [_list_values(list(column)) for column in zip(*values, strict=True)]
-        return [_list_values(values)]
+            return [_list_values(list(column)) for column in zip(*values, strict=True)], ()
+        return [_list_values(values)], ()
     except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, OverflowError, ColumnError) as error:
         if isinstance(error, ColumnError):
             raise
@@ -406,18 +399,18 @@ def _arrow_table(given: Any) -> pa.Table:
 def words(language: str = "en", size: Literal["small", "large"] = "large") -> list[str]:
     """Return the words of a language.
 
-    The list is that of the package `wordfreq` 3.1, which is frozen for good, so every installation has the same list.
-    Its code is Apache-2.0 and its data CC BY-SA 4.0. It needs the package, `pip install wordfreq`.
+    The list is from the package `wordfreq` 3.1 (`pip install wordfreq`). This package will not change any more, so
+    every installation has the same list. Its code has the licence Apache-2.0, and its data CC BY-SA 4.0.
 
     Args:
         language: Two letters, such as "en"; about forty languages are available.
-        size: "large" has 321,180 English words, "small" about 29,000. Not every language has both.
+        size: "large" has 321,180 English words, and "small" about 29,000. Some languages have only one of the two.
 
     Returns:
         The words in lower case.
 
     Raises:
-        InputError: The package is missing, or has no such list.
+        InputError: The package is missing or has no such list.
 
     Example:
         >>> import voxpop as vp
@@ -437,13 +430,13 @@ def words(language: str = "en", size: Literal["small", "large"] = "large") -> li
 
 
 def months(language: str = "en") -> list[str]:
-    """Return the names of the months, in full and abbreviated, by the package `babel` (BSD licence).
+    """Return the full and abbreviated names of the months from the package `babel` (BSD licence).
 
     Args:
         language: The language, such as "en" or "pt_BR".
 
     Raises:
-        InputError: The package is missing, or does not have the language.
+        InputError: The package is missing or does not support the language.
 
     Example:
         >>> import voxpop as vp
@@ -461,7 +454,7 @@ def months(language: str = "en") -> list[str]:
 
 
 def countries(form: Literal["codes", "names"] = "codes") -> list[str]:
-    """Return the countries of ISO 3166-1, by the package `pycountry` (LGPL 2.1).
+    """Return the countries of ISO 3166-1 from the package `pycountry` (LGPL 2.1).
 
     Args:
         form: "codes" of two letters such as "NL", or English "names".
@@ -478,7 +471,7 @@ def countries(form: Literal["codes", "names"] = "codes") -> list[str]:
 
 
 def languages(form: Literal["codes", "names"] = "codes") -> list[str]:
-    """Return the languages of ISO 639 that have a code of two letters, by the package `pycountry` (LGPL 2.1).
+    """Return the languages of ISO 639 that have a two-letter code, from the package `pycountry` (LGPL 2.1).
 
     Args:
         form: "codes" of two letters such as "nl", or English "names".

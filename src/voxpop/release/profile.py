@@ -21,23 +21,24 @@ from voxpop.reading.typed_keys import MOST_CANDIDATES, TypedKeys
 from voxpop.release.counts import INTERVAL, MOST_DRAWN, draw_bars
 from voxpop.release.registry import load_object
 from voxpop.release.release import Release
+from voxpop.release.report.page import Grid, page_of, story_of
 from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
 from voxpop.release.saving import PROFILE, record_of
 from voxpop.release.table import free_name, key_texts, read_parquet, table_of_lists, write_parquet
 
 if TYPE_CHECKING:
     from voxpop.kernels.arrays import Bools, Int64s
-    from voxpop.release.report.page import Grid
 
 KNOWN_MARKS: Final = "known"
-"""The column of a table with the marks of listed values."""
+"""The column of a table that marks values of a public list."""
 _SURE: Final = 4.0
 """The number of standard errors below which a number of users is too small for a share."""
 ONLY_NOISE: Final = (
-    "`low` and `high` cover only the noise, with probability 0.95 each. They do not cover that users of more keys than "
-    "the limit count for some of them, or for less than one, so the exact number may be above `high`."
+    "`low` and `high` cover only the noise, with probability 0.95 each. They do not cover the effect of the limit. A "
+    "user with more keys than the limit counts only for some of them, or as less than one user, so the exact number "
+    "may be above `high`."
 )
-"""What the bounds of counts cover, for plans and reports of keys."""
+"""The meaning of the bounds of counts, for plans and reports of keys."""
 SUMS_OF_ONE: Final = 1 << 10
 """Sums of the cover are rounded to integer multiples of the inverse of this number."""
 MOST_NAMED: Final = 5
@@ -45,12 +46,12 @@ MOST_NAMED: Final = 5
 
 
 class ColumnCover(NamedTuple):
-    """The share of a column that the released values cover, where each user counts once for any number of rows.
+    """The share of a column that the released values cover. Each user counts once, with any number of rows.
 
     Attributes:
         covered: The noisy sum over users of the share of their rows with a released value in this column. For texts,
-            words take the place of rows.
-        other: The noisy sum of the shares of all other rows, without rows that have no value.
+            words are used instead of rows.
+        other: The noisy sum of the shares of all other rows, except rows without a value.
         error: The standard error of each of the two sums.
 
     Example:
@@ -70,17 +71,16 @@ class ColumnCover(NamedTuple):
 
     @property
     def share(self) -> float | None:
-        """The mean share of a user's rows that is covered; None if too few users have a value."""
+        """The mean share of a user's rows that the released values cover; None if too few users have a value."""
         if self.users < _SURE * self.error:
             return None
         return min(1.0, max(0.0, self.covered / self.users))
 
     def shown(self, released: int) -> str | None:
-        """Return the share in words; None if its noise is as large as the number.
+        """Return the share as text; None if its noise is as large as the number.
 
         Args:
-            released: The number of released values of the column. If it is 0, nothing is covered, regardless of the
-                noise.
+            released: The number of released values of the column. If it is 0, the share is 0, regardless of the noise.
         """
         if self.share is None or self.share_error is None:
             return None
@@ -101,7 +101,7 @@ class ColumnCover(NamedTuple):
 @final
 @dataclass(frozen=True, repr=False, eq=False)
 class Profile(Result):
-    """The released values of the columns of a table, of combinations of columns, and the words of texts.
+    """The released values of columns and of combinations of columns of a table, and the released words of its texts.
 
     One guarantee covers the whole profile. Iteration yields the names of the
     columns of each value, the value, and its noisy number of users (None without counts).
@@ -110,7 +110,7 @@ class Profile(Result):
         keys: The columns and combinations.
         table: A pyarrow table with the columns `set` (int32, the number of the column or combination), `item`
             (large_string, as a release spells it), with public lists `known` (bool, whether the value was on the list
-            of its column), and with counts `users` (int64).
+            of its column), with counts `users` (int64).
         cover: The cover of each column; empty without counts.
         plan: The numbers used.
         guarantee: The guarantee of the whole profile.
@@ -146,26 +146,26 @@ class Profile(Result):
 
     @cached_property
     def columns(self) -> dict[str, Release]:
-        """The values of each column as a release with the type of the column; for a text, its words."""
+        """The values of each column as a release with the type of the column. For a text, these are its words."""
         return {names[0]: self._release(number) for number, names in enumerate(self.keys.sets) if len(names) == 1}
 
     @cached_property
     def joint(self) -> dict[tuple[str, ...], Release]:
-        """The joint values of each combination; their single values are always in `columns`."""
+        """The joint values of each combination. The single values of a joint value are always in `columns`."""
         return {names: self._release(number) for number, names in enumerate(self.keys.sets) if len(names) > 1}
 
     def counts(self, *names: str) -> pa.Table:
-        """Return the values of a column or combination with noisy numbers of users, the largest first.
+        """Return the values of a column or combination with noisy numbers of users, in descending order.
 
         Args:
             names: One column, or the columns of a combination in its order.
 
         Returns:
             The columns with their types, then `users` (int64) and its bounds `low` and `high`, which contain the number
-            without noise with probability 0.95 each; `noisy_users` and so on if a column of the table has that name.
-            The bounds cover only the noise. Users of more keys than the limit count for some of them, or for less than
-            one, so the exact number may be above `high`.
-            For a text, the first column contains the words.
+            without noise with probability 0.95 each; `noisy_users` and so on if a column of the table has the same
+            name. The bounds cover only the noise. A user with more keys than the limit counts only for some of them, or
+            as less than one user, so the exact number may be above `high`. For a text, the first column contains the
+            words.
 
         Raises:
             InputError: The profile has no such column or combination, or no counts.
@@ -206,8 +206,8 @@ class Profile(Result):
 
     @property
     def _reach(self) -> float:
-        """The bound on the noise of a count that is kept with probability 0.95."""
-        # For one noisy number per key, the plan computes the bound, because the noise is not Gaussian.
+        """The bound that the noise of a count does not exceed with probability 0.95."""
+        # If each key has one noisy number, the plan computes the bound, because the noise is not Gaussian.
         return float(self.plan.to_dict().get("reach") or INTERVAL * (self.error or 0.0))
 
     def _bounds(self, users: "Int64s") -> dict[str, "Int64s"]:
@@ -233,7 +233,7 @@ class Profile(Result):
         return pa.table(found)
 
     def each_text(self) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], int]]:
-        """Yield the columns, the spelled values, and the noisy number of users or 0, in the order of iteration."""
+        """Yield the columns, the spelled values, and the noisy number of users (or 0), in the order of iteration."""
         for _, names, items, users in self._each():
             for texts, count in zip(key_texts(items, len(names)), users.tolist(), strict=True):
                 yield names, texts, count
@@ -246,7 +246,7 @@ class Profile(Result):
         return Release.from_items(items, self.plan, self.guarantee, source, keys, known)
 
     def _marks(self, number: int) -> "Bools":
-        """Return whether each value of a set was on the list of its column, in order of bytes."""
+        """Return whether each value of a set was on the list of its column, in the order of bytes."""
         mine = self.table.filter(pc.equal(self.table["set"], number))
         if KNOWN_MARKS not in mine.column_names:
             return np.zeros(len(mine), np.bool_)
@@ -254,7 +254,7 @@ class Profile(Result):
         return np.asarray(joined(mine[KNOWN_MARKS]).take(order)).astype(np.bool_)
 
     def _rows(self, number: int) -> tuple[pa.LargeStringArray, "Int64s"]:
-        """Return the items of a set in order of bytes, and their noisy numbers of users, or zeros."""
+        """Return the items of a set in the order of bytes, and their noisy numbers of users, or zeros."""
         chosen = pc.equal(self.table["set"], number)
         mine = self.table.filter(chosen)
         items = joined(mine["item"])
@@ -281,8 +281,6 @@ class Profile(Result):
         PROFILE.save(content, tables, self._page, folder, overwrite=overwrite)
 
     def _page(self, checksums: Mapping[str, str]) -> bytes:
-        from voxpop.release.report.page import page_of, story_of
-
         marks = np.concatenate([np.empty(0, np.bool_), *map(self._marks, range(len(self.keys.sets)))]).tolist()
         pairs = zip(self.each_text(), marks, strict=True)
         rows = [((" × ".join(names), *texts), users, mark) for (names, texts, users), mark in pairs]
@@ -296,8 +294,6 @@ class Profile(Result):
 
     def _grid(self) -> "Grid":
         """Return a row for each column and combination."""
-        from voxpop.release.report.page import Grid
-
         rows, alone = [], self.keys.alone
         sizes = [] if alone else [len(self._rows(number)[0]) for number in range(len(self.keys.columns))]
         tried = set(self.keys.joint) if alone else set(self.keys.sizes_of(sizes))
@@ -312,7 +308,7 @@ class Profile(Result):
                 shown = [f"omitted: more than {MOST_CANDIDATES:,} combinations of released values"]
             rows.append([" × ".join(names), kind, f"{len(items):,}", share, ", ".join(shown)])
         head = ["column", "type", "released", "cover", "values"]
-        note = "Some released values of each; all are listed below."
+        note = "Some released values of each column. All are listed below."
         if self.error is not None:
             note = (
                 "The released values with the largest noisy numbers of users, each within "
@@ -328,7 +324,7 @@ class Profile(Result):
         return int(self.table.num_rows)
 
     def __iter__(self) -> Iterator[tuple[tuple[str, ...], Any, int | None]]:
-        """Yield the columns, the value and the noisy number of users, column after column."""
+        """Yield the columns, the value and the noisy number of users, one column after another."""
         for number, names, items, users in self._each():
             values = self.keys.keys_of(number).values(items)
             for value, count in zip(values, users.tolist(), strict=True):
@@ -367,11 +363,11 @@ class Profile(Result):
 
 
 def contradictions(profile: Profile, plan: Any) -> list[str]:
-    """Return the contents of a profile that no release of its plan has, for messages; empty if there are none.
+    """Return, for messages, the contents of a profile that no release of its plan has. The list may be empty.
 
     Args:
         profile: The loaded profile.
-        plan: The plan of the profile, made again from its settings.
+        plan: The plan of the profile, computed again from its settings.
     """
     keys, table, wrong = profile.keys, profile.table, list[str]()
     schema = {"set": pa.int32(), "item": pa.large_string()}
@@ -429,7 +425,7 @@ def _wrong_cover(profile: Profile, plan: Any) -> list[str]:
 
 
 def profile_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Profile:
-    """Return the profile of a record and its tables."""
+    """Return the profile from a record and its tables."""
     columns = tuple(KeyColumn(str(each["name"]), str(each["type"])) for each in record["columns"])
     keys = TypedKeys(columns, tuple(record["text"]), tuple(map(tuple, record["joint"])), record["alone"])
     cover = {
@@ -438,5 +434,5 @@ def profile_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Profil
     }
     table, token_source, error = read_parquet(tables[PROFILE.tables[0]]), str(record["token_source"]), record["error"]
     profile = Profile(keys, table, cover, token_source=token_source, error=error, **restored(record))
-    profile.to_list()  # checks the values
+    profile.to_list()  # This checks the values.
     return profile

@@ -1,4 +1,4 @@
-"""Explanations of missing items and comparisons of settings (public), and evaluations of results (PRIVATE)."""
+"""Public explanations of missing items, public comparisons of settings, and PRIVATE evaluations of results."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 MOST_SIMILAR = 5
 """The maximum number of similar released items in an explanation."""
 LEVELS = (10, 20, 50, 100, 200, 500, 1000)
-"""The numbers of users that have a row in an evaluation by default."""
+"""The minimum numbers of users for the rows of an evaluation by default."""
 
 
 def explain(release: Release, item: Any, corpus: "Corpus | None" = None, *, exact: bool = False) -> Explanation:
@@ -57,9 +57,9 @@ def explain(release: Release, item: Any, corpus: "Corpus | None" = None, *, exac
     reasons += about_list(numbers, known)
     needed = () if plan is None or not gram else users_needed_of(plan, len(gram), known=bool(known))
     if plan is None and not released:
-        reasons.append("This version cannot make the plan again, so the number of users needed is unknown.")
+        reasons.append("This version cannot compute the plan again, so the number of users needed is unknown.")
     elif not released and needed:
-        reasons.append("Otherwise, fewer users than needed have it, or the noise was unfavourable.")
+        reasons.append("Otherwise, too few users have it, or the noise was unfavourable.")
     private = "" if corpus is None else _private(release, gram, corpus, exact=exact)
     similar = () if released else _similar(release, gram)
     return Explanation(_shown(item), gram, released, tuple(reasons), needed, similar, private)
@@ -79,7 +79,7 @@ def _read(release: Release, item: Any) -> tuple[Sequence[str], list[str]]:
             return (), [f"It is not a value of the columns of this release: {columns}."]
         return (spelled,), [f"Read as a value of {columns}."]
     if isinstance(item, str) and reading in ("items", "tokens", "sequence"):
-        return ((item,) if item else ()), ["Compared as it is: values of columns are not normalized."]
+        return ((item,) if item else ()), ["Compared unchanged, because values of columns are not normalized."]
     if not isinstance(item, str) and not (isinstance(item, list | tuple) and all(isinstance(t, str) for t in item)):
         raise InputError(f"`item` must be a text or a list of tokens, got {type(item).__name__}. Give one of them.")
     tokens = cut_prompt(item, reading, {token for gram in release._members for token in gram}).tokens
@@ -87,7 +87,7 @@ def _read(release: Release, item: Any) -> tuple[Sequence[str], list[str]]:
         return tokens, []
     if not tokens:
         return (), [f"The tokenizer {reading!r} finds no token in it, so no release contains it."]
-    how = f"by the tokenizer {reading!r}" if reading else "by spaces, because the tokenizer of the data has no name"
+    how = f"by the tokenizer {reading!r}" if reading else "at spaces, because the tokenizer of the data has no name"
     if tokens == [item]:
         return tokens, []
     return tokens, [f"Read as {' | '.join(map(on_one_line, tokens))} {how}."]
@@ -101,8 +101,8 @@ def _of_parts(release: Release, gram: Gram) -> list[str]:
         found = [token for token in gram if (token,) in release._members]
         which = f"Released alone: {', '.join(map(on_one_line, found))}. " if found else ""
         return [
-            f"This release contains single items, and the text is {len(gram)} of them. {which}"
-            "Release phrases with NGrams, or split texts by another tokenizer."
+            f"This release contains single items, and the text is {len(gram)} of them. {which}Release phrases with "
+            "NGrams, or split texts with another tokenizer."
         ]
     missing = [
         gram[first : first + size]
@@ -117,7 +117,7 @@ def _of_parts(release: Release, gram: Gram) -> list[str]:
 
 
 def _plan_of(release: Release) -> Any:
-    """Return a plan that computes users needed, or None if this version cannot create it."""
+    """Return a plan that computes the number of users needed, or None if this version cannot create it."""
     if isinstance(release.plan, DiscoveryPlan):
         return release.plan
     numbers = release.plan.to_dict()
@@ -125,7 +125,7 @@ def _plan_of(release: Release) -> Any:
         return None
     try:
         plan = plan_again(numbers, release)
-    except Exception:  # the numbers in a folder are untrusted
+    except Exception:  # The numbers in a folder are untrusted.
         return None
     return plan if isinstance(plan, DiscoveryPlan) else None
 
@@ -138,7 +138,7 @@ def _similar(release: Release, gram: Gram) -> tuple[Gram, ...]:
 
 
 def _private(release: Release, gram: Gram, corpus: "Corpus", *, exact: bool) -> str:
-    """Return the number of users of a gram, which is private."""
+    """Return a sentence with the private number of users of a gram."""
     engine = check_engine(corpus)
     check_same_reading(release, engine)
     users = users_of(engine.gathered(), gram) if gram else 0
@@ -153,27 +153,27 @@ def check_same_reading(release: Release, engine: Engine) -> None:
     """
     if engine.token_source != release.token_source or engine.keys.names != (release.keys.names if release.keys else []):
         raise InputError(
-            "the corpus must be read like the data of the release, and its columns or its tokenizer differ. Read it "
+            "the corpus must be read like the data of the release, but its columns or its tokenizer differ. Read it "
             "again with the same arguments."
         )
 
 
 def compare(compared: Any, budgets: Budget | Sequence[Budget] | None = None) -> "pl.DataFrame":
-    """Compare settings by the users that an item needs, or releases by their common items. Reads no data.
+    """Compare settings by the number of users that an item needs, or releases by their common items. Reads no data.
 
     Args:
         compared: A list of mechanisms, plans or releases, or a dictionary with names for the rows.
-        budgets: One budget or several, for mechanisms. Each mechanism is planned for each budget.
+        budgets: One or several budgets, for mechanisms. Each mechanism is planned for each budget.
 
     Returns:
         For mechanisms and plans, one row for each length of phrases and number of items per user, with the columns
         `name`, `guarantee`, `length`, `per_user` (null if the number does not matter), `users_50` and `users_95`, which
         are the numbers of users that an item needs to be released with a probability of 50 % and 95 %. For releases,
-        one row for each pair, with the numbers of items in the `first`, in the `second` and in `both`, and the `share`
-        of all items that are in both.
+        one row for each pair, with the numbers of items in the `first` release, in the `second` and in `both`, and the
+        `share` of their items that are in both.
 
     Raises:
-        InputError: If the list mixes kinds, is empty, or budgets are missing.
+        InputError: If the list is empty or mixes kinds, or budgets are missing.
 
     Example:
         >>> import voxpop as vp
@@ -188,10 +188,12 @@ def compare(compared: Any, budgets: Budget | Sequence[Budget] | None = None) -> 
     listed = list(named.values() if named is not None else compared if isinstance(compared, list | tuple) else [])
     names = [str(name) for name in named] if named is not None else [_name(each) for each in listed]
     if not listed:
-        raise InputError("`compared` must be a list or a dictionary of mechanisms, plans or releases, and not empty.")
+        raise InputError(
+            "`compared` must be a list or a dictionary of mechanisms, plans or releases, and must not be empty."
+        )
     if all(isinstance(each, Release) for each in listed):
         if budgets is not None:
-            raise InputError("`budgets` applies to mechanisms; releases have spent theirs. Remove it.")
+            raise InputError("`budgets` applies only to mechanisms. Remove it.")
         return pl.DataFrame([_shared(one, other) for one, other in combinations(zip(names, listed, strict=True), 2)])
     plans = [plan for pair in zip(names, listed, strict=True) for plan in _planned_pairs(*pair, budgets)]
     rows = [
@@ -220,12 +222,12 @@ def _planned_pairs(name: str, given: Any, budgets: Budget | Sequence[Budget] | N
         )
     some = [budgets] if isinstance(budgets, Budget) else list(budgets or ())
     if not some:
-        raise InputError("mechanisms need budgets to be compared: give budgets=vp.Budget(epsilon=2, delta=1e-7).")
+        raise InputError("comparing mechanisms requires budgets: give budgets=vp.Budget(epsilon=2, delta=1e-7).")
     for each in some:
         check_budget(each)
     plans = [given.plan(each) for each in some]
     if not all(isinstance(each, DiscoveryPlan) for each in plans):
-        raise InputError(f"{type(given).__name__} does not release items by their users. Remove it.")
+        raise InputError(f"{type(given).__name__} has no number of users that an item needs. Remove it.")
     return [(name, plan) for plan in plans]
 
 
@@ -246,20 +248,20 @@ def _shared(one: tuple[str, Release], other: tuple[str, Release]) -> dict[str, A
 @final
 @dataclass(frozen=True, repr=False)
 class Evaluation(Printed):
-    """The quality of a result, measured on its own data. The evaluation is PRIVATE.
+    """The quality of a result, measured on the data of the release. The evaluation is PRIVATE.
 
     Attributes:
         facts: The exact figures by name.
         rows: One dictionary for each length and number of users, with the keys `length`, `users` (minimum number of
-            users), `items` (number of items with so many users), `released` (number of these items that were released)
-            and `share`.
+            users), `items` (number of items with at least this number of users), `released` (number of these items that
+            were released) and `share`.
     """
 
     facts: dict[str, float]
     rows: tuple[dict[str, float], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return facts and rows as a dictionary for JSON, marked as private."""
+        """Return the facts and rows as a dictionary for JSON that is marked as private."""
         return {"private": PRIVATE, "facts": dict(self.facts), "rows": [dict(row) for row in self.rows]}
 
     def to_polars(self) -> "pl.DataFrame":
@@ -281,9 +283,9 @@ class Evaluation(Printed):
 
 
 def evaluate(result: Any, corpus: "Corpus", *, users: Sequence[int] = LEVELS) -> Evaluation:
-    """Measure the quality of a result on its own data. The figures are PRIVATE, exact and without noise.
+    """Measure the quality of a result on the data of the release. The figures are PRIVATE, because they are exact.
 
-    Do not publish the figures, and do not repeat a release until they are good, because each release spends its budget.
+    Do not publish the figures. Do not repeat a release until they are good, because each release spends its budget.
 
     Args:
         result: A release, its counts or its ranking, or a model of sequences.
@@ -294,11 +296,12 @@ def evaluate(result: Any, corpus: "Corpus", *, users: Sequence[int] = LEVELS) ->
     Returns:
         For a release, the released share of frequent items, the number of released items without users, and the share
         of all occurrences of items or phrases that it covers. For counts, the errors of the numbers of users. For a
-        ranking, the share of the true first places. For a model, the similarity of drawn sequences to those of users,
-        by distances and errors, which are 0 at best, and by the share of the most frequent runs that they contain.
+        ranking, the share of the true first places. For a model, the similarity of drawn sequences to the sequences of
+        users. It is measured by distances and errors, which are 0 at best, and by the share of the most frequent runs
+        that drawn sequences contain.
 
     Raises:
-        InputError: If the result has no evaluation, or the corpus was read in another way.
+        InputError: If the result has no evaluation, or the corpus was read with other arguments.
 
     Example:
         >>> import polars as pl
@@ -331,7 +334,8 @@ EVALUATIONS = {
     "Top": "voxpop.release.questions:evaluate_top",
     "SequenceModel": "voxpop.mechanisms.sequences.evaluate:evaluate_model",
 }
-"""The evaluation function of each class of results, with the result, the corpus and numbers of users as arguments."""
+"""The evaluation function of each class of results. Its arguments are the result, the corpus and the numbers of
+users."""
 
 
 def evaluate_release(release: Release, corpus: "Corpus", users: Sequence[int]) -> Evaluation:
@@ -373,13 +377,13 @@ def evaluate_top(ranking: Top, corpus: "Corpus", _: Sequence[int]) -> Evaluation
     true, number = _true_users(ranking.grams, corpus), len(ranking)
     if not number:
         return Evaluation({"places": 0})
-    least = np.sort(true)[::-1][number - 1]  # ties with the last place count as correct
+    least = np.sort(true)[::-1][number - 1]  # Ties with the last place count as correct.
     share = float((true[ranking.places] >= least).mean())
     return Evaluation({"places": number, "share of the true first places": share})
 
 
 def _true_users(release: Release, corpus: "Corpus") -> Int64s:
-    """Return the exact and therefore private number of users of each gram, in the order of the release."""
+    """Return the exact, therefore private, number of users of each gram, in the order of the release."""
     return np.concatenate([each.listed for each in _counted(release, corpus)])
 
 

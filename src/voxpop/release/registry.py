@@ -1,6 +1,6 @@
-"""The mechanisms, each registered once: command line, plans, reports and audits follow from this table.
+"""The table of mechanisms. The command line, plans, reports and audits are derived from it.
 
-This file contains only names. The named objects are imported when needed, so this file is below all other modules.
+This file contains only names. The named objects are imported when needed, so this file imports no other module.
 """
 
 from importlib import import_module
@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 
 class Registered(NamedTuple):
-    """A mechanism. Where its parts are, as `module:name`, follows from its package.
+    """A mechanism. The package determines the location of each part, as `module:name`.
 
     Attributes:
         command: its name on the command line and in audits.
         name: its name in the plan of a saved release: `to_dict()["mechanism"]`.
         package: its folder in `voxpop.mechanisms`.
         kind: the class of its public configuration.
-        told: whether its reports have content of their own.
+        told: whether its reports have special content.
         audited: whether it has an audit case.
     """
 
@@ -33,12 +33,12 @@ class Registered(NamedTuple):
 
     @property
     def describe(self) -> str:
-        """The function from the public numbers of a plan, and its guarantee in words, to the text of the plan."""
+        """The function that returns the text of a plan from its public numbers and its guarantee in words."""
         return f"voxpop.mechanisms.{self.package}.describe:describe"
 
     @property
     def story(self) -> str | None:
-        """The function from a plan's numbers and the sizes of a release to the content of its report."""
+        """The function that returns the content of a report from the numbers of a plan and the sizes of a release."""
         return f"voxpop.mechanisms.{self.package}.describe:story" if self.told else None
 
     @property

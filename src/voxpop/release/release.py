@@ -20,6 +20,7 @@ from voxpop.privacy.guarantee import Guarantee, cautions
 from voxpop.reading.arrow import numbers_of
 from voxpop.reading.keys import Keys
 from voxpop.release.registry import configuration, load_object
+from voxpop.release.report.page import Grid, page_of, story_of
 from voxpop.release.result import NO_METADATA, Metadata, Plan, Result, restored
 from voxpop.release.saving import RELEASE, TABLE_FILE, record_of
 from voxpop.release.table import (
@@ -41,37 +42,37 @@ if TYPE_CHECKING:
     from voxpop.privacy.planned import Account
     from voxpop.release.counts import Counts, Top
     from voxpop.release.explaining import Explanation
-    from voxpop.release.report.page import Grid
     from voxpop.release.table import Completion
 
 _GRAMS_AT_ONCE = 65_536
 KNOWN_KEY = "known"
-"""The key of a saved release for the marks of known items, as the bits of `Release.known` in base64."""
+"""The key in the record of a saved release for the bits of `Release.known` in base64."""
 
 
 @final
 @dataclass(frozen=True, repr=False, eq=False)
 class Release(Result):
-    """A released set of items or grams. It contains neither counts nor an order of frequency.
+    """A released set of items or grams. It contains neither counts nor an order by frequency.
 
-    A gram is a tuple of tokens; an item is a gram of length 1. Rows are in canonical order, by length and then by
-    bytes, so the order depends only on the set.
+    A gram is a tuple of tokens, and an item is a gram of length 1. Rows are in canonical order, which is by length and
+    then by bytes, so the order depends only on the set.
 
-    A release of items iterates over the items: strings for words, the values of the column for keys of a table (7, a
-    date), and tuples of values for several columns. A release of grams iterates over tuples of tokens.
+    Iteration over a release of items yields strings for words, values of the column for keys of a table (7, a date),
+    and tuples of values for several columns. Iteration over a release of grams yields tuples of tokens.
 
     Attributes:
         grams: pyarrow table with the columns `gram` (list of string) and `length` (int32).
         plan: the numbers used; `plan.to_dict()` and `str(plan)` show them.
         guarantee: the privacy guarantee, or the statement that the release is not private.
-        token_source: the source of the tokens: the tokenizer of texts, or "items", "tokens", "sequence"; "" if unknown.
-        keys: the columns of the items, empty for words; None for a release of grams. Columns have the types of the
+        token_source: the source of the tokens, which is the tokenizer of texts, "items", "tokens" or "sequence"; "" if
+            unknown.
+        keys: the columns of the items; empty for words, and None for a release of grams. Columns have the types of the
             table, or are strings if nothing was released.
         metadata: the operator's statements about the release, for the report. Comparisons ignore it.
-        id: 128 random bits that identify the release, so that counts and rankings are saved only with their own
-            release. Empty for a release with a seed and for one saved by an earlier version. Comparisons ignore it.
-        known: bool array, whether each item was on the public list of the release. Such an item may have one user or
-            none. None without a list, and for a release saved by an earlier version. Comparisons ignore it.
+        id: 128 random bits that identify the release, so that counts and rankings are saved only with their release.
+            Empty for a release with a seed and for a release that an earlier version saved. Comparisons ignore it.
+        known: bool array, whether each item was on the public list of the release. Such an item may have only one user
+            or no user. None without a list, and for a release that an earlier version saved. Comparisons ignore it.
 
     Example:
         >>> import pyarrow as pa
@@ -97,15 +98,15 @@ class Release(Result):
     known: Bools | None = None
 
     def __post_init__(self) -> None:
-        """Raise an error if the table is not in canonical form, and give a new release its id."""
+        """Raise an error if the table is not in canonical form, and assign an id to a new release."""
         check_canonical(self.grams)
         if self.known is not None and len(self.known) != len(self):
             raise InternalError("the marks of known items do not fit the released items")
         if self.id is None:
-            # A release with a seed is the same release each time.
+            # A release with a seed is the same release each time it is made.
             object.__setattr__(self, "id", uuid4().hex if self.guarantee.private else "")
         if self.keys is not None and not len(self):
-            # If values decide a type, one row may have decided it, so types are published only with items.
+            # If values determine a type, one row may have determined it, so types are published only with items.
             object.__setattr__(self, "keys", self.keys.without_types())
 
     @staticmethod
@@ -148,27 +149,30 @@ class Release(Result):
     def each_gram(self) -> Iterator[tuple[str, ...]]:
         """Yield each gram as a tuple of tokens in canonical order. An item is a tuple of one token."""
         for batch in self.grams.to_batches(max_chunksize=_GRAMS_AT_ONCE):
-            # One list of all tokens, because a list for each gram takes eight times as long.
+            # Use one list of all tokens, because a list for each gram takes eight times as long.
             tokens, first = batch.column("gram").flatten().to_pylist(), 0
             for end in np.cumsum(numbers_of(batch.column("length"))).tolist():
                 yield tuple(tokens[first:end])
                 first = end
 
     def complete(self, prompt: str | Sequence[str], first: int = 10) -> list["Completion"]:
-        """Return the tokens that follow a prompt's longest released context, then those of shorter contexts.
+        """Return the tokens that follow the longest released context of a prompt, then those of shorter contexts.
 
-        The context is the longest suffix of the prompt that a released gram extends, down to the last token. Within one
-        context, tokens are in descending order of the released grams that they continue; ties follow the order of the
-        shorter context, then the order of bytes. Completions depend only on the set, not on frequencies.
+        The context is the longest suffix of the prompt that a released gram extends. It has at least the last token.
+        Within a context, tokens are in descending order of the number of released grams that begin with the context and
+        the token. Ties are in the order of the shorter context, then in the order of bytes. Completions depend only on
+        the set, not on frequencies.
 
         Args:
-            prompt: a text, tokenized like the texts of the release (if the tokenizer is known), or a list of tokens.
-                The last word of a text may be unfinished. It is completed if it was not released, if no released gram
-                contains it after the preceding word, or if no token follows it. An empty prompt returns first tokens.
+            prompt: a text, which is tokenized like the texts of the release if their tokenizer is known, or a list of
+                tokens. The last word of a text may be unfinished. It is completed if it was not released, if no
+                released gram contains it after the preceding word, or if no token follows it. For an empty prompt, the
+                continuations are first tokens of grams.
             first: the maximum number of continuations.
 
         Returns:
-            At most `first` continuations with distinct tokens, the best first; an empty list if no continuation exists.
+            At most `first` continuations with distinct tokens, in descending order of rank. Empty if no continuation
+            exists.
 
         Raises:
             InputError: If the prompt is neither a text nor a list of strings, or `first` is below 1.
@@ -188,14 +192,15 @@ class Release(Result):
         return self._completer.complete(prompt, first)
 
     def explain(self, item: Any, corpus: "Corpus | None" = None, *, exact: bool = False) -> "Explanation":
-        """Explain why an item was released, or why it may be missing.
+        """Explain why an item was released or may be missing.
 
         The answer depends only on the release and its plan, so it is public. With a corpus, `private` also contains the
         number of users who have the item. This number is PRIVATE, and `print` marks it.
 
         Args:
-            item: A text, tokenized like the texts of the release; a list of tokens; or a value of the key columns.
-            corpus: The data of the release, for its owner.
+            item: A text, which is tokenized like the texts of the release; a list of tokens; or a value of the key
+                columns.
+            corpus: The data of the release, for the owner of the data.
             exact: Whether the private number is exact. By default it is rounded, and numbers below 100 are hidden.
 
         Returns:
@@ -230,23 +235,24 @@ class Release(Result):
 
         This is post-processing, so the guarantee is unchanged and nothing is spent. The words must be public, for
         example a public list of names. A list that depends on the data, such as the users of the table, would reveal
-        which of its words were released.
+        which words of the list were released.
 
         Args:
             words: The words, or the path of a UTF-8 file with one word per line. Case does not matter.
             names: Locales, such as "en_US" or ["nl_NL", "fr_FR"]. The given names and family names that Faker lists for
                 them are removed too (`pip install faker`). Many of them are also ordinary words, such as "may"
                 and "long".
-            keep: Words that remain although a list contains them, given as `words`.
+            keep: Words that remain even if a list contains them, in the same form as `words`.
             mentions: Whether grams with a token that contains "@", such as account names and addresses, are removed
                 too.
 
         Returns:
-            A new release with the same plan and metadata. Counts and rankings of this release do not belong to it.
+            A new release with the same plan and metadata. Counts and rankings of the original do not belong to the new
+            release.
 
         Raises:
             InputError: If the words are not strings, a locale has no names, or `mentions` is given although the
-                tokenizer "words" removed every "@".
+                tokenizer "words" has removed every "@".
             SourceError: If the file cannot be read.
 
         Example:
@@ -278,25 +284,25 @@ class Release(Result):
     ) -> "Counts":
         """Count the users of each released gram, with noise and a separate budget.
 
-        The counts concern the same users as the release, so their budget is added to that of the release. `tally.total`
-        is the sum. With a public list, each item of the list has a noisy count too, even if no user has it.
+        The counts concern the same users as the release, so the budgets of both add up. `tally.total` is the sum. With
+        a public list, each item of the list has a noisy count too, even if no user has it.
 
         Args:
             data: the data set, read as for the release.
             budget: the budget of the counts.
-            counted_in_full: the number of released words up to which a user counts in full. It halves from length to
-                length. The noise grows with the square root of the sum over lengths. A user who has more, n grams,
-                counts as sqrt(counted_in_full / n) for each. By default it is chosen privately, to minimize the mean
-                error (docs/privacy/counts.md).
-            known: public items that are counted whether they were released or not, of any type that `voxpop.Items`
-                takes. The list must not be made from the data (docs/guides/dashboard.md).
+            counted_in_full: the number of released words up to which a user counts in full. For each further length of
+                grams, the number is half as large. The noise grows with the square root of the sum over lengths. A user
+                with a larger number n of grams counts as sqrt(counted_in_full / n) for each gram. By default the number
+                is chosen privately to minimize the mean error (docs/privacy/counts.md).
+            known: public items that are counted whether or not they were released, in any form that `voxpop.Items`
+                accepts. The list must not be made from the data (docs/guides/dashboard.md).
             ledger: the account to charge; see `voxpop.Ledger`.
             seed: makes the counts reproducible and NOT private, and marks them accordingly. Omit it for real data.
 
         Returns:
             The grams with noisy numbers of users and their standard error.
         """
-        # The registry imports the mechanism, because this package must not import it.
+        # The registry imports the mechanism, because this package must not import mechanisms.
         tally: Counts = (
             configuration("counts")(counted_in_full, known).plan(budget, self).release(data, ledger=ledger, seed=seed)
         )
@@ -347,9 +353,10 @@ class Release(Result):
             yield from self.keys.values(batch.column("gram").flatten())
 
     def __contains__(self, gram: object) -> bool:
-        """Return whether an item (as iteration yields it) or a gram was released.
+        """Return whether an item (in the form that iteration yields) or a gram was released.
 
-        A gram is a tuple or list of tokens, or for phrases of texts one string with spaces between the tokens.
+        A gram is a tuple or list of tokens. For phrases of texts, it may also be one string with spaces between the
+        tokens.
         """
         if self.keys is not None and self.keys.columns:
             item = self.keys.item(gram)
@@ -373,7 +380,7 @@ class Release(Result):
         return f"Release({len(self):,} {noun}{'' if len(self) == 1 else 's'}, {self.guarantee})"
 
     def _repr_html_(self) -> str:
-        """Return the guarantee and a sample of the grams for a notebook, words before punctuation."""
+        """Return the guarantee and a sample of the grams for a notebook, with words before punctuation."""
         noun = "gram" if self.keys is None else "item"
         title = f"{len(self):,} {noun}{'' if len(self) == 1 else 's'} released"
         sample = words_first(self.each_gram())[:: max(1, ceil(len(self) / SAMPLE_SIZE))]
@@ -383,7 +390,7 @@ class Release(Result):
         return card(title, lines, warned=cautions(self.guarantee))
 
     def _known_item(self, gram: tuple[str, ...]) -> bool | None:
-        """Return whether a released item was on the public list; None if it was not released, or without marks."""
+        """Return whether a released item was on the public list; None if not released or without marks."""
         if self.known is None or gram not in self._members:
             return None
         items = single_items(self.grams)
@@ -407,7 +414,7 @@ def report_of(
     ranked: bool = False,
     total: "Total | None" = None,
 ) -> bytes:
-    """Return the page of a release. Equal releases give equal bytes.
+    """Return the page of a release. The pages of equal releases have equal bytes.
 
     Args:
         release: the release.
@@ -417,8 +424,6 @@ def report_of(
         ranked: whether one of the tables is a ranking.
         total: the total of several results.
     """
-    from voxpop.release.report.page import page_of, story_of
-
     lengths = release.grams["length"].value_counts().to_pylist()
     sizes = {int(row["values"]): int(row["counts"]) for row in lengths}
     story = story_of(release.plan.to_dict(), sizes)
@@ -435,7 +440,7 @@ def report_of(
 
 
 def release_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Release:
-    """Return the release of a record and its tables."""
+    """Return the release from a record and its tables."""
     keys = None if record.get("keys") is None else Keys.from_list(record["keys"])
     grams, token_source, name = (
         from_parquet(tables[TABLE_FILE], keys),

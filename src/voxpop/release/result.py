@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 500
 REPORT_HEIGHT, TABLE_HEIGHT = 720, 440
-"""Heights in pixels of a report in a notebook, and of the charts of a result that has only a table."""
+"""The heights in pixels of a report in a notebook, and of the charts of a result that has only a table."""
 
 
 class Plan(Protocol):
-    """The plan of a result, which has public numbers and a text."""
+    """The plan of a result. It has public numbers and a text."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the public numbers, ready for JSON."""
+        """Return the public numbers for JSON."""
         ...
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The operator's statements about a result, for the report. Nothing here is computed from data.
+    """The operator's statements about a result, for the report. No field is computed from data.
 
     Attributes:
         title: title of the report.
-        dataset: the data that the result was made from.
+        dataset: the source of the data.
         purpose: the purpose of the result.
         operator: the person or team who made the result.
         date: the day of the release, such as 2026-11-22.
@@ -79,7 +79,7 @@ class Metadata:
                 raise InputError(f"`date` must be a day such as 2026-11-22, got {self.date!r}.") from None
 
     def stated(self, given: Mapping[str, str | None]) -> "Metadata":
-        """Return a copy with the given fields. None keeps a field, and the date defaults to today."""
+        """Return a copy with the given fields. A field is unchanged if it is None, and the date defaults to today."""
         known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         about = replace(self, **known)
         return replace(about, date=datetime.date.today().isoformat()) if known and not about.date else about
@@ -90,12 +90,12 @@ class Metadata:
         return [each.name for each in fields(Metadata) if each.name != "ledger"]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields that are set, ready for JSON."""
+        """Return the fields that are set, for JSON."""
         return {name: value for name, value in asdict(self).items() if value}
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> "Metadata":
-        """Return the fields that `to_dict` returned."""
+        """Return the metadata from the fields that `to_dict` returned."""
         texts = {name: values.get(name, "") for name in Metadata.texts()}
         ledger = values.get("ledger")
         return Metadata(**texts, ledger=None if ledger is None else Admission.from_dict(ledger))
@@ -155,10 +155,10 @@ class Saved:
 
 
 class Result(Sized, Iterable[Any], ABC):
-    """The base class of `Release`, `Counts`, `Top`, `SequenceModel` and `Profile`. A result is entirely public.
+    """The base class of `Release`, `Counts`, `Top`, `SequenceModel` and `Profile`. All parts of a result are public.
 
-    A subclass defines `to_arrow`, the number of its rows, iteration over them, `_write` and `_page`. All other methods
-    use these.
+    A subclass defines `to_arrow`, the number of rows, iteration over the rows, `_write` and `_page`. All other methods
+    use these methods.
 
     Attributes:
         plan: the numbers used; `plan.to_dict()` and `str(plan)` show them.
@@ -176,9 +176,9 @@ class Result(Sized, Iterable[Any], ABC):
 
     @property
     def total(self) -> Total:
-        """The total of this result, of the release that it describes, and of all results in its loaded folder.
+        """The total guarantee of this result, the release that it describes, and all results in its loaded folder.
 
-        All of these concern the same users.
+        All these results concern the same users.
         """
         return total_of(self._together if self._saved is None else self._saved.stated)
 
@@ -200,7 +200,7 @@ class Result(Sized, Iterable[Any], ABC):
 
     @abstractmethod
     def _page(self, checksums: Mapping[str, str]) -> bytes:
-        """Return the report, which names the checksums of the other files in the folder."""
+        """Return the report, which contains the checksums of the other files in the folder."""
 
     @abstractmethod
     def _write(self, folder: str | PathLike[str], *, overwrite: bool) -> None:
@@ -215,7 +215,7 @@ class Result(Sized, Iterable[Any], ABC):
         only on the result and its `about`.
 
         Args:
-            folder: a new or empty folder, a folder that contains this same result, or for counts and a ranking the
+            folder: a new or empty folder, a folder that contains the same result or, for counts and a ranking, the
                 folder of the release.
             overwrite: whether to replace another result in the folder, in one step. A release also replaces the counts
                 and the ranking in its folder.
@@ -249,7 +249,7 @@ class Result(Sized, Iterable[Any], ABC):
         table = self.to_arrow()
         try:
             return cast(pl.DataFrame, pl.from_arrow(table))
-        except pl.exceptions.ComputeError:  # a zone such as +05:30, an offset from UTC without a name
+        except pl.exceptions.ComputeError:  # The zone is an offset from UTC without a name, such as +05:30.
             zoned = [pa.types.is_timestamp(each.type) and each.type.tz is not None for each in table.schema]
             fields = [
                 each.with_type(pa.timestamp(each.type.unit, "UTC")) if zone else each
@@ -258,7 +258,7 @@ class Result(Sized, Iterable[Any], ABC):
             return cast(pl.DataFrame, pl.from_arrow(table.cast(pa.schema(fields))))
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return the table of `to_arrow` as a pandas table, with lists in place of arrays.
+        """Return the table of `to_arrow` as a pandas table with lists instead of arrays.
 
         Raises:
             InputError: If pandas is not installed.
@@ -283,11 +283,11 @@ class Result(Sized, Iterable[Any], ABC):
         operator: str | None = None,
         date: str | None = None,
     ) -> Self:
-        """Return a copy with statements about the result for the report. Omitted fields keep their value.
+        """Return a copy with statements about the result for the report. Omitted fields are unchanged.
 
         Args:
             title: title of the report.
-            dataset: the data that the result was made from.
+            dataset: the source of the data.
             purpose: the purpose of the result.
             operator: the person or team who made the result.
             date: the day, such as 2026-11-22; today by default.
@@ -315,13 +315,13 @@ def load(folder: str | PathLike[str]) -> Result: ...
 @overload
 def load(folder: str | PathLike[str], kind: type[Loaded]) -> Loaded: ...
 def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
-    """Load a saved release, model of sequences or profile, or the counts or the ranking of a release.
+    """Load a saved release, a model of sequences, a profile, or the counts or ranking of a release.
 
     Args:
         folder: the folder that `save` wrote.
         kind: the class of the result, `vp.Counts` or `vp.Top` for the counts or the ranking of a release. By default
-            any main result in the folder is loaded; `vp.Release`, `vp.SequenceModel` and `vp.Profile` require this
-            class.
+            the main result in the folder is loaded, whichever class it has. `vp.Release`, `vp.SequenceModel` and
+            `vp.Profile` raise an error for a result of another class.
 
     Returns:
         The result. Its plan contains the numbers used and cannot run again.
@@ -360,7 +360,7 @@ def _saved_in(folder: str | PathLike[str]) -> Saved:
 
 
 def charged_of(record: Mapping[str, Any]) -> Charged:
-    """Return the guarantee that a record states, and the entry that admitted its result."""
+    """Return the guarantee in a record, and the ledger entry that admitted the result."""
     return Guarantee.from_dict(record["guarantee"]), Metadata.from_dict(record.get(METADATA_KEY, {})).ledger
 
 
@@ -373,8 +373,8 @@ class StoredPlan(Printed):
 
     Attributes:
         numbers: the dictionary that the plan's `to_dict` returned when the result was saved.
-        certificate: all facts that the guarantee depends on; None if the result was made by hand.
-        transcript: every pass that ran.
+        certificate: all facts that the guarantee depends on; None if the result was made manually.
+        transcript: all passes that ran.
 
     Example:
         >>> plan = StoredPlan({"mechanism": "items", "sigma": 1.2})
@@ -390,7 +390,7 @@ class StoredPlan(Printed):
     transcript: list[dict[str, Any]] = field(default_factory=list, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a copy of the numbers, ready for JSON."""
+        """Return a copy of the numbers for JSON."""
         return deepcopy(dict(self.numbers))
 
     def __getattr__(self, name: str) -> Any:
@@ -405,14 +405,14 @@ class StoredPlan(Printed):
         numbers = _on_lines_of_its_own(self.numbers)
         found = registry.mechanism_called(str(numbers.get("mechanism")))
         if found is not None:
-            # The numbers are from another version, or forged.
+            # The numbers are from another version or forged.
             with suppress(KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError):
                 return str(registry.load_object(found.describe)(numbers))
         return "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in numbers.items())
 
 
 def _on_lines_of_its_own(value: Any) -> Any:
-    """Return the values of a plan with strings that cannot add lines to its text."""
+    """Return the values of a plan, with strings that cannot add lines to the text of the plan."""
     if isinstance(value, Mapping):
         return {on_one_line(str(name)): _on_lines_of_its_own(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -421,7 +421,7 @@ def _on_lines_of_its_own(value: Any) -> Any:
 
 
 def _proved(record: Mapping[str, Any]) -> tuple[Certificate | None, list[dict[str, Any]]]:
-    """Return the certificate and the transcript of a record."""
+    """Return the certificate and the transcript from a record."""
     certificate, transcript = record.get("certificate"), record.get("transcript", [])
     if not isinstance(transcript, list) or not all(isinstance(each, dict) and "pass" in each for each in transcript):
         raise ValueError("not a transcript")
@@ -429,7 +429,7 @@ def _proved(record: Mapping[str, Any]) -> tuple[Certificate | None, list[dict[st
 
 
 def restored(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plan, the guarantee and the metadata of a saved record, by the names of the fields of a result."""
+    """Return the plan, the guarantee and the metadata in a saved record by the names of the fields of a result."""
     return {
         "plan": StoredPlan(dict(record["plan"]), *_proved(record)),
         "guarantee": Guarantee.from_dict(dict(record["guarantee"])),

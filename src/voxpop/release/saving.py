@@ -25,9 +25,7 @@ SUMS: Final = "SHA256SUMS"
 the report too."""
 METADATA_KEY: Final = "metadata"
 TRIES: Final = 8
-DAMAGED_FOLDER: Final = (
-    "The folder was changed or is damaged: copy it again from its source, or make the release again."
-)
+DAMAGED_FOLDER: Final = "The folder was changed or is damaged: copy it again from its source, or run the release again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +35,8 @@ class ResultKind:
     Attributes:
         what: The name of the kind.
         record: The JSON file with the plan, the guarantee and the checksums.
-        tables: The other files that are read.
-        made_by: The calls that write such a folder.
+        tables: The other files to read.
+        made_by: The calls that write such a folder, for messages.
         loader: The function, as `module:name`, that returns the result from its record, its tables and its release.
         others: Further files that may be in the folder.
         base: The kind of the release, if the result is saved in the folder of its release.
@@ -56,7 +54,7 @@ class ResultKind:
 
     @property
     def format(self) -> str:
-        """The kind in the record."""
+        """The name of this kind in the record."""
         return f"voxpop {self.what}"
 
     def is_in(self, folder: str | PathLike[str]) -> bool:
@@ -78,13 +76,13 @@ class ResultKind:
         folder: str | PathLike[str],
         base: tuple[Mapping[str, Any], Any] | None = None,
     ) -> Any:
-        """Return the result from the record and the tables of a folder.
+        """Return the result of a folder from its record and its tables.
 
         Args:
             record: The record that `read` returned.
             tables: The tables that `read` returned.
             folder: The name of the folder, for messages.
-            base: The record and the release that counts or a ranking belong to, if the result is one of these.
+            base: For counts and rankings, the record and the release that they belong to.
 
         Raises:
             ReleaseError: If the contents were changed together with their checksums.
@@ -97,7 +95,7 @@ class ResultKind:
             return load_object(self.loader)(record, tables, base[1])
         except MemoryError:
             raise
-        except Exception as error:  # the contents are untrusted, so any kind of error may occur
+        except Exception as error:  # The contents are untrusted, so any kind of error may occur.
             raise ReleaseError(
                 f"the {self.what} in {folder} was changed after it was saved. {DAMAGED_FOLDER}"
             ) from error
@@ -105,32 +103,35 @@ class ResultKind:
     def check_target(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
         """Return the absolute path of a folder, after checking that such a result can be saved there.
 
-        Call this method before any budget is spent, because a release that cannot be saved has spent its budget too.
+        Call this method before any budget is spent, because a release that cannot be saved spends its budget
+        nonetheless.
 
         Args:
             folder: A new or empty folder, or the folder of the release for counts and rankings.
             overwrite: Whether to replace such a result in the folder.
 
         Raises:
-            ReleaseError: If the path is a file, or the folder contains such a result or other files or cannot be
+            ReleaseError: If the path is a file, or the folder contains such a result, contains other files or cannot be
                 written.
         """
         target, holder = Path(folder).resolve(), self.base or self
         if target.exists() and not target.is_dir():
             raise ReleaseError(f"{folder} is a file. A {holder.what} is saved to a folder: give another name.")
         if target == Path.cwd():
-            raise ReleaseError(f"{folder} is the folder you work in, and saving replaces it. Name a folder inside it.")
+            raise ReleaseError(
+                f"{folder} is the working directory, and saving would replace it. Name a folder inside it."
+            )
         source = folder_to_read(target)
         names = set(os.listdir(source)) if source.exists() else set()
         if names and (holder.record not in names or not holder._wrote_file(source / holder.record)):
             raise ReleaseError(
-                f"{folder} contains files and is not a {holder.what}, so it is not replaced. "
-                "Give a new folder, or empty this one yourself."
+                f"{folder} contains files and is not a {holder.what}, so it is not replaced. Give a new folder, or "
+                "delete the files yourself."
             )
         if strangers := sorted(names - {holder.record, *holder.tables, *holder.others, REPORT, SUMS}):
             raise ReleaseError(
-                f"{folder} contains a {holder.what} and also {strangers[0]!r}, which saving would delete. "
-                "Move what voxpop did not write elsewhere, or give a new folder."
+                f"{folder} contains a {holder.what} and also {strangers[0]!r}, which saving would delete. Move files "
+                "that voxpop did not write elsewhere, or give a new folder."
             )
         if self.record in names and not overwrite:
             held = [self.what] if self.base else [f"a {self.what}", *(k.what for k in BESIDE if k.record in names)]
@@ -160,7 +161,8 @@ class ResultKind:
             ReleaseError: If `check_target` rejects the folder.
         """
         record = self.record_of(content, tables)
-        self.check_target(folder, overwrite=overwrite or self._holds(folder, record))  # before the report is made
+        # This is checked before the report is made.
+        self.check_target(folder, overwrite=overwrite or self._holds(folder, record))
         files = {**tables, self.record: record}
         files[REPORT] = page({name: checksum(each) for name, each in files.items()})
         self.put(files, folder, overwrite=overwrite)
@@ -181,13 +183,15 @@ class ResultKind:
         source = folder_to_read(target)
         added = [each for each in BESIDE if each.record in files]
         if added and not again and (source / self.record).exists():
-            raise ReleaseError(f"{folder} contains another release. Save {added[0].what} to that of their release.")
+            raise ReleaseError(
+                f"{folder} contains another release. Save {added[0].what} to the folder of their release."
+            )
         paths = {name: source / name for name in self.others if again and (source / name).is_file()}
         beside = {name: read_whole(path) for name, path in paths.items()}
         if added and not overwrite and any(files.get(name, old) != old for name, old in beside.items()):
             raise _already_there(folder, " and ".join(each.what for each in added))
         files = {**beside, **files}
-        if any(each.record in files for each in BESIDE):  # the report covers counts and rankings
+        if any(each.record in files for each in BESIDE):  # The report includes counts and rankings.
             files[REPORT] = load_object(PAGE_OF_ALL)(files, folder)
         sums = {name: checksum(files[name]).removeprefix("sha256:") for name in sorted({*files} - {SUMS})}
         files[SUMS] = "".join(f"{each}  {name}\n" for name, each in sums.items()).encode()
@@ -197,8 +201,8 @@ class ResultKind:
             raise _already_there(folder, f"a {self.what}") from None
         except OSError as error:
             raise ReleaseError(
-                f"{folder} could not be saved: {error.strerror or error}. Nothing there was changed; "
-                "put that right or give another folder, and save again."
+                f"{folder} could not be saved: {error.strerror or error}. The folder is unchanged. Solve this problem "
+                "or give another folder, and save again."
             ) from error
 
     def record_of(self, content: Mapping[str, Any], tables: Mapping[str, bytes]) -> bytes:
@@ -210,7 +214,7 @@ class ResultKind:
         return (json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
     def read(self, folder: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return the record of a result and its tables by file name, even while another process replaces the folder.
+        """Return the record of a result, and its tables by file name, even while another process replaces the folder.
 
         Raises:
             ReleaseError: If the folder contains no such result, is damaged, or has another version.
@@ -342,7 +346,7 @@ FOLDERS = (RELEASE, MODEL, PROFILE)
 
 
 def kind_in(folder: str | PathLike[str]) -> ResultKind | None:
-    """Return the kind of the saved result in a folder, or None if there is no result."""
+    """Return the kind of the saved result in a folder, or None if the folder contains no result."""
     return next((kind for kind in FOLDERS if kind.is_in(folder)), None)
 
 
@@ -367,7 +371,7 @@ def _proved(plan: Any) -> dict[str, Any]:
 
 
 def identity(record: Mapping[str, Any]) -> str:
-    """Return a checksum of the content of a record, without the operator's statements."""
+    """Return a checksum of the content of a record except the operator's statements."""
     content = {name: value for name, value in record.items() if name != METADATA_KEY}
     return checksum(json.dumps(content, sort_keys=True).encode())
 
@@ -379,22 +383,22 @@ def checksum(content: bytes) -> str:
 
 def _already_there(folder: str | PathLike[str], what: str) -> ReleaseError:
     return ReleaseError(
-        f"{folder} already contains {what}, which budget was spent on, so nothing was replaced. Give a new folder, or "
-        "say overwrite=True (--overwrite)."
+        f"{folder} already contains {what}, which cost a budget, so nothing was replaced. Give a new folder, or pass "
+        "overwrite=True (--overwrite)."
     )
 
 
 def _check_writable(parent: Path, folder: str | PathLike[str]) -> None:
     nearest = next(each for each in (parent, *parent.parents) if each.exists())
     if not nearest.is_dir():
-        raise ReleaseError(f"{folder} cannot be made: {nearest} is a file. Give another folder.")
+        raise ReleaseError(f"{folder} cannot be created: {nearest} is a file. Give another folder.")
     made = None
     with suppress(OSError):
-        # Create a folder, because permissions do not cover disks and mounts. After a crash, the next save with this
-        # name removes it.
+        # Create a folder as a test, because permissions do not cover disks and mounts. After a crash, the next save
+        # with this name removes this folder.
         if os.access(nearest, os.W_OK | os.X_OK):
             made = tempfile.mkdtemp(prefix=fresh_prefix(Path(folder).name), dir=nearest)
     if made is None:
         raise ReleaseError(f"{folder} cannot be written: you may not write in {nearest}. Give another folder.")
-    with suppress(OSError):  # another save may have removed it
+    with suppress(OSError):  # Another save may have removed it.
         os.rmdir(made)

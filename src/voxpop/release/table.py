@@ -1,6 +1,6 @@
 """The table of a release, its Parquet file, and the completions that follow from it.
 
-Grams are in canonical order, which is by length and then by the bytes of their tokens.
+Grams are in canonical order, that is, by length and then by the bytes of their tokens.
 """
 
 import re
@@ -43,7 +43,8 @@ def table_of_tokens(words: Any, lengths: Sequence[Int32s]) -> pa.Table:
 
     Args:
         words: pyarrow array of strings, sorted by their bytes and distinct.
-        lengths: int32 (grams, length) for each length, indices into `words`, distinct rows in increasing order.
+        lengths: int32 (grams, length) for each length. Each array contains indices into `words`, in distinct rows in
+            increasing order.
     """
     sizes = np.concatenate([np.empty(0, np.int32), *(np.full(len(each), each.shape[1], np.int32) for each in lengths)])
     flat = np.concatenate([np.empty(0, np.int32), *(each.ravel() for each in lengths)])
@@ -63,7 +64,7 @@ def _table(tokens: pa.Array, sizes: Int32s) -> pa.Table:
 
 
 def check_canonical(table: pa.Table) -> None:
-    """Raise an error if the form of a table could depend on more than its set of grams."""
+    """Raise an error if the form of a table may depend on anything except its set of grams."""
     if not table.schema.equals(SCHEMA, check_metadata=True):
         raise InternalError(f"The table of a release must have the schema {SCHEMA}".replace("\n", ", "))
     grams, lengths = joined(table["gram"]), joined(table["length"])
@@ -80,11 +81,11 @@ def with_items(table: pa.Table, items: Any, keys: Keys | None) -> pa.Table:
 
     Args:
         table: The table of grams.
-        items: pyarrow array of strings, distinct items in any order, some of which the table may contain.
+        items: pyarrow array of strings, distinct items in any order. The table may contain some of them.
         keys: The columns of the items; None for grams.
 
     Raises:
-        ValueError: If an item has another type than the columns. pyarrow's own errors have this type, too.
+        ValueError: If an item has another type than the columns. pyarrow's own errors are also of this type.
     """
     single = single_items(table.filter(pc.equal(table["length"], 1)))
     every = pc.unique(pa.concat_arrays([single.cast(pa.large_string()), joined(items).cast(pa.large_string())]))
@@ -100,7 +101,7 @@ def single_items(grams: pa.Table) -> pa.Array:
 
 
 def plain_table(table: pa.Table, keys: Keys | None) -> pa.Table:
-    """Return the public columns, which are the key columns, `word` for words, or `gram` and `length` for grams."""
+    """Return the public columns. These are the key columns, `word` for words, or `gram` and `length` for grams."""
     if keys is None:
         return table
     items = joined(table["gram"]).flatten()
@@ -113,7 +114,7 @@ def with_result(table: pa.Table, name: str, numbers: Int64s) -> pa.Table:
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """Return the name of a column of results that no other column has.
+    """Return a name for a column of results that no other column has.
 
     Example:
         >>> free_name("users", ["users", "noisy_users"])
@@ -131,7 +132,7 @@ def key_texts(items: Any, columns: int) -> Iterator[tuple[str, ...]]:
 
 
 def to_parquet(table: pa.Table, keys: Keys | None = None) -> bytes:
-    """Return the bytes of a Parquet file that depend only on the table's contents."""
+    """Return the bytes of a Parquet file. They depend only on the contents of the table."""
     canonical = pa.Table.from_arrays([joined(column) for column in table.columns], schema=SCHEMA)
     return write_parquet(plain_table(canonical, keys))
 
@@ -140,7 +141,7 @@ def from_parquet(content: bytes, keys: Keys | None = None) -> pa.Table:
     """Return the table that `to_parquet` wrote. Items are read from their key columns.
 
     Raises:
-        ValueError: If the content is not such a table. pyarrow's own errors have this type, too.
+        ValueError: If the content is not such a table. pyarrow's own errors are also of this type.
     """
     whole = read_parquet(content).replace_schema_metadata(None)
     if keys is None:
@@ -164,8 +165,8 @@ def write_parquet(table: pa.Table) -> bytes:
 
 
 LARGEST, EXPANDED = 1 << 32, 1000
-"""Bytes of a table that is read regardless of the size of its file, and for larger tables the maximum number of bytes
-per byte of the file."""
+"""The size in bytes up to which a table is read regardless of the size of its file, and for larger tables the maximum
+number of bytes per byte of the file."""
 
 
 def read_parquet(content: bytes) -> pa.Table:
@@ -179,7 +180,7 @@ def read_parquet(content: bytes) -> pa.Table:
     file = pq.ParquetFile(pa.BufferReader(content))
     size = sum(file.metadata.row_group(number).total_byte_size for number in range(file.metadata.num_row_groups))
     if file.metadata.num_rows > size or size > max(LARGEST, EXPANDED * len(content)):
-        raise ValueError("a few bytes would become more rows than fit into memory")
+        raise ValueError("A few bytes of the file would become more rows than fit into memory.")
     table = file.read(use_threads=False)
     if any(column.null_count for column in table.columns):
         raise ValueError("A saved table contains no nulls.")
@@ -191,8 +192,8 @@ def without_words(
 ) -> pa.Table:
     """Return the rows of a table of grams that contain no word of a public list.
 
-    Differences in case, width and the normal form of accents are ignored. A word that the tokenizer cuts into several
-    tokens removes the grams that contain them in a row. A word also removes its form with 's at the end.
+    Differences in case, width and the normal form of accents are ignored. A word that the tokenizer splits into several
+    tokens removes the grams that contain these tokens consecutively. A word also removes its form with 's at the end.
 
     Args:
         table: The table of grams.
@@ -203,7 +204,7 @@ def without_words(
         mentions: Whether grams with a token that contains "@" are removed too.
 
     Raises:
-        InputError: If the tokenizer removed every "@", so that no token shows that it was part of a mention.
+        InputError: If the tokenizer removed every "@". In this case, no token shows that it was part of a mention.
     """
     if mentions and reading == "words":
         raise InputError(
@@ -212,7 +213,7 @@ def without_words(
         )
     columns = 0 if keys is None else len(keys.columns)
     whole = columns or reading in ("items", "tokens", "sequence")
-    # The expression of a saved release is not run, because it may be forged.
+    # The regular expression of a saved release is not run, because it may be forged.
     cutter = Cutter(reading if reading in TOKENIZER_NAMES else "words")
     given, kept = ([(word,) if whole else cutter(word) for word in each] for each in (words, keep))
     blocked = {tuple(map(folded, tokens)) for tokens in given if tokens}
@@ -274,7 +275,7 @@ NAMES_OF_FAKER = re.compile("(first|last|middle)_(?!.*format)")
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Yield the strings in nested lists, and the keys of dicts, which map names to frequencies."""
+    """Yield the strings in nested lists and the keys of dicts. These dicts map names to frequencies."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Iterable):
@@ -317,10 +318,11 @@ class Completion:
 
     Attributes:
         token: the next token.
-        context: the preceding tokens that were looked up, which are the longest suffix of the prompt that a released
+        context: the preceding tokens that were looked up, for example the longest suffix of the prompt that a released
             gram extends.
         phrases: number of released grams that begin with context and token. It counts grams, never users.
-        users: noisy number of users of context and token; None without counts, or if they are not a released gram.
+        users: noisy number of users of context and token; None without counts, or if both together are not a released
+            gram.
     """
 
     token: str
@@ -336,11 +338,11 @@ class Completion:
 
 @final
 class Completer:
-    """The lookup of `Release.complete`, with the tokens that follow each context, the best first.
+    """The lookup of `Release.complete`, with the tokens that follow each context in descending order of rank.
 
-    Beginnings of the same length are sorted by their noisy number of users, if there are counts, and then by their
-    number of released grams, both in descending order. Ties follow the order of the beginning without its first token,
-    and finally the order of bytes.
+    Beginnings of the same length are sorted by their noisy number of users if there are counts, and then by their
+    number of released grams. Both are in descending order. Ties follow the order of the beginning without its first
+    token, and finally the order of bytes.
     """
 
     def __init__(self, grams: Iterable[Gram], reading: str, users: Mapping[Gram, int] | None = None) -> None:
@@ -381,7 +383,7 @@ class Completer:
         return self._continued(tokens[:-1], tokens[-1], first) or self._continued(tokens, "", first)
 
     def _stands(self, tokens: Sequence[str]) -> bool:
-        """Check whether the last token was released, and also after the preceding token if that token was released."""
+        """Check whether the last token was released, and also after the preceding token if that was released."""
         *before, last = tokens[-2:]
         after = [self._following.get((token,), {}) for token in before if token in self._tokens]
         return last in self._tokens and all(last in each for each in after)

@@ -1,4 +1,7 @@
-"""Check the files, the certificates and the plans of a saved folder. Plans are made again with the same settings."""
+"""Check the files, the certificates and the plans of a saved folder.
+
+Plans are computed again with the same settings.
+"""
 
 import subprocess
 from collections.abc import Mapping
@@ -26,25 +29,26 @@ from voxpop.release.result import charged_of, load
 from voxpop.release.saving import BESIDE, DAMAGED_FOLDER, RELEASE, REPORT, SUMS, checksum, kind_in
 
 NAMESPACE = "voxpop-release"
-"""The namespace of signatures, with which ssh-keygen distinguishes them from signatures of other software."""
+"""The namespace of signatures. ssh-keygen uses it to distinguish them from signatures of other software."""
 _LONGEST_REASON = 200
 _PRECISION = 1e-9
-"""Maximum relative difference that is attributed to rounding on another machine."""
+"""The maximum relative difference that is attributed to rounding on another machine."""
 _LARGE = 2**32
-"""Integers of at least this size are rounded numbers in fine units."""
+"""Integers of at least this size are treated as rounded numbers in fine units."""
 _CHOSEN = frozenset({"max_items_per_user", "max_phrases_per_user", "counted_in_full"})
-"""Settings that a release chooses privately if they are not given."""
+"""The settings that a release chooses privately if they are not given."""
 _PAPERS = {
     "set union": "voxpop.papers.dpsu:SetUnion",
     "optimal selection": "voxpop.papers.optimal_selection:OptimalSelection",
 }
 """The published algorithms that can be planned again."""
 _RAN = frozenset({"ran", "second_chance", "trust"})
-"""Numbers that follow from released phrases, and the assumptions of a federation. The guarantee depends on neither."""
+"""The numbers that follow from released phrases, and the assumptions of a federation. The guarantee depends on
+neither."""
 
 
 def verify(folder: Path) -> dict[str, Any]:
-    """Check the files of a folder, compute delta from its certificates, and plan every result in it again.
+    """Check the files of a folder, compute delta from its certificates, and compute the plan of every result again.
 
     Args:
         folder: A folder that `save` wrote.
@@ -53,8 +57,8 @@ def verify(folder: Path) -> dict[str, Any]:
         The digest of the list of checksums, the names of the files, and for each result its mechanism and guarantee.
 
     Raises:
-        ReleaseError: If a file is missing, differs or was added, or a plan or guarantee does not follow from its
-            settings, or the report does not follow from the result.
+        ReleaseError: If a file is missing, differs or was added, a plan or guarantee does not follow from its settings,
+            or the report does not follow from the result.
     """
     result = load(folder)
     source = folder_to_read(folder)
@@ -95,10 +99,10 @@ def sign(path: Path, key: Path, signature: Path) -> None:
     Args:
         path: The folder or the job file.
         key: The private key, or the public key of a private key in an agent.
-        signature: The new file of the signature.
+        signature: The file for the signature, which must not exist.
 
     Raises:
-        ReleaseError: If the folder does not verify, the signature exists, or signing failed.
+        ReleaseError: If the folder fails the verification, the file of the signature exists, or signing fails.
     """
     if signature.exists():
         raise ReleaseError(f"{signature} already exists. Give --output another name, or remove the file first.")
@@ -118,7 +122,7 @@ def check_signature(path: Path, signature: Path, signers: Path, identity: str) -
         identity: The identity that must have signed.
 
     Raises:
-        ReleaseError: If the signature is not by this identity or not for these contents.
+        ReleaseError: If the signature is not from this identity or not for these contents.
     """
     arguments = ["verify", "-f", str(signers), "-I", identity, "-n", NAMESPACE, "-s", str(signature)]
     _ssh_keygen(arguments, signed_file(path), f"{signature} is not a signature of {identity} for {path}")
@@ -140,7 +144,7 @@ def _ssh_keygen(arguments: list[str], content: Path, problem: str) -> bytes:
 
 
 def _differs(where: Path, what: str, source: str, record: Mapping[str, Any]) -> ReleaseError:
-    """Build the error for contents that do not follow from the other contents."""
+    """Build the error for a content that does not follow from the other contents."""
     return ReleaseError(
         f"{where}: {what} is not the one that {source} in this version of voxpop. Use voxpop "
         f"{record.get('voxpop_version')}, which made it. If it differs there too, do not rely on the guarantee."
@@ -148,10 +152,10 @@ def _differs(where: Path, what: str, source: str, record: Mapping[str, Any]) -> 
 
 
 def _replanned(record: Mapping[str, Any], result: Any, where: Path) -> dict[str, Any]:
-    """Plan again, and return the mechanism and the guarantee.
+    """Compute the plan again, and return the mechanism and the guarantee.
 
     Args:
-        record: The record of the result, or of counts or a ranking beside it.
+        record: The record of the result, or of counts or a ranking in the same folder.
         result: The result of the folder.
         where: The file of the record, for messages.
 
@@ -171,7 +175,8 @@ def _replanned(record: Mapping[str, Any], result: Any, where: Path) -> dict[str,
         plan = plan_again(numbers, release)
         wrong = _differing(plan, numbers)
         guarantee = plan.guarantee if stated.private else replace(plan.guarantee, private=False)
-    except Exception as error:  # the numbers may be anything, and this version plans its own without an error
+    # The numbers may be arbitrary. For its own numbers, this version computes plans without an error.
+    except Exception as error:
         raise ReleaseError(f"{where}: the settings of the plan cannot be planned again. {DAMAGED_FOLDER}") from error
     if {*numbers} - {*plan.to_dict()} - _RAN:
         raise unknown
@@ -183,7 +188,7 @@ def _replanned(record: Mapping[str, Any], result: Any, where: Path) -> dict[str,
         raise ReleaseError(f"{where}: a part of the record is missing or has another form. {DAMAGED_FOLDER}") from error
     if not record.get("transcript"):
         wrong.append("the transcript")
-    seen = replace(stated, server_view="")  # a federation's statement
+    seen = replace(stated, server_view="")  # for the statement of a federation
     if not _same(replace(guarantee, server_view="").to_dict(), seen.to_dict()):
         wrong.append("the guarantee")
     texts = {"statement": str(stated)}
@@ -217,7 +222,7 @@ def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[s
     again, numbers = plan.certificate.to_dict(), certificate.to_dict()
     for each in (again, numbers):
         for proof in (each["numbers"], each["numbers"].get("rounds", {})):
-            if isinstance(proof, dict) and "choice" in proof:  # heavy hitters have a number of rounds
+            if isinstance(proof, dict) and "choice" in proof:  # Heavy hitters have a number of rounds.
                 proof.pop("rounds", None)
         each["numbers"].pop("chosen", None)
     return [] if _same(_in_doubles(again), _in_doubles(numbers)) else ["the certificate"]
@@ -231,7 +236,7 @@ def _of_another_entry(record: Mapping[str, Any], plan: Any) -> list[str]:
     wrong = []
     if private and (type(plan.chosen) is not int or numbers.get("chosen") != plan.chosen):
         wrong.append("the chosen entry")
-    # Only parts have a limit of more keys, and only rounds choose their own limit.
+    # Only parts have a limit of more than one key, and only rounds choose a limit themselves.
     in_parts = plan.parts is not None and plan.chosen == plan.place_of_parts
     if (plan.limit_of_more is not None) != in_parts or (len(plan.passes) > 1 and plan.chosen != plan.place_of_rounds):
         wrong.append("the limit of the chosen entry")
@@ -244,7 +249,10 @@ def _of_another_entry(record: Mapping[str, Any], plan: Any) -> list[str]:
 
 
 def _of_other_counts(record: Mapping[str, Any], plan: Any) -> list[str]:
-    """Return the parts of a profile that do not belong to its counts, whose certificate the transcript contains."""
+    """Return the parts of a profile that do not belong to its counts.
+
+    The transcript contains the certificate of the counts.
+    """
     wrong, passes = [], [each for each in record.get("transcript", []) if each["pass"] == "counts"]
     for each in passes:
         proof = Certificate.from_dict(each["certificate"]).proof
@@ -283,7 +291,7 @@ def _passes_of_keys(plan: Any, rounds: Mapping[str, Any] | None) -> list[dict[st
 
 
 def _in_doubles(value: Any) -> Any:
-    """Return a value of JSON with large integers, such as thresholds in fine units, as doubles."""
+    """Return a JSON value with large integers, such as thresholds in fine units, as doubles."""
     if isinstance(value, Mapping):
         return {name: _in_doubles(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -298,13 +306,13 @@ def _kind(numbers: Mapping[str, Any]) -> Any:
 
 
 def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the settings of the mechanism that may have given these numbers."""
+    """Return the settings of the mechanism that may have produced these numbers."""
     kind = _kind(numbers)
     found = {each.name: numbers[each.name] for each in fields(kind) if each.name in numbers}
     if numbers["mechanism"] != "keys" and _is_chosen(numbers):
         found |= dict.fromkeys(_CHOSEN & {each.name for each in fields(kind)})
-    if "nights" in numbers:
-        return [{"max_items_per_user": numbers["max_items_per_user"]}]
+    if "night" in _passes_in(numbers):
+        return [{name: numbers.get(name) for name in ("max_items_per_user", "known")}]
     if found.get("weighting") in ("count", "weighted") and numbers["noise"] == "laplace":
         found["weighting"] += "-laplace"
     if "alphabet_size" in numbers:
@@ -318,11 +326,16 @@ def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _is_chosen(numbers: Mapping[str, Any]) -> bool:
     """Return whether the release chose a limit privately."""
-    return "menu" in numbers or any(row["pass"] == "choice" for row in numbers.get("passes", ()))
+    return "choice" in _passes_in(numbers)
+
+
+def _passes_in(numbers: Mapping[str, Any]) -> set[str]:
+    """Return the types of the passes of a plan."""
+    return {row["pass"] for row in numbers.get("passes", ())}
 
 
 def plan_again(numbers: Mapping[str, Any], release: Release | None) -> Any:
-    """Return the plan of a saved result, made again from the settings in its numbers.
+    """Return the plan of a saved result, computed again from the settings in its numbers.
 
     Args:
         numbers: The numbers of a plan of a registered mechanism.
@@ -333,7 +346,7 @@ def plan_again(numbers: Mapping[str, Any], release: Release | None) -> Any:
 
 
 def _with_level(plan: Any, numbers: Mapping[str, Any]) -> Any:
-    """Return a plan with the level from which a release released the items of a public list, if it did."""
+    """Return a plan with the level from which the release released the items of a public list, if there is one."""
     known = numbers.get("known")
     if isinstance(known, Mapping) and "level" in known:
         return with_record(plan, passed=[{"pass": "list", "level": known["level"]}])

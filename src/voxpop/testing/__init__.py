@@ -1,6 +1,6 @@
 """The audit of the mechanisms, which tests their privacy claims.
 
-`orders` returns the made-up table of the guides.
+`orders` returns the made-up table that the guides use.
 """
 
 from voxpop.testing.auditing import Case, Finding, audit, examine

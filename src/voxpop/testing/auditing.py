@@ -1,23 +1,24 @@
-"""The audit, which measures the information about one user that releases reveal, on the real release path.
+"""The audit, which runs the real release path and measures the information about one user that releases reveal.
 
 A case consists of two neighbouring collections and an event. The counts of the event with and without the additional
-user give confidence intervals, and therefore lower bounds of epsilon and delta. A bound above the claim refutes the
-claim. The counts are also compared with the exact probabilities of the event under the plan, so noise that is smaller
-than planned is detected even if the claim is still true.
+user give confidence intervals, and these give lower bounds of epsilon and delta. A bound above the claim refutes the
+claim. The counts are also compared with the exact probabilities of the event under the plan. This comparison detects
+noise that is smaller than planned, even if the claim is still true.
 
-**Many trials in one release.** A case contains many copies of its two collections, with disjoint users and items,
-either all with the additional user or all without. Each copy is one trial. The trials are independent, because samples,
-orders and noise are separate draws for each user and item, and the weight of an item depends only on users of its copy.
-Therefore the release restricted to a copy is distributed like the release of a collection with only that copy. If a
-public number depends on all copies, such as a threshold that follows from the number of candidates, the event requires
-one value of that number. The case is built so that the number differs with probability below 1e-4 in all trials
-together.
+**Many trials in one release.** A case contains many copies of its two collections, with disjoint users and items. In
+one release, either all copies or none contain the additional user. Each copy is one trial. The trials are independent,
+because samples, orders and noise are separate draws for each user and item, and the weight of an item depends only on
+users of its copy. Therefore the part of the release that belongs to a copy has the same distribution as the release of
+a collection with only that copy. If a public number depends on all copies, such as a threshold that follows from the
+number of candidates, the event requires a particular value of that number. The case is built so that the number has
+another value in any of the trials with probability below 1e-4.
 
-**Lower bounds.** An event happened in some of n independent trials with the additional user, and in some of n without.
-The intervals of Clopper and Pearson (Biometrika 1934) contain both probabilities except with a given probability of
-error, which is divided among four one-sided bounds: low and high, with and without. A mechanism that is (epsilon,
-delta)-private satisfies P(E) <= e^epsilon P'(E) + delta in both directions, for the event and for its complement. Each
-of these four inequalities is evaluated at the bounds.
+**Lower bounds.** The event occurs in some of n independent trials with the additional user, and in some of n
+independent trials without. The intervals of Clopper and Pearson (Biometrika 1934) contain both probabilities except
+with a given probability of error. This probability is divided among four one-sided bounds, a lower and an upper bound
+with and without the additional user. A mechanism that is (epsilon, delta)-private satisfies P(E) <= e^epsilon P'(E) +
+delta in both directions, for the event and for its complement. Each of these four inequalities is evaluated at the
+bounds.
 """
 
 from collections.abc import Callable
@@ -45,17 +46,17 @@ class TrialCounts:
     Attributes:
         joined: The number of trials with the additional user and the event.
         without: The number of trials without the additional user, but with the event.
-        trials: The number of trials with the additional user, and of trials without.
+        trials: The number of trials with the additional user, and also the number of trials without.
     """
 
     joined: int
     without: int
     trials: int
 
-    def directions(self, error: float) -> _Pairs:
-        """Return the (at least, at most) pairs that privacy compares, which are wrong with probability `error`."""
+    def directions(self, failure_probability: float) -> _Pairs:
+        """Return the (at least, at most) pairs that privacy compares, with this probability that one is wrong."""
         hits = self.joined, self.without
-        return directions(*(clopper_pearson(each, self.trials, error / 4) for each in hits))
+        return directions(*(clopper_pearson(each, self.trials, failure_probability / 4) for each in hits))
 
 
 def directions(joined: tuple[float, float], without: tuple[float, float]) -> _Pairs:
@@ -70,31 +71,31 @@ def directions(joined: tuple[float, float], without: tuple[float, float]) -> _Pa
     return [*events, *((1.0 - most, 1.0 - least) for least, most in reversed(events))]
 
 
-def clopper_pearson(hits: int, trials: int, error: float) -> tuple[float, float]:
-    """Return a lower and an upper bound of a probability, each wrong with probability at most `error`.
+def clopper_pearson(hits: int, trials: int, failure_probability: float) -> tuple[float, float]:
+    """Return a lower and an upper bound of a probability, each wrong with at most this probability.
 
     Args:
         hits: The number of trials with the event.
         trials: The number of independent trials, at least 1.
-        error: The probability of error, more than 0.
+        failure_probability: The probability of error, more than 0.
 
     Example:
         >>> low, high = clopper_pearson(0, 100, 0.05)
         >>> low, round(high, 4)
         (0.0, 0.0295)
     """
-    low = float(betaincinv(hits, trials - hits + 1, error)) if hits else 0.0
-    high = 1.0 - float(betaincinv(trials - hits, hits + 1, error)) if hits < trials else 1.0
+    low = float(betaincinv(hits, trials - hits + 1, failure_probability)) if hits else 0.0
+    high = 1.0 - float(betaincinv(trials - hits, hits + 1, failure_probability)) if hits < trials else 1.0
     return low, high
 
 
-def epsilon_shown(counts: TrialCounts, delta: float, error: float = ERROR) -> float:
-    """Return an epsilon below which no mechanism of this delta shows such counts, except with probability `error`.
+def epsilon_shown(counts: TrialCounts, delta: float, failure_probability: float = ERROR) -> float:
+    """Return an epsilon below which no mechanism of this delta shows such counts, except with this probability.
 
     Args:
         counts: The counts of an event.
         delta: The delta of the claim.
-        error: The probability that the bound is wrong.
+        failure_probability: The probability that the bound is wrong.
 
     Returns:
         The lower bound, at least 0; infinite if no epsilon is large enough.
@@ -103,7 +104,7 @@ def epsilon_shown(counts: TrialCounts, delta: float, error: float = ERROR) -> fl
         >>> 0.9 < epsilon_shown(TrialCounts(joined=73_000, without=27_000, trials=100_000), delta=0.0) < 1
         True
     """
-    return _largest_epsilon(counts.directions(error), delta)
+    return _largest_epsilon(counts.directions(failure_probability), delta)
 
 
 def _largest_epsilon(pairs: _Pairs, delta: float) -> float:
@@ -111,15 +112,15 @@ def _largest_epsilon(pairs: _Pairs, delta: float) -> float:
     return max([0.0, *(log(least / most) if most > 0.0 else inf for least, most in above)])
 
 
-def delta_shown(counts: TrialCounts, epsilon: float, error: float = ERROR) -> float:
-    """Return a delta below which no mechanism of this epsilon shows such counts, except with probability `error`.
+def delta_shown(counts: TrialCounts, epsilon: float, failure_probability: float = ERROR) -> float:
+    """Return a delta below which no mechanism of this epsilon shows such counts, except with this probability.
 
     Args:
         counts: The counts of an event.
         epsilon: The epsilon of the claim.
-        error: The probability that the bound is wrong.
+        failure_probability: The probability that the bound is wrong.
     """
-    return _largest_delta(counts.directions(error), epsilon)
+    return _largest_delta(counts.directions(failure_probability), epsilon)
 
 
 def _largest_delta(pairs: _Pairs, epsilon: float) -> float:
@@ -149,7 +150,7 @@ class Case:
         budget: The claim.
         copies: The number of trials in one release.
         joined: A function that runs one release of the copies with the additional user. It returns the number of copies
-            in which the event happened, and a digest that identifies these copies.
+            in which the event occurred, and a digest that identifies these copies.
         without: The same function for copies without the additional user.
         exact: The probabilities of the event with and without the additional user, according to the plan.
         share: The share of the requested trials to run, below 1 for slow cases.
@@ -176,7 +177,7 @@ class Finding:
         delta: The delta of the claim.
         counts: The counts of the event.
         exact: The probabilities of the event according to the plan.
-        error: The probability that the two lower bounds are wrong.
+        failure_probability: The probability that the two lower bounds are wrong.
         repeated: Whether two releases with new secrets agreed in every copy.
     """
 
@@ -186,27 +187,27 @@ class Finding:
     delta: float
     counts: TrialCounts
     exact: tuple[float, float]
-    error: float
+    failure_probability: float
     repeated: bool
 
     @property
     def epsilon_shown(self) -> float:
         """Lower bound of epsilon at the claim's delta."""
-        return epsilon_shown(self.counts, self.delta, self.error)
+        return epsilon_shown(self.counts, self.delta, self.failure_probability)
 
     @property
     def delta_shown(self) -> float:
         """Lower bound of delta at the claim's epsilon."""
-        return delta_shown(self.counts, self.epsilon, self.error)
+        return delta_shown(self.counts, self.epsilon, self.failure_probability)
 
     @property
     def epsilon_exact(self) -> float:
-        """Epsilon at the claim's delta by the exact probabilities, which is the maximum that this case can show."""
+        """The epsilon that the exact probabilities give at the claim's delta, the maximum that this case can show."""
         return _largest_epsilon(self._pairs(), self.delta)
 
     @property
     def delta_exact(self) -> float:
-        """Delta at the claim's epsilon by the exact probabilities."""
+        """The delta that the exact probabilities give at the claim's epsilon."""
         return _largest_delta(self._pairs(), self.epsilon)
 
     def _pairs(self) -> _Pairs:
@@ -214,7 +215,7 @@ class Finding:
 
     @property
     def strays(self) -> float:
-        """Probability of counts at least this far from the exact ones, for the less probable of both counts."""
+        """The probability of a count this far from its expectation, for the less probable of the two counts."""
         hits = self.counts.joined, self.counts.without
         return min(1.0, 2.0 * min(strays(n, self.counts.trials, p) for n, p in zip(hits, self.exact, strict=True)))
 
@@ -226,7 +227,7 @@ class Finding:
     @property
     def off_plan(self) -> bool:
         """Return whether the runs contradict the plan, because of wrong probabilities or repeated draws."""
-        return self.strays < self.error or self.repeated
+        return self.strays < self.failure_probability or self.repeated
 
     @property
     def passed(self) -> bool:
@@ -235,8 +236,8 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers, ready for JSON. An infinite epsilon is null."""
-        names = "epsilon_shown", "delta_shown", "epsilon_exact", "delta_exact", "error", "refuted", "off_plan"
-        numbers = {name: getattr(self, name) for name in ("epsilon", "delta", *names)}
+        names = "epsilon_shown", "delta_shown", "epsilon_exact", "delta_exact", "refuted", "off_plan"
+        numbers = {name: getattr(self, name) for name in ("epsilon", "delta", "failure_probability", *names)}
         return {
             "mechanism": self.mechanism,
             "case": self.name,
@@ -252,34 +253,37 @@ AUDITED: Final[dict[str, str]] = {each.command: each.audit for each in MECHANISM
 """The case of each mechanism by the name of its command, as `module:function`."""
 
 
-def audit(mechanism: str, trials: int = 100_000, error: float = ERROR) -> Finding:
+def audit(mechanism: str, trials: int = 100_000, failure_probability: float = ERROR) -> Finding:
     """Audit a mechanism by running its case and comparing the observed counts with the claim and with the plan.
 
     Args:
         mechanism: The name of its command: "items", "ngrams", "heavy-hitters", "sequences", "profile" or "top".
         trials: The number of trials with the additional user, and the same number without.
-        error: The probability that a bound is wrong, and the probability that correct counts are reported as a
-            deviation.
+        failure_probability: The probability that a bound is wrong, and the probability that correct counts are
+            reported as a deviation.
 
     Raises:
         InputError: If the mechanism is unknown or a number is out of range.
     """
     check_choice("mechanism", mechanism, tuple(AUDITED))
     check_whole("trials", trials, 2**40, "the number of trials of each side of the case")
-    if not 0 < error < 0.5:
-        raise InputError(f"`error` must be above 0 and below 0.5, got {error}: the probability of a false alarm.")
+    if not 0 < failure_probability < 0.5:
+        raise InputError(
+            f"`failure_probability` must be above 0 and below 0.5, got {failure_probability}: the probability of a "
+            "false alarm."
+        )
     case: Case = load_object(AUDITED[mechanism])()
-    return examine(case, trials, error)
+    return examine(case, trials, failure_probability)
 
 
-def examine(case: Case, trials: int, error: float = ERROR) -> Finding:
+def examine(case: Case, trials: int, failure_probability: float = ERROR) -> Finding:
     """Run a case.
 
     Args:
         case: The case.
         trials: The number of trials of each side, rounded up to whole releases.
-        error: The probability of a false alarm, that is, of a wrong bound or of correct probabilities reported as
-            wrong.
+        failure_probability: The probability of a false alarm, that is, of a wrong bound or of correct probabilities
+            reported as wrong.
 
     Returns:
         The finding.
@@ -289,11 +293,11 @@ def examine(case: Case, trials: int, error: float = ERROR) -> Finding:
     without, again = _run(case.without, case.copies, releases, case.exact[1])
     counts = TrialCounts(joined, without, releases * case.copies)
     claim = case.budget.epsilon, case.budget.delta
-    return Finding(case.mechanism, case.name, *claim, counts, case.exact, error, repeated or again)
+    return Finding(case.mechanism, case.name, *claim, counts, case.exact, failure_probability, repeated or again)
 
 
 def _run(release: Callable[[], tuple[int, Any]], copies: int, releases: int, chance: float) -> tuple[int, bool]:
-    """Return the count of the event, and whether two releases agree in all copies more often than by coincidence."""
+    """Return the count of the event, and whether two releases agree in all copies beyond coincidence."""
     hits, outcomes = 0, []
     for _ in range(releases):
         count, outcome = release()

@@ -3,7 +3,7 @@
 Each case contains many copies of two tiny neighbouring collections. Copies share no users or items, so each copy is an
 independent trial of the event (`auditing.py`). The claim is epsilon 1 and delta 0.02, because an event of probability
 1e-7 cannot be observed in 1e5 trials; the code and the formulas are the same at any budget. Each case uses the number
-of users that maximizes the effect of one more user on the probability of the event.
+of users for which one more user has the largest effect on the probability of the event.
 """
 
 import warnings
@@ -46,31 +46,31 @@ from voxpop.release.result import StoredPlan
 from voxpop.testing import collections
 from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
 
-with warnings.catch_warnings(action="ignore"):  # no data are released with this delta
+with warnings.catch_warnings(action="ignore"):  # No data is released with this delta.
     BUDGET = Budget(1.0, 0.02)
 PURE = Budget(1.0)
 _LIMIT = 4
 MOST_CASE_USERS = 60
 TELLING = 10**6
-"""Number of trials assumed when the most informative case is selected."""
+"""The number of trials that the selection of the most informative case assumes."""
 
 
 def unchecked(plan: Any) -> Any:
     """Return a plan with its certificate, without comparing the certificate with the budget.
 
-    Audits run many copies of one mechanism at once, and tests run deliberately broken variants. Both spend more than a
-    plan may spend.
+    Audits run many copies of one mechanism at once, and tests run deliberately broken variants. Both spend more budget
+    than a plan may spend.
     """
     object.__setattr__(plan, "_certificate", Certificate(plan._claim, plan._proof()).to_json())
     return plan
 
 
 Chances = tuple[float, float]
-"""Probabilities of the event with the additional user and without."""
+"""The probabilities of the event with and without the additional user."""
 
 
 def most_telling(chances: Iterable[tuple[Chances, Any]], delta: float) -> tuple[Chances, Any]:
-    """Return the entry that bounds epsilon best after many trials.
+    """Return the entry that gives the largest lower bound of epsilon after many trials.
 
     Args:
         chances: probabilities of the event and their descriptions.
@@ -85,13 +85,13 @@ def most_telling(chances: Iterable[tuple[Chances, Any]], delta: float) -> tuple[
 
 
 def observed(plan: Any, corpus: Any, copies: int, happened: Callable[[Any], Bools | np.ndarray]) -> tuple[int, bytes]:
-    """Run one release and return the number of copies in which the event happened, and a digest of these copies.
+    """Run one release, and return the number of copies in which the event occurred and a digest of these copies.
 
     Args:
         plan: the plan to run.
         corpus: the copies.
         copies: number of copies.
-        happened: function that returns the numbers of the copies in which the event happened in a release.
+        happened: function that returns the numbers of the copies in which the event occurred in a release.
     """
     found = np.zeros(copies, np.bool_)
     found[happened(plan.release(corpus))] = True
@@ -127,7 +127,7 @@ def near(
     copied: Callable[[int, int], Any],
     happened: Callable[[Any], Bools | np.ndarray],
 ) -> Case:
-    """Return the case with the number of users that maximizes the effect of one more user.
+    """Return the case with the number of users for which one more user has the largest effect.
 
     Args:
         mechanism: name of the mechanism in words.
@@ -144,7 +144,10 @@ def near(
 
 
 def _chances(rounds: Any) -> list[float]:
-    """Return the probability that adaptive rounds release an item, by its number of users, who have no other item."""
+    """Return the probability that adaptive rounds release an item, by its number of users.
+
+    These users have no other item.
+    """
     return [0.0, *(item_probability(rounds, users, 1) for users in range(1, MOST_CASE_USERS))]
 
 
@@ -161,7 +164,7 @@ def items(budget: Budget = BUDGET) -> Case:
 def profile(budget: Budget = BUDGET) -> Case:
     """Return the case of a profile. All users of a copy have the same value of one column."""
     plan: Any = ProfileMechanism({"item": "int64"}, counts=False).plan(budget)
-    # Each of very many users has one value, so the smallest limit is chosen.
+    # There are very many users with one value each, so the smallest limit is chosen.
     chance = _chances(plan.passes[0].entry(LIMITS[0]))
     return near("profile", plan, chance, _typed(plan), _values_of_items)
 
@@ -169,13 +172,13 @@ def profile(budget: Budget = BUDGET) -> Case:
 def keys(budget: Budget = BUDGET) -> Case:
     """Return the case of keys with counts. All users of a copy have the same key and no other key."""
     plan: Any = KeyCounts({"item": "int64"}, [("item",)], other_rows=False).plan(budget)
-    # Each of very many users has one key, so the entry of one key is chosen.
+    # There are very many users with one key each, so the entry of one key is chosen.
     chance = [released_with(plan.menu[0], users) for users in range(MOST_CASE_USERS)]
     return near("keys with counts", plan, chance, _typed(plan), _values_of_items)
 
 
 def _typed(plan: Any) -> Callable[[int, int], LocalCorpus]:
-    """Return the function that makes copies with each item as a value of the first column."""
+    """Return a function that makes copies in which each item is a value of the first column."""
 
     def typed(users: int, copies: int) -> LocalCorpus:
         corpus = _one_item(users, copies)
@@ -190,7 +193,7 @@ def _values_of_items(found: Any) -> np.ndarray:
 
 
 def first_numbers(release: Release, length: int = 1) -> np.ndarray:
-    """Return the number of the first token of each released gram of a length."""
+    """Return the number of the first token of each released gram of the given length."""
     return collections.released_numbers(release, length)[:, 0]
 
 
@@ -230,7 +233,7 @@ def sequences(budget: Budget = PURE) -> Case:
         collections.copied_documents(held, np.arange(symbols)[:, None], symbols, "sequence")
         for held in ([*users, (0,) * length], users)
     )
-    # This part is certain, because the noisy number of sequences is far above the number that would change it.
+    # The noisy number of sequences is far above the number that would change the tree, so this part is certain.
     epsilon = float(part_after_statistics(Fraction(budget.epsilon), others * symbols)) * budget.epsilon
     exact = laplace_tail_of_case(0, length / epsilon), laplace_tail_of_case(length, length / epsilon)
     return case_of(("sequences", "every symbol the same"), plan, corpora, symbols, high, exact)
@@ -250,8 +253,8 @@ def laplace_tail_of_case(least: int, scale: float) -> float:
 def top(budget: Budget = BUDGET) -> Case:
     """Return the case of rankings.
 
-    Only the additional user has an item of a short public list, and the event is that this item is ranked first in its
-    list. All lists are ranked in one release, with the noise that the ranking of one list needs. The order within a
+    Only the additional user has an item of a short public list, and the event occurs if this item is ranked first in
+    its list. All lists are ranked in one release, with the noise that the ranking of one list needs. The order within a
     list depends only on that list.
     """
 
@@ -280,21 +283,22 @@ def top(budget: Budget = BUDGET) -> Case:
 
 
 # N-grams: pairs of words, released with the defaults from users with one pair each. All words are released in adaptive
-# rounds. Because there are few words, pairs get nearly all of the budget and there is no screening vote. Words are
-# measured, and pairs of rare words are pruned.
+# rounds. Because there are few words, pairs receive nearly all of the budget and there is no screening vote. The
+# release measures words and prunes pairs of rare words.
 #
-# The cutpoint of a band follows from the votes of all its candidates, so all copies share it, and the event requires
-# one value. A large `eta` makes this value certain: if half of the released pairs may be spurious and most candidates
-# have users, every band takes the lowest cutpoint. Another cutpoint is taken only if no candidate lies between the two
-# lowest ones, which has a probability below 1e-5 per release for thousands of copies. Such a release counts as no hit.
-# Given the lowest cutpoint, a pair is released if its noisy weight reaches it, and these events are independent.
+# The cutpoint of a band follows from the votes of all its candidates. Therefore all copies share the cutpoint, and the
+# event requires one value of it. A large `eta` makes this value certain, because every band uses the lowest cutpoint if
+# half of the released pairs may be spurious and most candidates have users. A band uses another cutpoint only if no
+# candidate is between the two lowest ones. With thousands of copies, the probability of this is below 1e-5 per release.
+# Such a release counts as no hit. Given the lowest cutpoint, a pair is released if its noisy weight reaches this
+# cutpoint, and these events are independent.
 
 UNSURE = 2e-7
-"""Probability that a word is missing; a release without it counts as no hit. A lower probability needs more users of
-rare words. Then pairs of rare words become candidates in some releases (at 1e-9 in one of twenty), and these releases
-also count as no hit."""
+"""The probability that a word is missing. A release without the word counts as no hit. A lower probability requires
+more users of rare words. In this case, pairs of rare words become candidates in some releases (at 1e-9 in one of
+twenty), and these releases also count as no hit."""
 MOST_HOLDERS = 5
-"""With more, few copies would lie between two cutpoints, and the lowest one would not be certain."""
+"""With a larger value, few copies would lie between two cutpoints, and the lowest cutpoint would not be certain."""
 COMMON, RARE, USERS_OF_WORDS = 70, 30, 300
 
 
@@ -311,7 +315,7 @@ def ngrams(budget: Budget = BUDGET, engine: collections.EngineOf = collections.i
         raise InternalError("no number of users makes the release of a word certain")
     ran = _last(plan.release(Corpus(pairs_of_words(needed, MOST_HOLDERS - 1)), seed=0))
     bound = bound_of_pair(plan)
-    # The release probability of a phrase if its users have no other phrase of its length.
+    # The probability that a phrase is released if its users have no other phrase of its length.
     chance = [float(ndtr((users * bound - ran.threshold) / ran.sigma)) for users in range(MOST_HOLDERS + 1)]
     exact, others = most_telling((((chance[n + 1], chance[n]), n) for n in range(1, MOST_HOLDERS)), budget.delta)
     corpora = (engine(pairs_of_words(needed, users)) for users in (others + 1, others))
@@ -320,10 +324,10 @@ def ngrams(budget: Budget = BUDGET, engine: collections.EngineOf = collections.i
 
 
 def pairs_of_words(needed: int, others: int) -> LocalCorpus:
-    """Return the corpus in which `others` users have each pair of common words.
+    """Return a corpus in which each pair of common words has `others` users.
 
     Args:
-        needed: number of users of each rare word, which is in no pair.
+        needed: number of users of each rare word. Rare words are in no pair.
         others: number of users of each pair.
     """
     documents = [np.arange(COMMON, COMMON + RARE)[:, None]] * needed
@@ -336,7 +340,7 @@ def pairs_of_words(needed: int, others: int) -> LocalCorpus:
 
 
 def bound_of_pair(plan: NGramsPlan) -> float:
-    """Return the weight that a user with one pair adds to it in the vote, if there are few words."""
+    """Return the weight that a user with only one pair adds to this pair in the vote, if there are few words."""
     charges, left, holds = Charges(plan.later, plan.worths, dense=True), np.array([WHOLE]), np.ones(1, np.bool_)
     measured, charges = charges.measurement(2)
     square, rates, charges = charges.vote(2)
@@ -352,7 +356,10 @@ def _last(release: Any) -> LengthRun:
 
 
 def released_pairs(foreseen: LengthRun, release: Release) -> np.ndarray:
-    """Return the numbers of the released pairs of common words; empty if the vote ran with unforeseen numbers."""
+    """Return the numbers of the released pairs of common words.
+
+    The result is empty if the vote ran with unforeseen numbers.
+    """
     ran, pairs = _last(release), collections.released_numbers(release, 2)
     fixed = replace(foreseen, spurious=ran.spurious, bands=ran.bands)
     chosen = pairs[(pairs < COMMON).all(axis=1) & (fixed == ran)]

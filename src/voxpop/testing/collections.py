@@ -14,7 +14,7 @@ from voxpop.release.release import Release
 _ROUNDED_DIGITS = 9
 Holds = Sequence[int]
 EngineOf = Callable[[LocalCorpus], Any]
-"""A function that returns an engine for a collection, which reads and weighs it (`voxpop.engine.contract.Engine`)."""
+"""A function that returns an engine, which reads and weighs a collection (`voxpop.engine.contract.Engine`)."""
 
 
 def in_memory(corpus: LocalCorpus) -> LocalCorpus:
@@ -37,7 +37,7 @@ def copied_documents(documents: Sequence[Holds], rows: Int64s, words: int, kind:
     """Return copies of users with one document each.
 
     Args:
-        documents: The places in a row for each document. Each user has one document.
+        documents: The places in a row of `rows` for each document. Each user has one document.
         rows: int64 (copies, places), the word at each place of each copy.
         words: The size of the vocabulary.
         kind: The kind of the corpus. Items have no end mark.
@@ -50,7 +50,7 @@ def copied_documents(documents: Sequence[Holds], rows: Int64s, words: int, kind:
 
 
 def corpus_of_tokens(tokens: Int32s, sizes: Int64s, words: int, kind: str) -> LocalCorpus:
-    """Return a corpus with numbers of equal width as words, so that ids are the numbers themselves.
+    """Return a corpus with numbers of equal width as its words, so that the ids are the numbers themselves.
 
     Args:
         tokens: int32, the tokens of all users, concatenated.
@@ -63,7 +63,7 @@ def corpus_of_tokens(tokens: Int32s, sizes: Int64s, words: int, kind: str) -> Lo
 
 
 def numbered_words(count: int) -> pa.LargeStringArray:
-    """Return the numbers from 0 on as words of equal width, so that the order of bytes is the numeric order."""
+    """Return the numbers from 0 as words of equal width, so that the order of their bytes is the numeric order."""
     return pc.utf8_lpad(pa.array(np.arange(count)).cast(pa.large_string()), width=_ROUNDED_DIGITS, padding="0")
 
 

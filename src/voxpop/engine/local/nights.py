@@ -1,6 +1,6 @@
 """The private state of a series on this machine: users' pools, their remaining budgets, and the scores of all items."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, final
 
@@ -10,26 +10,25 @@ import pyarrow.compute as pc
 
 from voxpop.engine.contract import sample_of
 from voxpop.engine.local.weigh import ITEMS_AT_ONCE, item_names, weighing_order
-from voxpop.kernels.arrays import Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.group import gather_slices
 from voxpop.kernels.nights import active_items, fresh_items, joined_pools, sort_items, with_active
 from voxpop.kernels.threads import in_order
 from voxpop.privacy.individual import Charge
 from voxpop.privacy.opening import Opening, opened
 from voxpop.privacy.secret import Source
-from voxpop.reading.arrow import check_width, int64_array, numbers_of, string_array, text_buffers
+from voxpop.privacy.upcrossing import UNLISTED, NightDecision, from_level
+from voxpop.reading.arrow import check_width, int64_array, joined, numbers_of, string_array, text_buffers
 from voxpop.reading.limited.memory import MemoryLimit
 
 ORDER_OF_NIGHTS = "series"
-BYTES_OF_PAIR, BYTES_OF_USER, BYTES_OF_ITEM = 48, 96, 160
-"""The peak memory of a night, in bytes per item of a pool or a row, per user, and per item."""
+BYTES_OF_PAIR, BYTES_OF_USER, BYTES_OF_ITEM = 48, 96, 192
+"""Peak memory of a night in bytes, for each item of a pool or a row, for each user and for each item."""
 
 Add = Callable[[Int64s, Int32s, Int64s, Int64s], None]
 Reading = Opening
-States = Callable[[Int64s, Int64s], Bytes]
-"""A function that returns 0 for released items, 1 for resting items and 2 for active items, from scores and nights of
-release.
-"""
+States = Callable[[Int64s, Int64s, Int64s], Bytes]
+"""Returns 0 for decided items, 1 for resting ones and 2 for active ones, from scores, nights of decision and levels."""
 
 
 class UserBatches(Protocol):
@@ -82,8 +81,12 @@ class NightlyPools:
         items: int32, the pools of all users, concatenated.
         starts: int64 (users + 1), the position where each pool begins.
         nights: int32, the night on which each item joined the pool.
-        words: large_string (items), in order of arrival. Items remain until the series ends, even without users.
+        words: large_string (items), the public list and then other items in order of arrival. Items remain until the
+            series ends, even without users.
         scores: int64 (items), the scores after the last night.
+        decided: int64 (items), the night after which the item gets no more weight, or 0. An item that is not on the
+            public list is released on this night. A listed item is frozen at the highest level.
+        levels: int64 (items), the number of levels that a listed item reached so far; -1 for other items.
         released: int64 (items), the night of the release, or 0.
     """
 
@@ -95,15 +98,36 @@ class NightlyPools:
     nights: Int32s
     words: pa.LargeStringArray
     scores: Int64s
+    decided: Int64s
+    levels: Int64s
     released: Int64s
 
     @staticmethod
     def empty() -> "NightlyPools":
-        """Return the state before the first night."""
+        """Return the state before the first night, without a public list."""
         none, small = np.empty(0, np.int64), np.empty(0, np.int32)
         return NightlyPools(
-            np.empty(0, np.uint64), none, none, small, np.zeros(1, np.int64), small, string_array([]), none, none
+            np.empty(0, np.uint64),
+            none,
+            none,
+            small,
+            np.zeros(1, np.int64),
+            small,
+            string_array([]),
+            none,
+            none,
+            none,
+            none,
         )
+
+    def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
+        """Replace the items by those of a public list. They have noise from the first night on, with or without users.
+
+        Args:
+            listed: The list in parts.
+        """
+        self.words = joined(pa.chunked_array(listed, pa.large_string()))
+        self.scores, self.decided, self.levels, self.released = np.zeros((4, len(self.words)), np.int64)
 
     def take(
         self, corpus: UserBatches, secret: Source, night: int, pool: int, whole: int, past: Callable[[Uint64s], Int64s]
@@ -125,7 +149,7 @@ class NightlyPools:
         new = np.flatnonzero(known < 0)
         known[new] = len(self.words) + np.arange(new.size, dtype=np.int32)
         ids = np.where(tokens < 0, -1, known[tokens]) if known.size else tokens
-        decided = np.concatenate([self.released, np.zeros(new.size, np.int64)]).astype(np.bool_).view(np.uint8)
+        decided = np.concatenate([self.decided, np.zeros(new.size, np.int64)]).astype(np.bool_).view(np.uint8)
         fresh, begins = fresh_items(ids.astype(np.int32), starts, places, self.items, self.starts, decided)
         words = pa.chunked_array([self.words, corpus.vocabulary.take(int64_array(new))]).combine_chunks()
         # A user without remaining budget was removed or cannot contribute any more, so the user's rows are ignored.
@@ -143,25 +167,28 @@ class NightlyPools:
         # neighbouring streams.
         self.words = pa.chunked_array([self.words, added]).combine_chunks()
         self.scores = np.concatenate([self.scores, _in_parts(past, item_names(added, secret))])
-        self.released = np.concatenate([self.released, np.zeros(len(added), np.int64)])
+        none = np.zeros(len(added), np.int64)
+        self.decided, self.released = (np.concatenate([each, none]) for each in (self.decided, self.released))
+        self.levels = np.concatenate([self.levels, none + UNLISTED])
 
     def pay(self, charge: Charge, states: States, since: int) -> None:
         """Charge every user with an active item for the night."""
-        known = states(self.scores, self.released)
+        known = states(self.scores, self.decided, self.levels)
         self.paid = charge.costs(self.left, with_active(self.items, self.starts, self.nights, known, since))
         self.left = self.left - self.paid
 
     def weigh(self, charge: Charge, states: States, since: int, add: Add) -> Int64s:
         """Return the weight of every item. Each user's bound is the user's payment."""
         histogram = np.zeros(len(self.words), np.int64)
-        items, starts = active_items(self.items, self.starts, self.nights, states(self.scores, self.released), since)
+        known = states(self.scores, self.decided, self.levels)
+        items, starts = active_items(self.items, self.starts, self.nights, known, since)
         bounds = charge.bounds(self.paid)
         # An array with a single bound would apply to all users, so append a second bound.
         add(histogram, items, starts, bounds if bounds.size != 1 else np.append(bounds, 0))
         return histogram
 
-    def read(self, reading: Reading, weights: Int64s | None, secret: Source, threshold: int, night: int) -> None:
-        """Add a night's noisy weights to the scores of all items, and release items that reach the threshold.
+    def read(self, reading: Reading, weights: Int64s | None, secret: Source, decision: NightDecision) -> None:
+        """Add a night's noisy weights to the scores of all items, and decide about all items, with or without users.
 
         The weights are None on a night without a run.
         """
@@ -173,13 +200,23 @@ class NightlyPools:
             return after
 
         self.scores = _in_parts(part, np.arange(len(self.words)))
-        # All items are tested, with or without users.
-        self.released = np.where((self.released == 0) & (self.scores >= threshold), night, self.released)
+        self.decided, self.levels = decision(self.scores, self.decided, self.levels)
+        self.released = np.where(self.levels == UNLISTED, self.decided, self.released)
 
-    def out(self, after: int) -> tuple[pa.LargeStringArray, Int64s]:
-        """Return the items that were released after a night, and the nights of their release."""
+    def reached(self, levels: int) -> tuple[int, Int64s]:
+        """Return the number of released unlisted items, and the number of listed items at each level from 0 on."""
+        listed = self.levels != UNLISTED
+        return int(np.count_nonzero(self.decided[~listed])), np.bincount(self.levels[listed], minlength=levels + 1)
+
+    def settle(self, frozen: int, lowest: int, night: int) -> None:
+        """Freeze listed items from the level `frozen` on, and release those from the level `lowest` on."""
+        self.decided = from_level(self.levels, frozen, night, self.decided)
+        self.released = from_level(self.levels, lowest, night, self.released)
+
+    def out(self, after: int) -> tuple[pa.LargeStringArray, Int64s, Bools]:
+        """Return the items released after a night, the nights of their release, and whether they are listed."""
         chosen = np.flatnonzero(self.released > after)
-        return self.words.take(int64_array(chosen)), self.released[chosen]
+        return self.words.take(int64_array(chosen)), self.released[chosen], self.levels[chosen] != UNLISTED
 
     def remove(self, key: int) -> Removed | None:
         """Remove the pool and the budget of a user. Return None for a user without a pool and a budget.

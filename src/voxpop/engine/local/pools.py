@@ -21,18 +21,18 @@ from voxpop.engine.local.weigh import (
     user_spans,
 )
 from voxpop.errors import InternalError
-from voxpop.kernels.arrays import DROPPED, RELEASED, UNDECIDED, Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.arrays import DROPPED, NOTHING_LISTED, RELEASED, UNDECIDED, Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.threads import in_order
 from voxpop.kernels.weigh import count_listed, keep_undecided
-from voxpop.privacy.cumulative import ScoreStep
 from voxpop.privacy.opening import Opening, opened
 from voxpop.privacy.secret import Source
-from voxpop.privacy.weightings.capped import NOTHING_LISTED, CappedDescent
 from voxpop.reading.arrow import int64_array, numbers_of
 from voxpop.reading.limited.memory import MemoryLimit, forget_pages
 
 if TYPE_CHECKING:
     from voxpop.engine.local.corpus import LocalCorpus
+    from voxpop.privacy.cumulative import ScoreStep
+    from voxpop.privacy.weightings.capped import CappedDescent
 
 
 # The pools of users, in batches of several hundred thousand items, are in memory or (with a memory limit) in a work
@@ -218,8 +218,8 @@ class PoolUsers:
             shares.add(histogram, drawn.items, drawn.starts)
         return histogram
 
-    def weigh_pools(self, shares: CappedDescent, pass_name: str) -> Int64s:
-        """Return the weight of every item. Each user contributes to newly drawn undecided items of their pool."""
+    def weigh_pools(self, shares: "CappedDescent", pass_name: str) -> Int64s:
+        """Return the weight of every item; each user contributes to newly drawn undecided items of the pool."""
         # int64 (items), 0 at the beginning of each round, because only scores accumulate over rounds.
         histogram = np.zeros(self.states.size, np.int64)
 
@@ -334,8 +334,8 @@ class Pools:
         """Give every user a pool of at most `size` undecided items, drawn uniformly without replacement."""
         self._users.draw(size, pass_name)
 
-    def advance(self, shares: CappedDescent, step: ScoreStep, pass_name: str) -> None:
-        """Run a round, which weighs items of each pool and updates the score of every item that is in a pool."""
+    def advance(self, shares: "CappedDescent", step: "ScoreStep", pass_name: str) -> None:
+        """Run one round, which weighs the items of each pool and updates the score of every item that is in a pool."""
         histogram = self._users.weigh_pools(shares, pass_name)
         undecided = np.flatnonzero(self._users.states > DROPPED)
         ids = undecided
@@ -349,7 +349,7 @@ class Pools:
             self._score[part] = score
             self._decide(part, states)
 
-    def _raise(self, levels: Bytes, ids: Int64s, histogram: Int64s, step: ScoreStep) -> None:
+    def _raise(self, levels: Bytes, ids: Int64s, histogram: Int64s, step: "ScoreStep") -> None:
         """Add to the score of listed items, and keep the highest level of each item."""
         if step.known is None:
             raise InternalError("a round over a public list has no levels")

@@ -1,5 +1,7 @@
 """Private counts of the symbols after contexts, in one sequence per user. Contexts grow by one symbol at a time."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from voxpop.engine.contract import CountKind
@@ -14,7 +16,9 @@ from voxpop.kernels.sequences import (
     open_steps,
 )
 from voxpop.privacy.opening import opened
-from voxpop.privacy.path_budget import ContextNoise
+
+if TYPE_CHECKING:
+    from voxpop.privacy.path_budget import ContextNoise
 
 
 class MemoryTreeWalk:
@@ -62,7 +66,7 @@ class MemoryTreeWalk:
     def _starts(self) -> Int64s:
         return np.append(0, np.flatnonzero(self.symbols == self._width - 1) + 1)
 
-    def released(self, counted: CountKind, noise: ContextNoise, *given: Int64s) -> Int64s:
+    def released(self, counted: CountKind, noise: "ContextNoise", *given: Int64s) -> Int64s:
         """Return noisy counts; see `TreeWalk.released`."""
         noisy: Int64s = opened(noise, *getattr(self, f"count_{counted}")(*given))
         return noisy
@@ -90,7 +94,7 @@ class GramWalk:
         self._places = _opened(symbols, width - 1)
         self._keys = np.empty(0, np.int64)
 
-    def released(self, counted: str, noise: ContextNoise) -> Int64s:
+    def released(self, counted: str, noise: "ContextNoise") -> Int64s:
         """Return the noisy counts of the symbols after the grams."""
         if counted != "children":
             raise InternalError("only the counts of the children of grams exist")

@@ -5,7 +5,7 @@ weight of an item is the sum over all groups. With one group, the results are id
 `NightlyPools`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from itertools import pairwise
 from pathlib import Path
@@ -49,11 +49,12 @@ from voxpop.engine.spark.tasks import GROUPS, corpus_of_arrays, joined_arrays, p
 from voxpop.engine.spark.worker import safely, task
 from voxpop.errors import ReleaseError
 from voxpop.files.folder import sync
-from voxpop.kernels.arrays import Int64s, Uint64s
+from voxpop.kernels.arrays import Bools, Int64s, Uint64s
 from voxpop.kernels.group import gather_slices
 from voxpop.privacy.opening import opened
 from voxpop.privacy.secret import TEXT
-from voxpop.reading.arrow import numbers_of, string_array
+from voxpop.privacy.upcrossing import UNLISTED
+from voxpop.reading.arrow import joined, numbers_of, string_array
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,10 +62,10 @@ if TYPE_CHECKING:
     from voxpop.engine.spark.corpus import SparkCorpus
     from voxpop.privacy.individual import Charge
     from voxpop.privacy.secret import Source
-    from voxpop.privacy.upcrossing import NightReading
+    from voxpop.privacy.upcrossing import NightDecision, NightReading
 
 USERS = "place int, key bigint, remaining bigint, paid bigint, items array<binary>, nights array<int>"
-ITEMS = "word binary, score bigint, released int"
+ITEMS = "word binary, score bigint, decided int, level int, released int"
 PLACE = "place/series"
 _NIGHT_ROWS_AT_ONCE = 1 << 14
 
@@ -109,15 +110,14 @@ def new_items(batches: SparkBatches, *, secret: "Source", past: Callable[[Uint64
     """Return the new items of this night with the noise of all earlier nights."""
     for batch in batches:
         words = batch.column(0)
-        scores = past(item_names(words_of(words), secret))
-        yield pa.record_batch([words, scores, np.zeros(len(words), np.int32)], ["word", "score", "released"])
+        yield _items_batch(words, past(item_names(words_of(words), secret)), level=UNLISTED)
 
 
 @task
 def item_states(batches: SparkBatches, *, states: States) -> AnswerBatches:
-    """Return the states of items that are not released."""
+    """Return the states of items that are not decided."""
     for batch in batches:
-        found = states(*(numbers_of(batch.column(name)).astype(np.int64) for name in ("score", "released")))
+        found = states(*(numbers_of(batch.column(name)).astype(np.int64) for name in ("score", "decided", "level")))
         yield pa.record_batch([batch.column("word"), found.astype(np.int32)], ["word", "state"]).filter(
             pa.array(found > 0)
         )
@@ -144,16 +144,24 @@ def weigh_users(
 
 @task
 def read_items(
-    batches: SparkBatches, *, secret: "Source", reading: "NightReading", threshold: int, night: int
+    batches: SparkBatches, *, secret: "Source", reading: "NightReading", decision: "NightDecision"
 ) -> AnswerBatches:
-    """Add a night's noise to all items, and release items that reach the threshold."""
+    """Add a night's noise to all items, and decide about them."""
     for batch in batches:
-        score, released, weight = (
-            numbers_of(batch.column(name), missing=0).astype(np.int64) for name in ("score", "released", "weight")
+        score, decided, level, released, weight = (
+            numbers_of(batch.column(name), missing=0).astype(np.int64)
+            for name in ("score", "decided", "level", "released", "weight")
         )
         score = opened(reading, weight, item_names(words_of(batch.column("word")), secret), score)
-        out = np.where((released == 0) & (score >= threshold), night, released).astype(np.int32)
-        yield pa.record_batch([batch.column("word"), score, out], ["word", "score", "released"])
+        decided, level = decision(score, decided, level)
+        released = np.where(level == UNLISTED, decided, released)
+        yield _items_batch(batch.column("word"), score, decided, level, released)
+
+
+def _items_batch(words: pa.Array, score: Int64s, decided: Any = 0, level: Any = 0, released: Any = 0) -> pa.RecordBatch:
+    """Return rows of items; a single number is that of every row."""
+    small = (np.broadcast_to(each, score.shape).astype(np.int32) for each in (decided, level, released))
+    return pa.record_batch([words, score, *small], ["word", "score", "decided", "level", "released"])
 
 
 def _place(*tables: pa.Table) -> int:
@@ -161,12 +169,12 @@ def _place(*tables: pa.Table) -> int:
 
 
 def _known(pools: NightlyPools, held: pa.Table) -> States:
-    """Return the states of a group's items. Released items were not sent."""
+    """Return the states of a group's items. Decided items were not sent."""
     states = np.zeros(len(pools.words), np.uint8)
     if held.num_rows:
         found = places_of(words_of(held.column("word").combine_chunks()), pools.words)
         states[found] = numbers_of(held.column("state").combine_chunks())
-    return lambda scores, released: states
+    return lambda scores, decided, levels: states
 
 
 def _pools_of(rows: pa.Table, secret: "Source") -> NightlyPools:
@@ -188,7 +196,7 @@ def _pools_of(rows: pa.Table, secret: "Source") -> NightlyPools:
     pools.starts = np.append(0, np.cumsum(sizes[order])).astype(np.int64)
     pools.keys, pools.left, pools.paid = keys.view(np.uint64)[order], left[order], paid[order]
     pools.words = encoded.dictionary
-    pools.scores = pools.released = np.zeros(len(pools.words), np.int64)
+    pools.scores = pools.decided = pools.levels = pools.released = np.zeros(len(pools.words), np.int64)
     return pools
 
 
@@ -246,6 +254,13 @@ class SparkNights:
                 )
         return self._frames
 
+    def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
+        """Begin with the items of a public list, which have noise from the first night on, with or without users."""
+        words = joined(pa.chunked_array(listed, pa.large_string()))
+        users, items = self._both
+        rows = _items_batch(names_of(words), np.zeros(len(words), np.int64))
+        self._frames = users, items.sparkSession.createDataFrame(pa.Table.from_batches([rows]), ITEMS)
+
     def take(
         self,
         corpus: "SparkCorpus",
@@ -261,7 +276,7 @@ class SparkNights:
         self._session = corpus._state.sparkSession
         users, items = self._both
         send = closure(send_users, secret=secret.restrict(PLACE), places=self.places)
-        sent = run_with_public(numbered_state(corpus._state), send, word_arrays(self.out(0)[0]))
+        sent = run_with_public(numbered_state(corpus._state), send, word_arrays(self._words("decided", 0)[0]))
         take = closure(take_users, secret=_of_users(secret), night=night, pool=pool, whole=whole)
         with self._by_cores():
             users = self._holder.hold(met(users, sent, take, self.places, USERS))
@@ -285,10 +300,9 @@ class SparkNights:
         reading: "NightReading",
         weights: "DataFrame | None",
         secret: "Source",
-        threshold: int,
-        night: int,
+        decision: "NightDecision",
     ) -> None:
-        """Add a night's noisy weights to the scores of all items, and release items that reach the threshold."""
+        """Add a night's noisy weights to the scores of all items, and decide about all items, with or without users."""
         from pyspark.sql import functions as sql
 
         users, items = self._both
@@ -296,21 +310,56 @@ class SparkNights:
             weighed = items.withColumn("weight", sql.lit(0).cast("bigint"))
         else:
             weighed = items.join(weights.groupBy("word").agg(sql.sum("weight").alias("weight")), "word", "left")
-        settings: dict[str, Any] = {"reading": reading.restricted(), "threshold": threshold, "night": night}
+        settings: dict[str, Any] = {"reading": reading.restricted(), "decision": decision}
         work = closure(read_items, secret=secret.restrict(f"{WORDS_PASS}{TEXT}"), **settings)
         self._frames = users, weighed.mapInArrow(work, ITEMS)
 
-    def out(self, after: int) -> tuple[pa.LargeStringArray, Int64s]:
-        """Return the items released after a night, and the nights of their release, in the order of the files."""
+    def reached(self, levels: int) -> tuple[int, Int64s]:
+        """Return the number of released unlisted items, and the number of listed items at each level from 0 on."""
+        from pyspark.sql import functions as sql
+
+        users, items = self._both
+        with self._by_cores():
+            # The decision that follows reads the same items again.
+            self._frames = users, self._holder.hold(items)
+            decided = sql.sum((sql.col("decided") > 0).cast("bigint"))
+            found = answer(
+                self._frames[1].groupBy("level").agg(sql.count("*").alias("items"), decided.alias("decided"))
+            )
+        level, number, out = (found.column(name).to_numpy().astype(np.int64) for name in ("level", "items", "decided"))
+        counts = np.zeros(levels + 1, np.int64)
+        counts[level[level >= 0]] = number[level >= 0]
+        return int(out[level == UNLISTED].sum()), counts
+
+    def settle(self, frozen: int, lowest: int, night: int) -> None:
+        """Freeze listed items from the level `frozen` on, and release those from the level `lowest` on."""
+        from pyspark.sql import functions as sql
+
+        users, items = self._both
+        for name, level in (("decided", frozen), ("released", lowest)):
+            first = (sql.col(name) == 0) & (sql.col("level") >= level)
+            items = items.withColumn(name, sql.when(first, sql.lit(night).cast("int")).otherwise(sql.col(name)))
+        self._frames = users, items
+
+    def out(self, after: int) -> tuple[pa.LargeStringArray, Int64s, Bools]:
+        """Return the items released after a night, the nights of their release, and whether they are listed.
+
+        The items are in the order of the files.
+        """
+        return self._words("released", after)
+
+    def _words(self, column: str, after: int) -> tuple[pa.LargeStringArray, Int64s, Bools]:
+        """Return the items with a night after the given one in a column, these nights, and whether they are listed."""
         from pyarrow import dataset
 
         if self.folder is None:
-            return string_array([]), np.empty(0, np.int64)
+            return string_array([]), np.empty(0, np.int64), np.empty(0, np.bool_)
         rows = dataset.dataset(self.folder / "items", format="parquet").to_table(
-            columns=["word", "released"], filter=pc.field("released") > after
+            columns=["word", column, "level"], filter=pc.field(column) > after
         )
         words = pa.concat_arrays([string_array([]), *(words_of(chunk) for chunk in rows.column("word").chunks)])
-        return words, rows.column("released").to_numpy().astype(np.int64)
+        nights, levels = (rows.column(name).to_numpy().astype(np.int64) for name in (column, "level"))
+        return words, nights, levels != UNLISTED
 
     def remove(self, key: int) -> Removed | None:
         """Remove the pool and the budget of a user. Return None for a user without a pool and a budget."""

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voxpop.engine.data import Subset
 from voxpop.engine.spark.frames import (
     MESSAGES,
     AnswerBatches,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from voxpop.engine.contract import Shares
-    from voxpop.engine.data import Subset
     from voxpop.engine.local.corpus import LocalCorpus
     from voxpop.engine.local.length_walk import MemoryLengthWalk
     from voxpop.privacy.individual import Charge
@@ -227,8 +227,6 @@ class Since:
 
 
 def _subset(public: Arrays, paying: Paying | None) -> "Subset | None":
-    from voxpop.engine.data import Subset
-
     if paying is None or paying.subset is None:
         return None
     mine = {name: public.get(f"{name}/{paying.subset}") for name in ("need", "estimates", "further")}

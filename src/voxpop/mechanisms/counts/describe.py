@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from voxpop.mechanisms.counts.constants import USUAL
+from voxpop.mechanisms.rounds.menu import choice_in
 
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
@@ -14,9 +15,9 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
 
 def _about_counts(plan: Mapping[str, Any]) -> list[str]:
     limits = ", ".join(f"{limit:,}" for limit in plan["limits"]) or "none"
-    menu = plan.get("menu")
-    limit, error = f"{limits}{', chosen privately' if menu else ''}", f"{plan['error']:.4g}"
-    if menu and not menu["chosen"]:
+    choice = choice_in(plan)
+    limit, error = f"{limits}{', chosen privately' if choice else ''}", f"{plan['error']:.4g}"
+    if choice and not choice["chosen"]:
         limit, error = f"to be chosen privately, at most {limits}", f"at most {error}"
     what = "each released gram" + (f" and each of {plan['known']['size']:,} known items" if "known" in plan else "")
     return [

@@ -94,19 +94,20 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
             **self.mechanism.to_dict(),
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
-            **self._chosen(),
+            "passes": self._choice(),
             "limits": list(self.limits),
             "sensitivity": self.sensitivity,
             "sigma": self.sigma,
             "error": self.error,
         }
 
-    def _chosen(self) -> dict[str, Any]:
+    def _choice(self) -> list[dict[str, Any]]:
+        """Return the choice of the limit, if there is one, like `rows` of a pass of set union."""
         proof = self.proof
         if not proof.classes_sigma:
-            return {}
+            return []
         words = [each.limits[0] if each.limits else 0 for each in proof.menu]
-        return {"menu": {"limits": words, "sigma": proof.classes_sigma, "chosen": self.ran is not None}}
+        return [{"pass": "choice", "limits": words, "sigma": proof.classes_sigma, "chosen": self.ran is not None}]
 
 
 def plan_counts(
@@ -145,8 +146,9 @@ def plan_counts(
         whole = noise(1.0) * (1 + 2.0**-40)
         sigmas = tuple(each * (whole / sqrt(1 - SHARE_OF_LIMIT)) for each in sensitivities)
         histogram = whole / sqrt(SHARE_OF_LIMIT)
-    proof = CountsProof(tuple(map(Counted, menu, sigmas)), histogram)
-    # The comparison uses the most expensive limit. It uses eighty digits, as does the confirmation of sigma.
+    known = None if counts.known_items is None else counts.known_items.listed
+    proof = CountsProof(tuple(map(Counted, menu, sigmas)), histogram, known=known)
+    # The comparison uses eighty digits, as the confirmation of sigma does, and the most expensive limit.
     if square is not None and counts_square(proof) > precise.number(square):
         raise InternalError("counts would run with less noise than was charged for")
     return certified(CountsPlan(counts, budget, release, proof))

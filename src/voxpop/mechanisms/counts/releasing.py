@@ -1,7 +1,7 @@
 """The release of counts and rankings for a public list of grams."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import pi, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,16 +10,20 @@ import pyarrow as pa
 
 from voxpop.engine.contract import Engine, check_engine, check_ordered
 from voxpop.engine.data import Corpus
+from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.kernels.proved import proved
 from voxpop.mechanisms.counts.constants import CERTAIN_SIGMAS, CLASS_EDGES, TYPICAL_SIZES
-from voxpop.privacy.planned import with_record
-from voxpop.reading.arrow import string_array
+from voxpop.privacy.planned import GateCall, one_pass, run_passes, with_record
+from voxpop.reading.arrow import joined, string_array
+from voxpop.reading.keys import NO_KEYS
 from voxpop.release.counts import Counts, Top
-from voxpop.release.known import with_known
+from voxpop.release.known import KnownItems
+from voxpop.release.table import with_items
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.counts.plan import CountsPlan, TopPlan
+    from voxpop.privacy.gate.counts import CountsGate
     from voxpop.release.release import Release
 
 _Gram = tuple[str, ...]
@@ -108,7 +112,14 @@ def to_count(plan: "CountsPlan", data: Corpus) -> DataAndGrams:
         InputError: If the list belongs to a saved plan, or its columns or types differ from those of the release.
     """
     known = plan.mechanism.known_items
-    return DataAndGrams(data, plan.grams if known is None else with_known(plan.grams, known))
+    return DataAndGrams(data, plan.grams if known is None else _with_known(plan.grams, known))
+
+
+class _Counted(NamedTuple):
+    """The index of the chosen limit, and the noisy numbers of users of the grams of each counted length."""
+
+    ran: int | None = None
+    users: tuple[Int64s, ...] = ()
 
 
 def release_counts(plan: "CountsPlan", data: DataAndGrams, seed: int | None) -> Counts:
@@ -121,15 +132,24 @@ def release_counts(plan: "CountsPlan", data: DataAndGrams, seed: int | None) -> 
     # No user has more released words than there are, so higher classes are empty.
     edges = tuple(edge for edge in CLASS_EDGES if edge <= words)
     gate.open(engine, lists)
-    ran = None
-    if plan.proof.classes_sigma:
-        # Listed words without users would hide the error of released words in the mean.
+
+    def choose(gate: "CountsGate") -> int:
+        # Listed words without users would hide the loss of released words in the mean.
         released = sum(sizes_of(plan.grams)[:1]) or words
-        ran = chosen_limit(plan, released, gate.classes(edges).tolist())
-        gate.choose(ran)
-    users = gate.counted()
+        place = chosen_limit(plan, released, gate.classes(edges).tolist())
+        gate.choose(place)
+        return place
+
+    def schedule(state: _Counted) -> "GateCall[CountsGate, _Counted] | None":
+        if plan.proof.classes_sigma and state.ran is None:
+            return GateCall(choose, _Counted, counted=False)
+        if len(state.users) == len(lists):
+            return None
+        return GateCall(lambda gate: gate.counted(), lambda users: _Counted(state.ran, (*state.users, users)))
+
+    ran, parts = run_passes(_Counted(), schedule, gate, "lengths")
     done = with_record(plan, gate, ran=ran)
-    rows = None if counted is plan.grams else counted
+    rows, users = None if counted is plan.grams else counted, np.concatenate([np.empty(0, np.int64), *parts])
     return Counts(plan.grams, users, done.error, done, guarantee, counted=rows)
 
 
@@ -155,7 +175,8 @@ def release_top(plan: "TopPlan", data: Corpus, seed: int | None) -> Top:
     """Return the released grams with the most users, in order; see `Release.top`."""
     gate, guarantee = plan.begin(seed)
     engine, lengths = _engine_of(data, plan.grams)
-    first = gate.first(engine, listed_grams(plan.grams, lengths), lengths)
+    grams = listed_grams(plan.grams, lengths)
+    first = run_passes(None, one_pass(lambda gate: gate.first(engine, grams, lengths)), gate, "passes")
     return Top(plan.grams, first, with_record(plan, gate), guarantee)
 
 
@@ -165,3 +186,24 @@ def _engine_of(data: Corpus, release: "Release") -> tuple[Engine, int]:
     if lengths > 1:
         check_ordered(engine)
     return engine, lengths
+
+
+def _with_known(release: "Release", known: KnownItems) -> "Release":
+    """Return a release with the items of a public list in addition, for counts of both.
+
+    Args:
+        release: The release, which keeps its plan and guarantee.
+        known: The list.
+
+    Raises:
+        InputError: If the items of the list are unknown, or have other columns or types than those of the release, or
+            there is nothing to count.
+    """
+    keys = release.keys or NO_KEYS
+    items = joined(pa.chunked_array(known.parts("text", release.token_source, keys), pa.large_string()))
+    if not len(items) and not len(release):
+        raise InputError(
+            "no item of `known` is one token of the data, and the release is empty, so there is nothing to count. "
+            "Give single words."
+        )
+    return replace(release, grams=with_items(release.grams, items, release.keys), known=None)

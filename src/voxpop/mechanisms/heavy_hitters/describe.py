@@ -13,13 +13,12 @@ _SHOWN_DIGITS = 12
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
-    whose = "its most frequent word" if plan["words"] == "one" else "any of its words, drawn again in each round"
-    times = "once"
+    one_word = plan["words"] == "one"
+    whose = "the user's most frequent word" if one_word else "one of the user's words, drawn again in each round"
+    times = ""
     if plan["again"]:
-        times += (
-            f"; with probability {plan['again']:g} again, and then with probability {plan['further']:g} once more, "
-            "and so on"
-        )
+        times = f", a second time with probability {plan['again']:g}, and after each additional vote again with "
+        times += f"probability {plan['further']:g}"
     theorem = f"rate and threshold by Theorem 1 of {plan['paper']}" if "paper" in plan else ""
     twice = group_delta(plan["epsilon"], plan["delta_spent"], 2)
     held = f"({2 * plan['epsilon']:g}, {twice:.3g})-DP"
@@ -27,7 +26,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         [
             f"Heavy hitters of at most {plan['max_length']} {plan['alphabet']}, the end mark counted,",
             *filter(None, ["; ".join(filter(None, [guarantee, theorem]))]),
-            f"a user votes for {whose}, {times}",
+            f"a user votes once for {whose}{times}",
             *([_listed(plan["exclude"])] if "exclude" in plan else []),
             # Otherwise there is no guarantee for such a person.
             *([f"a person who counts as two users, such as one on two nodes, has {held}"] if twice < 1.0 else []),

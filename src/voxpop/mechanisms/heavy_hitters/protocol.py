@@ -9,7 +9,7 @@ at a word that shares fewer than n leading symbols with the preceding word.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
@@ -21,6 +21,7 @@ from voxpop.errors import InputError
 from voxpop.kernels.arrays import Bools, Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.tries import hold_all, keep_most_frequent, measure_strings
 from voxpop.mechanisms.heavy_hitters.exclude import NO_WORDS, PublicList, excluded_tokens
+from voxpop.privacy.planned import GateCall, run_passes
 from voxpop.privacy.trie.accountant import Words
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop.reading.arrow import int64_array, text_buffers
@@ -463,14 +464,14 @@ def prefix_votes(
     return votes
 
 
-def grown_tries(spelling: Spelling, electorate: Electorate, rules: Rules, gate: "VotesGate") -> Iterator[Trie]:
-    """Yield the trie after each round, until no prefix can grow or no round is left."""
-    trie = Trie()
+def grown_trie(spelling: Spelling, electorate: Electorate, rules: Rules, gate: "VotesGate") -> Trie:
+    """Run rounds until no prefix can grow or no round is left."""
 
-    def votes(ballot: Ballot, words: Words, secret: "Secret") -> Counter[Prefix]:
-        mine = replace(rules, ballot=ballot, words=words)
-        return prefix_votes(spelling, electorate, trie, mine, secret, ballot.theta)
+    def schedule(trie: Trie) -> "GateCall[VotesGate, Trie] | None":
+        def votes(ballot: Ballot, words: Words, secret: "Secret") -> Counter[Prefix]:
+            mine = replace(rules, ballot=ballot, words=words)
+            return prefix_votes(spelling, electorate, trie, mine, secret, ballot.theta)
 
-    while not is_over(trie, rules):
-        trie = trie.grown(gate.round(votes))
-        yield trie
+        return None if is_over(trie, rules) else GateCall(lambda gate: gate.round(votes), trie.grown)
+
+    return run_passes(Trie(), schedule, gate, "rounds")

@@ -1,13 +1,11 @@
 """The privacy boundary of heavy hitters. Only this code turns votes into published words."""
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 from voxpop.engine.contract import check_engine
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.corpus import LocalCorpus
-from voxpop.files.progress import track
-from voxpop.mechanisms.heavy_hitters.protocol import Electorate, gram_of, grown_tries, spell
+from voxpop.mechanisms.heavy_hitters.protocol import Electorate, gram_of, grown_trie, spell
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.privacy.planned import with_record
 from voxpop.reading.keys import NO_KEYS, Keys
@@ -26,8 +24,7 @@ def release_hitters(plan: "HittersPlan", data: Corpus, seed: int | None) -> Rele
     wide = 8 * plan.rules.longest if plan.rules.alphabet == "tokens" else 0
     held.require("the votes of all users", per_token=8 + wide, per_user=96, per_word=48)
     spelling = spell(held, plan.rules, plan.exclude)
-    tries = grown_tries(spelling, Electorate.of(spelling, held.user_key, plan.rules), plan.rules, gate)
-    trie = deque(track(tries, "releasing", lambda _: 1, None, "rounds", exact=True), maxlen=1).pop()
+    trie = grown_trie(spelling, Electorate.of(spelling, held.user_key, plan.rules), plan.rules, gate)
     grams = [gram_of(word, plan.rules.alphabet) for word in trie.words]
     return release_of_trie(
         grams, with_record(plan, gate), guarantee, token_source=corpus.token_source, keys=corpus.keys

@@ -249,8 +249,8 @@ class LengthPlan:
             measurement.
         lowest_threshold: The threshold if there are no more candidates than grams of the preceding length.
         highest_threshold: The threshold if there are a million times as many candidates.
-        spurious: The estimated number of spurious grams that are allowed, or None at length 1, which has no spurious
-            grams.
+        spurious_allowance: The estimated number of spurious grams that are allowed; None at length 1, which has no
+            spurious grams.
     """
 
     length: int
@@ -258,7 +258,7 @@ class LengthPlan:
     measurement_sigma: float | None
     lowest_threshold: float
     highest_threshold: float
-    spurious: SpuriousAllowance | None = None
+    spurious_allowance: SpuriousAllowance | None = None
 
 
 @final

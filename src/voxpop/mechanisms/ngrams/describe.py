@@ -95,7 +95,7 @@ def _limits(plan: Mapping[str, Any]) -> list[int]:
 
 def _is_published(plan: Mapping[str, Any]) -> bool:
     """Return whether DPNE ran, which charges all users for every pass."""
-    return plan.get("algorithm") == "DPNE"
+    return bool(plan["passes"][-1]["pass"] == "threshold")
 
 
 def _chance(plan: Mapping[str, Any], run: Mapping[str, Any], items: int = PHRASES_OF_EACH) -> Chance:
@@ -280,7 +280,7 @@ def _planned(plan: Mapping[str, Any]) -> Grid:
     """Return the table of the planned numbers."""
     rows = []
     for each in plan["lengths"]:
-        low, high, rule = each["lowest_threshold"], each["highest_threshold"], each["spurious"]
+        low, high, rule = each["lowest_threshold"], each["highest_threshold"], each["spurious_allowance"]
         span = f"{low:.5g}" if low == high else f"{low:.4g} to {high:.4g}"
         allowed = "–" if rule is None else f"{100 * rule['share']:.3g} % of {rule['of']}"
         numbers = [plain(each[name]) for name in ("length", "sigma", "measurement_sigma")]

@@ -1,15 +1,12 @@
-"""The passes of n-grams over the users, and the loop that runs them.
+"""The passes of n-grams over the users, and the runner that passes them to the gate.
 
-`State` and `Pass` are public. A `Pass` contains everything that is fixed before users weigh grams: candidates, charge,
-noise and cutpoints. The `Runner` sends it to the gate, which compares it with the certificate and returns the
-`Outcome`, a function of the noisy weights. The plan's `schedule` computes the next pass from the state, and the pass's
-`after` computes the next state from the outcome. Both are pure functions that receive no private number:
-
-    while (step := plan.schedule(state)) is not None:
-        state = step.after(runner.execute(step))
+`State` and `Pass` are public. A `Pass` contains everything that is fixed before users weigh: candidates, charge, noise
+and cutpoints. The `Runner` passes it to the gate, which compares it with the certificate and returns a function of the
+noisy weights, the `Outcome`. The plan's `schedule` returns the next pass from the state, and the pass's `after` returns
+the next state from the outcome. Both are pure functions that receive no private number. `run_passes` is the loop.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -19,7 +16,6 @@ import pyarrow as pa
 from voxpop.engine.contract import Engine, check_engine, check_ordered
 from voxpop.engine.data import Corpus, Subset
 from voxpop.errors import InternalError
-from voxpop.files.progress import track
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.mechanisms.ngrams.candidates import Candidates, Deferred, Grams, Joined
 from voxpop.mechanisms.ngrams.charges import Charges, LengthRun, SecondChanceRun
@@ -30,7 +26,7 @@ from voxpop.mechanisms.rounds.menu import Menu, deciding, released_in_rounds
 from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.privacy.gate.rounds import PublicParts, ThresholdGate
 from voxpop.privacy.individual import Charge
-from voxpop.privacy.planned import with_record
+from voxpop.privacy.planned import GateCall, run_passes, with_record
 from voxpop.privacy.weightings.rule import CalibratedRule
 from voxpop.reading.arrow import text_buffers
 from voxpop.release.release import Release
@@ -242,6 +238,13 @@ class Runner:
         return Outcome(np.arange(len(words)), levels, words, ran, spurious)
 
 
+def next_pass(state: State) -> GateCall[Runner, State] | None:
+    """Return the next pass of the plan's schedule, as a call of its runner."""
+    if (step := state.plan.schedule(state)) is None:
+        return None
+    return GateCall(lambda runner: runner.execute(step), step.after, counted=step.kind in ("words", "vote"))
+
+
 def release_ngrams(plan: "NGramsPlan", data: Corpus, seed: int | None) -> Release:
     """Run all passes and return the table of the released grams."""
     corpus = check_engine(data)
@@ -250,25 +253,10 @@ def release_ngrams(plan: "NGramsPlan", data: Corpus, seed: int | None) -> Releas
     if known is not None:
         listed = PublicParts(known.parts(corpus.kind, corpus.token_source, corpus.keys), text_buffers)
     gate, guarantee = plan.begin(seed)
-    state = run_passes(State(plan), Runner(corpus, gate, listed))
+    state = run_passes(State(plan), next_pass, Runner(corpus, gate, listed), "lengths")
     done = with_record(plan, gate, words=state.rounds, ran=state.ran, second_chance=state.second_chance)
     tokens = downward_closed([grams.tokens for grams in state.grams])
     return Release(table_of_tokens(state.words, tokens), done, guarantee, corpus.token_source)
-
-
-def run_passes(state: State, runner: Runner) -> State:
-    """Run passes until the schedule ends, and return the last state."""
-
-    def lengths() -> Iterator[int]:
-        nonlocal state
-        while (step := state.plan.schedule(state)) is not None:
-            state = step.after(runner.execute(step))
-            if step.kind in ("words", "vote"):
-                yield step.length
-
-    for _ in track(lengths(), "releasing", lambda _: 1, None, "lengths", exact=True):
-        pass
-    return state
 
 
 def downward_closed(lengths: Sequence[Int32s]) -> list[Int32s]:

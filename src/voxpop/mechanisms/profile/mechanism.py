@@ -321,10 +321,7 @@ class KeyCounts(TypedMechanism):
 
 
 def _sets_of(joint: Any) -> tuple[tuple[str, ...], ...]:
-    """Return the columns of each set.
-
-    A string or a list of strings is rejected, because it would be split into letters.
-    """
+    """Return the columns of each set. Strings are rejected, because they would be split into letters."""
     sets = () if joint is None else joint
     listed = isinstance(sets, Iterable) and not isinstance(sets, str)
     found = tuple(sets) if listed else ("",)
@@ -485,8 +482,9 @@ def profiling_of(
     if alone:
         if known is not None:
             raise InputError(
-                "keys with counts have no `known` keys. Release the keys with vp.Items(known=...) and count them, or "
-                "name `columns` with lists (docs/guides/dashboard.md)."
+                "keys with counts take no list `known`, because nothing bounds the number of released keys that no "
+                "user has (docs/privacy/known.md). Release the keys with vp.Items(known=...) and count them, or name "
+                "`columns` with lists (docs/guides/dashboard.md)."
             )
         sets: Any = joint
         return KeyCounts.of(

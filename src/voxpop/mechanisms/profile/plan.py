@@ -96,7 +96,7 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
         passes: The choice of the limit. In the plan of a release, also the adaptive rounds that found the keys.
         joining: The mu^2 of the rounds over joint values, or 0 without joint values.
         counting: The mu^2 of the counts, or 0 without counts.
-        cover_sigma: The standard deviation of the noise on users' shares of covered and other rows; 0 without cover.
+        cover_sigma: The standard deviation of the noise on the shares of covered and other rows, or 0 without cover.
         slack: The part of delta that finite arithmetic costs.
 
     Example:
@@ -217,10 +217,10 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         counting: The mu^2 of the counts after rounds.
         choosing: The rate of the noise on the numbers of users in classes, or 0 if the limit is public.
         rest: The rate of the noise on the sums of shares, or 0 without these sums.
-        cover_sigma: The standard deviation of the noise on these sums in repeated releases, or 0 without the sums.
-        later: The mu^2 of everything after the rounds, at least that of counts and sums. It does not depend on the sets
-            or the sums, so a reserve in a ledger pays for all releases of a budget.
-        chosen: The index of the entry that ran, or None before a choice. Parts follow the menu, and rounds are last.
+        cover_sigma: The standard deviation of the noise on these sums in repeated releases, or 0 without them.
+        later: The mu^2 of everything after the rounds, which is at least the mu^2 of counts and sums. It depends
+            neither on the sets nor on the sums, so a reserve in a ledger pays for all releases of a budget.
+        chosen: The index of the entry that ran, in the order menu, parts, rounds; None before a private choice.
         limit_of_more: The number of keys for which each user with more keys counted, or None if no such users count.
 
     Example:
@@ -350,7 +350,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return with_record(self, passes=passes, chosen=chosen, limit_of_more=limit_of_more)
 
     def _totals(self) -> list[dict[str, float]]:
-        """Return the epsilons of several equal releases whose deltas are added, or nothing for a changed plan."""
+        """Return the epsilon of several equal releases whose deltas are added; empty for a changed plan."""
         if not self._certificate:
             return []
         return [{"releases": each, "epsilon": compose([self.guarantee] * each).epsilon} for each in _REPEATS]
@@ -413,7 +413,7 @@ def _continued(expected: float, count: int, scale: float) -> float:
 
 _MOST_KEY_USERS = 10**12
 _REPEATS = (12, 52)
-"""The numbers of equal releases whose total a plan contains, for one release per month or per week of a year."""
+"""The numbers of equal releases for which a plan contains the total: one in each month or in each week of a year."""
 _BOUND_PROBABILITY = 0.95
 """The probability that a number is between `low` and `high`."""
 

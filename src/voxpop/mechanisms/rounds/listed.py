@@ -11,10 +11,10 @@ from voxpop.privacy.budget import check_probability, check_whole
 from voxpop.privacy.guarantee import at_most
 from voxpop.privacy.planned import USUAL_ITEMS
 from voxpop.release.report.numbers import whole
-from voxpop.release.report.page import Grid
 
 if TYPE_CHECKING:
     from voxpop.release.known import KnownColumns, KnownItems
+    from voxpop.release.report.page import Grid
 
 _SHOWN = 23
 """The number of characters of a fingerprint that texts show, including its prefix."""
@@ -84,14 +84,16 @@ def listed_numbers(
     return {"known": {**known.to_dict(), **numbers, **ran}}
 
 
-def users_grid(plan: Mapping[str, Any], noun: str, note: str) -> Grid:
-    """Return the table of users needed. With a public list, each probability has another column for known items.
+def users_grid(plan: Mapping[str, Any], noun: str, note: str) -> "Grid":
+    """Return the table of users needed; with a public list, each probability has a column for known items.
 
     Args:
         plan: The public numbers of the plan.
         noun: The name of an item, with an article.
         note: The note below the table.
     """
+    from voxpop.release.report.page import Grid
+
     head, rows = _users_rows(plan)
     if "users_needed" in plan.get("known", {}):
         pairs = zip(rows, _users_rows(plan["known"])[1], strict=True)
@@ -122,20 +124,34 @@ def known_note(plan: Mapping[str, Any], noun: str, assuming: str) -> str:
     known = plan.get("known", {})
     if "users_needed" not in known:
         return ""
+    return _sentences(
+        known, noun, f"{assuming} that a tenth of the list is released.", f"At most {{}} % of the released {noun}s"
+    )
+
+
+def known_series_note(plan: Mapping[str, Any]) -> str:
+    """Return the sentences about items of a public list in a series, one per line; empty if there is no list."""
+    if "known" not in plan:
+        return ""
+    assuming = "The column of known items assumes that a tenth of the list is released by the last night."
+    return _sentences(plan["known"], "item", assuming, "On each night, at most {} % of the items released so far")
+
+
+def _sentences(known: Mapping[str, Any], noun: str, assuming: str, share: str) -> str:
     one = f"A known {noun} of one user"
     alone = f"{one} is released with probability at most {at_most(known['alone_at_a_tenth'])} if a tenth of the list is"
     alone += f" released, and never more than {at_most(known['alone_at_most'])}."
     if "alone" in known:
         alone = f"{one} was released with probability at most {at_most(known['alone'])}."
+    percent = f"{100 * known['share_without_users']:g}"
     return (
-        f"\n{known['size']:,} {noun}s are known from a public list ({known['fingerprint'][:_SHOWN]}...). "
-        f"{assuming} that a tenth of the list is released.\n"
-        f"At most {100 * known['share_without_users']:g} % of the released {noun}s, in expectation, are known {noun}s "
-        f"that no user has.\n{alone}\nAll other numbers about {noun}s of one user are about unknown {noun}s."
+        f"\n{known['size']:,} {noun}s are known from a public list ({known['fingerprint'][:_SHOWN]}...). {assuming}\n"
+        f"{share.format(percent)}, in expectation, are known {noun}s that no user has.\n{alone}\n"
+        f"All other numbers about {noun}s of one user are about unknown {noun}s."
     )
 
 
-def known_grids(plan: Mapping[str, Any]) -> list[Grid]:
+def known_grids(plan: Mapping[str, Any]) -> "list[Grid]":
     """Return the table of the users that a known word needs, if there is a public list."""
     note = known_note(plan, "word", "The table assumes")
     return [users_grid(plan["known"], "a known word", note.strip())] if note else []

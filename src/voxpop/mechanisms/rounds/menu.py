@@ -6,16 +6,13 @@ and the rounds of this limit run. The guarantee follows from caps that every lim
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import fsum, inf, nextafter, sqrt
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from voxpop.errors import BudgetError, InternalError
-from voxpop.files.progress import track
 from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms, begun, plan_rounds
 from voxpop.mechanisms.rounds.known import with_list
@@ -31,9 +28,11 @@ from voxpop.privacy.certificate import admits
 from voxpop.privacy.numerics import paired_pool
 from voxpop.privacy.parameters import KnownList
 from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Slack
-from voxpop.reading.arrow import numbers_of
+from voxpop.privacy.planned import GateCall, run_passes
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from voxpop.engine.contract import Engine
     from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts
 
@@ -111,6 +110,12 @@ class Menu:
         """Return the rounds that the noisy numbers of users by class select."""
         return self.entry(self.limit_for(counts), self.share_for(counts))
 
+    def chosen(self, gate: "AdaptiveGate") -> AdaptiveRounds:
+        """Choose the rounds through the gate, which compares them with the caps."""
+        rounds = self.after(gate.classes())
+        gate.choose(rounds.stated())
+        return rounds
+
     def share_for(self, counts: Int64s) -> float:
         """Return the part of the total mu^2 that rounds spend, for noisy numbers of users by class."""
         # Compute the number of users, in units of the sigma of one count that spends the whole budget.
@@ -148,12 +153,11 @@ class Menu:
 
 
 UnionStep = RoundPlan | Menu | AdaptiveRounds
-"""A pass of a plan. Its method `stated` returns the numbers for the certificate, and `rows` returns those for texts and
-files.
-"""
+"""A pass of a plan. Its `stated` returns the numbers of the certificate, and its `rows` those of texts and files."""
+_Decided = TypeVar("_Decided", bound="RoundPlan | AdaptiveRounds")
 
 
-def deciding(step: UnionStep) -> RoundPlan | AdaptiveRounds:
+def deciding(step: Menu | _Decided) -> AdaptiveRounds | _Decided:
     """Return the pass that decides.
 
     Before a choice, these are the rounds of the largest limit, which have the highest thresholds.
@@ -176,9 +180,26 @@ def rows_of(*steps: UnionStep) -> list[dict[str, Any]]:
     return [row for step in every for row in step.rows()]
 
 
+class _Rounds(NamedTuple):
+    """The public state of rounds: the rounds, or the menu before the choice, and the number of rounds that have run."""
+
+    step: Menu | AdaptiveRounds
+    ran: int = 0
+
+
+def _next_round(listed: "PublicParts | None", state: _Rounds) -> "GateCall[AdaptiveGate, _Rounds] | None":
+    """Return the next pass, which chooses the limit or is a round."""
+    step, number = state
+    if isinstance(step, Menu):
+        return GateCall(step.chosen, _Rounds, counted=False)
+    if number > len(step.rounds):
+        return None
+    return GateCall(lambda gate: gate.round(number, listed), lambda _: _Rounds(step, number + 1))
+
+
 def released_in_rounds(
     step: Menu | AdaptiveRounds, gate: "AdaptiveGate", engine: "Engine", listed: "PublicParts | None" = None
-) -> tuple[pa.LargeStringArray, AdaptiveRounds]:
+) -> "tuple[pa.LargeStringArray, AdaptiveRounds]":
     """Return the items that rounds release, in order of bytes, and the rounds that ran.
 
     Args:
@@ -188,16 +209,16 @@ def released_in_rounds(
         listed: The public list of the rounds, if they have one.
     """
     gate.open(engine)
-    if isinstance(step, Menu):
-        step = step.after(gate.classes())
-        gate.choose(step.stated())
-    for _ in track(gate.rounds(listed), "releasing", lambda _: 1, None, "rounds", exact=True):
-        pass
-    return gate.released(), step
+    rounds, _ = run_passes(_Rounds(step), partial(_next_round, listed), gate, "rounds")
+    return gate.released(), deciding(rounds)
 
 
-def on_list(items: pa.LargeStringArray, listed: "PublicParts") -> Bools:
+def on_list(items: "pa.LargeStringArray", listed: "PublicParts") -> Bools:
     """Return whether each released item is on the list."""
+    import pyarrow.compute as pc
+
+    from voxpop.reading.arrow import numbers_of
+
     found = np.zeros(len(items), np.bool_)
     # Lists are longer than releases, so the hash table contains the released items.
     for part in listed.parts:

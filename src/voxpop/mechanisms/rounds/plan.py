@@ -98,7 +98,7 @@ def with_cutoff(weighting_rule: WeightingRule, setting: RuleSetting, cutoff: flo
             "charged for, because rounding increases the noise. Lower the limit or `alpha`, or raise `epsilon`."
         )
     # The cutoff is at least 1, because items of weight 0 must be able to take an even share
-    # (docs/privacy/set-union.md, "Items that only the extra user holds").
+    # (docs/privacy/set-union.md, "Items that only the extra user has").
     units = ceil(max(cutoff, 1.0) * setting.unit) if weighting_rule.sequential else 0
     return CalibratedRule(weighting_rule, replace(setting, cutoff=units))
 

@@ -6,7 +6,7 @@ For any data, `few` users give an item at most `few` times the weight that one u
 sufficient that this weight, with the noise of all rounds, rarely reaches a threshold (docs/privacy/at-least.md).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
@@ -94,8 +94,8 @@ def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
     return outcomes, chances / chances.sum()
 
 
-_RELEASED_SHARE = 0.1
-"""The released share of a list that plans assume when they compute the users needed for listed items."""
+RELEASED_SHARE = 0.1
+"""Released share of a list that plans assume to compute the users needed of listed items."""
 _BISECTIONS = 40
 """The number of grid steps in a standard deviation of all the noise."""
 REACH = 8.0
@@ -132,8 +132,12 @@ def usual_level(plan: "AdaptiveRounds") -> int:
     """Return the level, counted from 0, from which listed items are released if a tenth of the list is released."""
     if plan.known is None:
         raise InternalError("rounds without a list have no levels")
-    admitted = [tail <= plan.known.share * _RELEASED_SHARE for tail in plan.known.tails]
-    return admitted.index(True) if True in admitted else len(admitted) - 1
+    return level_at_a_tenth(plan.known.tails, plan.known.share)
+
+
+def level_at_a_tenth(tails: Sequence[float], share: float) -> int:
+    """Return the same level for levels with these tails and this expected share of items without users."""
+    return next((level for level, tail in enumerate(tails) if tail <= share * RELEASED_SHARE), len(tails) - 1)
 
 
 def _listed_miss(plan: "AdaptiveRounds", users: int, items: int, level: int) -> float:

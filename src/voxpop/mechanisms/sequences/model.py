@@ -119,9 +119,9 @@ class SequenceModel(Result):
             seed: The seed, as in `sample`. The same seed draws the same sequences as `sample`.
 
         Returns:
-            A table with the columns user (0 to n - 1), place (1 for the first event of a sequence) and symbol, which
-            `voxpop.read` accepts with sequence="symbol" and order="place". Events have no times, because times are not
-            released.
+            A table with the columns case (0 to n - 1), activity (the symbol) and time, which are usual names of event
+            logs. Therefore `voxpop.read` accepts the table without further arguments. The integer time is 1 for the
+            first event of a sequence, 2 for the second, and so on, because no real times are released.
 
         Raises:
             InputError: If n is out of range, or nothing was released.
@@ -132,16 +132,18 @@ class SequenceModel(Result):
             >>> log = pl.DataFrame({"case": range(3000), "steps": [["open", "close"], ["open"], ["open"]] * 1000})
             >>> corpus = vp.read(log, user="case", sequence="steps")
             >>> model = vp.Sequences(alphabet=["open", "close"]).release(corpus, vp.Budget(2), seed=1)
-            >>> model.to_events(100).columns
-            ['user', 'place', 'symbol']
+            >>> events = model.to_events(100)
+            >>> events.columns
+            ['case', 'activity', 'time']
+            >>> again = vp.read(events)
         """
         import polars as pl
 
         drawn = self.sample(n, seed)
-        events = drawn.with_columns(place=pl.int_ranges(1, pl.col("sequence").list.len() + 1)).explode(
-            "sequence", "place"
+        events = drawn.with_columns(time=pl.int_ranges(1, pl.col("sequence").list.len() + 1)).explode(
+            "sequence", "time"
         )
-        return events.select("user", "place", symbol="sequence")
+        return events.select(case="user", activity="sequence", time="time")
 
     def probability(self, sequence: SequenceOf[str | int]) -> float:
         """Return the probability that `sample` draws exactly this sequence.

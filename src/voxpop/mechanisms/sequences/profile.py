@@ -176,10 +176,16 @@ def fitted(
 
 
 def plain_lengths(profile: StepProfile, fit: Fitted) -> Floats:
-    """Return shares of lengths whose sums by class are the released ones, without adjustments."""
+    """Return shares of lengths whose sums by class are the released ones, without adjustments.
+
+    The shares are equal within a class for which the fit has almost no sequences.
+    """
     starts = length_classes(fit.lengths.size) - 1
-    factor = np.maximum(profile.lengths, 0) / fit.sequences / np.add.reduceat(fit.lengths, starts)
-    found: Floats = fit.lengths * np.repeat(factor, np.diff(np.append(starts, fit.lengths.size)))
+    sizes = np.diff(np.append(starts, fit.lengths.size))
+    rare = np.add.reduceat(fit.lengths, starts) < LEAST_MASS
+    shape = np.where(np.repeat(rare, sizes), 1.0, fit.lengths)
+    factor = np.maximum(profile.lengths, 0) / fit.sequences / np.add.reduceat(shape, starts)
+    found: Floats = shape * np.repeat(factor, sizes)
     return found
 
 

@@ -5,21 +5,21 @@ keeps most of its epsilon for longer contexts. Every other context spends the re
 of split contexts and of longer contexts with nodes are computed from counts that were released earlier.
 """
 
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voxpop.files.progress import track
+from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s
 from voxpop.mechanisms.sequences import constants as tuned
 from voxpop.mechanisms.sequences.context_tree import OTHERS, ROOT, ContextTree, Smoothed, gram_totals, smooth
 from voxpop.mechanisms.sequences.profile import StepProfile, length_classes, steps_of, symbols_counted
 from voxpop.privacy.path_budget import Limits, PathBudget
+from voxpop.privacy.planned import GateCall, run_passes
 
 if TYPE_CHECKING:
     from voxpop.privacy.gate.trees import PathsGate
@@ -42,6 +42,25 @@ class _Level:
     splits: Bools
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Grown:
+    """Everything public after the statistics of users.
+
+    Attributes:
+        profile: The noisy statistics of users.
+        ease: The factor of `_ease`.
+        tree: The counted contexts.
+        level: The contexts to count next.
+        depth: The number of counted levels.
+    """
+
+    profile: StepProfile
+    ease: float
+    tree: ContextTree
+    level: _Level
+    depth: int = 0
+
+
 def split_contexts(gate: "PathsGate") -> tuple[ContextTree, StepProfile]:
     """Count the symbols after contexts, and continue with longer contexts, level by level.
 
@@ -51,42 +70,47 @@ def split_contexts(gate: "PathsGate") -> tuple[ContextTree, StepProfile]:
     Returns:
         The tree and the profile of users. Both are public, and together they are (epsilon, 0)-differentially private.
     """
-    levels = track(_levels(gate), "releasing", lambda _: 1, None, "lengths", exact=True)
-    return deque(levels, maxlen=1).pop()
+    done = run_passes(None, partial(_next_level, gate), gate, "lengths")
+    if done is None:
+        raise InternalError("the passes ended before the tree")
+    return done.tree, done.profile
 
 
-def _levels(gate: "PathsGate") -> Iterator[tuple[ContextTree, StepProfile]]:
-    """Yield the tree after each level, and the profile."""
-    paths, limits = gate.paths, gate.paths.limits
-    width = limits.alphabet + 1
-    profile, part, ease = _released_profile(gate)
-    level = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), (part,), np.array([part < 1]))
-    none = np.empty(0, np.int32)
-    # Depending on the released lengths, fewer steps may be counted than a sequence has symbols.
-    steps = gate.steps if gate.steps < gate.longest else None
-    counts, users = np.empty((0, width), np.int64), int(profile.lengths.sum())
-    tree = ContextTree(width, gate.longest, none, none, np.empty(0), counts, steps, users)
-    for depth in range(limits.max_gram):
-        first = tree.nodes
-        counts, scales = gate.level(level.parents, level.before, level.parts)
-        tree = tree.with_level(level.parents, level.before, scales, counts)
-        level = _open_longer(paths, tree, gate.numbers, first + np.flatnonzero(level.splits), depth, ease)
-        yield tree, profile
-        if not level.parents.size:
-            return
+def _next_level(gate: "PathsGate", state: _Grown | None) -> "GateCall[PathsGate, _Grown | None] | None":
+    """Return the next pass, which releases statistics of users, and then the counts of the next level of contexts."""
+    if state is None:
+        return GateCall(_statistics, lambda released: released, counted=False)
+    level, tree = state.level, state.tree
+    if state.depth == gate.paths.limits.max_gram or not level.parents.size:
+        return None
+
+    def after(released: tuple[Int64s, Floats]) -> _Grown:
+        grown = tree.with_level(level.parents, level.before, released[1], released[0])
+        split = tree.nodes + np.flatnonzero(level.splits)
+        longer = _open_longer(gate.paths, grown, gate.numbers, split, state.depth, state.ease)
+        return replace(state, tree=grown, level=longer, depth=state.depth + 1)
+
+    return GateCall(lambda gate: gate.level(level.parents, level.before, level.parts), after)
 
 
-def _released_profile(gate: "PathsGate") -> tuple[StepProfile, Fraction, float]:
-    """Return the noisy statistics of users, the part of the rest that the root spends, and the result of `_ease`."""
+def _statistics(gate: "PathsGate") -> _Grown:
+    """Return the noisy statistics of users, and a tree without contexts, with the root as the next level."""
     limits = gate.paths.limits
     lengths, scale = gate.lengths(length_classes(limits.max_length), part_of_lengths(limits.epsilon))
-    # After the lengths are released, the gate counts fewer steps of shorter sequences.
-    counting, steps = gate.paths.limits, steps_of(lengths, gate.longest, gate.steps)
+    # After the lengths, the gate counts fewer steps of shorter sequences.
+    counting, steps, users = gate.paths.limits, steps_of(lengths, gate.longest, gate.steps), int(lengths.sum())
     part = _part_of_root(counting, steps)
     bins = 2 if part == 1 else 1
     counted = symbols_counted(gate.longest, bins)
-    variety, its = gate.variety(counted, bins, part_of_variety(limits.epsilon, int(lengths.sum())))
-    return StepProfile(lengths, variety, (float(scale[0]), float(its[0]))), part, _ease(counting, steps)
+    variety, its = gate.variety(counted, bins, part_of_variety(limits.epsilon, users))
+    profile = StepProfile(lengths, variety, (float(scale[0]), float(its[0])))
+    root = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), (part,), np.array([part < 1]))
+    none, width = np.empty(0, np.int32), limits.alphabet + 1
+    # By released lengths, fewer steps may count than a sequence has symbols.
+    first = gate.steps if gate.steps < gate.longest else None
+    counts = np.empty((0, width), np.int64)
+    tree = ContextTree(width, gate.longest, none, none, np.empty(0), counts, first, users)
+    return _Grown(profile, _ease(counting, steps), tree, root)
 
 
 def part_of_lengths(epsilon: Fraction) -> Fraction:

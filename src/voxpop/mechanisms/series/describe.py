@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from voxpop.mechanisms.rounds.listed import known_series_note
+from voxpop.mechanisms.rounds.users_needed import level_at_a_tenth
 from voxpop.mechanisms.series.plan import NEVER, spreads_of
 from voxpop.privacy.individual import WHOLE
 from voxpop.release.report.page import Grid, Story
@@ -19,10 +21,21 @@ def _nights(plan: Mapping[str, Any]) -> Grid:
     for night in sorted({1, *(ceil(nights * part / 4) for part in range(1, 5))}):
         at = night - 1
         rest = "-" if plan["rests"][at] == NEVER else f"{plan['rests'][at] / spread[at]:.3g}"
-        level = plan["thresholds"][at] / spread[at]
-        rows.append([str(night), f"{plan['costs'][at] / WHOLE:.3g}", f"{plan['sigmas'][at]:.4g}", f"{level:.4g}", rest])
+        levels = [each[at] / spread[at] for each in (plan["thresholds"], *_usual(plan))]
+        part, sigma = plan["costs"][at] / WHOLE, plan["sigmas"][at]
+        rows.append([str(night), f"{part:.3g}", f"{sigma:.4g}", *(f"{level:.4g}" for level in levels), rest])
     note = "One guarantee covers all nights. Thresholds are in standard deviations of the score."
-    return Grid("Nights", ["night", "share", "sigma", "threshold", "rests below"], rows, note)
+    head = ["night", "share", "sigma", "threshold", *(["known"] if "known" in plan else []), "rests below"]
+    return Grid("Nights", head, rows, note + known_series_note(plan))
+
+
+def _usual(plan: Mapping[str, Any]) -> list[list[int]]:
+    """Return the scores at which listed items are released if a tenth of the list is; empty without a list."""
+    if "known" not in plan:
+        return []
+    levels = plan["levels"]
+    level = level_at_a_tenth(levels["tails"], levels["share"])
+    return [[low + level * step for low, step in zip(levels["lowest"], levels["steps"], strict=True)]]
 
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
@@ -39,6 +52,12 @@ def story(plan: Mapping[str, Any]) -> Story:
         title="released",
         kicker=f"Items over {plan['nights']:,} nights",
         proof="docs/privacy/series.md",
-        values={"limit": plan["pool"], "chosen": False, "optimal": False, "rounds": plan["nights"], "listed": False},
+        values={
+            "limit": plan["pool"],
+            "chosen": False,
+            "optimal": False,
+            "rounds": plan["nights"],
+            "listed": "known" in plan,
+        },
         grids=[_nights(plan)],
     )

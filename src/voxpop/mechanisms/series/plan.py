@@ -1,24 +1,30 @@
 """The plan of a series, which computes all numbers of the run from a budget and a number of nights, without data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from math import ceil, exp, floor, log, log2, sqrt
-from typing import Any, ClassVar, Literal, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from voxpop.kernels.arrays import Int64s
+from voxpop.mechanisms.rounds.plan import SHARE_WITHOUT_USERS
+from voxpop.mechanisms.rounds.users_needed import RELEASED_SHARE, level_at_a_tenth
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.gaussian import sigma as gaussian_sigma
 from voxpop.privacy.individual import MOST_BOUND, WHOLE, IndividualFilter
 from voxpop.privacy.joint import ROUNDING
 from voxpop.privacy.numerics import falling_to, walk_slack
+from voxpop.privacy.parameters import KnownList, NightLevels
 from voxpop.privacy.passes import NightsProof
 from voxpop.privacy.planned import CertifiedPlan, certified
-from voxpop.privacy.upcrossing import ever_reached
+from voxpop.privacy.upcrossing import UNLISTED, ever_reached, night_tail
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import RuleSetting
+
+if TYPE_CHECKING:
+    from voxpop.release.known import KnownItems
 
 Spending = Literal["growing", "equal"]
 POOL = 1000
@@ -43,6 +49,11 @@ all nights, which is one in 15. Without these nights, words that become common l
 """
 _NIGHT_CELLS_IN_SIGMA = 2**12
 FACTOR = 2**20
+REST_OF_LISTED = 0.25
+"""The part of the distance between the thresholds of unlisted and listed items by which the rest thresholds of listed
+items are lower. With 0.4, releases have up to 6 percent more items, and up to 16 percent fewer unlisted ones."""
+LEVEL_STEP = 0.1
+"""Distance between two levels of listed items, in standard deviations."""
 NEVER = -(2**62)
 """A rest threshold below every score."""
 
@@ -54,17 +65,20 @@ class SeriesSettings:
 
     Attributes:
         nights: The number of nights.
-        spending: The charges of the nights, "growing" or "equal".
-        max_items_per_user: The maximum number of items per user over all nights, as given, or None for the default.
+        spending: The charges over the nights, "growing" or "equal".
+        max_items_per_user: The maximum number of items per user over all nights, as given; None for the default.
+        known: The public list, if there is one.
     """
 
     nights: int
     spending: Spending
     max_items_per_user: int | None
+    known: "KnownItems | None" = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the public configuration."""
-        return {"mechanism": "items", "weighting": "series", **asdict(self)}
+        """Return the public configuration, without the list."""
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "known"}
+        return {"mechanism": "items", **own}
 
 
 @final
@@ -75,6 +89,7 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
     Attributes:
         proof: The numbers of all nights on which the guarantee is based.
         rests: The score below which an item rests on the next night, by night.
+        listed_rests: The same for items of the public list; empty without a list.
         tried: The number of nights on which a resting item of a user still receives weight.
         ran: In the plan of a release, the number of nights so far.
 
@@ -89,6 +104,7 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
 
     proof: NightsProof
     rests: tuple[int, ...]
+    listed_rests: tuple[int, ...]
     tried: int
     ran: int = field(default=0, compare=False)
 
@@ -108,13 +124,14 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
-        return {
-            **self.mechanism.to_dict(),
-            **budget_numbers(self.budget, self.delta),
-            **self.proof.to_dict(),
-            "rests": list(self.rests),
-            "tried": self.tried,
-        }
+        proof = self.proof.to_dict()
+        levels = proof.pop("known", None)
+        own = {**proof, "rests": list(self.rests), "tried": self.tried}
+        if self.mechanism.known is not None:
+            known = {**self.mechanism.known.to_dict(), **numbers_of_list(self.proof)}
+            own |= {"known": known, "levels": levels, "listed_rests": list(self.listed_rests)}
+        passes = [{"pass": "night", "nights": self.mechanism.nights}]
+        return {**self.mechanism.to_dict(), **budget_numbers(self.budget, self.delta), **own, "passes": passes}
 
     @staticmethod
     def from_dict(numbers: Mapping[str, Any]) -> "SeriesPlan":
@@ -123,21 +140,28 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
         Raises:
             InternalError: The numbers cost more than the budget.
         """
-        settings = SeriesSettings(numbers["nights"], numbers["spending"], numbers["max_items_per_user"])
-        proof = NightsProof.from_dict({each.name: numbers[each.name] for each in fields(NightsProof)})
-        budget = Budget(numbers["epsilon"], numbers["delta"])
-        return certified(SeriesPlan(settings, budget, proof, tuple(numbers["rests"]), numbers["tried"]))
+        from voxpop.release.known import KnownItems
+
+        known = KnownItems.of(numbers["known"]) if "known" in numbers else None
+        settings = SeriesSettings(numbers["nights"], numbers["spending"], numbers["max_items_per_user"], known)
+        names = [each.name for each in fields(NightsProof) if each.name != "known"]
+        proof = NightsProof.from_dict({**{name: numbers[name] for name in names}, "known": numbers.get("levels")})
+        rests, listed = tuple(numbers["rests"]), tuple(numbers.get("listed_rests", ()))
+        return certified(
+            SeriesPlan(settings, Budget(numbers["epsilon"], numbers["delta"]), proof, rests, listed, numbers["tried"])
+        )
 
 
-def plan_series(budget: Budget, nights: int, max_items_per_user: int | None, spending: Spending) -> SeriesPlan:
+def plan_series(settings: SeriesSettings, budget: Budget) -> SeriesPlan:
     """Compute the noise, the thresholds and the rest thresholds of all nights.
 
     Raises:
         BudgetError: Delta is too small or epsilon too large.
     """
+    nights, spending = settings.nights, settings.spending
     slack = walk_slack(budget.epsilon, nights)
     check_slack("a series needs", budget, slack)
-    pool, target = max_items_per_user or POOL, (budget.delta - slack) * (1 - 1e-6) / ROUNDING
+    pool, target = settings.max_items_per_user or POOL, (budget.delta - slack) * (1 - 1e-6) / ROUNDING
     mu = (1 - 2.0**-40) / gaussian_sigma(budget.epsilon, target * (1 - NOVELTY_OF_NIGHTS))
     square = mu * mu
     number = np.arange(1, nights + 1)
@@ -166,8 +190,45 @@ def plan_series(budget: Budget, nights: int, max_items_per_user: int | None, spe
     thresholds = tuple(ceil(each) for each in (last + falls) * total * (1 + 1e-9) + margins)
     cutoffs = tuple(int(CUTOFF * sigma * 2.0**bits) for sigma in sigmas)
     proof = NightsProof(square, pool, bits, cell, tuple(costs), tuple(sigmas), cutoffs, tuple(factors), thresholds)
-    settings, rests = SeriesSettings(nights, spending, max_items_per_user), _rests(costs, spending, total)
-    return certified(SeriesPlan(settings, budget, proof, rests, -(-nights // TRIED)))
+    rests, listed_rests = _rests(costs, spending, total), tuple[int, ...]()
+    if settings.known is not None:
+        proof, aim = _with_levels(proof, settings.known.listed, falls, spreads)
+        listed_rests = _rests(costs, spending, total, lower=REST_OF_LISTED * (last - aim))
+    return certified(SeriesPlan(settings, budget, proof, rests, listed_rests, -(-nights // TRIED)))
+
+
+def _with_levels(
+    proof: NightsProof, listed: KnownList, falls: np.ndarray[Any, Any], spreads: np.ndarray[Any, Any]
+) -> tuple[NightsProof, float]:
+    """Return the numbers with the levels of a public list, and the usual last threshold in standard deviations."""
+    total, margins = np.sqrt(np.cumsum(np.square(spreads))), np.cumsum(proof.factors) / 2
+
+    def last_for(probability: float) -> float:
+        def excess(last: float) -> float:
+            return log(max(ever_reached(spreads, (last + falls) * total), exp(-700.0)) / probability)
+
+        return falling_to(excess, start=3.0, tolerance=1e-4)
+
+    lowest = tuple(ceil(each) for each in (last_for(SHARE_WITHOUT_USERS) + falls) * total * (1 + 1e-9) + margins)
+    steps = tuple(ceil(each) for each in LEVEL_STEP * total)
+    levels = NightLevels(listed, SHARE_WITHOUT_USERS, lowest, steps, (1.0,))
+    tails = [night_tail(proof, levels, 0)]
+    # If noise reaches the highest level, every rule admits the item, so the item has no use for more weight.
+    while tails[-1] * listed.size > SHARE_WITHOUT_USERS / 2:
+        tails.append(night_tail(proof, levels, len(tails)))
+    levels = replace(levels, tails=tuple(np.maximum.accumulate(tails[::-1])[::-1].tolist()))
+    return replace(proof, known=levels), last_for(RELEASED_SHARE * SHARE_WITHOUT_USERS)
+
+
+def numbers_of_list(proof: NightsProof) -> dict[str, float]:
+    """Return the share of listed items without users, and the probabilities of a release of a listed item of one user.
+
+    The shift of all readings by one user is at most M, so Neyman and Pearson bound the probability of each level.
+    """
+    known: Any = proof.known
+    usual = known.tails[level_at_a_tenth(known.tails, known.share)]
+    alone = [min(1.0, float(ndtr(ndtri(tail) + sqrt(proof.square))) * ROUNDING) for tail in (known.tails[0], usual)]
+    return {"share_without_users": known.share, "alone_at_most": alone[0], "alone_at_a_tenth": alone[1]}
 
 
 def spreads_of(factors: Sequence[int], sigmas: Sequence[float], cell: int, bits: int) -> np.ndarray[Any, Any]:
@@ -175,23 +236,28 @@ def spreads_of(factors: Sequence[int], sigmas: Sequence[float], cell: int, bits:
     return np.multiply(factors, sigmas) / (cell * 2.0**-bits)
 
 
-def _rests(costs: Sequence[int], spending: Spending, total: np.ndarray[Any, Any]) -> tuple[int, ...]:
+def _rests(
+    costs: Sequence[int], spending: Spending, total: np.ndarray[Any, Any], lower: float = 0.0
+) -> tuple[int, ...]:
     spent = np.cumsum(costs) / WHOLE
     low, high = REST[spending]
-    levels = np.interp(spent, [1 / 7, 6 / 7], [low, high])
+    levels = np.interp(spent, [1 / 7, 6 / 7], [low, max(low, high - lower)])
     return tuple(
         NEVER if part < 1 / 7 else floor(level * each) for part, level, each in zip(spent, levels, total, strict=True)
     )
 
 
-def states_of(plan: SeriesPlan, scores: Int64s, released: Int64s, night: int) -> np.ndarray[Any, Any]:
-    """Return the state of each item on this night: 0 for released items, 1 for resting items, 2 for active items.
+def states_of(plan: SeriesPlan, scores: Int64s, decided: Int64s, levels: Int64s, night: int) -> np.ndarray[Any, Any]:
+    """Return the state of each item on this night: 0 for decided items, 1 for resting ones, 2 for active ones.
 
     The state follows from public numbers and the score after the preceding night. Therefore the state of an item does
     not depend on the night on which it joined.
     """
     states = np.full(scores.size, 2, np.uint8)
     if night > 1:
-        states[scores < plan.rests[night - 2]] = 1
-    states[released > 0] = 0
+        rests = np.full(scores.size, plan.rests[night - 2])
+        if plan.listed_rests:
+            rests[levels != UNLISTED] = plan.listed_rests[night - 2]
+        states[scores < rests] = 1
+    states[decided > 0] = 0
     return states

@@ -16,13 +16,13 @@ from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
 from voxpop.engine.local.nights import NightlyPools, Removed, States
 from voxpop.errors import InputError, LedgerError, ReleaseError
-from voxpop.kernels.arrays import Int64s
+from voxpop.kernels.arrays import Bools, Int64s
 from voxpop.ledger.ledger import LedgerAccount
 from voxpop.mechanisms.series.plan import SeriesPlan, states_of
 from voxpop.mechanisms.series.state import NightPools, Record, Store
 from voxpop.privacy.gate.nights import NightsGate
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.planned import with_record
+from voxpop.privacy.planned import GateCall, run_passes, with_record
 from voxpop.privacy.secret import Secret
 from voxpop.reading.arrow import int64_array
 from voxpop.reading.keys import Keys
@@ -89,7 +89,12 @@ class Series:
                     )
                 entry = ledger.charge(guarantee, "series", label)
                 record.ledger = [str(Path(ledger.path).resolve()), ledger.name, entry.number]
-            store.write(record, NightlyPools.empty())
+            known, pools = plan.mechanism.known, NightlyPools.empty()
+            if known is not None:
+                # The first night spells the items like its rows.
+                pools.recognise([known.given])
+                record.listed = list(known.names)
+            store.write(record, pools)
         return Series(folder, key)
 
     def run(self, data: Corpus, night: int | None = None) -> Release:
@@ -119,17 +124,13 @@ class Series:
             number = _next(record, plan, night)
             first, record.started = not record.started, True
             _check_columns(record, corpus)
+            known = _listed_parts(record, plan, pools, corpus) if first else []
             pools = corpus.nights(pools, secret, first=first)
+            if known:
+                # Before any noise, because every item of the list has noise from the first night on.
+                pools.recognise(known)
             record.before = record.night
-            gate = _gate(plan, secret)
-            for missed in range(record.night + 1, number):
-                gate.missed(pools, missed)
-            gate.begin(pools, corpus, number, *_tonight(plan, number))
-            record.night, record.begun = number - 1, number
-            # This state is on disk before any noise of this night is drawn. Therefore the night is completed from here
-            # and never runs on other rows.
-            self._store.write(record, pools)
-            self._complete(record, pools, plan, secret)
+            record = self._run_nights(record, pools, plan, secret, corpus, number)
             return _release(record, pools, plan, record.before)
 
     def remove(self, user: Any) -> Removed | None:
@@ -178,7 +179,7 @@ class Series:
         """All released items, with the columns of `Release.to_arrow` and the column `night`, the night of release."""
         record, pools = self._read()
         release = _release(record, pools, SeriesPlan.from_dict(record.plan), 0)
-        _, nights = _sorted(pools, 0)
+        _, nights, _ = _sorted(pools, 0)
         return with_result(release.to_arrow(), "night", nights)
 
     @property
@@ -211,14 +212,41 @@ class Series:
         record, pools = self._store.read()
         plan, secret = SeriesPlan.from_dict(record.plan), Secret(bytes.fromhex(record.secret), private=record.private)
         if record.begun:
-            self._complete(record, pools, plan, secret)
+            record = self._run_nights(record, pools, plan, secret)
         return record, pools, plan, secret
 
-    def _complete(self, record: Record, pools: NightPools, plan: SeriesPlan, secret: Secret) -> None:
-        """Add the noise of the current night, release items, and write the state. Only the state is used."""
-        _gate(plan, secret).complete(pools, record.begun, *_tonight(plan, record.begun))
-        record.night, record.begun = record.begun, 0
-        self._store.write(record, pools)
+    def _run_nights(
+        self,
+        record: Record,
+        pools: NightPools,
+        plan: SeriesPlan,
+        secret: Secret,
+        corpus: Engine | None = None,
+        last: int = 0,
+    ) -> Record:
+        """Run all nights up to the last one, which has rows. A night that has begun is completed from the state."""
+
+        def schedule(record: Record) -> GateCall[NightsGate, Record] | None:
+            number = record.begun or record.night + 1
+            tonight = _tonight(plan, number)
+
+            def stored(night: int, begun: int) -> Record:
+                after = replace(record, night=night, begun=begun)
+                self._store.write(after, pools)
+                return after
+
+            if record.begun:
+                return GateCall(lambda gate: gate.complete(pools, number, *tonight), lambda _: stored(number, 0))
+            if number < last:
+                return GateCall(lambda gate: gate.missed(pools, number), lambda _: replace(record, night=number))
+            if number > last:
+                return None
+            # The rows are on disk before any noise of this night is drawn, so the night never runs on other rows.
+            return GateCall(
+                lambda gate: gate.begin(pools, corpus, number, *tonight), lambda _: stored(record.night, number)
+            )
+
+        return run_passes(record, schedule, _gate(plan, secret), "nights")
 
     def __repr__(self) -> str:
         return f"Series({str(self.folder)!r}, private)"
@@ -268,18 +296,38 @@ def _check_columns(record: Record, corpus: Engine) -> None:
         record.families, (record.token_source, record.keys) = families, mine
 
 
-def _sorted(pools: NightPools, after: int) -> tuple[pa.LargeStringArray, Int64s]:
-    """Return the items that were released after a night, in order of bytes, and the nights of their release."""
-    words, nights = pools.out(after)
+def _listed_parts(record: Record, plan: SeriesPlan, pools: NightPools, corpus: Engine) -> list[pa.LargeStringArray]:
+    """Return the public list in the form of the rows of the first night; the state contains it as it was given.
+
+    Raises:
+        InputError: The list does not fit the columns of the items, or the columns have no types.
+    """
+    known = plan.mechanism.known
+    if known is None:
+        return []
+    if not any(corpus.families):
+        raise InputError(
+            "the first night of a series with a public list must have columns with types, because the list is read "
+            "like these columns. Give a table without rows its types."
+        )
+    begun: Any = pools  # a series begins in memory
+    given = replace(known, items=begun.words, names=tuple(record.listed))
+    return given.parts(corpus.kind, corpus.token_source, corpus.keys)
+
+
+def _sorted(pools: NightPools, after: int) -> tuple[pa.LargeStringArray, Int64s, Bools]:
+    """Return the result of `out` in the order of the bytes of the items."""
+    words, nights, listed = pools.out(after)
     order = np.asarray(pc.sort_indices(words)).astype(np.int64)
-    return words.take(int64_array(order)), nights[order]
+    return words.take(int64_array(order)), nights[order], listed[order]
 
 
 def _release(record: Record, pools: NightPools, plan: SeriesPlan, after: int) -> Release:
     guarantee = replace(plan.guarantee, private=record.private)
     keys = Keys.from_list(record.keys)
-    words = _sorted(pools, after)[0]
-    release = Release.from_items(words, with_record(plan, ran=record.night), guarantee, record.token_source, keys)
+    words, _, listed = _sorted(pools, after)
+    done, marks = with_record(plan, ran=record.night), None if plan.mechanism.known is None else listed
+    release = Release.from_items(words, done, guarantee, record.token_source, keys, marks)
     if not record.ledger:
         return release
     path, name, number = record.ledger

@@ -1,9 +1,8 @@
 """The folder of a series, which contains the whole private state in one file that is replaced in one step.
 
-Each state contains the checksum of the state before it. Format version 1 is an .npz file of arrays
-(`NightlyPools.arrays`) and the array `record`, which is UTF-8 JSON with the fields below. If the caller gave a key, the
-whole file is encrypted. On Spark, the record contains the name of a folder of Parquet files next to the file.
-docs/guides/every-night.md describes their contents.
+Checksums chain the states. Format version 2 is an .npz file of arrays (`NightlyPools.arrays`) and the array `record`,
+which is UTF-8 JSON with the fields below. If the caller gave a key, the whole file is encrypted. On Spark, the record
+names a folder of Parquet files next to the file. docs/guides/every-night.md describes their contents.
 """
 
 import io
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 NightPools = Union[NightlyPools, "SparkNights"]
 STATE_FILE = "state.voxpop"
-FORMAT, VERSION = "voxpop series", 1
+FORMAT, VERSION = "voxpop series", 2
 LOCK = ".lock"
 FRAMES = "frames-"
 
@@ -53,6 +52,7 @@ class Record:
         token_source: The source of the tokens, or "" before the first night.
         keys: The names and types of the items' columns.
         families: The families of user ids, which are empty until a table declares them.
+        listed: The names of the columns of the public list, which are empty if the list has none.
         ledger: The path of the ledger, the data set, and the number of the charged entry; empty without a ledger.
         frames: The folder of Parquet files of a state on Spark, or "".
         places: The number of groups of users in that folder.
@@ -71,6 +71,7 @@ class Record:
     token_source: str = ""
     keys: list[dict[str, str]] = field(default_factory=list)
     families: list[str] = field(default_factory=list)
+    listed: list[str] = field(default_factory=list)
     ledger: list[Any] = field(default_factory=list)
     frames: str = ""
     places: int = 0

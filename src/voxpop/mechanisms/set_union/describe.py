@@ -101,6 +101,10 @@ def _passes(plan: Mapping[str, Any]) -> Passes:
     return [row for row in plan["passes"] if row["pass"] != "choice"]
 
 
+def _is_series(plan: Mapping[str, Any]) -> bool:
+    return bool(plan["passes"][-1]["pass"] == "night")
+
+
 def facts_of(plan: Mapping[str, Any]) -> _Facts:
     """Return the facts about the passes that decide about items."""
     passes = _passes(plan)
@@ -109,7 +113,7 @@ def facts_of(plan: Mapping[str, Any]) -> _Facts:
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
-    if plan["weighting"] == "series":
+    if _is_series(plan):
         return series.describe(plan, guarantee)
     facts = facts_of(plan)
     accounting = f"{facts.accounting} accounting" if facts.accounting else ""
@@ -127,7 +131,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
 
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """Return the content of a report from the numbers of its plan."""
-    if plan["weighting"] == "series":
+    if _is_series(plan):
         return series.story(plan)
     facts, passes, limit = facts_of(plan), _passes(plan), plan["max_items_per_user"]
     chances = {size: facts.chance(size) for size in sorted({1, min(OTHERS, limit), limit})}

@@ -165,22 +165,16 @@ class Items(Mechanism["Corpus", "Release"]):
         """Compute the numbers of a series, without data; see `series`.
 
         Raises:
-            InputError: `min_users` or `known` was chosen, or the number of nights is out of range.
+            InputError: if `min_users` was chosen, or the number of nights is out of range.
         """
-        from voxpop.mechanisms.series.plan import plan_series
+        from voxpop.mechanisms.series.plan import SeriesSettings, plan_series
 
         check_budget(budget)
         check_whole("nights", nights, MOST_NIGHTS, "the number of nights that share the budget")
         check_choice("spending", spending, ("growing", "equal"))
         if self.min_users is not None:
             raise InputError("a series has no `min_users`. Remove it, or release once with `release`.")
-        if self.known is not None:
-            raise InputError(
-                "a series takes no `known` list, because it publishes before the number of released items is known, "
-                "which decides about listed items (docs/privacy/known.md). Remove the list, or release once with "
-                "`release`."
-            )
-        return plan_series(budget, nights, self.max_items_per_user, spending)
+        return plan_series(SeriesSettings(nights, spending, self.max_items_per_user, self.known_items), budget)
 
     def series(
         self,
@@ -196,8 +190,9 @@ class Items(Mechanism["Corpus", "Release"]):
         """Start a series of releases, one every night, under one budget, or open a series that was started earlier.
 
         With a budget, the series is charged once and its private state is written to the folder. Without a budget, the
-        series in the folder is opened. In this case, only `key` may be passed in addition. `max_items_per_user` is the
-        maximum number of items per user over all nights, 1,000 by default (docs/guides/every-night.md).
+        series in the folder is opened, and only `key` may be passed in addition. `max_items_per_user` is the maximum
+        number of items per user over all nights, 1,000 by default (docs/guides/every-night.md). The list `known` is
+        stored in the state when the series is started.
 
         Args:
             folder: A new folder, which only its owner can read. It contains private data.

@@ -1,13 +1,13 @@
 """The plans of set union, with the numbers of the run, the guarantee, and the number of users that an item needs.
 
-This module does not read data.
+Nothing here reads data. The engine and the release are imported when a release begins, because they import numba and
+pyarrow, which plans do not need.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
-from voxpop.engine.contract import check_engine
 from voxpop.mechanisms.rounds import users_needed as needed
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
 from voxpop.mechanisms.rounds.listed import known_users_needed, listed_numbers
@@ -23,7 +23,6 @@ from voxpop.mechanisms.rounds.menu import (
 )
 from voxpop.mechanisms.rounds.plan import LISTED_NOVELTY, NOVELTY, RoundPlan
 from voxpop.mechanisms.rounds.users_needed import MinUsersBound
-from voxpop.mechanisms.set_union.releasing import release_each, release_items
 from voxpop.privacy.budget import Budget, budget_numbers, check_slack
 from voxpop.privacy.certificate import slack_delta
 from voxpop.privacy.numerics import optimal_delta
@@ -151,6 +150,8 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         return getattr(self.mechanism, "known_items", None)  # published algorithms have no list
 
     def _prepared(self, data: Data) -> Any:
+        from voxpop.engine.contract import check_engine
+
         known = self.known_items
         for each in data.values() if isinstance(data, Mapping) else [data]:
             if known is not None:
@@ -158,6 +159,8 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         return data
 
     def _run(self, data: Any, seed: int | None) -> Any:
+        from voxpop.mechanisms.set_union.releasing import release_each, release_items
+
         return (release_each if self.data_sets else release_items)(self, data, seed)
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from voxpop.mechanisms.rounds.menu import on_list, released_in_rounds
 from voxpop.mechanisms.rounds.plan import RoundPlan
 from voxpop.privacy.gate.rounds import PublicParts
 from voxpop.privacy.guarantee import Guarantee
-from voxpop.privacy.planned import with_record
+from voxpop.privacy.planned import one_pass, run_passes, with_record
 from voxpop.privacy.secret import Secret
 from voxpop.reading.arrow import text_buffers
 from voxpop.release.release import Release
@@ -33,10 +33,9 @@ def _released(plan: "UnionPlan[Any, Any]", corpus: Engine, gate: Any, guarantee:
             listed = PublicParts(known.parts(corpus.kind, corpus.token_source, corpus.keys), text_buffers)
         words, rounds = released_in_rounds(first, gate, corpus, listed)
         passes = (first,) if rounds is first else (first, rounds)
-    elif first.noise == "optimal":
-        words = gate.released(corpus)
     else:
-        words = gate.released(corpus, first.shares)
+        given = (corpus,) if first.noise == "optimal" else (corpus, first.shares)
+        words = run_passes(None, one_pass(lambda gate: gate.released(*given)), gate, "rounds")
     done = with_record(plan, gate, passes=passes)
     marks = None if listed is None else on_list(words, listed)
     return Release.from_items(words, done, guarantee, corpus.token_source, corpus.keys, marks)

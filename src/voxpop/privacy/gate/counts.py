@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -101,7 +100,9 @@ class CountsGate(Gate[CountsProof]):
         self._begin("open")
         self._walk = engine.length_walk()
         self._walked = _walked(self._walk, lists, len(self.proof.menu[0].limits))
-        self._words = next(self._walked, None)
+        self._next = next(self._walked, None)
+        if not self.proof.classes_sigma:
+            self.proof = replace(self.proof, chosen=0)
 
     def classes(self, edges: tuple[int, ...]) -> Int64s:
         """Return the noisy number of users in each class. One user changes one class by one.
@@ -109,12 +110,12 @@ class CountsGate(Gate[CountsProof]):
         Args:
             edges: The numbers of words at which the next class begins.
         """
-        if not self.proof.classes_sigma or self._words is None:
+        if not self.proof.classes_sigma or self._next is None:
             raise refused("the certificate contains no choice")
         self._begin("classes", "open")
         self._note("classes")
         noise = CellNoise(self.proof.classes_sigma, 1, 1, self._secret, "noise/count classes")
-        shares, size = ClassShares(edges, self._words.counted), int(self._words.names.size)
+        shares, size = ClassShares(edges, self._next.counted), int(self._next.names.size)
         weights = self._walk.weigh(shares, max(1, size), self._secret, "count classes")
         counts: Int64s = weights.measured(noise, 1 + len(edges))
         return counts
@@ -127,22 +128,23 @@ class CountsGate(Gate[CountsProof]):
         self.proof = replace(self.proof, chosen=place)
 
     def counted(self) -> Int64s:
-        """Return the noisy number of users of each gram, in the order of the lists."""
-        self._begin("counted", "open", *(["choose"] if self.proof.classes_sigma else []))
-        place, parts = self.proof.chosen or 0, [np.empty(0, np.int64)]
-        chosen = self.proof.menu[place]
-        for listed in chain([] if self._words is None else [self._words], self._walked):
-            # Parts of longer grams that are not on the list are not counted and do not count towards the limit.
-            shares = HolderShares(chosen.limits[listed.length - 1], listed.counted)
-            name, size = f"count {listed.length}", int(listed.names.size)
-            self._note("count", {"length": listed.length, "sigma": chosen.sigma})
-            # The limit is the number of grams, so no sample is drawn.
-            weights = self._walk.weigh(shares, max(1, size), self._secret, name)
-            noise = CellNoise(chosen.sigma, UNIT, UNIT, self._secret, f"noise/{name}")
-            # Read every kept gram, with or without users. Grams that are not on the list are dropped.
-            parts.append(weights.measured(noise, size)[listed.ranks])
-        self.proof = replace(self.proof, chosen=place)
-        return np.concatenate(parts)
+        """Return the noisy number of users of each gram of the next length, in the order of the list."""
+        listed = self._next
+        if listed is None:
+            raise refused("more lengths would be counted than there are lists")
+        name, size = f"count {listed.length}", int(listed.names.size)
+        self._begin(name, "open", *(["choose"] if self.proof.classes_sigma else []))
+        chosen = self.proof.menu[self.proof.chosen or 0]
+        # Parts of longer grams that are not on the list neither count nor use up anything.
+        shares = HolderShares(chosen.limits[listed.length - 1], listed.counted)
+        self._note("count", {"length": listed.length, "sigma": chosen.sigma})
+        # The limit is the number of grams, so nothing is sampled and no draw is made.
+        weights = self._walk.weigh(shares, max(1, size), self._secret, name)
+        noise = CellNoise(chosen.sigma, UNIT, UNIT, self._secret, f"noise/{name}")
+        # Every kept gram, with or without users; grams that are not on the list are dropped.
+        counts: Int64s = weights.measured(noise, size)[listed.ranks]
+        self._next = next(self._walked, None)
+        return counts
 
 
 @final
@@ -218,7 +220,7 @@ class KeysGate(Gate[KeysProof]):
             raise refused("an entry was chosen that the certificate does not contain")
         self.proof = replace(self.proof, chosen=place)
 
-    @proved("keys.md#one-number-a-key")
+    @proved("keys.md#one-number-per-key")
     def numbers(self, engine: Any) -> tuple[Any, Int64s]:
         """Return the released keys, in order of bytes, and their noisy counts of users.
 
@@ -284,7 +286,7 @@ class KeysGate(Gate[KeysProof]):
     def more(self, limit: int) -> Int64s:
         """For every released key, return the noisy number of users with more keys who have it.
 
-        Proof: "at most l of the released keys of each user"
+        Proof: "at most l of the user's released keys are drawn by a keyed hash"
 
         Args:
             limit: The maximum number of released keys per user, which follows from the noisy sizes.

@@ -4,6 +4,7 @@ Users pay before noise is drawn. A new item receives the noise of past nights be
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, final
 
@@ -14,14 +15,16 @@ from voxpop.kernels.proved import proved
 from voxpop.privacy.certificate import night_charge, night_setting
 from voxpop.privacy.gate.gate import Gate, refused
 from voxpop.privacy.individual import WHOLE
+from voxpop.privacy.joint import ROUNDING
+from voxpop.privacy.parameters import NightLevels
 from voxpop.privacy.passes import NightsProof
 from voxpop.privacy.secret import Source
-from voxpop.privacy.upcrossing import NightReading, noise_of
+from voxpop.privacy.upcrossing import NightDecision, NightReading, noise_of
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import RuleSetting
 
-_States = Callable[[Int64s, Int64s], Bytes]
-"""A function that maps scores and nights of release to the state of each item: 0 released, 1 resting, 2 active."""
+_States = Callable[[Int64s, Int64s, Int64s], Bytes]
+"""A function from scores, nights of decision and levels to the state of each item: 0 decided, 1 resting, 2 active."""
 
 
 @final
@@ -62,13 +65,10 @@ class NightsGate(Gate[NightsProof]):
         self._read(pools, night, None)
 
     def _read(self, pools: Any, night: int, weights: Any) -> None:
-        """Add the noisy weights of a night to the scores of all items, with or without users, and release items.
-
-        An item is released if its score reaches the threshold.
-        """
+        """Add the noisy weights of a night to the scores of all items, with or without users, and release."""
         self._note("night", {"night": night})
-        reading = _reading(self.proof, self._secret, night)
-        pools.read(reading, weights, self._secret, self.proof.thresholds[night - 1], night)
+        pools.read(_reading(self.proof, self._secret, night), weights, self._secret, _decision(self.proof, night))
+        _settle(self.proof, pools, night)
 
     def _check(self, step: str, night: int) -> None:
         if not 1 <= night <= len(self.proof.costs):
@@ -79,6 +79,44 @@ class NightsGate(Gate[NightsProof]):
 def _reading(proof: NightsProof, secret: Source, night: int) -> NightReading:
     at = night - 1
     return NightReading(night, proof.factors[at], proof.sigmas[at], 1 << proof.bits, proof.cell, secret)
+
+
+def _decision(proof: NightsProof, night: int) -> NightDecision:
+    decision, known = NightDecision(night, proof.thresholds[night - 1]), proof.known
+    if known is None:
+        return decision
+    return replace(decision, lowest=known.lowest[night - 1], step=known.steps[night - 1], levels=len(known.tails))
+
+
+@proved("series.md#public-lists")
+def _settle(proof: NightsProof, pools: Any, night: int) -> None:
+    """Freeze and release listed items after the scores of a night were read.
+
+    Proof: "No weight depends on the levels of empty items"
+    """
+    known = proof.known
+    if known is None:
+        return
+    unlisted, reached = pools.reached(len(known.tails))
+    # A frozen item gets no more weight. This level follows from the number of unlisted items only.
+    frozen = min(_admitted(known, unlisted, np.zeros_like(reached)), len(known.tails))
+    pools.settle(frozen, _admitted(known, unlisted, reached), night)
+
+
+@proved("series.md#public-lists")
+def _admitted(known: NightLevels, unlisted: int, reached: Int64s) -> int:
+    """Return the lowest level from which listed items are released; a level above all others releases none.
+
+    Proof: "the lowest level l with N p_l <= eta R_l"
+
+    Args:
+        known: The levels.
+        unlisted: The number of released items that are not on the list.
+        reached: The number of listed items at each level from 0 on.
+    """
+    released = unlisted + np.cumsum(reached[:0:-1])[::-1]
+    empty = np.multiply(known.tails, known.listed.size) * ROUNDING
+    return int(np.argmax(np.append(empty <= known.share * released, True))) + 1
 
 
 @proved("series.md#proof")

@@ -1,6 +1,6 @@
 """The gates of unknown items, for adaptive rounds with a private choice and for the classic pass with one threshold."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
@@ -181,21 +181,26 @@ class AdaptiveGate(Gate[AdaptiveProof]):
             raise refused("the chosen rounds would have another list")
         self.proof = replace(self.proof, rounds=rounds)
 
-    def rounds(self, listed: PublicParts | None = None) -> Iterator[None]:
-        """Run all rounds, one at each step of the iterator.
+    def round(self, number: int, listed: PublicParts | None = None) -> None:
+        """Run the next round, with 0 for the first one.
 
         Args:
-            listed: The items of the public list of the certificate, or None without a list.
+            number: the number of rounds that have run.
+            listed: the items of the public list of the certificate; None without a list.
         """
         rounds = self.proof.rounds
-        if rounds is None or rounds.first is None:
-            raise refused("no rounds were chosen")
+        if rounds is None or rounds.first is None or number > len(rounds.later):
+            raise refused("no rounds were chosen, or all of them have run")
+        if number:
+            self._begin(f"round {number}", f"round {number - 1}")
+            self._advance(self._pools, rounds, number, ROUND)
+            return
         if (listed is None) is not (rounds.known is None):
             raise refused("the list of the certificate is missing, or there is none")
         if listed is not None and rounds.known is not None and listed.size > rounds.known.listed.size:
             raise refused("the list has more items than the list of the certificate")
         self._listed = listed
-        self._begin("rounds", "open", *(["choose"] if self.proof.choice else []))
+        self._begin("round 0", "open", *(["choose"] if self.proof.choice else []))
         shares, limit = calibrated_rule(rounds.first.bounding), rounds.first.bounding.limit
         decisions = ReleaseDecisions(threshold_rule(rounds.first), self._secret, f"noise/{FIRST_ROUND}")
         self._pools.first_round(shares, limit, decisions, FIRST_ROUND)
@@ -206,21 +211,20 @@ class AdaptiveGate(Gate[AdaptiveProof]):
             self._pools.recognise(listed.parts)
         # Draw pools once, before the rounds, so that a user gives weight to at most `pool` items over all rounds.
         self._pools.draw(rounds.pool, POOL)
-        yield from self._advance(self._pools, rounds, ROUND)
-        self._begin("ran")
 
-    def _advance(self, pools: Any, rounds: Rounds, named: str) -> Iterator[None]:
-        for number in range(len(rounds.later)):
-            name = named.format(number + 1)
-            pools.advance(capped(rounds, number), score_step(rounds, number, self._secret, name), name)
-            self._note("round")
-            yield
+    def _advance(self, pools: Any, rounds: Rounds, number: int, named: str) -> None:
+        name = named.format(number)
+        pools.advance(capped(rounds, number - 1), score_step(rounds, number - 1, self._secret, name), name)
+        self._note("round")
 
     def released(self) -> Any:
         """Return the released items, in order of bytes."""
-        self._begin("released", "ran")
-        rounds, found = self.proof.rounds, self._pools.released()
-        if rounds is None or rounds.known is None or self._listed is None:
+        rounds = self.proof.rounds
+        if rounds is None:
+            raise refused("no rounds were chosen")
+        self._begin("released", f"round {len(rounds.later)}")
+        found = self._pools.released()
+        if rounds.known is None or self._listed is None:
             return found
         return self._with_listed(rounds, rounds.known, self._listed, found)
 
@@ -293,8 +297,8 @@ class AdaptiveGate(Gate[AdaptiveProof]):
     def known(self, engine: Any, rounds: Rounds, candidates: Iterable[Any], letters: Callable[[Any], Texts]) -> Any:
         """Return the released candidates of a public set, without repetitions, in any order (docs/privacy/profile.md).
 
-        Proof: "each is shared in the sense of [adaptive rounds](adaptive.md#proof), even one that only the additional
-        user has"
+        Proof: "each is shared in the sense of [adaptive rounds](adaptive.md#proof), including one that only the
+        additional user has"
 
         Every candidate gets noise in every round until it is released or dropped permanently, whether it is in a pool
         or not. A candidate in a pool has at least the score of its noise. Therefore the released candidates are the
@@ -315,8 +319,8 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         score_of(rounds)
         pools = engine.pools(self._secret)
         pools.draw(rounds.pool, "pool/candidates")
-        for _ in self._advance(pools, rounds, CANDIDATES):
-            pass
+        for number in range(1, len(rounds.later) + 1):
+            self._advance(pools, rounds, number, CANDIDATES)
 
         def by_noise(part: Any) -> Any:
             return part.filter(pa.array(self._released_by_noise(rounds, *letters(part))))

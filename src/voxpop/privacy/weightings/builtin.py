@@ -149,7 +149,7 @@ class PolicyLaplace(_Descent):
     sound_norms = (1,)
     alpha: float = USUAL_ALPHA["laplace"]
 
-    @proved("set-union.md#items-that-only-the-extra-user-holds")
+    @proved("set-union.md#items-that-only-the-extra-user-has")
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Return the bound on a user's novel items, whose weight is the final level.
 
@@ -189,7 +189,7 @@ class PolicyGaussian(_Descent):
     sound_norms = (2,)
     alpha: float = USUAL_ALPHA["gaussian"]
 
-    @proved("set-union.md#items-that-only-the-extra-user-holds")
+    @proved("set-union.md#items-that-only-the-extra-user-has")
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Return the bound on novel items, which have the widest gaps among a user's items.
 

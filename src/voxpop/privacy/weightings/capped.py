@@ -9,13 +9,11 @@ from typing import Literal, final
 
 import numpy as np
 
-from voxpop.kernels.arrays import DROPPED, ONE_CAP, UNDECIDED, Bytes, Int32s, Int64s, Uint64s
+from voxpop.kernels.arrays import DROPPED, NOTHING_LISTED, ONE_CAP, UNDECIDED, Bytes, Int32s, Int64s, Uint64s
 from voxpop.kernels.proved import proved
 from voxpop.privacy.cumulative import STEPS, Caps
 from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import USERS_BOUND, WEIGHT_ROUNDING, RuleSetting
-
-NOTHING_LISTED = np.empty(0, np.uint8)
 
 
 @final
@@ -118,7 +116,7 @@ class CappedDescent:
 def on_lattice(units: int) -> bool:
     """Return whether `lattice` can return a cap.
 
-    Proof: "as 1 / a^2 is at least 1/4 above and 1/16 below a whole number"
+    Proof: "because 1 / a^2 is at least 1/4 above and 1/16 below a whole number"
     """
     # Compute 1 / cap^2 modulo 1 in exact integers.
     rest, square = ONE_CAP**2 % max(units, 1) ** 2, units**2

@@ -1,8 +1,8 @@
-"""The memory limit of reading, encoding and extracting, and work files for data that does not fit.
+"""The memory limit for reading, encoding and extracting, and work files for data that does not fit.
 
-A work file contains private data while the process runs. On systems that can create files without a name (Linux), it
-has no name; on other systems it is unlinked immediately. Therefore no other process can open it, and the system removes
-it when the process ends for any reason.
+A work file contains private data while the process runs. On Linux, the file is created without a name; on other
+systems, it is unlinked immediately. Therefore no other process can open the file, and the system removes it when the
+process ends for any reason.
 """
 
 import ctypes
@@ -45,7 +45,7 @@ class WorkFile:
         return begin
 
     def write(self, begin: int, array: Array) -> None:
-        """Write an array, beginning at a byte."""
+        """Write an array at the position of a byte."""
         left = memoryview(np.ascontiguousarray(array).data).cast("B") if array.size else memoryview(b"")
         with self._explained():
             self._file.seek(begin)
@@ -54,7 +54,7 @@ class WorkFile:
         self.size = max(self.size, begin + array.nbytes)
 
     def read(self, begin: int, count: int, dtype: Any) -> Array:
-        """Return `count` elements, beginning at a byte."""
+        """Return `count` elements from the position of a byte."""
         array = np.empty(count, dtype)
         left = memoryview(array.data).cast("B") if count else memoryview(b"")
         with self._explained():
@@ -67,7 +67,10 @@ class WorkFile:
         return array
 
     def mapped(self, dtype: Any) -> Array:
-        """Return the whole file as an array that is read and written page by page, and closes with its last view."""
+        """Return the whole file as an array that is read and written page by page.
+
+        The file closes with the last view.
+        """
         count = self.size // np.dtype(dtype).itemsize
         if count == 0:
             return np.empty(0, dtype)
@@ -95,14 +98,14 @@ class WorkFile:
 
 
 def strings_of(starts: WorkFile, data: WorkFile) -> pa.LargeStringArray:
-    """Return strings from two files with their starts (int64, one entry more) and bytes, without reading the files."""
+    """Return the strings with starts (int64, one more than strings) and bytes in two files, without reading them."""
     places, letters = starts.mapped(np.int64), data.mapped(np.uint8)
     return pa.LargeStringArray.from_buffers(places.size - 1, pa.py_buffer(places), pa.py_buffer(letters))
 
 
 MIB = 1 << 20
 FIXED_MEMORY = 768 * MIB
-"""The memory of Python, the libraries, compiling the kernels and a few batches of rows, for any input."""
+"""The memory that any input needs for Python, the libraries, compiling the kernels and a few batches of rows."""
 LEAST_MEMORY = 896 * MIB
 M_MMAP_THRESHOLD = -3
 """The parameter of `mallopt`, from <malloc.h>."""
@@ -119,7 +122,7 @@ class MemoryLimit:
 
     Attributes:
         total: The total limit in bytes.
-        room: The bytes that data may take.
+        room: The number of bytes that data may take.
         folder: The folder for work files.
     """
 
@@ -148,8 +151,8 @@ class MemoryLimit:
         where = Path(tempfile.gettempdir() if folder is None else folder)
         if not where.is_dir() or not os.access(where, os.W_OK | os.X_OK):
             raise InputError(f"work files cannot be written to {where}. Give a folder that exists and is yours.")
-        # Make glibc return blocks of a megabyte to the system as soon as they are freed. By default this size grows
-        # over time.
+        # Make glibc return blocks of a megabyte to the system as soon as they are freed. By default this threshold
+        # grows over time.
         _call_libc("mallopt", M_MMAP_THRESHOLD, MIB)
         return MemoryLimit(total, total - FIXED_MEMORY, where)
 
@@ -158,7 +161,7 @@ class MemoryLimit:
         return WorkFile(self.folder)
 
     def require(self, size: int, what: str) -> None:
-        """Raise an error for work that needs more memory than available, before the system runs out of memory.
+        """Raise an error for work that needs more memory than is available, before the system runs out of memory.
 
         Args:
             size: The required bytes. Messages contain only the next power of two, because the size depends on the data.
@@ -170,13 +173,13 @@ class MemoryLimit:
         if size > self.room:
             enough = 1 << (size + self.total - self.room - 1).bit_length()
             raise MemoryLimitError(
-                f"{what} do not fit into memory={shown_size(self.total)}, and cannot be kept on disk. "
-                f"About {shown_size(enough)} would do; raise the limit, or use a machine that has it."
+                f"{what} do not fit into memory={shown_size(self.total)}, and cannot be kept on disk. About "
+                f"{shown_size(enough)} would be enough; raise the limit, or use a machine with more memory."
             )
 
 
 def stored(parts: Iterable[Int32s], limit: MemoryLimit | None) -> Int32s:
-    """Return the concatenated arrays in memory, or mapped within a limit, which writes each part immediately."""
+    """Return the concatenated arrays in memory or, within a limit, mapped to a file."""
     if limit is None:
         return np.concatenate([np.empty(0, np.int32), *parts])
     file = limit.file()
@@ -232,18 +235,21 @@ def shown_size(size: int) -> str:
     return f"{size / MIB:.1f}MiB"
 
 
-# Functions that return memory to the system, either pages of a mapped file or memory that allocators keep.
+# Functions that return memory to the system. The memory is either pages of a mapped file, or memory that allocators
+# keep.
+
 
 AROUND = 1 << 20
-"""Bytes before the first that are released again. Reading a page also reads its neighbours (on Linux 64 KiB), including
-later ones, and threads are one step apart. Without this, a pass over 400 MB in steps of 260 kB left 46 MB resident."""
+"""The number of bytes before the first element that are released again. Reading a page also reads its neighbours (on
+Linux 64 KiB), including later pages, and threads are one step apart. Without this, a pass over 400 MB in steps of 260
+kB left 46 MB resident."""
 
 
 def forget_pages(array: NDArray[Any], begin: int = 0, end: int | None = None) -> None:
     """Release the pages of a memory-mapped array, which are read again when needed.
 
     Written data remains, because it belongs to the file. Arrays in memory, and systems without support, are unaffected.
-    Therefore a pass over a corpus of any size keeps little of it resident.
+    Therefore a pass over a corpus of any size keeps only a small part of it resident.
 
     Args:
         array: The array of a whole mapped file, not a part of it.
@@ -267,7 +273,7 @@ def release_unused() -> None:
 
 
 def _call_libc(name: str, *arguments: int) -> None:
-    """Call a function of glibc; other C libraries do not have it."""
+    """Call a function of glibc if the C library has this function."""
     if os.name == "posix":
         function = getattr(ctypes.CDLL(None), name, None)
         if function is not None:

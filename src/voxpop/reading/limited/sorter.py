@@ -1,11 +1,11 @@
-"""Sort any number of records by key on disk, in a bounded amount of memory.
+"""Sort any number of records by key on disk in a bounded amount of memory.
 
 A record consists of a head (two numbers for sorting, and further values) and a slice of int32. Records are distributed
 to ranges of keys as they arrive. Each range is then read and sorted in memory. A range that is too large for memory is
-distributed again; records that share one key are distributed by the other number. Only records that agree in both
-numbers cannot be separated in this way. They are returned in order of arrival, in several blocks.
+distributed again, and records with the same key are distributed by the other number. Only records that agree in both
+numbers cannot be separated in this way. Such records are returned in several blocks in the order of arrival.
 
-If a corpus does not fit into memory, work files contain its arrays by user and its vocabulary, merged on disk.
+If a corpus does not fit into memory, its arrays by user and its vocabulary are merged on disk in work files.
 """
 
 from bisect import bisect_right
@@ -32,11 +32,12 @@ Heads = NDArray[Any]
 Block = tuple[Heads, Int32s]
 
 HEAD = np.dtype([("key", np.uint64), ("other", np.uint64), ("user", np.uint64), ("row", np.int64), ("size", np.int64)])
-"""Sorted by key, then other. `row` distinguishes users if both may agree. `size` is the size of the slice."""
+"""Heads are sorted by key, then other. `row` distinguishes users if both may agree. `size` is the size of the slice."""
 SORTED_BY = ("key", "other")
 MOST_RANGES = 256
 SHARE_OF_SORTER = 8
-"""A sorter buffers one eighth of the memory under a limit, because two sorters and their copies exist at a time."""
+"""Under a memory limit, a sorter buffers one eighth of the memory, because two sorters and their copies exist at a
+time."""
 HIGHEST = 2**64 - 1
 
 
@@ -82,17 +83,17 @@ class Sorter:
         """Create an empty sorter.
 
         Args:
-            limit: The memory limit, which creates work files.
+            limit: The memory limit, which provides the work files.
             most: The bytes to buffer before writing, and the largest range that is sorted in memory.
             expected: The approximate number of bytes of all records.
             lowest: A lower bound on the keys.
             highest: An upper bound on the keys.
             by: The number that determines a record's range; "other" if all keys are the same.
         """
-        # If keys are spread evenly, as hashes are, a range has about half of `most`.
+        # If keys are spread evenly, as hashes are, a range has about half of `most` bytes.
         count = min(MOST_RANGES, max(1, -(-2 * expected // most)), highest - lowest + 1)
         self._limit, self._most, self._lowest, self._by = limit, most, lowest, by
-        # Rounded up, so that the last range reaches the highest key.
+        # The width is rounded up, so that the last range reaches the highest key.
         self._width = min((highest - lowest) // count + 1, HIGHEST)
         self._ranges = [_Range() for _ in range(count)]
         self._file: WorkFile | None = None
@@ -107,13 +108,13 @@ class Sorter:
         dealt = (keys - np.uint64(self._lowest)) // np.uint64(self._width)
         dealt = np.minimum(dealt, np.uint64(len(self._ranges) - 1)).astype(np.uint16)
         starts = np.concatenate([[0], np.cumsum(heads["size"])]).astype(np.int64)
-        # The sort is stable here and below, so records that agree in both numbers remain in order of arrival.
+        # The sort is stable here and below, so records that agree in both numbers remain in the order of arrival.
         order = np.argsort(dealt, kind="stable")
         moved = np.empty_like(slices)
         gather_slices(slices, starts, order, moved)
         heads = heads[order]
         ends = np.concatenate([[0], np.cumsum(heads["size"])]).astype(np.int64)
-        # (ranges + 1,), where each range's records begin.
+        # (ranges + 1,), the start of each range's records.
         cuts = np.concatenate([[0], np.cumsum(np.bincount(dealt, minlength=len(self._ranges)))])
         for each, (begin, end) in zip(self._ranges, pairwise(cuts.tolist()), strict=True):
             if begin < end:
@@ -123,7 +124,7 @@ class Sorter:
             self._flush()
 
     def blocks(self) -> Iterator[Block]:
-        """Yield all records in order. A block contains whole ranges, or records that agree in both numbers."""
+        """Yield all records in order. A block contains one whole range, or records that agree in both numbers."""
         if self._file is not None:
             self._flush()
         for number, each in enumerate(self._ranges):
@@ -151,7 +152,7 @@ class Sorter:
         self._held = 0
 
     def _parts(self, each: _Range) -> Iterator[Block]:
-        """Yield the records of a range in order of arrival."""
+        """Yield the records of a range in the order of arrival."""
         for begin, count, size in each.places:
             if self._file is None:
                 raise InternalError("records of a sorter were looked for in a file that was never written")
@@ -176,12 +177,12 @@ class Sorter:
 
 
 def _sorted(heads: Heads, slices: Int32s) -> Block:
-    """Return the records sorted by key, then other. Ties remain in order of arrival."""
+    """Return the records sorted by key, then other. Ties remain in the order of arrival."""
     keys, others = heads["key"], heads["other"]
     order = np.argsort(keys, kind="stable")
     # The second number matters only for equal keys, which are rare because keys are hashes.
     same = np.diff(keys[order]) == 0
-    # Equal keys that differ in the other number.
+    # These keys are equal, but differ in the other number.
     if (same & (np.diff(others[order]) != 0)).any():
         order = np.lexsort((others, keys))
     starts = np.concatenate([[0], np.cumsum(heads["size"])]).astype(np.int64)
@@ -198,7 +199,7 @@ BYTES_OF_PAIR = 48
 
 
 def copied(ids: Int32s, limit: MemoryLimit, ranks: Int32s | None = None) -> Int32s:
-    """Return a mapped copy that passes may change. Nonnegative ids are replaced by `ranks[id]`."""
+    """Return a mapped copy that passes may change, with nonnegative ids replaced by `ranks[id]`."""
 
     def parts() -> Iterator[Int32s]:
         for begin, end in _spans(ids.size):
@@ -223,7 +224,7 @@ def rename_all(ids: Int32s, ranks: Int32s) -> None:
 def number_within(
     ids: Int32s, partners: Int32s, offset: int, need: Int64s, estimates: Int64s, limit: MemoryLimit
 ) -> Int64s:
-    """Number all pairs as `number_pairs` does, in a table within the memory limit, and return their names.
+    """Number all pairs as `number_pairs` does, but in a table within the memory limit, and return their names.
 
     Raises:
         MemoryLimitError: If there are more distinct pairs than the table can store within the limit.
@@ -234,7 +235,7 @@ def number_within(
     # The number of pairs, not of bytes.
     most, count = min(limit.room // BYTES_OF_PAIR, widths.MOST_NUMBERS), 0
     for begin, end in _spans(ids.size):
-        # Partners may be after the span, because the last gram of one part can extend into the next part.
+        # Partners may be beyond the span, because the last gram of one part can extend into the next part.
         span = (begin, end, ids.size)
         names, count, table = number_more_pairs(ids, partners, offset, span, need, estimates, names, count, table, most)
         if count < 0:
@@ -268,7 +269,7 @@ class UserFiles:
         self._end = 0
 
     def append(self, heads: Heads, tokens: Int32s) -> None:
-        """Write records in their order. Consecutive records that agree in everything except size belong to one user."""
+        """Write records in their order. Consecutive records that differ only in size belong to one user."""
         if not heads.size:
             return
         self._tokens.append(tokens)
@@ -291,7 +292,7 @@ class UserFiles:
 
 
 def in_key_order(sorter: Sorter, limit: MemoryLimit) -> Mapped:
-    """Return the users of a sorter in order of their keys, mapped."""
+    """Return the mapped users of a sorter in the order of their keys."""
     files = UserFiles(limit)
     for heads, tokens in one_ahead(sorter.blocks()):
         files.append(heads, tokens)
@@ -299,13 +300,13 @@ def in_key_order(sorter: Sorter, limit: MemoryLimit) -> Mapped:
 
 
 SHARE_OF_HEADS = 32
-"""The next words of all runs together take this fraction (1/32) of the memory, because a merge needs several copies."""
+"""The next words of all runs together take at most this fraction (1/32) of the memory. A merge needs several copies."""
 
 
 @final
 @dataclass(slots=True)
 class _Run:
-    """One sorted list of distinct words, and the position of the merge in this list."""
+    """A sorted list of distinct words, and the position of the merge in this list."""
 
     starts: int
     data: int
@@ -316,7 +317,7 @@ class _Run:
 
 @final
 class WordRuns:
-    """Lists of words, each sorted by bytes and without duplicates."""
+    """Lists of words. Each list is sorted by bytes and has no duplicates."""
 
     def __init__(self, limit: MemoryLimit) -> None:
         self._limit = limit
@@ -330,7 +331,7 @@ class WordRuns:
         self._runs.append(_Run(self._starts.append(starts - starts[0]), data, len(words)))
 
     def merged(self) -> pa.LargeStringArray:
-        """Return all distinct words in order, mapped. Afterwards, `names` is available."""
+        """Return all distinct words in order as a mapped array. Afterwards, `names` is available."""
         starts, data = self._limit.file(), self._limit.file()
         starts.append(np.zeros(1, np.int64))
         count = 0
@@ -358,12 +359,12 @@ class WordRuns:
         return self._names.read(_names_of(run), run.words, np.int32)
 
     def _next(self, runs: list[_Run]) -> tuple[list[pa.Array], list[Bools]]:
-        """Return from each run all words up to the smallest last word of an incomplete head."""
+        """Return all words of each run up to the smallest last word of an incomplete head."""
         most = self._limit.room // (SHARE_OF_HEADS * len(runs))
         for run in runs:
             self._read_on(run, most)
         beyond = [run for run in runs if run.done + len(run.head) < run.words]
-        # No run can still contain an unread word below this one.
+        # No run can still contain an unread word below this word.
         last = min((run.head[-1].as_py() for run in beyond), default=None)
         taken = []
         for run in runs:
@@ -375,16 +376,15 @@ class WordRuns:
     def _read_on(self, run: _Run, most: int) -> None:
         """Refill the head of a run that is less than half full.
 
-        A head is refilled before it is empty. Otherwise the other runs would wait for a run that contributes its last
-        word,
-        and there would be as many merges as blocks of all runs.
+        Heads are refilled before they are empty. Otherwise a run with one remaining word would delay all other runs,
+        and the number of merges would be the number of blocks of all runs.
         """
         at = run.done + len(run.head)
         if at < run.words and (not len(run.head) or run.head.nbytes < most // 2):
             run.head = pa.concat_arrays([run.head, self._block(run, at, most)])
 
     def _block(self, run: _Run, at: int, most: int) -> pa.Array:
-        """Return the next words of a run, about `most` bytes with their starts, but at least one word."""
+        """Return the next words of a run, at least one. With their starts, they have about `most` bytes."""
         # A start takes eight bytes, so more words never fit.
         count = max(1, min(most // 8, run.words - at))
         starts = self._starts.read(run.starts + 8 * at, count + 1, np.int64)
@@ -397,5 +397,5 @@ class WordRuns:
 
 
 def _names_of(run: _Run) -> int:
-    """Return the position of a run's names, which are half as wide as its starts and in the same order."""
+    """Return the position of a run's names. They are half as wide as its starts, and in the same order."""
     return run.starts // 2

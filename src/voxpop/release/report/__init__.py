@@ -1,1 +1,1 @@
-"""The report of a result, an HTML page for the person who approves it, computed from the result and its plan only."""
+"""The report of a result, an HTML page for the person who approves it. It depends only on the result and its plan."""

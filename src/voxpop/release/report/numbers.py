@@ -18,7 +18,7 @@ def whole(number: Any) -> str:
 
 
 def plain(number: Any, digits: int = 5) -> str:
-    """Return a number with this many significant digits, or a dash for None."""
+    """Return a number with the given number of significant digits, or a dash for None."""
     if number is None:
         return "–"
     if isinstance(number, bool) or not isinstance(number, int | float):
@@ -29,7 +29,7 @@ def plain(number: Any, digits: int = 5) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent."""
+    """Return a share as a percentage."""
     rounded = Context(prec=3, rounding=ROUND_HALF_EVEN).create_decimal_from_float(100 * share)
     return f"{float(rounded):g} %"
 
@@ -69,13 +69,13 @@ def threshold_chance(numbers: Mapping[str, Any], share: float) -> Chance:
 
 
 def optimal_chance(epsilon: float, delta: float, few: int = 0) -> Chance:
-    """Return the probability of release by optimal selection, with one item per user and `few` users not counted."""
+    """Return the probability of release by optimal selection, with one item per user and `few` users ignored."""
     exact = optimal_delta(epsilon, delta)
     return lambda holders: float(selection_probability(epsilon, exact, np.array([max(0, holders - few)]))[0][0])
 
 
 def voting_chance(plan: Mapping[str, Any]) -> Chance:
-    """Return the probability that heavy hitters of a plan find a word of full length that shares no prefix."""
+    """Return the probability that heavy hitters find a word of full length that shares no prefix with other words."""
     ballot = Ballot(plan["sampling_rate"], plan["theta"], plan["again"], plan["further"])
     return lambda holders: discovery_rate(holders, ballot, plan["rounds"])
 
@@ -86,7 +86,7 @@ def users_for(chance: Chance, probability: float) -> int | None:
 
 
 def curve(chance: Chance) -> list[tuple[int, float]]:
-    """Return points of the curve of a probability, over the range where it increases from about 0 to about 1."""
+    """Return points of the curve of a probability over the range in which it increases from about 0 to about 1."""
     first, last = users_for(chance, LOWEST), users_for(chance, HIGHEST)
     if first is None or last is None:
         return []

@@ -1,6 +1,6 @@
-"""Build the page from template, style, scripts, words and grams, in one file without network requests.
+"""Build the page from the template, style, scripts, words and grams. It is one file that makes no network requests.
 
-The story of a report is computed from the public numbers of its plan.
+The story of a report depends only on the public numbers of its plan.
 """
 
 import json
@@ -18,7 +18,6 @@ from math import floor
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, final
 
-import jinja2
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,17 +48,17 @@ if TYPE_CHECKING:
 
 
 def payload_of(grams: pa.Table, counts: Int64s | None = None) -> str:
-    """Return the words and, for each length, the tree of beginnings of grams, as deflated JSON in base64.
+    """Return the words and, for each length, the tree of beginnings of grams. They are deflated JSON in base64.
 
     Args:
         grams: The table of a release.
-        counts: The number of each gram, at least 0, or the mark of a known item; if both exist, twice the number plus
+        counts: The number of each gram, at least 0, or the mark of a known item. If both exist, twice the number plus
             the mark. By default all numbers are 0.
     """
     words, flat = _numbered(grams["gram"])
     lengths = numbers_of(joined(grams["length"])).astype(np.int64)
     first, numbers = np.cumsum(lengths) - lengths, np.zeros(lengths.size, np.int64) if counts is None else counts
-    # The beginning of each gram with one token less, of shape (grams,). All grams start at the root.
+    # The index of each gram's beginning that is one token shorter, of shape (grams,). All grams start at the root.
     node, above, depths = np.zeros(lengths.size, np.int64), 1, []
     for depth in range(int(lengths.max(initial=0))):
         rows, ended = np.flatnonzero(lengths > depth), lengths == depth + 1
@@ -76,7 +75,7 @@ def payload_of(grams: pa.Table, counts: Int64s | None = None) -> str:
 
 
 def unpacked(page: bytes) -> bytes:
-    """Return a page with its grams as plain JSON, because compressed bytes depend on the version of zlib."""
+    """Return a page with grams as plain JSON, because compressed bytes depend on the version of zlib."""
     try:
         return re.sub(rb'(?<=id="grams">)[A-Za-z0-9+/=]+', lambda found: zlib.decompress(b64decode(found[0])), page)
     except (ValueError, zlib.error):
@@ -84,7 +83,7 @@ def unpacked(page: bytes) -> bytes:
 
 
 def _numbered(grams: Any) -> tuple[list[str], Int64s]:
-    """Return the distinct tokens in the order of their bytes, and the number of every token."""
+    """Return the distinct tokens in the order of their bytes, and the index of every token."""
     coded = joined(grams).flatten().dictionary_encode()
     order = numbers_of(pc.array_sort_indices(coded.dictionary))
     numbers = np.empty(order.size, np.int64)
@@ -94,7 +93,7 @@ def _numbered(grams: Any) -> tuple[list[str], Int64s]:
 
 
 _WIDTH = 116
-"""Number of characters of a line in the text of a plan."""
+"""The number of characters of a line in the text of a plan."""
 MOST_SHOWN = 500_000
 SURE_BEFORE = ((1e-6, "1 in 1,000,000"), (1e-4, "1 in 10,000"), (1e-2, "1 in 100"), (0.5, "1 in 2"))
 SCRIPTS = (
@@ -124,7 +123,7 @@ PATTERNS = {
     "ANY_UNSPACED": segmenting.ANY_UNSPACED,
     "WORD": segmenting.WORD,
 }
-"""The patterns of the tokenizer "words", which the scripts of the page share."""
+"""The patterns of the tokenizer "words", which the scripts of the page use."""
 CHARTS = "vendor/plot.min.js"
 PLOT_STYLE = "vendor/plot.css"
 
@@ -152,7 +151,7 @@ def page_of(
         checksums: The checksums of the other files in the folder.
         total: The total of several results. By default, the page shows the total of this result if it was charged to a
             ledger.
-        known: 1 for each gram that was on a public list and 0 for the others; None without a list.
+        known: 1 for each gram that was on a public list and 0 for all other grams; None without a list.
     """
     numbers = known if counts is None else counts if known is None else 2 * counts + known
     if total is None and result.metadata.ledger is not None:
@@ -212,7 +211,7 @@ def page_of(
 
 
 def _needs_dictionary(grams: pa.Table) -> bool:
-    """Return whether dictionaries segmented some of the words."""
+    """Return whether a dictionary segmented some of the words."""
     words = joined(grams["gram"]).flatten()
     return bool(pc.any(pc.match_substring_regex(words, f"[{segmenting.UNSPACED}]")).as_py())
 
@@ -257,6 +256,8 @@ def _script() -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Any:
+    import jinja2  # only the page of a report needs it
+
     names = [path.name for path in files("voxpop.release.report").joinpath("template").iterdir()]
     pages = {name: _asset(f"template/{name}") for name in names if name.endswith(".html")}
     environment = jinja2.Environment(
@@ -274,7 +275,7 @@ def _environment() -> Any:
 
 
 def _odds(guarantee: "Guarantee") -> dict[str, Any]:
-    """Return the posterior probabilities of an attacker with all other data, as rows and as numbers for sentences."""
+    """Return the posterior probabilities of an attacker with all other data, as rows and as numbers in sentences."""
     epsilon, delta = guarantee.epsilon, guarantee.delta
     if SUPPORT * delta >= 1.0:
         return {"rows": []}
@@ -285,7 +286,7 @@ def _odds(guarantee: "Guarantee") -> dict[str, Any]:
 
 
 def _numbers(plan: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Yield every single number of a plan with its name. Tables are shown separately."""
+    """Yield the name and the value of every single number of a plan. Tables are shown separately."""
     for name, value in plan.items():
         nested = isinstance(value, list) and any(isinstance(each, dict) for each in value)
         if not nested and not isinstance(value, dict):
@@ -332,19 +333,20 @@ class Story:
         title: The text after the number of objects in the heading.
         kicker: The line above the heading.
         proof: The page of the documentation with the proof, or "".
-        values: The numbers in the sentences.
-        ranked: Whether the list is in order of frequency.
-        needed: The number of users needed, if it can be computed.
-        about: A summary of the number of users needed, and its assumptions.
-        curves: The names and points of curves, with the probability of release by number of users.
+        values: The numbers that the sentences contain.
+        ranked: Whether the list is ordered by frequency.
+        needed: The number of users needed if it can be computed.
+        about: A summary of the number of users needed and its assumptions.
+        curves: The names and points of curves, which show the probability of release by number of users.
         curves_note: The assumptions of the curves.
-        cards: The cards at the top, next to the guarantee, with a title, a number and a note each.
+        cards: The cards at the top, next to the guarantee. Each has a title, a number and a note.
         costs: The parts of the budget, with `length`, `part` and `share`. The shares add up to 1.
-        sessions: The data of the charts of sessions from `voxpop.mechanisms.sequences.describe`, or empty.
+        sessions: The data of the charts of sessions from `voxpop.mechanisms.sequences.describe`; empty for other
+            mechanisms.
         summary: A table at the top that replaces the charts by length, if the mechanism has one.
         grids: The tables with the numbers of the plan.
         completes: Whether the page completes phrases.
-        keys: The names of the columns of composite keys, or empty.
+        keys: The names of the columns of composite keys; empty for other items.
     """
 
     words: str
@@ -375,15 +377,15 @@ def story_of(plan: Mapping[str, Any], sizes: Sizes) -> Story:
     """Return the story of a release.
 
     Args:
-        plan: The dictionary from `to_dict` of the plan, or from a loaded release.
+        plan: The dictionary that `to_dict` of the plan returned, or of a loaded release.
         sizes: The number of released grams of each length.
 
     Returns:
-        The story of the mechanism, or a general one if this version has no mechanism with these numbers.
+        The story of the mechanism, or a general story if this version has no mechanism with these numbers.
     """
     mechanism = mechanism_called(str(plan.get("mechanism")))
     if mechanism is not None and mechanism.story is not None:
-        with suppress(KeyError, TypeError, ValueError, IndexError):  # numbers of another version
+        with suppress(KeyError, TypeError, ValueError, IndexError):  # The numbers are from another version.
             story: Story = load_object(mechanism.story)(plan, sizes)
             return story
     single = max(sizes, default=1) == 1
