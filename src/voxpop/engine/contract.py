@@ -202,7 +202,7 @@ class LengthWalk(Protocol):
     def weigh_deferred(self, shares: Shares, limit: int, secret: Source, pass_name: str, charge: Charge) -> Weights:
         """Distribute the weight of every user among at most `limit` of all deferred candidates.
 
-        Candidates are named by numbers from 0, in the order in which they were deferred. The grams of a user are
+        Candidates are named by numbers from 0, in the order of their deferral. The grams of a user are
         ordered by length, and within one length by their first occurrence in the user's documents.
         """
 
@@ -280,7 +280,7 @@ class Engine(Protocol):
 
     @property
     def keys(self) -> Keys:
-        """The columns from which items were read, which are public like the schema; empty for words."""
+        """The source columns of items, which are public like the schema; empty for words."""
 
     @property
     def families(self) -> tuple[str, ...]:

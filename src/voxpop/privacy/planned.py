@@ -388,7 +388,7 @@ def run_passes(
 
     Args:
         state: The public state before the first pass.
-        schedule: A function that returns the next pass from the public state, or None at the end.
+        schedule: A function that returns the next pass from the public state; None at the end.
         gate: The gate of the release, which compares each pass with the certificate.
         unit: The plural noun for passes in messages about progress.
     """

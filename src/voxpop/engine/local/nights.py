@@ -48,11 +48,11 @@ class UserBatches(Protocol):
 
     @property
     def vocabulary(self) -> pa.LargeStringArray:
-        """The words to which tokens refer."""
+        """The words of the tokens."""
 
     @property
     def limit(self) -> MemoryLimit | None:
-        """The memory limit, or None without a limit."""
+        """The memory limit, if there is one."""
 
 
 @final

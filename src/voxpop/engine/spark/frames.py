@@ -63,7 +63,7 @@ MOST_CLOSURE = 1 << 19
 not be on disk.
 """
 SEED = 42
-"""The seed of the hash by which Spark assigns numbers to partitions."""
+"""The seed of Spark's hash, which assigns numbers to partitions."""
 _WORD_MASK = 2**32 - 1
 
 

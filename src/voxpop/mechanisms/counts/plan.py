@@ -29,7 +29,7 @@ class CountsConfiguration(Configured, Protocol):
 
     @property
     def known_items(self) -> "KnownItems | None":
-        """The public list, or None without a list."""
+        """The public list, if there is one."""
 
 
 @final
@@ -43,7 +43,7 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
     Attributes:
         grams: The release with the grams to count.
         proof: The limits that may run, with their noise, and the noise of the choice.
-        ran: The index of the limit that ran, or None before the release.
+        ran: The index of the limit that ran; None before the release.
     """
 
     _recorded: ClassVar = frozenset({"ran"})
@@ -124,7 +124,7 @@ def plan_counts(
         menu: The limits that may run.
         budget: The budget of the counts, or of the release that includes them.
         release: The release with the grams to count.
-        square: The mu^2 that the counts may spend, or None for the whole budget.
+        square: The mu^2 that the counts may spend; None for the whole budget.
     """
     slack = _slack(budget, len(menu[0]), len(menu) - 1)
     check_slack("counts need", budget, slack)

@@ -113,7 +113,7 @@ class ProfileMechanism(TypedMechanism):
 
     @property
     def known_columns(self) -> "KnownColumns | None":
-        """The public lists, or None without lists."""
+        """The public lists, if there is one."""
         return cast("KnownColumns | None", self.known)
 
     @cached_property

@@ -84,7 +84,7 @@ class ProfileConfiguration(Configured, Protocol):
 
     @property
     def known_columns(self) -> "KnownColumns | None":
-        """The public lists, or None without lists."""
+        """The public lists, if there is one."""
 
 
 @final

@@ -103,7 +103,7 @@ REACH = 8.0
 
 @lru_cache(maxsize=256)  # descriptions, reports and `adaptive_missing` need these numbers again
 def adaptive_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
-    """Return the smallest number of users with which an item reaches the probability in adaptive rounds, or None."""
+    """Return the smallest number of users that gives an item the probability in adaptive rounds, or None."""
     return least_whole(lambda users: item_probability(plan, users, items) >= probability, 0, 1, _MOST_USERS)
 
 
@@ -115,7 +115,7 @@ def adaptive_missing(plan: "AdaptiveRounds", items: int) -> float:
 
 @lru_cache(maxsize=256)
 def listed_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
-    """Return the smallest number of users with which a listed item reaches the probability, or None.
+    """Return the smallest number of users that gives a listed item the probability, or None.
 
     The number assumes that a tenth of the list is released, which determines the level that the rule of the last round
     admits.

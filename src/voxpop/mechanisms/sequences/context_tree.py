@@ -44,7 +44,7 @@ class ContextTree:
         before: int32 by node, this oldest symbol; `ROOT` for the root, and `OTHERS` for all symbols without a child.
         scales: float64 by node, the scale of the noise on its counts.
         counts: int64 (nodes, width), the noisy counts, which may be negative.
-        steps: The number of steps that are counted from the start of each sequence, or None for all steps.
+        steps: The number of steps that are counted from the start of each sequence; None for all steps.
         sequences: The noisy number of sequences, which is used only if some steps are not counted.
     """
 
@@ -408,7 +408,7 @@ def estimated(
         noisy: float64, the released counts.
         expected: float64, rough estimates of the true counts.
         scales: float64, the scales of the noise.
-        drawn: float64, uniform numbers for a bootstrap sample, or None for a quantile.
+        drawn: float64, uniform numbers for a bootstrap sample; None for a quantile.
         edges: The edges of the bins of ratios.
         prior_bins: The weight of the prior, as a number of bins, or 0 for no prior. According to the prior, some
             symbols never follow.

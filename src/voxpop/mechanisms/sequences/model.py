@@ -253,7 +253,7 @@ class SequenceModel(Result):
 
         Args:
             steps: The symbols of the steps, in order.
-            within: The maximum number of symbols from one step to the next, or None for any number.
+            within: The maximum number of symbols from one step to the next; None for any number.
             level: The nominal share of intervals that are correct.
 
         Returns:

@@ -242,7 +242,7 @@ def _chance_of_difference(difference: float, noise: float, spread: float) -> flo
     Args:
         difference: The released number minus the usual one.
         noise: The variance of the noise of the released number.
-        spread: The variance of the difference in collections in which the numbers differ.
+        spread: The variance of the difference in collections with different numbers.
     """
     both = noise + spread
     # Compute the logarithm of the ratio of the normal densities with the variances `both` and `noise`.

@@ -30,7 +30,7 @@ class _Facts(NamedTuple):
         heading: The passes and their limit.
         accounting: The method that computes the guarantee, or an empty string.
         proof: The page of the proof.
-        numbers: The table of their numbers, or None before a limit is chosen.
+        numbers: The table of their numbers; None before a limit is chosen.
         chance: A function that returns the probability of release for a number of items per user, if it is known.
     """
 

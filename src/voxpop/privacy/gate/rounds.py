@@ -45,7 +45,7 @@ from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 FIRST_ROUND, POOL = "round 0/length 1", "pool/length 1"
 CANDIDATES, ROUND = "round {}/candidates", "round {}/length 1"
 LISTED_AT_ONCE = 1 << 15
-"""The number of listed items for which noise is drawn together."""
+"""The number of listed items in one draw of noise."""
 
 
 def threshold_rule(first: Threshold) -> ThresholdRule:
