@@ -291,8 +291,9 @@ class CountsProof(Stated):
 
     Attributes:
         menu: The possible counts, one of which runs.
-        classes_sigma: Standard deviation of the noise on the number of users in a class; 0 if nothing is chosen.
-        chosen: The position in the menu, after a release.
+        classes_sigma: The standard deviation of the noise on the number of users in a class, or 0 if there is no
+            choice.
+        chosen: After a release, the position in the menu.
         known: The public list of items that are counted, too; None without a list.
     """
 

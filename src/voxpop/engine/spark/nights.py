@@ -159,7 +159,7 @@ def read_items(
 
 
 def _items_batch(words: pa.Array, score: Int64s, decided: Any = 0, level: Any = 0, released: Any = 0) -> pa.RecordBatch:
-    """Return rows of items; a single number is that of every row."""
+    """Return rows of items. A single number applies to every row."""
     small = (np.broadcast_to(each, score.shape).astype(np.int32) for each in (decided, level, released))
     return pa.record_batch([words, score, *small], ["word", "score", "decided", "level", "released"])
 
@@ -255,7 +255,7 @@ class SparkNights:
         return self._frames
 
     def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
-        """Begin with the items of a public list, which have noise from the first night on, with or without users."""
+        """Start with the items of a public list, which have noise from the first night on, with or without users."""
         words = joined(pa.chunked_array(listed, pa.large_string()))
         users, items = self._both
         rows = _items_batch(names_of(words), np.zeros(len(words), np.int64))
@@ -320,7 +320,7 @@ class SparkNights:
 
         users, items = self._both
         with self._by_cores():
-            # The decision that follows reads the same items again.
+            # The next decision reads the same items again.
             self._frames = users, self._holder.hold(items)
             decided = sql.sum((sql.col("decided") > 0).cast("bigint"))
             found = answer(
@@ -332,7 +332,7 @@ class SparkNights:
         return int(out[level == UNLISTED].sum()), counts
 
     def settle(self, frozen: int, lowest: int, night: int) -> None:
-        """Freeze listed items from the level `frozen` on, and release those from the level `lowest` on."""
+        """Freeze listed items at the level `frozen` and above, and release those at the level `lowest` and above."""
         from pyspark.sql import functions as sql
 
         users, items = self._both
@@ -349,7 +349,7 @@ class SparkNights:
         return self._words("released", after)
 
     def _words(self, column: str, after: int) -> tuple[pa.LargeStringArray, Int64s, Bools]:
-        """Return the items with a night after the given one in a column, these nights, and whether they are listed."""
+        """Return the items with a later night in a column, these nights, and whether the items are listed."""
         from pyarrow import dataset
 
         if self.folder is None:

@@ -102,7 +102,7 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
         }
 
     def _choice(self) -> list[dict[str, Any]]:
-        """Return the choice of the limit, if there is one, like `rows` of a pass of set union."""
+        """Return the numbers of the choice of the limit, if there is one, as `rows` of a pass of set union does."""
         proof = self.proof
         if not proof.classes_sigma:
             return []
@@ -148,7 +148,7 @@ def plan_counts(
         histogram = whole / sqrt(SHARE_OF_LIMIT)
     known = None if counts.known_items is None else counts.known_items.listed
     proof = CountsProof(tuple(map(Counted, menu, sigmas)), histogram, known=known)
-    # The comparison uses eighty digits, as the confirmation of sigma does, and the most expensive limit.
+    # The comparison uses the most expensive limit. It uses eighty digits, as does the confirmation of sigma.
     if square is not None and counts_square(proof) > precise.number(square):
         raise InternalError("counts would run with less noise than was charged for")
     return certified(CountsPlan(counts, budget, release, proof))

@@ -1,9 +1,10 @@
 """The passes of n-grams over the users, and the runner that passes them to the gate.
 
-`State` and `Pass` are public. A `Pass` contains everything that is fixed before users weigh: candidates, charge, noise
-and cutpoints. The `Runner` passes it to the gate, which compares it with the certificate and returns a function of the
-noisy weights, the `Outcome`. The plan's `schedule` returns the next pass from the state, and the pass's `after` returns
-the next state from the outcome. Both are pure functions that receive no private number. `run_passes` is the loop.
+`State` and `Pass` are public. A `Pass` contains everything that is fixed before users weigh grams: candidates, charge,
+noise and cutpoints. The `Runner` sends it to the gate, which compares it with the certificate and returns the
+`Outcome`, a function of the noisy weights. The plan's `schedule` computes the next pass from the state, and the pass's
+`after` computes the next state from the outcome. Both are pure functions that receive no private number. `run_passes`
+contains the loop.
 """
 
 from collections.abc import Callable, Sequence
@@ -239,7 +240,7 @@ class Runner:
 
 
 def next_pass(state: State) -> GateCall[Runner, State] | None:
-    """Return the next pass of the plan's schedule, as a call of its runner."""
+    """Return the next pass of the plan's schedule, as a call of the runner."""
     if (step := state.plan.schedule(state)) is None:
         return None
     return GateCall(lambda runner: runner.execute(step), step.after, counted=step.kind in ("words", "vote"))

@@ -85,7 +85,7 @@ def listed_numbers(
 
 
 def users_grid(plan: Mapping[str, Any], noun: str, note: str) -> "Grid":
-    """Return the table of users needed; with a public list, each probability has a column for known items.
+    """Return the table of users needed. With a public list, each probability has another column for known items.
 
     Args:
         plan: The public numbers of the plan.
@@ -130,7 +130,7 @@ def known_note(plan: Mapping[str, Any], noun: str, assuming: str) -> str:
 
 
 def known_series_note(plan: Mapping[str, Any]) -> str:
-    """Return the sentences about items of a public list in a series, one per line; empty if there is no list."""
+    """Return the sentences about items of a public list in a series, one per line, or an empty text without a list."""
     if "known" not in plan:
         return ""
     assuming = "The column of known items assumes that a tenth of the list is released by the last night."

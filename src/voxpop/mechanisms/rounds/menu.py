@@ -153,7 +153,9 @@ class Menu:
 
 
 UnionStep = RoundPlan | Menu | AdaptiveRounds
-"""A pass of a plan. Its `stated` returns the numbers of the certificate, and its `rows` those of texts and files."""
+"""A pass of a plan. Its method `stated` returns the numbers for the certificate, and `rows` returns those for texts and
+files.
+"""
 _Decided = TypeVar("_Decided", bound="RoundPlan | AdaptiveRounds")
 
 
@@ -181,14 +183,14 @@ def rows_of(*steps: UnionStep) -> list[dict[str, Any]]:
 
 
 class _Rounds(NamedTuple):
-    """The public state of rounds: the rounds, or the menu before the choice, and the number of rounds that have run."""
+    """The public state of rounds: the rounds (before the choice, their menu) and the number of rounds that have run."""
 
     step: Menu | AdaptiveRounds
     ran: int = 0
 
 
 def _next_round(listed: "PublicParts | None", state: _Rounds) -> "GateCall[AdaptiveGate, _Rounds] | None":
-    """Return the next pass, which chooses the limit or is a round."""
+    """Return the next pass, which is the choice of the limit or a round."""
     step, number = state
     if isinstance(step, Menu):
         return GateCall(step.chosen, _Rounds, counted=False)

@@ -95,7 +95,7 @@ def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 RELEASED_SHARE = 0.1
-"""Released share of a list that plans assume to compute the users needed of listed items."""
+"""The released share of a list that plans assume when they compute the users needed for listed items."""
 _BISECTIONS = 40
 """The number of grid steps in a standard deviation of all the noise."""
 REACH = 8.0
@@ -136,7 +136,7 @@ def usual_level(plan: "AdaptiveRounds") -> int:
 
 
 def level_at_a_tenth(tails: Sequence[float], share: float) -> int:
-    """Return the same level for levels with these tails and this expected share of items without users."""
+    """Return this level for the given tails and the given expected share of items without users."""
     return next((level for level, tail in enumerate(tails) if tail <= share * RELEASED_SHARE), len(tails) - 1)
 
 

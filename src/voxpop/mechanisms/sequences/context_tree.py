@@ -367,7 +367,8 @@ def _combined(tree: ContextTree) -> tuple[Floats, Floats]:
         np.add.at(noise, tree.parents[level], variances[level])
         above = np.unique(tree.parents[level])
         # The best average of two independent estimates of one count, with variances v and u, has weights u / (v + u)
-        # and v / (v + u), and its variance is v u / (v + u). Variances are in units of 2, because all noise is Laplace.
+        # and v / (v + u), and its variance is v u / (v + u). All variances are divided by 2, which is possible because
+        # all noise is Laplace noise.
         weight = variances[above] / (variances[above] + noise[above])
         counts[above] += weight[:, None] * (sums[above] - counts[above])
         variances[above] *= 1.0 - weight

@@ -178,7 +178,7 @@ def fitted(
 def plain_lengths(profile: StepProfile, fit: Fitted) -> Floats:
     """Return shares of lengths whose sums by class are the released ones, without adjustments.
 
-    The shares are equal within a class for which the fit has almost no sequences.
+    Within a class that has almost no fitted sequences, the shares are equal.
     """
     starts = length_classes(fit.lengths.size) - 1
     sizes = np.diff(np.append(starts, fit.lengths.size))

@@ -1,7 +1,7 @@
 """The plans of set union, with the numbers of the run, the guarantee, and the number of users that an item needs.
 
-Nothing here reads data. The engine and the release are imported when a release begins, because they import numba and
-pyarrow, which plans do not need.
+This module does not read data. The engine and the release are imported when a release begins, because they import numba
+and pyarrow, which plans do not need.
 """
 
 from collections.abc import Mapping

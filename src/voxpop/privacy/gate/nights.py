@@ -24,7 +24,8 @@ from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import RuleSetting
 
 _States = Callable[[Int64s, Int64s, Int64s], Bytes]
-"""A function from scores, nights of decision and levels to the state of each item: 0 decided, 1 resting, 2 active."""
+"""A function that maps scores, nights of decision and levels to the state of each item: 0 decided, 1 resting, 2 active.
+"""
 
 
 @final
@@ -90,7 +91,7 @@ def _decision(proof: NightsProof, night: int) -> NightDecision:
 
 @proved("series.md#public-lists")
 def _settle(proof: NightsProof, pools: Any, night: int) -> None:
-    """Freeze and release listed items after the scores of a night were read.
+    """Freeze and release listed items after the scores of a night are read.
 
     Proof: "No weight depends on the levels of empty items"
     """
@@ -98,21 +99,23 @@ def _settle(proof: NightsProof, pools: Any, night: int) -> None:
     if known is None:
         return
     unlisted, reached = pools.reached(len(known.tails))
-    # A frozen item gets no more weight. This level follows from the number of unlisted items only.
+    # A frozen item gets no more weight. This level follows from only the number of unlisted items.
     frozen = min(_admitted(known, unlisted, np.zeros_like(reached)), len(known.tails))
     pools.settle(frozen, _admitted(known, unlisted, reached), night)
 
 
 @proved("series.md#public-lists")
 def _admitted(known: NightLevels, unlisted: int, reached: Int64s) -> int:
-    """Return the lowest level from which listed items are released; a level above all others releases none.
+    """Return the lowest level at which listed items are released.
+
+    If it is above all levels, no listed item is released.
 
     Proof: "the lowest level l with N p_l <= eta R_l"
 
     Args:
         known: The levels.
         unlisted: The number of released items that are not on the list.
-        reached: The number of listed items at each level from 0 on.
+        reached: The number of listed items at each level, from 0 on.
     """
     released = unlisted + np.cumsum(reached[:0:-1])[::-1]
     empty = np.multiply(known.tails, known.listed.size) * ROUNDING

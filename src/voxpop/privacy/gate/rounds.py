@@ -182,11 +182,11 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         self.proof = replace(self.proof, rounds=rounds)
 
     def round(self, number: int, listed: PublicParts | None = None) -> None:
-        """Run the next round, with 0 for the first one.
+        """Run the next round.
 
         Args:
-            number: the number of rounds that have run.
-            listed: the items of the public list of the certificate; None without a list.
+            number: The number of rounds that have run, which is 0 for the first round.
+            listed: The items of the public list of the certificate, if there is one.
         """
         rounds = self.proof.rounds
         if rounds is None or rounds.first is None or number > len(rounds.later):
