@@ -225,9 +225,9 @@ def _check_rounds(epsilon: float, rounds: int, words: str) -> None:
 #
 #     the sum over k from a to b - 1 of f(k) (b - 1 - k) / (k + 2 - theta), divided by (b - 1 - a) / (a + 2 - theta).
 #
-# This sum has no cancellation. If the crossing is moved further out along the first step, the
-# triangle still contains the points. This absorbs the rounding. With triangles, the cost does not depend on s, and the
-# loss is negligible, because the triangles are flat.
+# This sum has no cancellation. If the crossing is moved further out along the first step, the triangle still contains
+# the points. This absorbs the rounding. With triangles, the cost does not depend on s, and the loss is negligible,
+# because the triangles are flat.
 
 _NEGLIGIBLE = 1e-16  # numbers of users are skipped if q or 1 - p is smaller; PER_ROUND covers the error
 SPACING = 0.02  # a triangle spans about this share of k
