@@ -72,7 +72,7 @@ def test_budgets_are_not_passed_to_other_users():
 
 def test_users_weigh_with_their_own_bound():
     """More users paid than are weighed."""
-    with pytest.raises(InternalError, match="bounds of others"):
+    with pytest.raises(InternalError, match="bounds of other users"):
         weigh(holdings_of([[0], [1]]), SHARES, 3, None, SECRET, "x", np.array([1, 1, 1]))
 
 
