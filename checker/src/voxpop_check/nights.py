@@ -16,13 +16,12 @@ LOWEST = -12
 def nights(numbers: SimpleNamespace, epsilon: arb, _: arb) -> list[tuple[str, arb, str]]:
     """Return the terms of delta with their sources."""
     n, count = numbers, len(numbers.costs)
-    lists = (n.sigmas, n.cutoffs, n.factors, n.thresholds)
+    # Nothing is charged for a public list: its items are shared, and its levels decide no delta.
+    levels = (n.known.lowest, n.known.steps) if n.known else ()
+    lists = (n.sigmas, n.cutoffs, n.factors, n.thresholds, *levels)
     require(count >= 1 and all(len(each) == count for each in lists), "not every night has its numbers")
     require(n.square > 0 and n.pool >= 1 and n.cell >= 1 and 0 <= n.bits <= 62, "the series is out of range")
     require(min(n.costs) >= 1 and min(n.factors) >= 1 and all(s > 0 for s in n.sigmas), "a night is out of range")
-    # Nothing is charged for a public list: its items are shared, and its levels decide no delta.
-    levels = (n.known.lowest, n.known.steps) if n.known else ()
-    require(all(len(each) == count for each in levels), "not every night has levels of the list")
     square = square_of(n)
     require(square <= n.square * (1 + arb(2) ** -40), "a night has less noise than its price requires")
     hit = n.pool * ever(n)
