@@ -151,7 +151,7 @@ class PoolWalk(Protocol):
         """Draw a pool of at most `size` remaining items for every user, uniformly and only once."""
 
     def advance(self, shares: "CappedDescent", step: "ScoreStep", pass_name: str) -> None:
-        """Weigh at most the limit of undecided items from each user's pool, in a new draw, then decide.
+        """Weigh undecided items from each user's pool, at most the limit and newly drawn, and then decide about items.
 
         If users take part at random, the draw has the purpose "part/PASS" and depends on the user's key and 0. The step
         is applied to every undecided item of every pool, drawn or not, because the proof requires its noise.
@@ -202,8 +202,8 @@ class LengthWalk(Protocol):
     def weigh_deferred(self, shares: Shares, limit: int, secret: Source, pass_name: str, charge: Charge) -> Weights:
         """Distribute the weight of every user among at most `limit` of all deferred candidates.
 
-        Candidates are named by numbers from 0, in the order in which they were deferred. The grams of a user are
-        ordered by length, and within one length by their first occurrence in the user's documents.
+        Candidates are named by numbers from 0, in order of deferral. The grams of a user are ordered by length, and
+        within one length by their first occurrence in the user's documents.
         """
 
     def keep_words(self, words: pa.LargeStringArray, order: Source | None = None) -> None:
@@ -280,7 +280,7 @@ class Engine(Protocol):
 
     @property
     def keys(self) -> Keys:
-        """The columns from which items were read, which are public like the schema; empty for words."""
+        """The source columns of items, which are public like the schema; empty for words."""
 
     @property
     def families(self) -> tuple[str, ...]:

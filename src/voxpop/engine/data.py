@@ -127,7 +127,7 @@ class Subset:
 
     Attributes:
         rule: The rule that allows pairs of kept grams.
-        further: int64, the names of additional pairs in increasing order, or None for the pairs that the rule does not
+        further: int64, the names of additional pairs in increasing order; None for the pairs that the rule does not
             allow.
     """
 

@@ -120,7 +120,7 @@ def event_columns(
 
     Args:
         source: The source, as in `read`.
-        user: The column of users that the caller named, or None for the column of cases.
+        user: The column of users that the caller named; None for the column of cases.
         csv: The dialect of CSV files, as in `read`.
         types: The types of columns, as in `read`.
         progress: Whether messages are shown.

@@ -50,7 +50,7 @@ class OverloadFiles(NullCache):
         return self._folder / f"{self._name}-{blake2b(str(types).encode(), digest_size=12).hexdigest()}"
 
     def load_overload(self, types: Any, target: Any) -> Any:
-        """Return the compiled code, or None for a missing or damaged file, so that numba compiles the kernel again."""
+        """Return the compiled code; None for a missing or damaged file, so that numba compiles the kernel again."""
         with suppress(Exception):
             content = self.path_of(types).read_bytes()
             if _digest(content[DIGEST:]) == content[:DIGEST]:
@@ -163,7 +163,7 @@ class _Forgiving:
         return getattr(self._cache, name)
 
     def load_overload(self, types: Any, target: Any) -> Any:
-        """Return the compiled code, or None for a missing or damaged file."""
+        """Return the compiled code; None for a missing or damaged file."""
         with suppress(Exception):
             return self._cache.load_overload(types, target)
         return None

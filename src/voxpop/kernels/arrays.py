@@ -20,6 +20,8 @@ ONE_CAP = 2**30
 """
 
 RELEASED, DROPPED, UNDECIDED = 0, 1, 255
-"""States of an item in adaptive rounds. Undecided items have 2 to 255, by the weight they can use; see `ScoreStep`."""
+"""The states of an item in adaptive rounds. Undecided items have a state from 2 to 255, which depends on the weight
+that they can use; see `ScoreStep`.
+"""
 NOTHING_LISTED = np.empty(0, np.uint8)
 """The marks of listed items if there is no public list."""

@@ -77,7 +77,7 @@ def fit_ratios(
         scale: float64 by bin, the noise scale.
         edges: float64 (cells + 1), the ratios at the edges of cells.
         weights: float64 by cell, the initial weights, with sum 1.
-        prior_bins: The number of bins to which the initial weights are equivalent in each round.
+        prior_bins: The influence of the initial weights in each round, as a number of bins.
         rounds: The number of rounds.
         smoothings: The number of smoothing steps in each round.
 

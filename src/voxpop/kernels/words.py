@@ -42,7 +42,7 @@ FULL = np.uint64(64)
 @jit
 def _mixed(value: np.uint64) -> np.uint64:
     """Spread the bits of a hash."""
-    # This is the finaliser of MurmurHash3, in which every input bit changes about half of the output bits.
+    # This is the finaliser of MurmurHash3, which makes every input bit change about half of the output bits.
     value = (value ^ (value >> HALF)) * MIX_1
     value = (value ^ (value >> HALF)) * MIX_2
     return value ^ (value >> HALF)

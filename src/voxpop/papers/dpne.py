@@ -206,7 +206,7 @@ def _longer(dpne: DPNE, later: float) -> tuple[LengthPlan, ...]:
 
 
 def paper_schedule(state: State) -> Pass | None:
-    """Return the next vote, or None at the end."""
+    """Return the next vote; None at the end."""
     plan = state.plan
     if not isinstance(plan.mechanism, DPNE) or not isinstance(plan.first, RoundPlan):
         raise InternalError("the plan of another mechanism would run as DPNE")

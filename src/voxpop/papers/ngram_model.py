@@ -298,7 +298,7 @@ def _bins(width: int, at_root: bool) -> int:
 
 
 class _Explored(NamedTuple):
-    """The public tree, and the nodes of its last level before and after their children were counted."""
+    """The public tree, and the nodes of its last level before and after their children are counted."""
 
     tree: Tree
     candidates: CandidateNodes
@@ -329,7 +329,7 @@ def _next_grams(gate: "PathsGate", state: _Explored | None) -> "GateCall[PathsGa
     # The root is one of n_max levels, so it spends 1 / n_max of epsilon.
     following = Following(np.array([-1]), none, none, np.array([most]), [Fraction(1, most)])
     if state is not None:
-        # The next grams depend only on released counts, so the whole is an adaptive composition.
+        # The next grams depend only on released counts, so the whole release is an adaptive composition.
         following = _open_next(paths, state, most - state.depth)
         if state.depth == most or not following.entries.size:
             return None
@@ -364,7 +364,7 @@ class Following(NamedTuple):
 
 
 def _open_next(paths: PathBudget, state: _Explored, levels_left: int) -> Following:
-    """Return the children that are continued on the next level."""
+    """Return the children that are extended on the next level."""
     tree, candidates, level, nodes, _ = state
     thresholds = level.scales * threshold_factor(paths.limits.alphabet)
     # A gram is extended if levels remain on its path and its count is clearly above the noise.

@@ -66,7 +66,7 @@ class OptimalSelection(Mechanism["Corpus", "Release"]):
             least = 2 * numerical_slack(budget.epsilon)
             raise BudgetError(
                 f"`delta` must be at least {least:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}: below "
-                "that, deciding with 128 random bits costs more than all of it. Raise `delta` or lower `epsilon`."
+                "that, decisions with 128 random bits cost more than all of it. Raise `delta` or lower `epsilon`."
             )
         shares = CalibratedRule(Count(), RuleSetting(limit=1, norm=1, bits=0))
         few = 0 if self.promise is None else self.promise.few

@@ -76,7 +76,7 @@ def check_slack(what: str, budget: Budget, slack: float) -> None:
     """Raise an error if finite arithmetic costs at least half of delta.
 
     Args:
-        what: The subject and verb with which the message begins, such as "n-grams need".
+        what: The first words of the message, a subject and a verb, such as "n-grams need".
         budget: The budget.
         slack: The cost of finite arithmetic in delta.
 

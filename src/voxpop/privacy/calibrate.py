@@ -197,7 +197,7 @@ def _target(budget: Budget) -> float:
     if slack >= budget.delta / 2:
         raise BudgetError(
             f"`delta` must be at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}: "
-            "below that, deciding with 128 random bits costs more than half of it. Raise `delta` or lower `epsilon`."
+            "below that, decisions with 128 random bits cost more than half of it. Raise `delta` or lower `epsilon`."
         )
     return budget.delta - slack
 
@@ -216,6 +216,6 @@ def _check_calibration(novelty: UniqueItems, noise: str, sensitivity: float) -> 
     total = novelty.least * novelty.limit ** (1 / novelty.norm)
     if total > sensitivity * (1 + 1e-12):
         raise BudgetError(
-            f"{novelty.limit} items of the least weight {novelty.least:g} come to {total:g} in norm {novelty.norm}, "
-            f"more than the sensitivity {sensitivity:g}. Lower the limit or the least weight."
+            f"{novelty.limit} items of the smallest weight {novelty.least:g} have {total:g} in norm {novelty.norm}, "
+            f"more than the sensitivity {sensitivity:g}. Lower the limit or the smallest weight."
         )

@@ -364,11 +364,11 @@ class ScoreStep(Opening):
         part: The factor by which the noisy weight, in standard deviations of its noise, enters the score.
         threshold: The score at which an item is released.
         floor: The drop threshold; minus infinity in the last round.
-        enough: The score from which an item can use no more weight in the next round.
+        enough: The score above which an item can use no more weight in the next round.
         steps: The number of steps of the next round's cutoff that correspond to a score of 1.
         secret: The source of random bits.
         purpose: The purpose of the draws.
-        known: The step for items of a public list, or None without a list.
+        known: The step for items of a public list, if there is one.
     """
 
     sigma: float

@@ -235,7 +235,7 @@ class UniqueItems:
             raise BudgetError(f"`shape` must be one of {', '.join(_SHAPES)}, got {self.shape!r}.")
         if not 0 < self.least < float("inf"):
             raise BudgetError(
-                f"the least weight of an item must be finite and above 0, got {self.least}: rounding takes all of it. "
+                f"the smallest weight of an item must be finite and above 0, got {self.least}: it is rounded to 0. "
                 "Lower the limit."
             )
         if self.norm not in (1, 2):

@@ -147,7 +147,7 @@ class Guarantee:
         return promise if self.private else f"NOT PRIVATE: made with a seed; otherwise {promise}"
 
     def _repr_html_(self) -> str:
-        """Return statement, meaning and cautions for a notebook."""
+        """Return the statement, its meaning and cautions as HTML for a notebook."""
         return card(str(self), [meaning(self)], warned=cautions(self))
 
     def to_dict(self) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def deltas(cases: Cases, epsilon: float, sigma: float, threshold: float, mu_rest
         epsilon: The epsilon of the guarantee.
         sigma: The standard deviation of the noise.
         threshold: The threshold, in weight.
-        mu_rest: The total mu of other Gaussian releases, all of which are about known items.
+        mu_rest: The total mu of other Gaussian releases, which must be about known items.
 
     Returns:
         The delta of each case.
@@ -105,7 +105,7 @@ def joint_delta(
         sigma: The standard deviation of the noise.
         threshold: The threshold, in weight.
         sensitivity: The l2-sensitivity of all weights together.
-        mu_rest: The total mu of other Gaussian releases, all of which are about known items.
+        mu_rest: The total mu of other Gaussian releases, which must be about known items.
 
     Returns:
         The bound on delta, rounded up.
@@ -152,7 +152,7 @@ def sampled_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
     items = few[:, None]
     least = np.minimum(sensitivity**2, items * novelty.least**2)
     squares = least + (sensitivity**2 - least) * np.linspace(0, 1, 15) ** 2
-    squares[:, -1] = sensitivity**2  # rounding may exceed this value, at which no weight is left for shared items
+    squares[:, -1] = sensitivity**2  # rounding may exceed this value, which leaves no weight for shared items
     spread = np.broadcast_to(items, squares.shape)
     weight = np.sqrt(squares / spread)
     return Cases(spread.ravel(), weight.ravel(), (sensitivity**2 - squares).ravel())
@@ -282,7 +282,7 @@ def threshold_delta(
         scale: The scale of the noise.
         threshold: The threshold, in weight.
         sensitivity: The bound on how much one user changes all weights together, in the norm of `novelty`.
-        mu_rest: The total mu of other Gaussian releases, all of which are about known items (only for Gaussian noise).
+        mu_rest: The total mu of other Gaussian releases, which must be about known items (only for Gaussian noise).
 
     Returns:
         The bound on delta, rounded up, at most 1.

@@ -19,7 +19,7 @@ def crossing(curve: Curve, low: float, high: float, tolerance: float = 1e-15) ->
         curve: A decreasing function that is at most 0 at `high`.
         low: The start of the bracket.
         high: The end of the bracket.
-        tolerance: The relative width of the bracket at which the search stops.
+        tolerance: The relative width of the final bracket.
 
     Returns:
         A point at which the curve is at most 0, within the tolerance of the first such point.
@@ -150,7 +150,7 @@ def least_whole(reached: Callable[[int], bool], below: int, guess: int, most: in
 
     Args:
         reached: The condition, which is False up to some number and True for all larger numbers.
-        below: A number for which the condition is False.
+        below: A number that does not satisfy the condition.
         guess: A number above `below`, from which doubling starts.
         most: The largest number that doubling tries.
 

@@ -54,7 +54,7 @@ class NightLevels(Stated):
 
     Attributes:
         listed: The list.
-        share: On each night, the largest expected share of listed items without users among the items released so far.
+        share: The maximum expected share, on each night, of listed items without users among the items released so far.
         lowest: The score of the lowest level, by night.
         steps: The distance between two levels, by night.
         tails: An upper bound on the probability that noise alone reaches each level on any night, in increasing order

@@ -43,7 +43,7 @@ class Bounding(Stated):
         limit: The maximum number of items per user.
         bits: The number of binary digits of weights. Weights are whole multiples of 2^-bits (the units below).
         cutoff: The weight, in units, above which items get no more weight; 0 for weightings without a cutoff.
-        bound: The largest amount by which one user changes the histogram: 1, or 4 if users have individual
+        bound: The largest change of the histogram by one user: 1, or 4 if users have individual
             sensitivities.
     """
 
@@ -86,7 +86,7 @@ class Round(Stated):
         part: The factor by which the noisy weight, in standard deviations, enters the score.
         threshold: The threshold of the score, in standard deviations of its noise.
         drop: The drop threshold, in the same unit; None in the last round.
-        enough: The score from which an item can use no more weight in the next round. The guarantee does not depend on
+        enough: The score above which an item can use no more weight in the next round. The guarantee does not depend on
             it.
         steps: The number of steps of the next cutoff that correspond to a score of 1. The guarantee does not depend on
             it.
@@ -122,7 +122,7 @@ class CapLevels(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class Rounds(Stated):
-    """All adaptive rounds of one data set, in the order in which they run.
+    """All adaptive rounds of one data set, in the order of their runs.
 
     Attributes:
         pool: The maximum number of items per user in all rounds after the first. Items of a public list do not count.
@@ -130,7 +130,7 @@ class Rounds(Stated):
         later: The rounds that add up the score.
         caps: The caps of the later rounds.
         margin: The largest difference between the score that is compared and the exact score, in standard deviations.
-        known: The levels that decide about items of a public list, or None without a list.
+        known: The levels that decide about items of a public list, if there is one.
     """
 
     pool: int
@@ -223,10 +223,10 @@ class AdaptiveProof(Stated):
     """The numbers of adaptive rounds (docs/privacy/adaptive.md and docs/privacy/limit.md).
 
     Attributes:
-        data_sets: The names of the data sets, each of which has such rounds; empty for a single data set without a
+        data_sets: The names of the data sets, each with such rounds; empty for a single data set without a
             name.
         choice: The private choice of the rounds, or None if the rounds are fixed.
-        rounds: The rounds. If there is a choice, these are the chosen rounds, or None before the release.
+        rounds: The rounds. If there is a choice, these are the chosen rounds; None before the release.
         later: The later releases.
         slack: The slack of one data set, without later releases.
         known: The public list of all rounds, or None without a list.
@@ -291,8 +291,9 @@ class CountsProof(Stated):
 
     Attributes:
         menu: The possible counts, one of which runs.
-        classes_sigma: Standard deviation of the noise on the number of users in a class; 0 if nothing is chosen.
-        chosen: The position in the menu, after a release.
+        classes_sigma: The standard deviation of the noise on the number of users in a class, or 0 if there is no
+            choice.
+        chosen: After a release, the position in the menu.
         known: The public list of items that are counted, too; None without a list.
     """
 
@@ -348,13 +349,13 @@ class PathsProof(Stated):
     Attributes:
         tree: "contexts" for a tree that follows two statistics of users, or "grams".
         epsilon: The epsilon of the counts. The shares on every path add up to at most this epsilon.
-        alphabet: The number of symbols, or None before the release discovers them.
+        alphabet: The number of symbols; None before the release discovers them.
         max_length: The maximum number of steps per user, which released lengths can reduce.
         max_gram: The maximum number of levels.
         finding: The certificate of the release that discovers the alphabet, or None if the alphabet is given.
-        least: The value of `StepsRule.least` for contexts, or None for grams.
-        per_noise: The value of `StepsRule.per_noise` for contexts, or None for grams.
-        usual: The value of `StepsRule.usual` for contexts, or None for grams or if the length was given.
+        least: The value of `StepsRule.least` for contexts; None for grams.
+        per_noise: The value of `StepsRule.per_noise` for contexts; None for grams.
+        usual: The value of `StepsRule.usual` for contexts; None for grams or if the length was given.
     """
 
     tree: Literal["contexts", "grams"]
@@ -382,7 +383,7 @@ class NightsProof(Stated):
         sigmas: The standard deviation of the noise of each night, in weight.
         cutoffs: The weight, in units, above which items get no more weight, by night.
         factors: The factor of a noisy weight, in cells, in the score of each night.
-        thresholds: The score at which an item is released, by night; an item of a public list has levels instead.
+        thresholds: The score at which an item is released, by night. An item of a public list has levels instead.
         known: The levels that decide items of a public list; None without a list.
     """
 

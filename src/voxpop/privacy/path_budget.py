@@ -202,7 +202,7 @@ def doubled_steps(first: Int64s, lengths: Int64s, max_length: int, steps: int) -
 PROFILE_NODES = 1 << 31
 """The noise of statistics of users is named by node numbers from this number on. No tree has such nodes."""
 _PATHS_AT_ONCE = 1 << 21
-"""The number of bins for which noise is drawn at once."""
+"""The number of bins in one draw of noise."""
 NOISE_PURPOSES = ("sequences/noise", "sequences/noise/more 1", "sequences/noise/more 2")
 """The purposes of the noise. Bits beyond these are needed with a probability of 2^-256."""
 

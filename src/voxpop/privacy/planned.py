@@ -368,12 +368,12 @@ def _with_entry(result: Any, entry: "Admission") -> Any:
 
 @dataclass(frozen=True, slots=True)
 class GateCall(Generic[_Gate, _State]):
-    """One pass over private data, with everything that is fixed before it runs.
+    """A pass over private data, with everything that is fixed before it runs.
 
     Attributes:
         run: The function that runs the pass through the gate and returns its outcome, which is released.
         after: The function that returns the next public state from the outcome.
-        counted: Whether messages about progress count the pass.
+        counted: Whether progress messages count the pass.
     """
 
     run: Callable[[_Gate], Any]
@@ -388,9 +388,9 @@ def run_passes(
 
     Args:
         state: The public state before the first pass.
-        schedule: A function that returns the next pass from the public state, or None at the end.
+        schedule: A function that returns the next pass from the public state; None at the end.
         gate: The gate of the release, which compares each pass with the certificate.
-        unit: The plural noun for passes in messages about progress.
+        unit: The plural noun for passes in progress messages.
     """
 
     def passes() -> Iterator[int]:

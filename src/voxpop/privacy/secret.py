@@ -181,7 +181,7 @@ class Secret(Source):
 
     def __reduce__(self) -> NoReturn:
         raise InputError(
-            "a Secret cannot be pickled or copied: written down, it would undo the privacy of its release. "
+            "a Secret cannot be pickled or copied, because a stored secret would undo the privacy of its release. "
             "Pass the object itself within one process."
         )
 
@@ -260,7 +260,7 @@ def unseal(content: bytes, key: bytes) -> bytes:
             found.append(cipher.decrypt(piece[:12], piece[12:], last))
     except InvalidTag:
         raise InputError(
-            "the file was encrypted with another key, or was changed. Give the key it was written with."
+            "the file was encrypted with another key, or was changed. Give the key with which it was written."
         ) from None
     return b"".join(found)
 

@@ -25,7 +25,8 @@ _ROUNDING: Final = 1 + 1e-9
 """An upper bound on the relative error of the doubles below."""
 _POINTS: Final = np.arange(0.0, 12.0, 1 / 256)
 FINER: Final = np.arange(0.0, 24.0, 1 / 512)
-"""The points of the upper sums, in widths of the smooth step, from the level and around a step far above it."""
+"""The points of the upper sums, in widths of the smooth step. They start at the level, or surround a step far above it.
+"""
 UNLISTED: Final = -1
 """The level of an item that is not on the public list."""
 _FAR_WIDTHS: Final = 6.0
@@ -79,7 +80,7 @@ def ever_reached(spreads: Floats, thresholds: Floats) -> float:
 @lru_cache(maxsize=16)
 @proved("series.md#public-lists")
 def proved_levels(proof: NightsProof) -> bool:
-    """Return whether the tails of the levels of a public list are above the exact ones, and the levels are in order.
+    """Return whether the levels of a public list are in order and their tails are at least the exact ones.
 
     Proof: "p_l is at least the probability that noise alone reaches level l on any of the T nights"
     """
@@ -173,14 +174,14 @@ class NightDecision:
 
     @proved("series.md#public-lists")
     def __call__(self, scores: Int64s, decided: Int64s, levels: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the night of the decision and the level of each item. Listed items are decided by `settled`.
+        """Return the night of the decision and the level of each item. `settled` decides about listed items.
 
         Proof: "The level of an item after night t is the largest level that its score has reached on any night"
 
         Args:
-            scores: The scores after the night, as int64 of shape (items,).
+            scores: int64 (items,), the scores after the night.
             decided: The night after which the item gets no more weight, or 0.
-            levels: The number of levels that the item reached so far, or `UNLISTED`.
+            levels: The number of levels that the item has reached so far, or `UNLISTED`.
         """
         out = (levels == UNLISTED) & (decided == 0) & (scores >= self.threshold)
         if self.levels:
@@ -190,7 +191,7 @@ class NightDecision:
 
 
 def from_level(levels: Int64s, level: int, night: int, before: Int64s) -> Int64s:
-    """Return the night on which each item is first at a level, from the nights so far, which are 0 for other items."""
+    """Return the night on which each item is first at a level, given the nights so far, which are 0 for other items."""
     return np.where((before == 0) & (levels >= level), night, before)
 
 

@@ -59,7 +59,7 @@ class LocalCorpus:
         token_source: The origin of the tokens, which is public. For texts, it is the tokenizer ("words", "whitespace",
             "characters", "regex:PATTERN"). Otherwise it is the kind, or "" if it is unknown.
         keys: The columns of the items, which are public like the schema; empty for words.
-        limit: The memory limit for work on the corpus, or None for unlimited memory.
+        limit: The memory limit for work on the corpus; None for unlimited memory.
         families: The family of the ids in each column of users, such as "whole numbers". It is public like the schema,
             and "" if the source declares no type.
         alike: The private number of users whose id differs from another id only in case or in spaces at its ends, or

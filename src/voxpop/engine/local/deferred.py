@@ -22,7 +22,7 @@ class DeferredCandidates:
         """Create an empty collection.
 
         Args:
-            limit: The memory limit, or None for unlimited memory.
+            limit: The memory limit; None for unlimited memory.
         """
         self._limit = limit
         self._items: list[Int32s] = []
@@ -102,11 +102,11 @@ class UserBudgets:
     """The remaining budget of each user, in stored order."""
 
     def __init__(self, left: Int64s | None = None) -> None:
-        """Start with the remaining budgets, or None before the first charge."""
+        """Start with the remaining budgets; None before the first charge."""
         self._left = left
 
     def left(self, users: int) -> Int64s | None:
-        """Return the remaining budget of each user, or None before the first charge."""
+        """Return the remaining budget of each user; None before the first charge."""
         if self._left is not None and self._left.size != users:
             raise InternalError("the users changed after some of them had paid")
         return self._left
@@ -117,7 +117,7 @@ class UserBudgets:
         Args:
             charge: The charge for the pass.
             holdings: The users' grams, in the order of weighing.
-            wanted: uint8 (ids), nonzero for candidates, or None for all ids.
+            wanted: uint8 (ids), nonzero for candidates; None for all ids.
         """
         users = holdings.user_key.size
         left = self.left(users)

@@ -71,8 +71,8 @@ class MemoryLengthWalk:
             user_start: int64 (users + 1), the first position of each user.
             user_key: uint64 (users), the key of each user.
             size: The number of distinct tokens.
-            words: large_string, the tokens by id, or None for a walk that continues after `keep`.
-            limit: The memory limit of the walk, or None for unlimited memory.
+            words: large_string, the tokens by id; None for a walk that continues after `keep`.
+            limit: The memory limit of the walk; None for unlimited memory.
             ordered: Whether tokens have an order. Only then are there grams.
         """
         self._tokens, self._user_start, self._user_key = tokens, user_start, user_key

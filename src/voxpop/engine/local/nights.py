@@ -23,12 +23,14 @@ from voxpop.reading.limited.memory import MemoryLimit
 
 ORDER_OF_NIGHTS = "series"
 BYTES_OF_PAIR, BYTES_OF_USER, BYTES_OF_ITEM = 48, 96, 192
-"""Peak memory of a night in bytes, for each item of a pool or a row, for each user and for each item."""
+"""The peak memory of a night, in bytes per item of a pool or a row, per user, and per item."""
 
 Add = Callable[[Int64s, Int32s, Int64s, Int64s], None]
 Reading = Opening
 States = Callable[[Int64s, Int64s, Int64s], Bytes]
-"""Returns 0 for decided items, 1 for resting ones and 2 for active ones, from scores, nights of decision and levels."""
+"""A function that returns 0 for decided items, 1 for resting items and 2 for active items, from scores, nights of
+decision and levels.
+"""
 
 
 class UserBatches(Protocol):
@@ -48,11 +50,11 @@ class UserBatches(Protocol):
 
     @property
     def vocabulary(self) -> pa.LargeStringArray:
-        """The words to which tokens refer."""
+        """The words of the tokens."""
 
     @property
     def limit(self) -> MemoryLimit | None:
-        """The memory limit, or None without a limit."""
+        """The memory limit, if there is one."""
 
 
 @final
@@ -121,10 +123,12 @@ class NightlyPools:
         )
 
     def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
-        """Replace the items by those of a public list. They have noise from the first night on, with or without users.
+        """Replace the items by those of a public list.
+
+        These items have noise from the first night on, with or without users.
 
         Args:
-            listed: The list in parts.
+            listed: The list, in parts.
         """
         self.words = joined(pa.chunked_array(listed, pa.large_string()))
         self.scores, self.decided, self.levels, self.released = np.zeros((4, len(self.words)), np.int64)
@@ -209,7 +213,7 @@ class NightlyPools:
         return int(np.count_nonzero(self.decided[~listed])), np.bincount(self.levels[listed], minlength=levels + 1)
 
     def settle(self, frozen: int, lowest: int, night: int) -> None:
-        """Freeze listed items from the level `frozen` on, and release those from the level `lowest` on."""
+        """Freeze listed items at the level `frozen` and above, and release those at the level `lowest` and above."""
         self.decided = from_level(self.levels, frozen, night, self.decided)
         self.released = from_level(self.levels, lowest, night, self.released)
 

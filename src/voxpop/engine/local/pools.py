@@ -219,7 +219,7 @@ class PoolUsers:
         return histogram
 
     def weigh_pools(self, shares: "CappedDescent", pass_name: str) -> Int64s:
-        """Return the weight of every item; each user contributes to newly drawn undecided items of the pool."""
+        """Return the weight of every item. Each user contributes to newly drawn undecided items of their pool."""
         # int64 (items), 0 at the beginning of each round, because only scores accumulate over rounds.
         histogram = np.zeros(self.states.size, np.int64)
 
@@ -335,7 +335,7 @@ class Pools:
         self._users.draw(size, pass_name)
 
     def advance(self, shares: "CappedDescent", step: "ScoreStep", pass_name: str) -> None:
-        """Run one round, which weighs the items of each pool and updates the score of every item that is in a pool."""
+        """Run a round, which weighs items of each pool and updates the score of every item that is in a pool."""
         histogram = self._users.weigh_pools(shares, pass_name)
         undecided = np.flatnonzero(self._users.states > DROPPED)
         ids = undecided

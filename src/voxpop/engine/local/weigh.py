@@ -43,7 +43,7 @@ class Holdings:
         size: An upper bound (exclusive) on the ids.
         names: int64 (size), the name of each id in draws, which does not depend on the engine, or None if ids are their
             own names.
-        limit: The memory limit of weighing, or None for unlimited memory.
+        limit: The memory limit of weighing; None for unlimited memory.
         words: large_string (size), the items at length 1. Draws name them by their bytes, because ids depend on the
             other items. None for longer grams.
         order: int64 (users), the users in weighing order, or None if users are stored in this order.

@@ -63,7 +63,7 @@ MOST_CLOSURE = 1 << 19
 not be on disk.
 """
 SEED = 42
-"""The seed of the hash by which Spark assigns numbers to partitions."""
+"""The seed of Spark's hash, which assigns numbers to partitions."""
 _WORD_MASK = 2**32 - 1
 
 
@@ -281,7 +281,7 @@ def _hashes(numbers: Int64s) -> Int64s:
 class Holder:
     """The holder of cached partitions.
 
-    They remain on their executors, in memory or on local disk, until it is collected.
+    The partitions remain on their executors, in memory or on local disk, until the holder is collected.
 
     The holder caches the last two states, because each state is computed from the previous one. If no state is computed
     before the end, all states have to be cached. Blocks that are lost with an executor are recomputed from the cached

@@ -159,7 +159,7 @@ def read_items(
 
 
 def _items_batch(words: pa.Array, score: Int64s, decided: Any = 0, level: Any = 0, released: Any = 0) -> pa.RecordBatch:
-    """Return rows of items; a single number is that of every row."""
+    """Return rows of items. A single number applies to every row."""
     small = (np.broadcast_to(each, score.shape).astype(np.int32) for each in (decided, level, released))
     return pa.record_batch([words, score, *small], ["word", "score", "decided", "level", "released"])
 
@@ -226,7 +226,7 @@ class SparkNights:
     def __init__(
         self, folder: Path | None, places: int, secret: "Source", session: "SparkSession | None" = None
     ) -> None:
-        """Store the folder of the files, or None before the first night."""
+        """Store the folder of the files; None before the first night."""
         self.folder, self.places, self._secret, self._session = folder, places, secret, session
         self._frames: tuple[DataFrame, DataFrame] | None = None
         self._holder = Holder(most=None)
@@ -255,7 +255,7 @@ class SparkNights:
         return self._frames
 
     def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
-        """Begin with the items of a public list, which have noise from the first night on, with or without users."""
+        """Start with the items of a public list, which have noise from the first night on, with or without users."""
         words = joined(pa.chunked_array(listed, pa.large_string()))
         users, items = self._both
         rows = _items_batch(names_of(words), np.zeros(len(words), np.int64))
@@ -320,7 +320,7 @@ class SparkNights:
 
         users, items = self._both
         with self._by_cores():
-            # The decision that follows reads the same items again.
+            # The next decision reads the same items again.
             self._frames = users, self._holder.hold(items)
             decided = sql.sum((sql.col("decided") > 0).cast("bigint"))
             found = answer(
@@ -332,7 +332,7 @@ class SparkNights:
         return int(out[level == UNLISTED].sum()), counts
 
     def settle(self, frozen: int, lowest: int, night: int) -> None:
-        """Freeze listed items from the level `frozen` on, and release those from the level `lowest` on."""
+        """Freeze listed items at the level `frozen` and above, and release those at the level `lowest` and above."""
         from pyspark.sql import functions as sql
 
         users, items = self._both

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TRIES, BETWEEN = 50, 0.1
-"""The number of attempts to remove a folder to which tasks still write, and the number of seconds between attempts."""
+"""The number of attempts to remove a folder while tasks still write to it, and the seconds between attempts."""
 AS_STRINGS = {"void": "string", "array<void>": "array<string>"}
 """The replacements for types that contain only null, because files cannot store these types."""
 EXACTLY = {

@@ -312,7 +312,7 @@ def failure_of(error: Exception) -> VoxpopError:
 
 
 def translated(text: str) -> VoxpopError | None:
-    """Return the VoxpopError that a failure of Spark quotes or corresponds to, or None for other failures."""
+    """Return the VoxpopError that a failure of Spark quotes or corresponds to; None for other failures."""
     match = RAISED.search(text)
     if match is not None:
         kind = getattr(errors, match.group(1), InternalError)

@@ -86,7 +86,7 @@ class Paying:
     Attributes:
         charge: The charge for the pass.
         kept: Whether the pass weighed kept grams rather than candidates.
-        subset: The index of the subset that this pass weighed, or None for all candidates.
+        subset: The index of the subset that this pass weighed; None for all candidates.
     """
 
     charge: "Charge"

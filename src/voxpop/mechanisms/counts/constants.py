@@ -5,11 +5,11 @@ from typing import Final
 MOST_PLACES: Final = 10**6
 """The maximum number of grams in a ranking."""
 USUAL: Final = 0.95
-"""The probability with which the error bound for the order of a ranking is correct."""
+"""The probability that the error bound for the order of a ranking is correct."""
 
 # ---- The private choice of the limit (docs/privacy/counts.md) ----
 COUNT_LIMITS: Final = tuple(2**step for step in range(14))
-"""The limits from which the release chooses: 1, 2, 4, ..., 8,192 released words per user at full weight."""
+"""The possible limits: 1, 2, 4, ..., 8,192 released words per user at full weight."""
 CLASS_EDGES: Final = COUNT_LIMITS[1:]
 """The smallest number of released words in each class of users except the first class. If classes were four times as
 wide, the chosen limit could be far too low if all users of a class are at its upper end.

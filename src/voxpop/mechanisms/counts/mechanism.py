@@ -63,7 +63,7 @@ class CountsMechanism:
 
     @property
     def known_items(self) -> "KnownItems | None":
-        """The public list, or None without a list."""
+        """The public list, if there is one."""
         return cast("KnownItems | None", self.known)
 
     def plan(self, budget: Budget, release: "Release") -> "CountsPlan":

@@ -29,7 +29,7 @@ class CountsConfiguration(Configured, Protocol):
 
     @property
     def known_items(self) -> "KnownItems | None":
-        """The public list, or None without a list."""
+        """The public list, if there is one."""
 
 
 @final
@@ -43,7 +43,7 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
     Attributes:
         grams: The release with the grams to count.
         proof: The limits that may run, with their noise, and the noise of the choice.
-        ran: The index of the limit that ran, or None before the release.
+        ran: The index of the limit that ran; None before the release.
     """
 
     _recorded: ClassVar = frozenset({"ran"})
@@ -102,7 +102,7 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
         }
 
     def _choice(self) -> list[dict[str, Any]]:
-        """Return the choice of the limit, if there is one, like `rows` of a pass of set union."""
+        """Return the numbers of the choice of the limit, if there is one, as `rows` of a pass of set union does."""
         proof = self.proof
         if not proof.classes_sigma:
             return []
@@ -124,7 +124,7 @@ def plan_counts(
         menu: The limits that may run.
         budget: The budget of the counts, or of the release that includes them.
         release: The release with the grams to count.
-        square: The mu^2 that the counts may spend, or None for the whole budget.
+        square: The mu^2 that the counts may spend; None for the whole budget.
     """
     slack = _slack(budget, len(menu[0]), len(menu) - 1)
     check_slack("counts need", budget, slack)
@@ -148,7 +148,7 @@ def plan_counts(
         histogram = whole / sqrt(SHARE_OF_LIMIT)
     known = None if counts.known_items is None else counts.known_items.listed
     proof = CountsProof(tuple(map(Counted, menu, sigmas)), histogram, known=known)
-    # The comparison uses eighty digits, as the confirmation of sigma does, and the most expensive limit.
+    # The comparison uses the most expensive limit. It uses eighty digits, as does the confirmation of sigma.
     if square is not None and counts_square(proof) > precise.number(square):
         raise InternalError("counts would run with less noise than was charged for")
     return certified(CountsPlan(counts, budget, release, proof))

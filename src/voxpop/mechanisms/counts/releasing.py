@@ -134,7 +134,7 @@ def release_counts(plan: "CountsPlan", data: DataAndGrams, seed: int | None) -> 
     gate.open(engine, lists)
 
     def choose(gate: "CountsGate") -> int:
-        # Listed words without users would hide the loss of released words in the mean.
+        # Listed words without users would hide the error of released words in the mean.
         released = sum(sizes_of(plan.grams)[:1]) or words
         place = chosen_limit(plan, released, gate.classes(edges).tolist())
         gate.choose(place)
@@ -189,21 +189,21 @@ def _engine_of(data: Corpus, release: "Release") -> tuple[Engine, int]:
 
 
 def _with_known(release: "Release", known: KnownItems) -> "Release":
-    """Return a release with the items of a public list in addition, for counts of both.
+    """Return a release that also contains the items of a public list, for counts of both.
 
     Args:
         release: The release, which keeps its plan and guarantee.
         known: The list.
 
     Raises:
-        InputError: If the items of the list are unknown, or have other columns or types than those of the release, or
-            there is nothing to count.
+        InputError: If the items of the list are unknown, if their columns or types differ from those of the release, or
+            if there is nothing to count.
     """
     keys = release.keys or NO_KEYS
     items = joined(pa.chunked_array(known.parts("text", release.token_source, keys), pa.large_string()))
     if not len(items) and not len(release):
         raise InputError(
-            "no item of `known` is one token of the data, and the release is empty, so there is nothing to count. "
-            "Give single words."
+            "no item of `known` is a single token of the data, and the release is empty, so there is nothing to "
+            "count. Give single words."
         )
     return replace(release, grams=with_items(release.grams, items, release.keys), known=None)

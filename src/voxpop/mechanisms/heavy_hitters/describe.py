@@ -51,7 +51,7 @@ def _voters(plan: Mapping[str, Any]) -> Grid:
         "Users who must vote for a word",
         ["found with probability", "users who vote for it"],
         [[f"{row['probability']:g}", whole(row["users"])] for row in plan["users_needed"]],
-        "The worst case: a word of full length that shares no prefix with others. Most need fewer.",
+        "The worst case: a word of full length that shares no prefix with others. Most words need fewer.",
     )
 
 

@@ -138,7 +138,7 @@ class Rules:
 
     @property
     def bars(self) -> tuple[int, ...]:
-        """The bounds with which a user's 128 uniform bits are compared.
+        """The bounds for a user's 128 uniform bits.
 
         A draw below the first bound means at least one vote, a draw below the second bound means at least two votes,
         and so on. Each bound is the probability multiplied by 2^128 and rounded down.
@@ -199,7 +199,7 @@ class Spelling:
         vocabulary: The tokens.
         in_bytes: Whether the symbols of a token are its bytes.
         rows: int32 (words, longest), the tokens of each word, padded with -1, or None if every word is a single token.
-        excluded: uint8 (words), 1 for words of the public list, for which no user votes, or None without a list.
+        excluded: uint8 (words), 1 for words of the public list, which get no votes, or None without a list.
     """
 
     sizes: Int32s

@@ -264,17 +264,17 @@ class LengthPlan:
 @final
 @dataclass(frozen=True, slots=True)
 class LengthRun:
-    """The numbers with which one length ran. They are functions of the budget and of earlier results.
+    """The numbers that one length used. They are functions of the budget and of earlier results.
 
     Attributes:
         length: The number of tokens in a gram.
         sigma: The noise scale of a gram's weight.
         measurement_sigma: The noise scale of the measurement before the vote, or None without a measurement.
-        candidates: The number of grams that could have been released, or None at length 1, at which this number is
+        candidates: The number of grams that could have been released; None at length 1, at which this number is
             unknown.
         threshold: The minimum noisy weight of a released gram. If bands have different thresholds, it is the mean over
             the released grams.
-        spurious: The estimated number of released grams without users, or None at length 1 without a public list,
+        spurious: The estimated number of released grams without users; None at length 1 without a public list,
             because then all released words have users.
         bands: For each band of likelihood, the number of candidates, the threshold (None if no gram was released), and
             the number of released grams.

@@ -42,7 +42,7 @@ percent of that with the best fixed shares. With this ratio and a measurement at
 released instead of 132,376 (0011).
 """
 RISE = 1.5
-"""The maximum of this ratio, for collections with few tokens, in which there are more long grams than short grams. On
+"""The maximum of this ratio, for collections with few tokens, which have more long grams than short grams. On
 MSNBC, a growth of 1.5 released 10,900 phrases, and decreasing shares released 9,500 (0002).
 """
 DENSE = 0.1

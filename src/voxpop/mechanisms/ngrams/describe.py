@@ -52,7 +52,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         ["tokens", "released", *(f"{100 * wanted:g} %" for wanted in _DESCRIBED_PROBABILITIES)],
         [[str(length), f"{sizes.get(length, 0):,}", *map(whole, needed)] for length, needed in users.items()],
         f"At the thresholds that ran, if each user has {each} phrases of that length, none of which has more users. "
-        "A user with fewer phrases gives each more weight, one with more gives each less.",
+        "A user with fewer phrases gives each of them more weight, and a user with more phrases gives each less.",
     )
     return Story(
         words="ngrams.html",
@@ -73,8 +73,9 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         needed=needed,
         about=(_span(known), "for 90 %, at the thresholds that ran") if known else ("–", "nothing was released"),
         curves=curves,
-        curves_note=f"One line for each length, with the noise and threshold that ran. It is the chance once the "
-        f"phrase’s parts are released, if each user has {each} phrases of that length, none of which has more users.",
+        curves_note=f"One line for each length, with the noise and threshold that ran. It shows the probability "
+        f"once the phrase’s parts are released, if each user has {each} phrases of that length, none of which has "
+        "more users.",
         cards=cards if single else [],
         costs=_costs(plan),
         grids=[*known_grids(plan), _ran(plan)],
@@ -188,7 +189,7 @@ def _ran(plan: Mapping[str, Any]) -> Grid:
         rows.append([*numbers, *looks, found, percent(shares[run["length"]])])
     names = ["candidates", "sigma", "threshold", "sigma of the forecast", "of the screening vote", "spurious"]
     text = (
-        "Noise and threshold are in units of weight: each user has one unit to share out at each length.\n"
+        "Noise and threshold are in units of weight. Each user divides one unit at each length.\n"
         "Candidates are phrases whose parts were released. If likely phrases had lower thresholds than others, the "
         "table shows the mean.\n"
         "Spurious: an estimate of how many released phrases nobody wrote. No share is promised at one length.\n"

@@ -89,7 +89,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
     def bound(self) -> int:
         """The maximum number of phrases per user at each length.
 
-        If no limit is given, it applies only from length 2 on.
+        If no limit is given, this maximum applies only from length 2 on.
         """
         return tuned.PHRASES_PER_USER if self.max_phrases_per_user is None else self.max_phrases_per_user
 

@@ -88,15 +88,15 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     released grams, but the guarantee does not depend on this division.
 
     Attributes:
-        first: The noise and threshold of length 1, or its adaptive rounds, or the options from which a release chooses
-            the rounds.
+        first: The noise and threshold of length 1, or its adaptive rounds, or the options for the choice of
+            rounds.
         least_later: The total mu^2 of everything after length 1 if words get the largest share that may be chosen.
         longer: One `LengthPlan` for each length from 2 on.
         slack: The part of delta that is reserved for finite arithmetic.
-        schedule: The pure function that returns the next pass of a release, or None at the end.
+        schedule: The pure function that returns the next pass of a release; None at the end.
         worths: The worth of the budget of each length; empty if the schedule does not use worths.
-        words: The adaptive rounds that released the words, or None before a release and without adaptive rounds.
-        ran: The numbers with which each length ran; empty before a release.
+        words: The adaptive rounds that released the words; None before a release and without adaptive rounds.
+        ran: The numbers that each length used; empty before a release.
         second_chance: The numbers of the second-chance pass, or None if it did not run.
 
     Example:
@@ -130,7 +130,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
 
     @property
     def known_items(self) -> "KnownItems | None":
-        """The public list of words, or None without a list."""
+        """The public list of words, if there is one."""
         return getattr(self.mechanism, "known_items", None)  # published algorithms have no list
 
     def known_users_needed(self, probability: float, *, per_user: int | None = None) -> int | None:

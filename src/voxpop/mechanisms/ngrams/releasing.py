@@ -1,9 +1,10 @@
 """The passes of n-grams over the users, and the runner that passes them to the gate.
 
-`State` and `Pass` are public. A `Pass` contains everything that is fixed before users weigh: candidates, charge, noise
-and cutpoints. The `Runner` passes it to the gate, which compares it with the certificate and returns a function of the
-noisy weights, the `Outcome`. The plan's `schedule` returns the next pass from the state, and the pass's `after` returns
-the next state from the outcome. Both are pure functions that receive no private number. `run_passes` is the loop.
+`State` and `Pass` are public. A `Pass` contains everything that is fixed before users weigh grams: candidates, charge,
+noise and cutpoints. The `Runner` sends it to the gate, which compares it with the certificate and returns the
+`Outcome`, a function of the noisy weights. The plan's `schedule` computes the next pass from the state, and the pass's
+`after` computes the next state from the outcome. Both are pure functions that receive no private number. `run_passes`
+contains the loop.
 """
 
 from collections.abc import Callable, Sequence
@@ -83,20 +84,20 @@ class State:
     Attributes:
         plan: The plan that runs.
         words: The released words, in the order of their bytes.
-        rounds: The adaptive rounds that released the words, or None without adaptive rounds.
+        rounds: The adaptive rounds that released the words, if there are any.
         grams: The released grams of each length.
-        ran: The numbers with which each length ran.
+        ran: The numbers that each length used.
         keep: The grams that users keep after the last vote.
         levels: int64 by rank, the number of cutpoints that each gram of the last released length reached.
         estimates: The estimates of the released grams of each measured length.
         charges: The charges of the passes after length 1.
-        ballot: The next vote, or None until its measurement.
+        ballot: The next vote; None until its measurement.
         joined: The candidates of the next vote, including those that passed its screening vote, or None without a
             screening vote.
         deferred: The candidates for the second-chance pass, by length.
         least: The forecast, in sigma, below which the last vote released too little.
         spurious: The maximum expected number of spurious grams so far, including words of a public list.
-        second_chance: The numbers of the second-chance pass, or None before this pass.
+        second_chance: The numbers of the second-chance pass; None before this pass.
     """
 
     plan: "NGramsPlan"
@@ -153,7 +154,7 @@ class Outcome(NamedTuple):
         levels: int64, the number of cutpoints that each candidate reaches. In a measurement, these are the noisy
             weights by rank, in cells.
         words: At length 1, the released words, in the order of their bytes.
-        rounds: The adaptive rounds that released the words, or None without adaptive rounds.
+        rounds: The adaptive rounds that released the words, if there are any.
         spurious: The maximum expected number of released words without users. Only words of a public list can have no
             users.
     """
@@ -172,17 +173,17 @@ class Pass:
     Attributes:
         kind: The purpose of the pass.
         length: The number of tokens in the weighed grams, or the largest such number for the second-chance pass.
-        shares: The weighting, on the grid that was charged for, or None for words in adaptive rounds.
+        shares: The weighting, on the grid that was charged for; None for words in adaptive rounds.
         sigma: The noise scale.
         after: The function that computes the state after this pass from its outcome.
-        charge: The charge of each user, or None at length 1 and if all users are charged for every pass.
-        vote: The candidates and cutpoints of a vote, or None for a measurement and for words in adaptive rounds.
+        charge: The charge of each user; None at length 1 and if all users are charged for every pass.
+        vote: The candidates and cutpoints of a vote; None for a measurement and for words in adaptive rounds.
         size: The number of measured grams, for a measurement.
-        rounds: The adaptive rounds of length 1, or their menu, or None for all other passes.
+        rounds: The adaptive rounds of length 1, or their menu; None for all other passes.
         keep: The grams that users keep before the pass, or None if the preceding pass was not a vote.
         extend: The candidates that extend the grams of users to this length before the pass, or None if their grams
             already have this length.
-        among: The candidates that take part, or None for all candidates.
+        among: The candidates that take part; None for all candidates.
     """
 
     kind: PassKind
@@ -239,7 +240,7 @@ class Runner:
 
 
 def next_pass(state: State) -> GateCall[Runner, State] | None:
-    """Return the next pass of the plan's schedule, as a call of its runner."""
+    """Return the next pass of the plan's schedule, as a call of the runner."""
     if (step := state.plan.schedule(state)) is None:
         return None
     return GateCall(lambda runner: runner.execute(step), step.after, counted=step.kind in ("words", "vote"))

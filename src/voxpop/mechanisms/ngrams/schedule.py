@@ -43,7 +43,7 @@ from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 
 def schedule(state: State) -> Pass | None:
-    """Return the next pass, or None at the end."""
+    """Return the next pass; None at the end."""
     if not state.grams:
         return _words_pass(state)
     if state.ballot is not None:

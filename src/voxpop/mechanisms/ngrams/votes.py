@@ -114,7 +114,7 @@ class ThresholdVote:
     """The candidates of a vote, and its cutpoints.
 
     Attributes:
-        candidates: All candidates, or None at length 1, at which only grams with users can be selected.
+        candidates: All candidates; None at length 1, at which only grams with users can be selected.
         rules: The rules that decide whether a noisy weight reaches each cutpoint. All rules have the same noise, and
             thresholds increase.
     """

@@ -38,7 +38,7 @@ KEY_LIMITS: Final = (1, 2, 3)
 rounds release more keys.
 """
 KEY_EDGES: Final = (2, 3, 4)
-"""The numbers of keys at which a new class of users begins."""
+"""The smallest number of keys in each class of users except the first class."""
 KEYS_HELD: Final = (1, 2, 3, 6)
 """The number of keys that is assumed for users of each class."""
 KEY_SURE: Final = (0.0, 5.0, 5.0, 4.5)
@@ -58,7 +58,7 @@ least this number. With a smaller share, rounds release more keys.
 SHARE_OF_SIZES: Final = 0.05
 """The share of epsilon that users with more keys spend on the choice of their limit."""
 SIZE_EDGES: Final = (2, 3, 4, 5, 6, 8, 11)
-"""The numbers of released keys at which a new class of users with more keys begins."""
+"""The smallest number of released keys in each class of users with more keys, except the first class."""
 SIZES_HELD: Final = (1, 2, 3, 4, 5, 6.4, 9, 15)
 """The number of released keys that is assumed for users of each of these classes."""
 SIZE_SURE: Final = (2.0, 2.0, 2.0, 2.0, 2.5, 3.5, 4.5, 5.0)

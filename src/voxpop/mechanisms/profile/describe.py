@@ -92,7 +92,7 @@ def _entry_lines(plan: Mapping[str, Any]) -> list[str]:
     if plan["parts"] is not None:
         more = plan["limit_of_more"]
         lines.append(
-            "users of one, of two and of more keys in separate parts, of which the last only counts released keys"
+            "users of one, two and more keys in separate parts; the last part only counts released keys"
             + (f", at most {more} per user: standard error {plan['error']:.3g} users" if more else "")
         )
     if plan["passes"]:

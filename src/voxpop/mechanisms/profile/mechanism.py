@@ -113,7 +113,7 @@ class ProfileMechanism(TypedMechanism):
 
     @property
     def known_columns(self) -> "KnownColumns | None":
-        """The public lists, or None without lists."""
+        """The public lists, if there are any."""
         return cast("KnownColumns | None", self.known)
 
     @cached_property
@@ -482,7 +482,7 @@ def profiling_of(
     if alone:
         if known is not None:
             raise InputError(
-                "keys with counts take no list `known`, because nothing bounds the number of released keys that no "
+                "keys with counts do not accept `known`, because nothing bounds the number of released keys that no "
                 "user has (docs/privacy/known.md). Release the keys with vp.Items(known=...) and count them, or name "
                 "`columns` with lists (docs/guides/dashboard.md)."
             )

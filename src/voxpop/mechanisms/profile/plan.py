@@ -84,7 +84,7 @@ class ProfileConfiguration(Configured, Protocol):
 
     @property
     def known_columns(self) -> "KnownColumns | None":
-        """The public lists, or None without lists."""
+        """The public lists, if there are any."""
 
 
 @final
@@ -350,7 +350,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return with_record(self, passes=passes, chosen=chosen, limit_of_more=limit_of_more)
 
     def _totals(self) -> list[dict[str, float]]:
-        """Return the epsilon of several equal releases whose deltas are added; empty for a changed plan."""
+        """Return the epsilons of several equal releases whose deltas are added, or nothing for a changed plan."""
         if not self._certificate:
             return []
         return [{"releases": each, "epsilon": compose([self.guarantee] * each).epsilon} for each in _REPEATS]
@@ -413,7 +413,7 @@ def _continued(expected: float, count: int, scale: float) -> float:
 
 _MOST_KEY_USERS = 10**12
 _REPEATS = (12, 52)
-"""The numbers of equal releases for which a plan contains the total: one in each month or in each week of a year."""
+"""The numbers of equal releases whose total a plan contains, for one release per month or per week of a year."""
 _BOUND_PROBABILITY = 0.95
 """The probability that a number is between `low` and `high`."""
 

@@ -77,7 +77,7 @@ class AdaptiveRounds:
         first_round: The first round, which releases items and drops no items.
         rounds: The later rounds.
         score: The cumulative score of the later rounds, with the thresholds at which items are released or dropped.
-        known: The levels that decide about items of a public list, or None without a list.
+        known: The levels that decide about items of a public list, if there is one.
         share: The part of the total mu^2 that the rounds spend; see `Terms`.
     """
 
@@ -110,7 +110,7 @@ class AdaptiveRounds:
 
     @property
     def cutoff(self) -> float | None:
-        """The cutoff of the last round, in units of weight, or None for weightings without a cutoff."""
+        """The cutoff of the last round, in units of weight; None for weightings without a cutoff."""
         return self.rounds[-1].cutoff
 
     @property
@@ -172,8 +172,8 @@ class Terms:
             this is the part for the fewest users.
         novelty: The share of delta for items that only one user has.
         data_sets: The number of data sets that share the budget evenly, each with separate rounds.
-        promise: The promise about items of few users, or None without a promise.
-        listed: The public list, or None without a list.
+        promise: The promise about items of few users, if there is one.
+        listed: The public list, if there is one.
         share_without_users: The maximum expected share of listed items without users among the released items.
         falling: Pairs of a number of users and a smaller share that applies from this number on, in increasing order of
             users. The unit of users is the sigma of one count that spends the whole budget. Only a private choice
@@ -243,7 +243,7 @@ def stated_rounds(
 
     Args:
         pool: The maximum number of items per user in all rounds after the first.
-        first: The first round, or None without a first round.
+        first: The first round, if there is one.
         rounds: The later rounds.
         score: The cumulative score of the later rounds.
     """
@@ -300,7 +300,7 @@ def planned_round(
         caps: The caps of all rounds.
         number: The number of the round, starting with 0.
         sigma: The standard deviation of the noise for a sensitivity of 1.
-        promise: The promise about items of few users, or None without a promise.
+        promise: The promise about items of few users, if there is one.
     """
     capped = CappedDescent(shares.setting, caps, number)
     threshold = USUAL_THRESHOLD * sigma
@@ -329,7 +329,7 @@ def _score(
         schedule: The division of the budget among the rounds.
         pool: The maximum number of items per user in all rounds.
         goal: The maximum probability that a novel item is released.
-        promise: The promise about items of few users, or None without a promise.
+        promise: The promise about items of few users, if there is one.
     """
     mus = tuple((1 + 2.0**-50) / sigma for sigma in sigmas)
     # The margin is half a cell per round, plus the rounding error of sums of doubles.

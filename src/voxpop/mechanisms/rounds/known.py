@@ -112,7 +112,7 @@ def with_list(
         rounds: The rounds without the list.
         schedule: The division of the budget among the rounds.
         listed: The list.
-        promise: The promise about items of few users, or None without a promise.
+        promise: The promise about items of few users, if there is one.
         share: The maximum expected share of listed items without users among the released items.
     """
     score = rounds.score

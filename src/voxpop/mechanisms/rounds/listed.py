@@ -34,7 +34,7 @@ def known_users_needed(
     Args:
         step: The pass that decides.
         known: The public list of the plan.
-        limit: The maximum number of items per user in a round, or None for a private choice.
+        limit: The maximum number of items per user in a round; None for a private choice.
         probability: A number strictly between 0 and 1.
         per_user: The number of items per user, as in `users_needed`.
 
@@ -63,7 +63,7 @@ def listed_numbers(
     Args:
         step: The pass that decides.
         known: The public list of the plan, if there is one.
-        limit: The maximum number of items per user in a round, or None for a private choice.
+        limit: The maximum number of items per user in a round; None for a private choice.
         transcript: The passes that ran.
     """
     last: Any = deciding(step)
@@ -85,7 +85,7 @@ def listed_numbers(
 
 
 def users_grid(plan: Mapping[str, Any], noun: str, note: str) -> "Grid":
-    """Return the table of users needed; with a public list, each probability has a column for known items.
+    """Return the table of users needed. With a public list, each probability has another column for known items.
 
     Args:
         plan: The public numbers of the plan.
@@ -130,7 +130,7 @@ def known_note(plan: Mapping[str, Any], noun: str, assuming: str) -> str:
 
 
 def known_series_note(plan: Mapping[str, Any]) -> str:
-    """Return the sentences about items of a public list in a series, one per line; empty if there is no list."""
+    """Return the sentences about items of a public list in a series, one per line, or an empty text without a list."""
     if "known" not in plan:
         return ""
     assuming = "The column of known items assumes that a tenth of the list is released by the last night."

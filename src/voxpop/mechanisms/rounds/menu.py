@@ -99,7 +99,7 @@ class Menu:
 
         Args:
             limit: The maximum number of items per user in a round.
-            share: One of `shares`, or None for the last one.
+            share: One of `shares`; None for the last one.
 
         Raises:
             InternalError: The rounds would exceed the caps.
@@ -153,7 +153,9 @@ class Menu:
 
 
 UnionStep = RoundPlan | Menu | AdaptiveRounds
-"""A pass of a plan. Its `stated` returns the numbers of the certificate, and its `rows` those of texts and files."""
+"""A pass of a plan. Its method `stated` returns the numbers for the certificate, and `rows` returns those for texts and
+files.
+"""
 _Decided = TypeVar("_Decided", bound="RoundPlan | AdaptiveRounds")
 
 
@@ -181,14 +183,14 @@ def rows_of(*steps: UnionStep) -> list[dict[str, Any]]:
 
 
 class _Rounds(NamedTuple):
-    """The public state of rounds: the rounds, or the menu before the choice, and the number of rounds that have run."""
+    """The public state of rounds: the rounds (before the choice, their menu) and the number of rounds that have run."""
 
     step: Menu | AdaptiveRounds
     ran: int = 0
 
 
 def _next_round(listed: "PublicParts | None", state: _Rounds) -> "GateCall[AdaptiveGate, _Rounds] | None":
-    """Return the next pass, which chooses the limit or is a round."""
+    """Return the next pass, which is the choice of the limit or a round."""
     step, number = state
     if isinstance(step, Menu):
         return GateCall(step.chosen, _Rounds, counted=False)
@@ -232,7 +234,7 @@ def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
     Args:
         terms: The budget of the rounds. The histogram is paid for from the part for later releases, or from the part of
             the rounds if there are no later releases.
-        limit: The maximum number of items per user and round, or None for a private choice.
+        limit: The maximum number of items per user and round; None for a private choice.
 
     Raises:
         BudgetError: Integer weights cannot represent the rounds. For a menu, the largest limit is checked here, because
@@ -283,9 +285,9 @@ def adaptive_proof(
 
     Args:
         planned: The rounds, or the menu.
-        limit: The given limit, or None for a private choice.
+        limit: The given limit; None for a private choice.
         later: The later releases.
-        data_sets: The names of the data sets, each of which has such rounds.
+        data_sets: The names of the data sets, each with such rounds.
         listed: The public list, if there is one.
     """
     stated, slack = planned.stated(), planned_slack(limit, listed)
@@ -339,7 +341,7 @@ def about_limit(plan: Mapping[str, Any], limit: int | None, noun: str = "items")
 
     Args:
         plan: The public numbers of the plan.
-        limit: The limit that runs, or None before it is chosen.
+        limit: The limit that runs; None before it is chosen.
         noun: The name of the items.
     """
     choice = choice_in(plan)

@@ -39,7 +39,7 @@ class RoundPlan:
 
     @property
     def cutoff(self) -> float | None:
-        """The weight above which items get no more weight, or None for weightings without a cutoff."""
+        """The weight above which items get no more weight; None for weightings without a cutoff."""
         return self.shares.setting.cutoff_weight
 
     def rule(self, budget: Budget) -> "Rule":
@@ -95,7 +95,7 @@ def with_cutoff(weighting_rule: WeightingRule, setting: RuleSetting, cutoff: flo
     if weighting_rule.sequential and not max(cutoff, 1.0) * setting.unit < MOST_UNITS:
         raise BudgetError(
             f"the cutoff, {cutoff:.3g}, is too high for integer weights on the grid that limit {setting.limit:,} was "
-            "charged for: what rounding costs has grown into the noise. Lower the limit or `alpha`, or raise `epsilon`."
+            "charged for, because rounding increases the noise. Lower the limit or `alpha`, or raise `epsilon`."
         )
     # The cutoff is at least 1, because items of weight 0 must be able to take an even share
     # (docs/privacy/set-union.md, "Items that only the extra user has").

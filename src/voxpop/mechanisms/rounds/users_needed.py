@@ -95,7 +95,7 @@ def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 RELEASED_SHARE = 0.1
-"""Released share of a list that plans assume to compute the users needed of listed items."""
+"""The released share of a list that plans assume when they compute the users needed for listed items."""
 _BISECTIONS = 40
 """The number of grid steps in a standard deviation of all the noise."""
 REACH = 8.0
@@ -103,7 +103,7 @@ REACH = 8.0
 
 @lru_cache(maxsize=256)  # descriptions, reports and `adaptive_missing` need these numbers again
 def adaptive_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
-    """Return the smallest number of users with which an item reaches the probability in adaptive rounds, or None."""
+    """Return the smallest number of users that gives an item the probability in adaptive rounds, or None."""
     return least_whole(lambda users: item_probability(plan, users, items) >= probability, 0, 1, _MOST_USERS)
 
 
@@ -115,7 +115,7 @@ def adaptive_missing(plan: "AdaptiveRounds", items: int) -> float:
 
 @lru_cache(maxsize=256)
 def listed_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
-    """Return the smallest number of users with which a listed item reaches the probability, or None.
+    """Return the smallest number of users that gives a listed item the probability, or None.
 
     The number assumes that a tenth of the list is released, which determines the level that the rule of the last round
     admits.
@@ -136,7 +136,7 @@ def usual_level(plan: "AdaptiveRounds") -> int:
 
 
 def level_at_a_tenth(tails: Sequence[float], share: float) -> int:
-    """Return the same level for levels with these tails and this expected share of items without users."""
+    """Return this level for the given tails and the given expected share of items without users."""
     return next((level for level, tail in enumerate(tails) if tail <= share * RELEASED_SHARE), len(tails) - 1)
 
 

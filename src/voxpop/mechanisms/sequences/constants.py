@@ -41,13 +41,14 @@ split spends all of the remaining epsilon.
 """
 LEAST_COUNTED, PER_NOISE = Fraction(4, 5), Fraction(15)
 """The tree counts the first K steps of each sequence. K minimises the sum of two terms. One term is `PER_NOISE` times
-the square root of the noise of all of epsilon, as a part of the mean count of a symbol. The other term is the share of
-omitted steps. At least `LEAST_COUNTED` of the steps remain. Both terms follow from the released lengths, so neither
-costs epsilon.
+the square root of the noise scale that spends all of epsilon, as a part of the mean count of a symbol. The other term
+is the share of omitted steps. At least `LEAST_COUNTED` of the steps remain. Both terms follow from the released
+lengths, so neither costs epsilon.
 """
 TOO_NOISY, MOST_SYMBOLS = 0.45, 24
-"""Only single symbols are counted if the noise of all of epsilon is more than this part of the mean count of a pair of
-symbols. A large alphabet counts as an alphabet of `MOST_SYMBOLS` symbols, because most of its symbols are rare.
+"""Only single symbols are counted if the noise scale that spends all of epsilon is more than this part of the mean
+count of a pair of symbols. A large alphabet counts as an alphabet of `MOST_SYMBOLS` symbols, because most of its
+symbols are rare.
 """
 ROOT_PER_NOISE, MOST_FOR_ROOT = 6.0, Fraction(1, 2)
 """The root spends at least this multiple of that part of the remaining epsilon, but at most half of the remaining

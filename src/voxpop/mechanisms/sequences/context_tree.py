@@ -44,7 +44,7 @@ class ContextTree:
         before: int32 by node, this oldest symbol; `ROOT` for the root, and `OTHERS` for all symbols without a child.
         scales: float64 by node, the scale of the noise on its counts.
         counts: int64 (nodes, width), the noisy counts, which may be negative.
-        steps: The number of steps that are counted from the start of each sequence, or None for all steps.
+        steps: The number of steps that are counted from the start of each sequence; None for all steps.
         sequences: The noisy number of sequences, which is used only if some steps are not counted.
     """
 
@@ -367,7 +367,8 @@ def _combined(tree: ContextTree) -> tuple[Floats, Floats]:
         np.add.at(noise, tree.parents[level], variances[level])
         above = np.unique(tree.parents[level])
         # The best average of two independent estimates of one count, with variances v and u, has weights u / (v + u)
-        # and v / (v + u), and its variance is v u / (v + u). Variances are in units of 2, because all noise is Laplace.
+        # and v / (v + u), and its variance is v u / (v + u). All variances are divided by 2, which is possible because
+        # all noise is Laplace noise.
         weight = variances[above] / (variances[above] + noise[above])
         counts[above] += weight[:, None] * (sums[above] - counts[above])
         variances[above] *= 1.0 - weight
@@ -408,7 +409,7 @@ def estimated(
         noisy: float64, the released counts.
         expected: float64, rough estimates of the true counts.
         scales: float64, the scales of the noise.
-        drawn: float64, uniform numbers for a bootstrap sample, or None for a quantile.
+        drawn: float64, uniform numbers for a bootstrap sample; None for a quantile.
         edges: The edges of the bins of ratios.
         prior_bins: The weight of the prior, as a number of bins, or 0 for no prior. According to the prior, some
             symbols never follow.

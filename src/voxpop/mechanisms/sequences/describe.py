@@ -50,10 +50,10 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         )
         lines.append(f"counting: epsilon {plan['epsilon_to_count']:.6g}")
     lines.append(f"number of sequences by length: noise scale {plan['scale_of_lengths']:.6g}")
-    deciding = "how many first steps of each sequence are counted: few, if most sequences are short"
+    deciding = "the number of steps counted from the start of each sequence (few if most sequences are short)"
     if plan["max_length"] is None:
-        deciding = f"how long sequences are drawn, and {deciding}"
-    lines.append(f"they decide {deciding}")
+        deciding = f"the maximum length of drawn sequences, and {deciding}"
+    lines.append(f"these numbers determine {deciding}")
     single = f"counts of single symbols: noise scale {plan['scale']:.6g} or less"
     if plan["max_length"] is None:
         single += f" for up to {plan['planned_steps']} counted steps (in proportion to their number if they are more)"

@@ -119,8 +119,8 @@ class SequenceModel(Result):
             seed: The seed, as in `sample`. The same seed draws the same sequences as `sample`.
 
         Returns:
-            A table with the columns case (0 to n - 1), activity (the symbol) and time, which are usual names of event
-            logs. Therefore `voxpop.read` accepts the table without further arguments. The integer time is 1 for the
+            A table with the columns case (0 to n - 1), activity (the symbol) and time, which are usual names in event
+            logs. Therefore `voxpop.read` accepts the table without further arguments. The time is an integer, 1 for the
             first event of a sequence, 2 for the second, and so on, because no real times are released.
 
         Raises:
@@ -253,7 +253,7 @@ class SequenceModel(Result):
 
         Args:
             steps: The symbols of the steps, in order.
-            within: The maximum number of symbols from one step to the next, or None for any number.
+            within: The maximum number of symbols from one step to the next; None for any number.
             level: The nominal share of intervals that are correct.
 
         Returns:

@@ -178,7 +178,7 @@ def fitted(
 def plain_lengths(profile: StepProfile, fit: Fitted) -> Floats:
     """Return shares of lengths whose sums by class are the released ones, without adjustments.
 
-    The shares are equal within a class for which the fit has almost no sequences.
+    Within a class that has almost no fitted sequences, the shares are equal.
     """
     starts = length_classes(fit.lengths.size) - 1
     sizes = np.diff(np.append(starts, fit.lengths.size))
@@ -242,7 +242,7 @@ def _chance_of_difference(difference: float, noise: float, spread: float) -> flo
     Args:
         difference: The released number minus the usual one.
         noise: The variance of the noise of the released number.
-        spread: The variance of the difference in collections in which the numbers differ.
+        spread: The variance of the difference in collections with different numbers.
     """
     both = noise + spread
     # Compute the logarithm of the ratio of the normal densities with the variances `both` and `noise`.

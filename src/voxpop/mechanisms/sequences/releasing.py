@@ -44,11 +44,11 @@ class _Level:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Grown:
-    """Everything public after the statistics of users.
+    """The public state after the statistics of users.
 
     Attributes:
         profile: The noisy statistics of users.
-        ease: The factor of `_ease`.
+        ease: The result of `_ease`.
         tree: The counted contexts.
         level: The contexts to count next.
         depth: The number of counted levels.
@@ -97,7 +97,7 @@ def _statistics(gate: "PathsGate") -> _Grown:
     """Return the noisy statistics of users, and a tree without contexts, with the root as the next level."""
     limits = gate.paths.limits
     lengths, scale = gate.lengths(length_classes(limits.max_length), part_of_lengths(limits.epsilon))
-    # After the lengths, the gate counts fewer steps of shorter sequences.
+    # After the lengths are released, the gate counts fewer steps of shorter sequences.
     counting, steps, users = gate.paths.limits, steps_of(lengths, gate.longest, gate.steps), int(lengths.sum())
     part = _part_of_root(counting, steps)
     bins = 2 if part == 1 else 1
@@ -106,7 +106,7 @@ def _statistics(gate: "PathsGate") -> _Grown:
     profile = StepProfile(lengths, variety, (float(scale[0]), float(its[0])))
     root = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), (part,), np.array([part < 1]))
     none, width = np.empty(0, np.int32), limits.alphabet + 1
-    # By released lengths, fewer steps may count than a sequence has symbols.
+    # Depending on the released lengths, fewer steps may be counted than a sequence has symbols.
     first = gate.steps if gate.steps < gate.longest else None
     counts = np.empty((0, width), np.int64)
     tree = ContextTree(width, gate.longest, none, none, np.empty(0), counts, first, users)
@@ -139,12 +139,12 @@ def _part_of_root(limits: Limits, steps: float) -> Fraction:
 
 
 def _noise(limits: Limits, steps: float) -> float:
-    """Return the noise of all of epsilon as a part of the mean count of a symbol."""
+    """Return the noise scale that spends all of epsilon, as a part of the mean count of a symbol."""
     return limits.max_length / float(limits.epsilon) * (limits.alphabet + 1) / steps
 
 
 def _noise_of_pairs(limits: Limits, steps: float) -> float:
-    """Return the noise of all of epsilon as a part of the mean count of a pair of symbols."""
+    """Return the noise scale that spends all of epsilon, as a part of the mean count of a pair of symbols."""
     return _noise(limits, steps) * min(limits.alphabet + 1, tuned.MOST_SYMBOLS)
 
 

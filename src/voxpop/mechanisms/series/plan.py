@@ -50,10 +50,11 @@ all nights, which is one in 15. Without these nights, words that become common l
 _NIGHT_CELLS_IN_SIGMA = 2**12
 FACTOR = 2**20
 REST_OF_LISTED = 0.25
-"""The part of the distance between the thresholds of unlisted and listed items by which the rest thresholds of listed
-items are lower. With 0.4, releases have up to 6 percent more items, and up to 16 percent fewer unlisted ones."""
+"""The rest thresholds of listed items are lower by this part of the distance between the thresholds of unlisted and
+listed items. With 0.4, releases have up to 6 percent more items, and up to 16 percent fewer unlisted items.
+"""
 LEVEL_STEP = 0.1
-"""Distance between two levels of listed items, in standard deviations."""
+"""The distance between two levels of listed items, in standard deviations."""
 NEVER = -(2**62)
 """A rest threshold below every score."""
 
@@ -65,7 +66,7 @@ class SeriesSettings:
 
     Attributes:
         nights: The number of nights.
-        spending: The charges over the nights, "growing" or "equal".
+        spending: The charges of the nights, "growing" or "equal".
         max_items_per_user: The maximum number of items per user over all nights, as given; None for the default.
         known: The public list, if there is one.
     """
@@ -89,7 +90,7 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
     Attributes:
         proof: The numbers of all nights on which the guarantee is based.
         rests: The score below which an item rests on the next night, by night.
-        listed_rests: The same for items of the public list; empty without a list.
+        listed_rests: The scores below which items of the public list rest; empty without a list.
         tried: The number of nights on which a resting item of a user still receives weight.
         ran: In the plan of a release, the number of nights so far.
 
@@ -202,7 +203,7 @@ def _with_levels(proof: NightsProof, listed: KnownList, falls: Floats, spreads: 
     steps = tuple(ceil(each) for each in LEVEL_STEP * total)
     levels = NightLevels(listed, SHARE_WITHOUT_USERS, lowest, steps, (1.0,))
     tails = [night_tail(proof, levels, 0)]
-    # If noise reaches the highest level, every rule admits the item, so the item has no use for more weight.
+    # If an item reaches the highest level, every rule admits it, so it has no use for more weight.
     while tails[-1] * listed.size > SHARE_WITHOUT_USERS / 2:
         tails.append(night_tail(proof, levels, len(tails)))
     levels = replace(levels, tails=tuple(np.maximum.accumulate(tails[::-1])[::-1].tolist()))
@@ -220,9 +221,9 @@ def _last_threshold(spreads: Floats, falls: Floats, goal: float) -> float:
 
 
 def numbers_of_list(proof: NightsProof) -> dict[str, float]:
-    """Return the share of listed items without users, and the probabilities of a release of a listed item of one user.
+    """Return the share of listed items without users, and the probabilities that a listed item of one user is released.
 
-    The shift of all readings by one user is at most M, so Neyman and Pearson bound the probability of each level.
+    One user shifts all readings by at most M, so the Neyman-Pearson lemma bounds the probability of each level.
     """
     known: Any = proof.known
     usual = known.tails[level_at_a_tenth(known.tails, known.share)]
@@ -240,7 +241,7 @@ def _rests(costs: Sequence[int], spending: Spending, total: Floats, lower: float
 
 
 def states_of(plan: SeriesPlan, scores: Int64s, decided: Int64s, levels: Int64s, night: int) -> Bytes:
-    """Return the state of each item on this night: 0 for decided items, 1 for resting ones, 2 for active ones.
+    """Return the state of each item on this night: 0 for decided items, 1 for resting items, 2 for active items.
 
     The state follows from public numbers and the score after the preceding night. Therefore the state of an item does
     not depend on the night on which it joined.

@@ -91,7 +91,7 @@ class Series:
                 record.ledger = [str(Path(ledger.path).resolve()), ledger.name, entry.number]
             known, pools = plan.mechanism.known, NightlyPools.empty()
             if known is not None:
-                # The first night spells the items like its rows.
+                # The items of the list get the spelling of the rows of the first night.
                 pools.recognise([known.given])
                 record.listed = list(known.names)
             store.write(record, pools)
@@ -127,7 +127,7 @@ class Series:
             known = _listed_parts(record, plan, pools, corpus) if first else []
             pools = corpus.nights(pools, secret, first=first)
             if known:
-                # Before any noise, because every item of the list has noise from the first night on.
+                # This runs before any noise is drawn, because every item of the list has noise from the first night on.
                 pools.recognise(known)
             record.before = record.night
             record = self._run_nights(record, pools, plan, secret, corpus, number)
@@ -297,7 +297,7 @@ def _check_columns(record: Record, corpus: Engine) -> None:
 
 
 def _listed_parts(record: Record, plan: SeriesPlan, pools: NightPools, corpus: Engine) -> list[pa.LargeStringArray]:
-    """Return the public list in the form of the rows of the first night; the state contains it as it was given.
+    """Return the public list in the form of the rows of the first night. The state contains the list as it was given.
 
     Raises:
         InputError: The list does not fit the columns of the items, or the columns have no types.
@@ -316,7 +316,7 @@ def _listed_parts(record: Record, plan: SeriesPlan, pools: NightPools, corpus: E
 
 
 def _sorted(pools: NightPools, after: int) -> tuple[pa.LargeStringArray, Int64s, Bools]:
-    """Return the result of `out` in the order of the bytes of the items."""
+    """Return the result of `out`, in the order of the bytes of the items."""
     words, nights, listed = pools.out(after)
     order = np.asarray(pc.sort_indices(words)).astype(np.int64)
     return words.take(int64_array(order)), nights[order], listed[order]

@@ -1,8 +1,9 @@
 """The folder of a series, which contains the whole private state in one file that is replaced in one step.
 
-Checksums chain the states. Format version 2 is an .npz file of arrays (`NightlyPools.arrays`) and the array `record`,
-which is UTF-8 JSON with the fields below. If the caller gave a key, the whole file is encrypted. On Spark, the record
-names a folder of Parquet files next to the file. docs/guides/every-night.md describes their contents.
+Each state contains the checksum of the state before it. Format version 2 is an .npz file of arrays
+(`NightlyPools.arrays`) and the array `record`, which is UTF-8 JSON with the fields below. If the caller gave a key, the
+whole file is encrypted. On Spark, the record contains the name of a folder of Parquet files next to the file.
+docs/guides/every-night.md describes their contents.
 """
 
 import io
@@ -52,7 +53,7 @@ class Record:
         token_source: The source of the tokens, or "" before the first night.
         keys: The names and types of the items' columns.
         families: The families of user ids, which are empty until a table declares them.
-        listed: The names of the columns of the public list, which are empty if the list has none.
+        listed: The names of the columns of the public list; empty if the list has no columns.
         ledger: The path of the ledger, the data set, and the number of the charged entry; empty without a ledger.
         frames: The folder of Parquet files of a state on Spark, or "".
         places: The number of groups of users in that folder.
@@ -179,11 +180,13 @@ class Store:
             pools = None if record is None or record.frames else NightlyPools.of(arrays)
         except Exception as error:  # the file may be anything
             raise ReleaseError(
-                f"{self._folder / STATE_FILE} is damaged. Put back the file of the last night; without it the "
-                "series ends."
+                f"{self._folder / STATE_FILE} is damaged. Restore the file of the last night. Without it, "
+                "the series ends."
             ) from error
         if record is None:
-            raise ReleaseError(f"{self._folder / STATE_FILE} has another version: use the voxpop that wrote it.")
+            raise ReleaseError(
+                f"{self._folder / STATE_FILE} has another version. Use the version of voxpop that wrote it."
+            )
         # A state one step ahead of the ledger is from a run that stopped before it wrote the ledger. Therefore nothing
         # was published after that.
         _advance(record, content)

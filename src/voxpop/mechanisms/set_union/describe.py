@@ -30,7 +30,7 @@ class _Facts(NamedTuple):
         heading: The passes and their limit.
         accounting: The method that computes the guarantee, or an empty string.
         proof: The page of the proof.
-        numbers: The table of their numbers, or None before a limit is chosen.
+        numbers: The table of their numbers; None before a limit is chosen.
         chance: A function that returns the probability of release for a number of items per user, if it is known.
     """
 
@@ -66,7 +66,9 @@ def _about_selection(plan: Mapping[str, Any], passes: Passes) -> _Facts:
     chance = optimal_chance(plan["epsilon"], plan["delta"], round(passes[-1]["threshold"]))
     likely = [(holders, chance(holders)) for holders in range(1, 1 + (users_for(chance, 0.999) or 0))]
     rows = [[f"{holders:,}", f"{100 * share:.3g} %"] for holders, share in likely[-_MOST_ROWS:]]
-    note = "No noise is drawn: each number of users who kept the item has its probability, the highest that can be."
+    note = (
+        "No noise is drawn. The probability depends on the number of users who kept the item, and no other is higher."
+    )
     numbers = Grid("Probability of release", ["users who kept the item", "released"], rows, note)
     heading = f"{_heading(plan)}, optimal selection by number of users"
     return _Facts(heading, plan.get("accounting", ""), "optimal-selection", numbers, lambda size: chance)
@@ -81,7 +83,7 @@ def _about_threshold(plan: Mapping[str, Any], passes: Passes) -> _Facts:
 
     row = [f"{one['scale']:.6g}", f"{one['threshold']:.6g}", "-" if one["cutoff"] is None else f"{one['cutoff']:.5g}"]
     head = ["sigma" if one["noise"] == "gaussian" else "scale", "threshold", "cutoff"]
-    note = "In units of weight: each user has one unit to share out, and the weight of an item stops at the cutoff."
+    note = "Numbers are in units of weight. Each user divides one unit, and no item receives weight above the cutoff."
     numbers = Grid("Noise and threshold", head, [row], note)
     return _Facts(f"{_heading(plan)}, {one['noise']} noise", plan.get("accounting", ""), "set-union", numbers, chance)
 
@@ -164,7 +166,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
 def _users(plan: Mapping[str, Any]) -> Grid:
     missed = "below 1e-6" if plan["miss_probability"] < 1e-6 else f"{plan['miss_probability']:.2g}"
     note = (
-        "Items of each: the number of items of each of these users; none of them has more users than this one.\n"
+        "Items of each: each of these users has this number of items, none of which has more users than this one.\n"
         f"An item with ten times these users is missed with probability {missed}."
     )
     if "min_users" in plan:

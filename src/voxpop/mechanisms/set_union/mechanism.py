@@ -165,7 +165,7 @@ class Items(Mechanism["Corpus", "Release"]):
         """Compute the numbers of a series, without data; see `series`.
 
         Raises:
-            InputError: if `min_users` was chosen, or the number of nights is out of range.
+            InputError: `min_users` was chosen, or the number of nights is out of range.
         """
         from voxpop.mechanisms.series.plan import SeriesSettings, plan_series
 
@@ -190,9 +190,9 @@ class Items(Mechanism["Corpus", "Release"]):
         """Start a series of releases, one every night, under one budget, or open a series that was started earlier.
 
         With a budget, the series is charged once and its private state is written to the folder. Without a budget, the
-        series in the folder is opened, and only `key` may be passed in addition. `max_items_per_user` is the maximum
-        number of items per user over all nights, 1,000 by default (docs/guides/every-night.md). The list `known` is
-        stored in the state when the series is started.
+        series in the folder is opened. In this case, only `key` may be passed in addition. `max_items_per_user` is the
+        maximum number of items per user over all nights, 1,000 by default (docs/guides/every-night.md). The list
+        `known` is stored in the state when the series is started.
 
         Args:
             folder: A new folder, which only its owner can read. It contains private data.
@@ -216,7 +216,9 @@ class Items(Mechanism["Corpus", "Release"]):
                 raise InputError("a series is started with a budget: give it, or only the folder of a started series.")
             return Series(folder, key)
         if nights is None:
-            raise InputError("`nights` must be given with a budget: how many nights share it, such as nights=365.")
+            raise InputError(
+                "`nights` must be given with a budget. It is the number of nights that share it, such as nights=365."
+            )
         return Series.start(folder, self.plan_series(budget, nights, spending=spending), ledger, seed, key)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The plans of set union, with the numbers of the run, the guarantee, and the number of users that an item needs.
 
-Nothing here reads data. The engine and the release are imported when a release begins, because they import numba and
-pyarrow, which plans do not need.
+This module does not read data. The engine and the release are imported when a release begins, because they import numba
+and pyarrow, which plans do not need.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ class UnionConfiguration(Configured, Protocol):
 
     @property
     def max_items_per_user(self) -> int | None:
-        """The maximum number of items per user in a round, or None for a private choice."""
+        """The maximum number of items per user in a round; None for a private choice."""
 
     @property
     def promise(self) -> MinUsersBound | None:
@@ -49,7 +49,7 @@ class UnionConfiguration(Configured, Protocol):
 
     @property
     def known_items(self) -> "KnownItems | None":
-        """The public list, or None without a list."""
+        """The public list, if there is one."""
 
 
 @final
@@ -61,7 +61,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         passes: `AdaptiveRounds`, or the `Menu` for the private choice of a limit, or one `RoundPlan` for a published
             algorithm. In the plan of a release, the selected rounds follow the `Menu`.
         promise: The promise about items of few users, or None if there is no promise.
-        data_sets: The names of several data sets, each of which has such passes.
+        data_sets: The names of several data sets, each with such passes.
 
     Example:
         >>> import voxpop as vp
@@ -146,7 +146,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
 
     @property
     def known_items(self) -> "KnownItems | None":
-        """The public list, or None without a list."""
+        """The public list, if there is one."""
         return getattr(self.mechanism, "known_items", None)  # published algorithms have no list
 
     def _prepared(self, data: Data) -> Any:

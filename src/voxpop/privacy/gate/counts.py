@@ -135,13 +135,13 @@ class CountsGate(Gate[CountsProof]):
         name, size = f"count {listed.length}", int(listed.names.size)
         self._begin(name, "open", *(["choose"] if self.proof.classes_sigma else []))
         chosen = self.proof.menu[self.proof.chosen or 0]
-        # Parts of longer grams that are not on the list neither count nor use up anything.
+        # Parts of longer grams that are not on the list are not counted and do not count towards the limit.
         shares = HolderShares(chosen.limits[listed.length - 1], listed.counted)
         self._note("count", {"length": listed.length, "sigma": chosen.sigma})
-        # The limit is the number of grams, so nothing is sampled and no draw is made.
+        # The limit is the number of grams, so no sample is drawn.
         weights = self._walk.weigh(shares, max(1, size), self._secret, name)
         noise = CellNoise(chosen.sigma, UNIT, UNIT, self._secret, f"noise/{name}")
-        # Every kept gram, with or without users; grams that are not on the list are dropped.
+        # Read every kept gram, with or without users. Grams that are not on the list are dropped.
         counts: Int64s = weights.measured(noise, size)[listed.ranks]
         self._next = next(self._walked, None)
         return counts
@@ -294,7 +294,7 @@ class KeysGate(Gate[KeysProof]):
         self._begin("more", "sizes")
         parts = self._parts_of("users of more keys")
         if limit < 1:
-            raise refused("users would count towards a number of keys that is out of range")
+            raise refused("the number of keys that users count would be out of range")
         self._begin("released")
         self._note("more", {"limit": limit})
         noise = WholeNoise(parts.rate_of_more(limit), self._secret, "noise/more keys")

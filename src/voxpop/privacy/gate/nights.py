@@ -22,7 +22,8 @@ from voxpop.privacy.weightings.builtin import PolicyGaussian
 from voxpop.privacy.weightings.rule import RuleSetting
 
 _States = Callable[[Int64s, Int64s, Int64s], Bytes]
-"""A function from scores, nights of decision and levels to the state of each item: 0 decided, 1 resting, 2 active."""
+"""A function that maps scores, nights of decision and levels to the state of each item: 0 decided, 1 resting, 2 active.
+"""
 
 
 @final
@@ -88,7 +89,7 @@ def _decision(proof: NightsProof, night: int) -> NightDecision:
 
 @proved("series.md#public-lists")
 def _settle(proof: NightsProof, pools: Any, night: int) -> None:
-    """Freeze and release listed items after the scores of a night were read.
+    """Freeze and release listed items after the scores of a night are read.
 
     Proof: "No weight depends on the levels of empty items"
     """
@@ -96,7 +97,7 @@ def _settle(proof: NightsProof, pools: Any, night: int) -> None:
     if known is None:
         return
     unlisted, reached = pools.reached(len(known.tails))
-    # A frozen item gets no more weight. This level follows from the number of unlisted items only.
+    # A frozen item gets no more weight. This level follows from only the number of unlisted items.
     frozen = min(admitted_level(known, unlisted, np.zeros_like(reached)), len(known.tails))
     pools.settle(frozen, admitted_level(known, unlisted, reached), night)
 

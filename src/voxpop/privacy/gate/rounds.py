@@ -44,7 +44,7 @@ from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 FIRST_ROUND, POOL = "round 0/length 1", "pool/length 1"
 CANDIDATES, ROUND = "round {}/candidates", "round {}/length 1"
 LISTED_AT_ONCE = 1 << 15
-"""The number of listed items for which noise is drawn together."""
+"""The number of listed items in one draw of noise."""
 
 
 def threshold_rule(first: Threshold) -> ThresholdRule:
@@ -181,11 +181,11 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         self.proof = replace(self.proof, rounds=rounds)
 
     def round(self, number: int, listed: PublicParts | None = None) -> None:
-        """Run the next round, with 0 for the first one.
+        """Run the next round.
 
         Args:
-            number: the number of rounds that have run.
-            listed: the items of the public list of the certificate; None without a list.
+            number: The number of rounds that have run, which is 0 for the first round.
+            listed: The items of the public list of the certificate, if there is one.
         """
         rounds = self.proof.rounds
         if rounds is None or rounds.first is None or number > len(rounds.later):

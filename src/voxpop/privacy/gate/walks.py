@@ -88,7 +88,7 @@ class Step(Protocol):
 
     @property
     def vote(self) -> Vote | None:
-        """The candidates and cutpoints, or None for a measurement."""
+        """The candidates and cutpoints; None for a measurement."""
 
     @property
     def size(self) -> int:
@@ -104,7 +104,7 @@ class Step(Protocol):
 
     @property
     def among(self) -> Any:
-        """The candidates that take part, or None for all."""
+        """The candidates that take part; None for all."""
 
 
 @final

@@ -221,13 +221,13 @@ def _check_rounds(epsilon: float, rounds: int, words: str) -> None:
 #
 # which decreases as k increases, so the points are on a concave curve. Therefore the points from a to b are in a
 # triangle. Its corners are point a, point b, and the crossing of the first step, extended forwards, with the last step,
-# extended backwards. With steps f(k) the crossing is
+# extended backwards. With steps f(k), the crossing is to the right of point a by
 #
-#     sum over k from a to b - 1 of f(k) (b - 1 - k) / (k + 2 - theta), divided by (b - 1 - a) / (a + 2 - theta),
+#     the sum over k from a to b - 1 of f(k) (b - 1 - k) / (k + 2 - theta), divided by (b - 1 - a) / (a + 2 - theta).
 #
-# to the right of point a. This sum has no cancellation. If the crossing is moved further out along the first step, the
-# triangle still contains the points. This absorbs the rounding. With triangles, the cost does not depend on s, and the
-# loss is negligible, because the triangles are flat.
+# This sum has no cancellation. If the crossing is moved further out along the first step, the triangle still contains
+# the points. This absorbs the rounding. With triangles, the cost does not depend on s, and the loss is negligible,
+# because the triangles are flat.
 
 _NEGLIGIBLE = 1e-16  # numbers of users are skipped if q or 1 - p is smaller; PER_ROUND covers the error
 SPACING = 0.02  # a triangle spans about this share of k

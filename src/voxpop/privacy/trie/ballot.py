@@ -162,7 +162,7 @@ def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
     while not lost or lost[-1][-1] > _SURE:
         if len(lost) * _BLOCK > _MOST_STEPS:
             raise BudgetError(
-                f"a sampling rate of {ballot.rate:.3g} is too small for users with several votes; let each cast one."
+                f"a sampling rate of {ballot.rate:.3g} is too small for several votes per user. Let each user cast one."
             )
         gained.append(below @ enough)
         lost.append(below.sum(axis=1))
@@ -204,7 +204,7 @@ def discovery_rate(holders: int, ballot: Ballot, rounds: int) -> float:
 
 
 def voters_needed(probability: float, ballot: Ballot, rounds: int) -> int:
-    """Return the number of users with which the worst-case discovery has at least this probability.
+    """Return the number of users that gives the worst-case discovery at least this probability.
 
     Args:
         probability: The probability of discovery, strictly between 0 and 1.

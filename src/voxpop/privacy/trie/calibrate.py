@@ -173,8 +173,8 @@ def settle(budget: Budget, rounds: int, words: Words, near: Ballot) -> Sampling:
         units = math.floor(units * (budget.delta / delta) ** (1 / near.theta) + 0.5)
     if low == 0:
         raise BudgetError(
-            f"no sampling rate keeps to epsilon {budget.epsilon:g} and delta {budget.delta:g} in {rounds} rounds; "
-            "raise either, or use fewer rounds."
+            f"no sampling rate is within epsilon {budget.epsilon:g} and delta {budget.delta:g} in {rounds} rounds. "
+            "Raise one of them, or use fewer rounds."
         )
     return Sampling(replace(near, rate=round(low / 10**digits, digits)), spent)
 

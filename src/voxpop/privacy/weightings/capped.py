@@ -49,7 +49,7 @@ class CappedDescent:
     @property
     @proved("adaptive.md#shared-items")
     def sensitivity(self) -> float:
-        """The largest amount by which one user changes the histogram, on this grid.
+        """The largest change of the histogram by one user, on this grid.
 
         Proof: "the weights of the shared items move by at most S in l2"
         """

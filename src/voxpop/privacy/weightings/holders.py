@@ -24,7 +24,7 @@ class HolderShares:
     equal for all grams, so that the squares add up to at most the limit.
 
     Attributes:
-        limit: The maximum number of grams with which a user counts in full.
+        limit: The maximum number of grams of a user who counts in full.
         counted: Whether each gram is counted, as bool by id, or None if all grams are counted. Other grams do not
             affect shares.
     """
@@ -122,7 +122,7 @@ def share_table(limit: int, most: int) -> Int64s:
     Proof: "n share^2 <= limit holds in whole numbers"
 
     Args:
-        limit: The maximum number of grams with which a user counts in full.
+        limit: The maximum number of grams of a user who counts in full.
         most: The largest number of grams in the table.
 
     Returns:

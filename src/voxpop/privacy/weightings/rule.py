@@ -29,10 +29,10 @@ class RuleSetting:
 
     Attributes:
         limit: The maximum number of items per user.
-        norm: The norm in which the weights of a user are at most 1, either 1 (Laplace noise) or 2 (Gaussian noise).
+        norm: The norm of a user's weights that is at most 1, either 1 (Laplace noise) or 2 (Gaussian noise).
         bits: The grid of weights. Weights are multiples of 2^-bits.
         cutoff: The weight above which an item receives no more weight, in units of 2^-bits, or 0 without a cutoff.
-        bound: The largest amount by which one user changes the histogram, which is 1, or more if users have individual
+        bound: The largest change of the histogram by one user, 1, or more if users have individual
             sensitivities.
     """
 
@@ -68,12 +68,12 @@ class WeightingRule(ABC):
     sequential: ClassVar[bool] = False
     """Whether a user's shares depend on the weights from earlier users."""
     sound_norms: ClassVar[tuple[int, ...]]
-    """The norms for which there is a proof (1 for Laplace noise, 2 for Gaussian noise). Every class must define them.
+    """The norms that have a proof (1 for Laplace noise, 2 for Gaussian noise). Every class must define them.
     """
 
     @property
     def norm(self) -> int:
-        """The norm in which the weights of a user are at most 1."""
+        """The norm of a user's weights that is at most 1."""
         return NORMS[self.noise]
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class WeightingRule(ABC):
 
 @dataclass(frozen=True, slots=True)
 class CalibratedRule:
-    """A weighting and its setting, with which a corpus weighs items."""
+    """A weighting and its setting, for weighing the items of a corpus."""
 
     weighting_rule: WeightingRule
     setting: RuleSetting
@@ -171,7 +171,7 @@ def bits_below(cutoff: float) -> int:
     bits = 62 - max(1, ceil(log2(2.0 * cutoff))) if cutoff < inf else 0
     if bits < 1:
         raise BudgetError(
-            f"weights would rise to {cutoff:.3g}, too high for integers: what rounding costs has grown into the noise. "
+            f"weights would rise to {cutoff:.3g}, too high for integers, because rounding increases the noise. "
             "Lower the limit or `alpha`, or raise `epsilon`."
         )
     return bits
