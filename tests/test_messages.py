@@ -1,6 +1,6 @@
 """Every error message of the package contains the problem, the requirement, and the next step.
 
-CONTRIBUTING describes this form. The messages are collected from the `raise` statements, so no new one is missed.
+CONTRIBUTING describes this form. The messages are collected from the `raise` statements, so no new message is missed.
 """
 
 import ast
@@ -39,7 +39,7 @@ def module_of(path, source):
 
 
 def text_of(node, names):
-    """Return a message with its placeholders in braces; constants of the module are filled in."""
+    """Return a message with its placeholders in braces. Constants of the module are filled in."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
@@ -92,7 +92,7 @@ def test_each_message_has_the_required_form(place, kind, text):
     assert not VAGUE.search(own), own
     if kind == "InternalError":
         assert not own.endswith("."), "InternalError ends the sentence itself"
-    elif re.sub(r"x|\W", "", own):  # otherwise, the whole text is that of another message
+    elif re.sub(r"x|\W", "", own):  # Otherwise, the whole text belongs to another message.
         assert re.search(r"(\.|x)$", own), own
         assert STEP.search(own), own
 
@@ -106,7 +106,7 @@ def test_internal_errors_ask_for_a_report():
     ("text", "why"),
     [("that failed.", "no step"), ("use {this} now", "no end"), ("this is an invalid value; use another.", "vague")],
 )
-def test_a_message_without_the_form_is_found(text, why):
+def test_a_message_without_the_form_is_detected(text, why):
     """Messages without a step, an end or plain words fail."""
     with pytest.raises(AssertionError):
         test_each_message_has_the_required_form(

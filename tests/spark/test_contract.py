@@ -1,4 +1,4 @@
-"""The engine contract on Spark, in which executors, transferred rows and the reference implementation agree."""
+"""The engine contract on Spark. Executors, transferred rows and the reference implementation agree."""
 
 import pytest
 
@@ -82,7 +82,7 @@ def test_heavy_hitters_need_one_machine(read_both):
 
 
 @pytest.mark.parametrize("name", HITTERS)
-def test_heavy_hitters_run_on_rows_handed_over(read_both, name):
+def test_heavy_hitters_run_on_transferred_rows(read_both, name):
     """Transferred rows are local arrays."""
     local, other = read_both(crowd(), None)
     one, two = (HITTERS[name].release(each, BUDGET, seed=3) for each in (other, naive_of(local)))
