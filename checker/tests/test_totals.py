@@ -126,7 +126,7 @@ def test_novel_and_mu_are_those_that_voxpop_states():
 def test_a_total_in_another_format_is_rejected(folder, capsys):
     changed(folder / "counts.json", total="less than 3")
     assert main([str(folder)]) == 2
-    assert "a total is not one of a release and an addition" in capsys.readouterr().out
+    assert "a total does not belong to a release and an addition" in capsys.readouterr().out
     (folder / "release.json").unlink()
     assert main([str(folder)]) == 2
 

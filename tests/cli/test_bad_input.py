@@ -94,7 +94,7 @@ def test_unwritable_folders_are_reported(voxpop, posts, command, monkeypatch):
     for folder, word in (
         ("file", "is a file"),
         ("file/deeper", "is a file"),
-        (".", "work in"),
+        (".", "the working directory"),
     ):
         arguments = call(command, "nowhere.parquet")[:-1]
         assert word in voxpop(*arguments, folder).complaint

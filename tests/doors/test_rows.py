@@ -1,7 +1,7 @@
-"""The lemma of docs/privacy/rows.md for every source. The meaning of a row depends only on the row and on declarations.
+"""The lemma of docs/privacy/rows.md for every source: a row's meaning depends only on the row and on declarations.
 
-The declarations are public. The rows of another user are in the same file or table, or in another table with another
-schema. Blocks have a few bytes or rows, memory is limited or not, and both decoders of JSON are used.
+The declarations are public. The rows of another user are in the same file or table, or in a separate one with a
+separate schema. Blocks have a few bytes or rows, memory is limited or not, and both decoders of JSON are used.
 """
 
 import datetime as dt
@@ -56,9 +56,9 @@ owners = st.sampled_from([10**6, "x", 2.5, True, 2**63, Decimal("7.5"), -1, "x\r
 """Users that no other row names, under any spelling."""
 own_rows = st.lists(st.tuples(values, values), min_size=1, max_size=4)
 sizes = st.sampled_from([1, 2, 3, 64])
-"""The rows of a batch."""
+"""Rows of a batch."""
 blocks = st.sampled_from([1, 5, 31, 49, 80, 111, 1 << 22])
-"""The bytes of a block."""
+"""Bytes of a block."""
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def crlf(count):
     at_once=st.booleans(),
     limited=st.booleans(),
 )
-@example(crlf(8), [("x", MOMENT)], 10**6, "items", 64, 49, True, False)  # A line feed was lost at the end of a block.
+@example(crlf(8), [("x", MOMENT)], 10**6, "items", 64, 49, True, False)  # a line feed was lost at the end of a block
 @example(crlf(8), [("xy", MOMENT)], 10**6, "items", 64, 49, True, True)
 @example(crlf(8), [("xyz", MOMENT)], "xy", "composite", 64, 80, True, False)
 @example([(1, TIE, MOMENT)], [("\U0001f600", 1)], 10**6, "items", 64, 1 << 22, True, False)  # another decoder
@@ -107,10 +107,8 @@ def crlf(count):
 @example([(1, Decimal("19.99"), MOMENT)], [(Decimal("1234567.125"), MOMENT)], 10**6, "items", 64, 99, True, True)
 @example([(1, 7, MOMENT)], [(2**63, MOMENT)], 10**6, "composite", 64, 99, False, False)
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_the_meaning_of_a_row_does_not_depend_on_other_rows(
-    name, rows, own, who, reading, size, block, at_once, limited
-):
-    """The rows of one user do not affect other users, and neither do permutations and subsets of users."""
+def test_a_row_means_the_same_among_any_other_rows(name, rows, own, who, reading, size, block, at_once, limited):
+    """One user's rows affect no other user, and neither do permutations and subsets of users."""
     form = FORMS[name]
     if reading in LISTS and not form.lists:
         return
@@ -148,12 +146,12 @@ TYPED = {
     pa.float64(): st.sampled_from([7.0, 7.5]),
     pa.null(): st.none(),
 }
-"""Types and their values. Some values of different types have the same spelling."""
+"""Types and values; some values have the same spelling."""
 
 
 @st.composite
 def typed_parts(draw):
-    """Return rows with separate types. Contents may be null."""
+    """Return rows with separate types; contents may be null."""
     kinds = tuple(draw(st.sampled_from(list(TYPED))) for _ in range(3))
     who, what, at = (TYPED[kind] for kind in kinds)
     rows = draw(st.lists(st.tuples(who, what | st.none(), at), min_size=1, max_size=3))
@@ -182,17 +180,17 @@ SPELLED = part(pa.string(), "b", owner=str(DAY), ids=pa.string())
     size=sizes,
     limited=st.booleans(),
 )
-@example(NARROW, WIDE, 0, "items", 64, False)  # Types were joined.
+@example(NARROW, WIDE, 0, "items", 64, False)  # types were joined
 @example(part(pa.int32(), 7), part(pa.int64(), 7, owner=2), 0, "items", 64, True)
 @example(TEXT, part(pa.string(), "b", owner="1", ids=pa.string()), 0, "items", 64, False)
-@example(DATED, SPELLED, 0, "items", 64, False)  # Ids of two types were one user.
+@example(DATED, SPELLED, 0, "items", 64, False)  # ids of two types were one user
 @example(TEXT, part(pa.null(), None, owner=2), 0, "items", 64, False)
-@example(TEXT, part(pa.string(), "b", None, owner=2, coded=True), 0, "items", 64, False)  # Null was an item.
+@example(TEXT, part(pa.string(), "b", None, owner=2, coded=True), 0, "items", 64, False)  # null was an item
 @settings(max_examples=30, deadline=None)
 def test_a_separate_table_does_not_change_other_results(source, name, theirs, own, shared, reading, size, limited):
     """One user's file or table with a separate schema is rejected or changes nothing, before and after other tables.
 
-    Dictionaries that contain null, if no other table has dictionaries, also change nothing.
+    Dictionaries that contain null, and that no other table has, change nothing either.
     """
     make = SEVERAL[source][name]
     read = partial(read_engine, options=vp.ReadOptions(memory="1GiB" if limited else None, progress=False))
@@ -221,5 +219,5 @@ def test_a_separate_table_does_not_change_other_results(source, name, theirs, ow
         plain, stored = ((theirs[0], theirs[1], coded) for coded in (False, True))
         assert seen_by_others(found(stored), set()) == seen_by_others(found(plain), set())
         single = found(*[([row], theirs[1], theirs[2]) for row in theirs[0]])
-        if single is not None:  # Types that pandas infers from single rows may differ.
+        if single is not None:  # types that pandas infers from single rows may differ
             check_same(alone, single, set())
