@@ -141,7 +141,7 @@ $(VENV)/.installed-fuzz: $(VENV)/.installed-test
 fuzz-coverage: $(VENV)/.installed-fuzz  ## the same tests, inputs chosen by the lines that they reach (atheris)
 	for test in test_damaged_files_raise_only_input_errors test_random_bytes_raise_only_input_errors test_tables_of_any_types_raise_only_input_errors \
 		test_damaged_releases_raise_only_release_errors \
-		test_texts_are_cut_like_the_naive_way; do \
+		test_texts_are_split_like_the_reference; do \
 		mkdir -p out; $(BIN)/python -m tools.fuzz $$test $${VOXPOP_FUZZ:-30000} > out/fuzz.log 2>&1 \
 			|| { tail -60 out/fuzz.log; exit 1; }; echo $$test; tail -1 out/fuzz.log; done
 

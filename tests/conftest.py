@@ -15,7 +15,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run in parallel, so more threads would wait for each other
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # Tests run in parallel, so more threads would wait for each other.
 
 import numba
 import numpy as np
@@ -28,8 +28,8 @@ from voxpop.privacy import cumulative
 from voxpop.privacy.secret import Secret
 
 if numba.config.DISABLE_JIT:
-    # 64-bit hashes overflow on purpose. If kernels run as Python, each product would warn and look up the filter that
-    # ignores the warning, which takes three times as long as the rest. numpy has this setting for each thread.
+    # 64-bit hashes overflow on purpose. If kernels run as Python, each product would look up the filter that ignores
+    # the warning, which takes three times as long as the rest. numpy has this setting per thread.
     np.seterr(over="ignore")
     threads.ThreadPoolExecutor = partial(ThreadPoolExecutor, initializer=partial(np.seterr, over="ignore"))
 
@@ -61,18 +61,18 @@ settings.register_profile("voxpop", derandomize=True, **GENERATED)
 settings.register_profile("voxpop-random", **GENERATED)
 settings.load_profile("voxpop")
 NUMBERS = itertools.count()
-"""Number of the next secret."""
+"""The number of the next secret."""
 MODULE = [""]
-"""The file of the test that runs."""
+"""The file of the running test."""
 
 
 def numbered_secret(cls: type[Secret]) -> Secret:
-    """Return a secret that follows from the file of the test, and from the number of secrets that it drew before."""
+    """Return a secret that follows from the file of the test and the number of secrets that the test drew before."""
     return cls(hashlib.sha256(f"{MODULE[0]} {next(NUMBERS)}".encode()).digest(), private=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the run the same everywhere, unless a seed of generated examples is given."""
+    """Make the run the same everywhere unless a seed of generated examples is given."""
     if config.getoption("hypothesis_seed", None) is None:
         Secret.fresh = classmethod(numbered_secret)
     else:
@@ -108,8 +108,9 @@ def data_dir() -> Path:
 def fixed_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace fresh secrets with a sequence of distinct secrets, which is the same in every run.
 
-    Tests use this if they name items in a release without a seed: weights are three deviations above a threshold, so a
-    given frequent item is missing from one release in 700. All other tests draw other secrets with a seed.
+    Tests use this if they name items in a release without a seed. Weights are three standard deviations above a
+    threshold, so a given frequent item is missing from one release in 700. With a seed of examples, all other tests
+    draw other secrets.
     """
     numbers = itertools.count()
 
@@ -120,7 +121,7 @@ def fixed_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 FEW_SESSIONS = {"queries.MODELS": 4, "queries.SESSIONS": 2000, "queries.SESSIONS_EACH": 100, "constants.FITTED": 1000}
-"""Queries of a model draw a million sessions, for intervals that tests/sequences checks."""
+"""Queries of a model draw a million sessions for the intervals that tests/sequences checks."""
 
 
 def draw_few_sessions(patch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Each result has one declaration, a stamp and an age; interrupted benchmarks continue."""
+"""Each result has one declaration, a stamp and an age. Interrupted benchmarks continue."""
 
 import subprocess
 import sys
@@ -36,7 +36,7 @@ class Repository:
     declared: Benchmark
 
     def commit(self, **changes: str) -> None:
-        """Write files and commit all."""
+        """Write files and commit all changes."""
         for name, text in changes.items():
             path = self.root / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ def test_commits_that_change_no_dependency_keep_a_result_up_to_date(repository):
 
 
 def test_code_that_moves_or_is_deleted_keeps_a_result_up_to_date(repository):
-    """Moved code does not count if its new file is also a dependency of the result; a change during the move counts."""
+    """Moved code does not count if its new file is also a dependency of the result. A change during the move counts."""
     function = "def half(number: int) -> float:\n    return number / 2\n"
     repository.commit(**{"src/voxpop/privacy.py": "DELTA = 2\nOTHER = 7\n" + function})
     repository.measure()
@@ -93,7 +93,7 @@ def test_code_that_moves_or_is_deleted_keeps_a_result_up_to_date(repository):
     assert "kernels/half.py changed" in repository.reasons()[0]
 
 
-def test_parts_that_only_sequences_use_decide_no_other_result(repository):
+def test_code_that_only_sequences_use_affects_no_other_result(repository):
     """The files of sequences are in folders that all mechanisms share."""
     repository.commit(**{"src/voxpop/kernels/sequences.py": "STEPS = 1\n"})
     assert repository.reasons() == []
@@ -113,7 +113,7 @@ def test_parts_that_only_sequences_use_decide_no_other_result(repository):
     ],
 )
 def test_a_change_of_a_dependency_makes_a_result_old(repository, path):
-    """Dependencies are packages, modules, the benchmark and imported benchmark modules, committed or not."""
+    """Dependencies are packages, modules, the benchmark and imported benchmark modules, whether committed or not."""
     (repository.root / path).write_text(MODULE + "CHANGED = 9\n")
     assert repository.reasons() == [f"some.md: {path} changed since {source(repository.root)['commit']:.9}"]
     before = source(repository.root)["commit"]
@@ -124,7 +124,7 @@ def test_a_change_of_a_dependency_makes_a_result_old(repository, path):
 
 
 def test_a_result_of_uncommitted_code_is_old(repository):
-    """A result of uncommitted code is old even after the commit; uncommitted changes of other files do not count."""
+    """A result of uncommitted code is old even after the commit. Uncommitted changes of other files do not count."""
     (repository.root / "src/voxpop/unrelated.py").write_text("")
     repository.measure()
     assert repository.reasons() == []
@@ -193,8 +193,8 @@ def kept(tmp_path):
     return lambda commit="a", is_old=lambda commit: False: Cells(tmp_path / "cells" / "some.csv", commit, is_old)
 
 
-def test_a_cell_is_measured_once_and_outlives_the_run(kept):
-    """A cell is measured once in a run and is reused in later runs, at each commit with the same code."""
+def test_a_cell_is_measured_once_and_remains_after_the_run(kept):
+    """A cell is measured once in a run, and is reused in later runs at each commit with the same code."""
     calls = []
 
     def measure():
@@ -208,7 +208,7 @@ def test_a_cell_is_measured_once_and_outlives_the_run(kept):
 
 
 def test_cells_of_other_code_are_discarded(kept):
-    """The commit of the measurements decides, not the commit of the last run."""
+    """The commit of the measurements matters, and not the commit of the last run."""
     kept("a").get(["x"], lambda: [1])
     kept("b").get(["y"], lambda: [2])
     assert kept("c", lambda commit: commit == "a").get(["x"], lambda: [10]) == [10.0]
@@ -247,7 +247,7 @@ def test_the_runner_skips_results_that_are_up_to_date_and_prints_failures(tmp_pa
 
 
 def test_a_timed_benchmark_runs_alone(monkeypatch):
-    """Timed benchmarks run one at a time; other benchmarks run two at a time after them."""
+    """Timed benchmarks run one at a time. After them, other benchmarks run two at a time."""
     mine = [Benchmark(support.__file__, (name,), (), 1, timed=name < "c") for name in "abcd"]
     running, seen = set(), []
     both = Barrier(2)
@@ -273,7 +273,7 @@ def test_a_timed_benchmark_runs_alone(monkeypatch):
 def test_every_module_that_can_be_run_is_a_benchmark_or_in_the_readme():
     """A module that can be run declares a benchmark, or the README names its command."""
     root = runner.ROOT / "benchmarks"
-    # The environment of peers exists.
+    # The environment of the compared libraries exists.
     mine = [path for path in root.rglob("*.py") if not {"peers", ".venv"} & {*path.parts}]
     runs = [path for path in mine if "__main__" in path.read_text()]
     commands = {"benchmarks." + ".".join(path.relative_to(root).with_suffix("").parts) for path in runs}
@@ -296,7 +296,7 @@ def test_all_benchmarks_fit_into_one_long_run():
 def test_no_result_is_older_than_its_code():
     """Every result is up to date with its code, or declared as old. If this test fails, run `make bench-all`."""
     if git(runner.ROOT, "rev-parse", "--is-shallow-repository") != "false":
-        pytest.skip("the commits of the results are not here: this is no clone with its whole history")
+        pytest.skip("the commits of the results are missing, because this clone does not have its whole history")
     old = {reason.partition(".md:")[0] for each in BENCHMARKS for reason in runner.age(each)[1]}
     declared = tomllib.loads((runner.ROOT / "benchmarks" / "old.toml").read_text())["results"]
     assert old == set(declared)
@@ -304,7 +304,7 @@ def test_no_result_is_older_than_its_code():
 
 
 def test_a_stamp_names_the_versions_of_peers(tmp_path, monkeypatch, capsys):
-    """Packages of another environment decide some results; one that is missing there stops the benchmark."""
+    """Some results depend on packages of another environment. A package that is missing there stops the benchmark."""
     monkeypatch.setattr(support, "RESULTS", tmp_path)
     monkeypatch.setattr(support, "PEERS", Path(sys.executable))
     compared = Benchmark(support.__file__, ("some",), (), 1, peers=("polars", "numpy"))

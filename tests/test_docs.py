@@ -8,9 +8,8 @@
 | `sh` | commands of other programs, which do not run here; none of them is `voxpop` |
 
 A number before `<!-- = source -->` is the value of its source. A block after `<!-- not run: reason -->` does not run. A
-page with `<!-- needs: file -->` has this file of the real data in its folder, or is skipped.
-`VOXPOP_REWRITE_DOCS=1 pytest tests/test_docs.py` writes the printed text into the pages. Read the pages before you
-commit them.
+page with `<!-- needs: file -->` has this file of the real data in its folder or is skipped. `VOXPOP_REWRITE_DOCS=1
+pytest tests/test_docs.py` writes the printed text into the pages. Read the pages before you commit them.
 """
 
 import contextlib
@@ -66,7 +65,7 @@ def ident(page: Path) -> str:
 
 
 class DifferenceError(AssertionError):
-    """The output shown by a page differs from the printed output."""
+    """The output that a page shows differs from the printed output."""
 
     def __init__(self, shown, printed):
         super().__init__(f"the page shows\n{shown}\nbut this was printed:\n{printed}")
@@ -107,7 +106,7 @@ def printed_by(run):
 
 
 def calls(text):
-    """Return the commands of a console block, each with the output shown below it."""
+    """Return the commands of a console block, each with the output below it."""
     parts = re.split(r"^\$ ", text.replace("\\\n", " "), flags=re.MULTILINE)[1:]
     return [(command, shown.strip("\n")) for command, _, shown in (part.partition("\n") for part in parts)]
 
@@ -121,7 +120,7 @@ def matches(printed, shown):
 def with_marks(page):
     """Return the parameter of a page with its marks.
 
-    Pages show the speed of compiled kernels, so they run only with these. Some pages need real data.
+    Pages show the speed of compiled kernels, so they run only with compiled kernels. Some pages need real data.
     """
     data = [pytest.mark.data] if NEEDS.search(page.read_text()) else []
     return pytest.param(page, marks=[pytest.mark.jit, *data], id=ident(page))
@@ -163,7 +162,7 @@ def follow_or_rewrite(reader, page, block):
         ("```sh\nvoxpop show nowhere\n```\n", AssertionError),
     ],
 )
-def test_a_wrong_page_is_caught(page, broken):
+def test_a_wrong_page_is_detected(page, broken):
     """Each kind of block can fail."""
     *before, last = BLOCK.finditer(page)
     reader = Reader("a page")
@@ -174,7 +173,7 @@ def test_a_wrong_page_is_caught(page, broken):
 
 
 def test_untagged_blocks_hide_no_command():
-    """`voxpop` commands are in console blocks only, because a command that no test runs can stop working."""
+    """`voxpop` commands are only in console blocks, because a command that no test runs can stop working."""
     for page in PAGES:
         for block in BLOCK.finditer(page.read_text()):
             if block["language"] not in ("console", "python") and not block["reason"]:
@@ -182,7 +181,7 @@ def test_untagged_blocks_hide_no_command():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ident)
-def test_links_lead_somewhere(page):
+def test_links_have_targets(page):
     """Every relative link names a file of the repository, and every anchor a heading of that file."""
     for target, anchor in LINK.findall(page.read_text()):
         path = (page.parent / target) if target else page
@@ -203,7 +202,7 @@ def test_the_reference_has_every_public_name(module):
 
 
 def test_the_page_of_signatures_is_up_to_date():
-    """docs/reference/api.md is what the package gives today; `python -m tools.reference` writes it."""
+    """docs/reference/api.md agrees with the package. `python -m tools.reference` writes this page."""
     assert PLAIN.read_text() == plain_page()
 
 
@@ -263,7 +262,7 @@ def cell(file: str, row: str, column: str) -> float:
 
     Args:
         file: the file.
-        row: the first cell of the row; the first such row counts.
+        row: the first cell of the row. If several rows have it, the first row counts.
         column: the heading of the column.
     """
     rows = [
@@ -321,7 +320,7 @@ def test_numbers_in_prose_are_computed(page):
         assert shown == computed
 
 
-def test_an_old_number_in_prose_is_found():
+def test_an_old_number_in_prose_is_detected():
     """A number that differs from the value of its source is detected."""
     [(shown, computed)] = up_to_date("about 118<!-- = plan(vp.Items(), 1).users_needed(0.9, per_user=10) --> users")
     assert shown != computed

@@ -1,4 +1,4 @@
-"""The layout of the package, with its packages, imports, sizes and public names."""
+"""The layout of the package: its packages, imports, sizes and public names."""
 
 import ast
 import re
@@ -26,13 +26,13 @@ FORBIDDEN = {
     "engine": {"release", "mechanisms"},
     "release": {"mechanisms"},
 }
-"""Packages that a package must not import, because data is independent of noise, and results are independent of
+"""The packages that a package must not import, because data is independent of noise, and results are independent of
 mechanisms.
 """
 RANDOMNESS = {"cryptography", "secrets", "random"}
 RANDOM_FILES = ("privacy/secret.py",)
 PARSERS = {"urllib.parse", "urllib.parse.unquote", "urllib.parse.unquote_plus", "urllib.parse.urlsplit"}
-"""Parsers of addresses, which open no connection."""
+"""The parsers of addresses, which open no connection."""
 NETWORK = {"asyncio", "flwr", "grpc", "http", "httpx", "requests", "socket", "socketserver", "ssl", "urllib", "urllib3"}
 FLOWER = sorted((ROOT / "flower" / "src").rglob("*.py"))
 PYTHON_FILE = re.compile(r"`((?:[\w-]+/)*\w+\.py)`")
@@ -50,16 +50,16 @@ SHARED_NAMES = {
     "top": "the command, and the audit case, which the registry finds by the command",
     "verify": "the command, and the function that it runs",
     "init": "`voxpop ledger init` and `voxpop series init`: the command line takes the name of the function",
-    "show": "`voxpop show`, `voxpop ledger show` and `voxpop series show`: the same",
+    "show": "`voxpop show`, `voxpop ledger show` and `voxpop series show`: as for `init`",
     "words": "the public list `vp.known.words`, and the function that cuts a text into words",
 }
-"""Top-level names that more than one file defines, with the reason. A private name may be in two files."""
+"""The top-level names that more than one file defines, with the reason. A private name may be in two files."""
 MOST_SHARED_NAMES = 20
 
 
 @cache
 def nodes(path: Path) -> tuple[ast.AST, ...]:
-    """Return the nodes of the syntax tree of a file; the first is the file."""
+    """Return the nodes of the syntax tree of a file. The first node is the file."""
     return tuple(ast.walk(ast.parse(path.read_text())))
 
 
@@ -74,7 +74,7 @@ FILES = {dotted(path): path for path in MODULES}
 
 @cache
 def imported(path: Path, *, types: bool = True) -> frozenset[str]:
-    """Return the names that a file imports, also in functions; with `types`, also imports for type checkers."""
+    """Return the names that a file imports, including imports in functions and, with `types`, for type checkers."""
     skipped = set()
     if not types:
         for node in nodes(path):
@@ -148,7 +148,7 @@ def test_packages_import_each_other_in_one_direction():
 
 @pytest.mark.parametrize("package", FORBIDDEN)
 def test_packages_do_not_import_each_other(package):
-    """Privacy contains no data, kernels contain arrays only, and results contain no mechanism."""
+    """Privacy uses no data, kernels use only arrays, and results import no mechanism."""
     for name, path in FILES.items():
         if package_of(name) == package:
             others = {package_of(each) for each in modules_imported(path, types=True)}
@@ -183,7 +183,7 @@ def test_mechanism_packages_have_the_same_files(mechanism):
 
 
 def test_numba_pyspark_and_randomness_are_imported_at_one_place():
-    """Only kernels imports Numba, only engine/spark and exports import Spark, and few files draw random numbers.
+    """Only `kernels` imports Numba, only engine/spark and exports import Spark, and few files draw random numbers.
 
     These files are privacy/secret.py and the files of `testing`.
     """
@@ -200,7 +200,7 @@ def test_numba_pyspark_and_randomness_are_imported_at_one_place():
 
 
 def test_no_file_uses_the_network():
-    """The package contains no network code; the code of federations is a separate distribution, in `flower`."""
+    """The package contains no network code. The code of federations is a separate distribution in `flower`."""
     assert [
         ident(path) for path in MODULES if {each.split(".")[0] for each in imported(path) - PARSERS} & NETWORK
     ] == []
@@ -208,7 +208,7 @@ def test_no_file_uses_the_network():
 
 
 def test_the_distribution_for_flower_is_small():
-    """Its files have at most 500 lines, a docstring and no asserts, and it has the version that it requires."""
+    """Its files have at most 500 lines, a docstring and no asserts. Its version equals the version that it requires."""
     assert [path.name for path in FLOWER if path.read_text().count("\n") > MOST_LINES] == []
     assert [path.name for path in FLOWER if len(ast.get_docstring(nodes(path)[0]) or "") < 5] == []
     assert [path.name for path in FLOWER if any(isinstance(node, ast.Assert) for node in nodes(path))] == []
@@ -221,9 +221,9 @@ def test_the_distribution_for_flower_is_small():
 NOISES = {"CellNoise", "ContextNoise", "GumbelNoise", "NightReading", "NoisyLevels", "ReleaseDecisions", "ScoreStep"}
 SAMPLERS = {"gumbel_cells", "laplace_noise", "noisy_cells"}
 OPENINGS = {"chosen", "first_round", "measured", "noisy_levels", "row_shares", "weigh_deferred"}
-"""Methods of engines that return weights or results of noise."""
+"""The methods of engines that return weights or results of noise."""
 PLANNERS = {"voxpop.privacy.calibrate", "voxpop.privacy.trie.calibrate"}
-"""Modules of `privacy` that propose numbers."""
+"""The modules of `privacy` that propose numbers."""
 
 
 def called(path: Path) -> set[str]:
@@ -233,7 +233,7 @@ def called(path: Path) -> set[str]:
 
 
 def test_only_gates_make_noise_and_open_weights():
-    """Noise is made in `privacy`, and only gates request weights; engines apply the decisions of `opened`."""
+    """Noise is drawn in `privacy`, and only gates request weights. Engines apply the decisions of `opened`."""
     for path in MODULES:
         if ident(path).startswith("privacy/"):
             assert ident(path).startswith("privacy/gate/") or not called(path) & OPENINGS, ident(path)
@@ -257,7 +257,7 @@ def test_one_loop_runs_the_passes_of_every_mechanism():
 
 
 def test_histograms_are_private():
-    """The weights of engines have no public field, and their fields are read in `engine` only."""
+    """The weights of engines have no public field, and their fields are read only in `engine`."""
     weigh = SOURCE / "engine" / "local" / "weigh.py"
     (histogram,) = (each for each in nodes(weigh) if getattr(each, "name", "") == "Histogram")
     fields = {ast.unparse(each.target) for each in histogram.body if isinstance(each, ast.AnnAssign)}
@@ -271,7 +271,7 @@ def test_histograms_are_private():
 
 @pytest.mark.parametrize("start", ["voxpop.privacy.certificate", "voxpop.privacy.gate.rounds"])
 def test_proofs_import_no_planner(start):
-    """Code that computes delta, and code that runs, imports neither mechanisms nor calibration."""
+    """Neither the code that computes delta nor the code that runs imports mechanisms or calibration."""
     graph = {name: modules_imported(path, types=False) for name, path in FILES.items()}
     reached = _reachable(graph, start)
     assert not reached & PLANNERS
@@ -346,7 +346,10 @@ def defined(path: Path) -> set[str]:
 
 
 def test_each_name_has_one_meaning():
-    """A top-level name is defined in one file, or listed with a reason; a private name in at most two files."""
+    """A top-level name is defined in one file or listed with a reason.
+
+    A private name is defined in at most two files.
+    """
     files: dict[str, set[str]] = {}
     for path in MODULES:
         for name in defined(path):

@@ -1,6 +1,6 @@
 """Every error message of the package contains the problem, the requirement, and the next step.
 
-CONTRIBUTING describes this form. The messages are collected from the `raise` statements, so no new one is missed.
+CONTRIBUTING describes this form. The messages are collected from the `raise` statements, so no new message is missed.
 """
 
 import ast
@@ -39,7 +39,7 @@ def module_of(path, source):
 
 
 def text_of(node, names):
-    """Return a message with its placeholders in braces; constants of the module are filled in."""
+    """Return a message with its placeholders in braces. Constants of the module are filled in."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
@@ -84,7 +84,7 @@ def faults(kind, text):
     found += ["it is vague"] if VAGUE.search(own) else []
     if kind == "InternalError":
         found += ["InternalError ends the sentence itself"] if own.endswith(".") else []
-    elif re.sub(r"x|\W", "", own):  # otherwise, the whole text is that of another message
+    elif re.sub(r"x|\W", "", own):  # Otherwise, the whole text belongs to another message.
         found += [] if re.search(r"(\.|x)$", own) else ["it does not end as a sentence"]
         found += [] if STEP.search(own) else ["it has no requirement and no next step"]
     return found
@@ -114,6 +114,6 @@ def test_internal_errors_ask_for_a_report():
     ],
 )
 def test_a_message_without_the_form_is_found(text, lacks):
-    """Each part of the form is checked."""
+    """Messages without a step, an end or plain words fail."""
     assert faults("InputError", text) == [lacks]
     assert faults("InternalError", "this ends.") == ["InternalError ends the sentence itself"]

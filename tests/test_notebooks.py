@@ -11,7 +11,7 @@ MOST_BYTES = 250_000
 
 
 def outputs(notebook):
-    """Return the text output of each cell; pieces of a stream are joined."""
+    """Return the text output of each cell. Pieces of a stream are joined."""
     shown = []
     for cell in notebook.cells:
         texts = [out.get("text") or out.get("data", {}).get("text/plain", "") for out in cell.get("outputs", [])]

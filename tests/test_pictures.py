@@ -1,4 +1,4 @@
-"""Every picture of the documentation can be drawn from the results, and agrees with the text of its page."""
+"""Every picture of the documentation can be drawn from the results and agrees with the text of its page."""
 
 import importlib.util
 import re
@@ -42,5 +42,5 @@ def test_the_alternative_text_of_a_picture_has_its_numbers(name):
     numbers = {each for each in drawn if re.fullmatch(r"[\d,]{2,}", each)}
     told = set(re.findall(r"\d[\d,]*\d|\d", said))
     assert len(numbers & told) >= min(len(numbers), 3)
-    assert {each for each in told if "," in each} - {"500,000"} <= numbers  # the collection's size is not drawn
+    assert {each for each in told if "," in each} - {"500,000"} <= numbers  # The size of the collection is not drawn.
     assert len(numbers) > 3

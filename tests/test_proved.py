@@ -16,7 +16,7 @@ def plain(text):
 
 
 def rows():
-    """Return (sentence, kind, by) of every row."""
+    """Return (sentence, kind, by) for every row."""
     found = re.findall(r'^\| "(.*)" \| (\w+) \|(.*) \|$', TABLE.read_text("utf-8"), re.MULTILINE)
     return [(plain(sentence), kind, by) for sentence, kind, by in found]
 

@@ -1,4 +1,4 @@
-"""Seeded releases of generated data agree with the digests in `seeded.json`, so a restructuring changes none.
+"""Seeded releases of generated data agree with the digests in `seeded.json`. A restructuring must not change them.
 
 `VOXPOP_REWRITE_SEEDED=1 pytest tests/test_seeded.py` writes the digests again. Do this only in a commit that changes a
 mechanism, and name the mechanism and the reason in its message.
@@ -22,7 +22,7 @@ from voxpop.reading.limited import memory
 from voxpop.reading.limited.memory import MemoryLimit
 
 pytestmark = pytest.mark.skipif(
-    bool(numba.config.DISABLE_JIT), reason="plans have other cutpoints while kernels run as Python (conftest.py)"
+    bool(numba.config.DISABLE_JIT), reason="Plans have other cutpoints while kernels run as Python (conftest.py)."
 )
 STORED = Path(__file__).with_name("seeded.json")
 USERS, TEXTS, SEED = 1500, 4, 7
@@ -32,7 +32,10 @@ PAGES = tuple("abcdefgh")
 
 
 def drawn(rows: int, columns: int, most: int, start: int) -> np.ndarray:
-    """Return whole numbers below `most`, small ones more often, as the middle bits of products with an odd number."""
+    """Return whole numbers below `most`, the middle bits of products with an odd number.
+
+    Small numbers are more frequent.
+    """
     numbers = (np.arange(start, start + rows * columns, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)
     uniform = (numbers >> np.uint64(40)).astype(np.float64) / 2.0**24
@@ -40,7 +43,7 @@ def drawn(rows: int, columns: int, most: int, start: int) -> np.ndarray:
 
 
 def table(start: int = 0) -> pl.DataFrame:
-    """Return texts and pages of users, four rows each; rows of a user are not together."""
+    """Return texts and pages of users, with four rows each. The rows of a user are not adjacent."""
     rows = USERS * TEXTS
     texts = [" ".join(f"w{word}" for word in words) for words in drawn(rows, 7, 900, start)]
     pages = [PAGES[page] for page in drawn(rows, 1, len(PAGES), start + 10**6)[:, 0]]
@@ -59,7 +62,7 @@ def visits() -> vp.Corpus:
 
 
 def digest(lines: Iterable[object]) -> list[object]:
-    """Return the number of lines and a digest of them sorted."""
+    """Return the number of lines and a digest of the sorted lines."""
     kept = sorted(map(str, lines))
     return [len(kept), hashlib.sha256("\n".join(kept).encode()).hexdigest()[:16]]
 
@@ -104,7 +107,7 @@ def profile() -> list[object]:
 
 
 def keys(limit: int | None) -> list[object]:
-    """Return the digest of the keys of a column, by rounds or by one number per key."""
+    """Return the digest of the keys of a column, from rounds or one number per key."""
     how = {"joint": [("page",)], "max_keys_per_user": limit, "budget": FOUR, "options": QUIET, "seed": SEED}
     return digest(vp.profile(table(), user="user", **how).to_polars().rows())
 
@@ -147,11 +150,11 @@ RELEASES: dict[str, Callable[[Path], list[object]]] = {
     "nights": nights,
 }
 WITHIN = ("set union, limit 10", "policy gaussian", "n-grams, limit 20", "counts and ranking")
-"""Releases that run again with all data in work files; they must be the same."""
+"""Releases that run again with all data in work files. They must be the same."""
 
 
 def compare(name: str, found: list[object]) -> None:
-    """Compare a digest with the stored one, or store it on request."""
+    """Compare a digest with the stored digest, or store it on request."""
     if os.environ.get("VOXPOP_REWRITE_SEEDED"):
         stored = json.loads(STORED.read_text()) if STORED.exists() else {}
         lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in {**stored, name: found}.items()]
@@ -180,5 +183,5 @@ def test_seeded_releases_are_the_same_within_a_limit(name, tmp_path, monkeypatch
     assert files
 
 
-def test_stored_digests_equal_those_of_the_releases():
+def test_stored_digests_belong_to_the_releases():
     assert json.loads(STORED.read_text()).keys() == RELEASES.keys()

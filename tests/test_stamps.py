@@ -20,13 +20,13 @@ SOURCE = Path(voxpop.__file__).parent
 PAGES = SOURCE.parents[1] / "docs" / "privacy"
 STAMPS = re.compile(r"\n<!-- stamps of proved functions\n(.*?)-->\n", re.DOTALL)
 FEWEST = 80
-"""Smallest number of marked functions. A proof rests on many more lines, so marks are not removed."""
+"""The smallest number of marked functions. Proofs depend on many more lines, so marks must not be removed."""
 LEFT_OUT = ("ctx", "kind", "type_comment", "type_params")
 DEFINITIONS = ast.FunctionDef | ast.ClassDef
 
 
 def shape(value: object) -> object:
-    """Return the code of a syntax tree without docstrings and comments, the same in all versions of Python."""
+    """Return the code of a syntax tree without docstrings and comments. It is the same in all versions of Python."""
     if isinstance(value, ast.AST):
         parts = dict(ast.iter_fields(value))
         if isinstance(value, DEFINITIONS):
@@ -41,7 +41,7 @@ def shape(value: object) -> object:
 
 
 def section_of(decorator: ast.expr) -> str:
-    """Return the section of a mark; empty for all other decorators."""
+    """Return the section of a mark, or an empty string for other decorators."""
     if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") == "proved":
         (section,) = decorator.args
         return section.value
@@ -85,7 +85,7 @@ def plain(text: str) -> str:
 
 
 def sections_of(page: Path) -> set[str]:
-    """Return the sections of a page, which are its headings, and the bold beginnings of its paragraphs."""
+    """Return the sections of a page, which are its headings and the bold beginnings of its paragraphs."""
     text = page.read_text("utf-8")
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE) + re.findall(r"\*\*([^*]+?)[.:]?\*\*", text)
     return {re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") for title in titles}
@@ -148,7 +148,7 @@ def noisy(weight, noise):
     ],
 )
 def test_only_code_changes_a_stamp(old, new, same):
-    """Docstrings, comments and marks do not count; each change of the code does."""
+    """Docstrings, comments and marks do not count, but each change of the code does."""
     (before,), (after,) = (marked_in(ast.parse(text), "f").values() for text in (BEFORE, BEFORE.replace(old, new)))
     assert (stamp(before[2]) == stamp(after[2])) is same
 

@@ -25,7 +25,7 @@ def test_every_dependency_is_bounded_on_both_sides_and_locked_within():
     for name, version in PIN.findall(LOCK):
         locked.setdefault(name, []).append(version)
     needs = [Requirement(each) for each in PROJECT["dependencies"]]
-    assert len(needs) <= 12  # icu4py cuts texts of scripts without spaces
+    assert len(needs) <= 12  # icu4py splits texts of scripts without spaces.
     for need in needs:
         assert {each.operator for each in need.specifier} == {">=", "<"}, need
         assert all(need.specifier.contains(Version(version)) for version in locked[need.name]), need

@@ -1,4 +1,4 @@
-"""Type checkers accept correct code of callers, and report each wrong name in its line."""
+"""Type checkers accept correct code of callers and report each wrong name in its line."""
 
 import re
 import shutil
@@ -104,7 +104,7 @@ def test_every_wrong_name_is_found(checker, tmp_path):
     assert checked(checker(), WRONG, tmp_path) == wrong_lines()
 
 
-def test_choices_equal_the_implemented_ones():
+def test_choices_equal_the_implemented_choices():
     """The choices that types offer are the choices that exist."""
     assert get_args(choices.Format) == tuple(each.name for each in EXPORTS)
     assert tuple(each.name for each in EXPORTS if each.counted) == ("frequencies", *choices.SUBWORDS)

@@ -1,4 +1,4 @@
-"""`PYTHONPATH=tests python -m audits`: run every audit case. The exit code is 1 if a case fails."""
+"""Run every audit case: `PYTHONPATH=tests python -m audits`. The exit code is 1 if a case fails."""
 
 import argparse
 import sys
@@ -9,10 +9,10 @@ from voxpop.testing.auditing import examine
 
 
 def main() -> int:
-    """Run the cases of one mechanism, or of all, and return the exit code."""
+    """Run the cases of one mechanism or of all mechanisms, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m audits", description=__doc__)
     parser.add_argument("mechanism", nargs="?", default="all", choices=[*CASES, "all"])
-    parser.add_argument("--trials", type=int, default=100_000, help="trials of each side of each case")
+    parser.add_argument("--trials", type=int, default=100_000, help="trials with and without the user in each case")
     parser.add_argument("--error", type=float, default=1e-9, help="probability that a bound is wrong")
     given = parser.parse_args()
     failed = 0

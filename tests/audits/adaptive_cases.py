@@ -2,8 +2,8 @@
 
 - *near*: one item has the number of users at which one more user has the largest effect.
 - *alone*: only the canary has the item.
-Copies are independent: the weight, noise, score and drop decision of an item depend only on that item, and all its
-users belong to one copy. Each user has one item, so no user draws a sample.
+Copies are independent, because the weight, noise, score and drop decision of an item depend only on that item, and all
+its users belong to one copy. Each user has one item, so no user draws a sample.
 """
 
 from collections.abc import Iterator
@@ -57,6 +57,9 @@ def alone_adaptive(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: i
 
 
 def rounds_of(plan: UnionPlan) -> AdaptiveRounds:
-    """Return the executed rounds; without a limit, the rounds of the smallest limit, because each user has one item."""
+    """Return the executed rounds.
+
+    Without a limit, these are the rounds of the smallest limit, because users have one item.
+    """
     first = plan.passes[0]
     return first.entry(LIMITS[0]) if isinstance(first, Menu) else first

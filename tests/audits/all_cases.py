@@ -27,7 +27,7 @@ def all_union_cases() -> Iterator[Case]:
 
 
 def all_ngrams_cases() -> Iterator[Case]:
-    """Yield the cases of n-grams, with the published method, the default, and every pass of the default."""
+    """Yield the cases of n-grams: the published method, the default, and every pass of the default."""
     yield from ngrams_cases()
     yield ngrams()
     yield from walk_cases()
@@ -53,4 +53,4 @@ CASES: dict[str, Callable[[], Iterator[Case]]] = {
     "keys": keys_cases,
     "memory": memory_cases,
 }
-"""The cases of each mechanism; "memory" runs set union and n-grams within a memory limit."""
+"""The cases of each mechanism. "memory" runs set union and n-grams within a memory limit."""

@@ -4,22 +4,22 @@ All counted symbols of the canary are the same symbol, and no end is counted.
 
 *One level*: the symbols after the empty context. The noise of each symbol is a separate draw, so each symbol is a
 copy. All copies share the end mark, the lengths and the numbers of distinct and repeated symbols, so the event uses
-none of these. All other users have one symbol, so two steps are counted, and the canary has one more.
+none of these. All other users have one symbol, so two steps are counted, and the canary has one more symbol.
 
-*Decided length*: the same, where released lengths also decide how long sequences are.
+*Decided length*: the same case, but released lengths also determine the length of sequences.
 
-*Two levels*: each symbol is again a copy. The root spends a twentieth of the epsilon left after both user statistics;
-the symbols after a symbol and those at the beginning spend the rest. The canary moves one count in each, and the event
-requires all three counts to be high. Every context is counted separately unless the noise at the root reaches 20 times
-its scale. The probability of that in all trials together is below 1e-4.
+*Two levels*: each symbol is again a copy. The root spends a twentieth of the epsilon that remains after both user
+statistics. The symbols after a symbol and the symbols at the beginning spend the rest. The canary moves one count in
+each, and the event requires all three counts to be high. Every context is counted separately unless the noise at the
+root reaches 20 times its scale. The probability that this happens in any trial is below 1e-4.
 
 *No end*: one symbol of each sequence is counted, so a whole sequence has one step. The event also requires a high count
-of ends, which the canary does not move: a release that counted the end after the symbol would show twice the effect.
-One release is one trial.
+of ends. The canary does not move this count, but a release that counted the end after the symbol would show twice the
+effect. One release is one trial.
 
-*Profile*: a user who repeats the only symbol as often as symbols are counted, among users who do the same, so that
-all steps are counted. The event requires the numbers of sequences, of distinct symbols, of repeated symbols and of the
-symbol to be high; it shows all of epsilon. One release is one trial.
+*Profile*: a user repeats the only symbol as often as symbols are counted. All other users do the same, so that all
+steps are counted. The event requires high numbers of sequences, of distinct symbols, of repeated symbols and of the
+symbol. It shows the whole epsilon. One release is one trial.
 """
 
 from collections.abc import Iterator
@@ -44,13 +44,13 @@ NAME = "every symbol the same"
 SYMBOLS = 1_000
 LENGTH = 3
 COUNTED = 2
-"""Steps of each sequence that are counted where nearly all have one symbol and an end."""
+"""The number of steps of each sequence that are counted if nearly all sequences have one symbol and an end."""
 OTHERS = 8
 LIKE_THE_CANARY = 2_000
 FEW_SYMBOLS = 20
 BACKGROUND = 800
 TWO_LEVEL_SHARE, NO_END_SHARE = 0.4, 0.06
-"""Shares of the trials, because these cases are slower."""
+"""The shares of the trials to run, because these cases are slower."""
 
 
 def contexts_cases(budget: Budget) -> Iterator[Case]:
@@ -67,7 +67,7 @@ def contexts_cases(budget: Budget) -> Iterator[Case]:
 
 
 def one_level_of_contexts(budget: Budget, max_length: int | None = LENGTH) -> Case:
-    """Return the case with the empty context only, which spends all of epsilon."""
+    """Return the case with only the empty context, which spends the whole epsilon."""
     plan = _plan(budget, numbered_words(SYMBOLS).to_pylist(), max_length, 1)
     scale = COUNTED / rates(budget, OTHERS * SYMBOLS)[2]
     users = [[0]] * OTHERS
@@ -78,7 +78,7 @@ def one_level_of_contexts(budget: Budget, max_length: int | None = LENGTH) -> Ca
 
 
 def two_levels_of_contexts(budget: Budget) -> Case:
-    """Return the case of one symbol after any symbol, after itself and at the beginning."""
+    """Return the case of one symbol that follows any symbol, follows itself and is at the beginning."""
     plan = _plan(budget, numbered_words(FEW_SYMBOLS).to_pylist(), LENGTH, 2)
     scales = LENGTH / rates(budget, BACKGROUND * FEW_SYMBOLS)[2] / np.array([0.05, 0.95, 0.95])
     mean = np.array([2 * BACKGROUND, BACKGROUND, BACKGROUND])
@@ -100,7 +100,7 @@ def no_end(budget: Budget) -> Case:
 
 
 def profile(budget: Budget, users: int = LIKE_THE_CANARY) -> Case:
-    """Return the case of a user who moves all released counts, among users who do the same."""
+    """Return the case of a user who moves all released counts, as all other users do."""
     least = 1, 1, FIRST_SYMBOLS - 1, FIRST_SYMBOLS
     exact = [profile_chance(budget, each, FIRST_SYMBOLS, users) for each in ((0, 0, 0, 0), least)]
     others = [[0] * FIRST_SYMBOLS] * users
@@ -118,7 +118,7 @@ def _smallest(
 
 
 def rates(budget: Budget, users: int) -> list[float]:
-    """Return the epsilon of lengths, of distinct and repeated symbols, and of the contexts."""
+    """Return the epsilons of lengths, of distinct and repeated symbols, and of the contexts."""
     epsilon = Fraction(budget.epsilon)
     lengths, variety = part_of_lengths(epsilon), part_of_variety(epsilon, users)
     rest = 1 - lengths
@@ -155,13 +155,13 @@ def _counts(plan: SequencePlan, corpus: LocalCorpus) -> Any:
 
 
 def _high_symbols(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
-    """Return the number of symbols with counts that reach those with the canary, and a digest of these symbols."""
+    """Return the number of symbols with counts that reach the counts with the canary, and a digest of these symbols."""
     high = _counts(plan, corpus)[0, :SYMBOLS] >= OTHERS + COUNTED
     return int(high.sum()), high.tobytes()
 
 
 def _high_everywhere(plan: SequencePlan, corpus: LocalCorpus, least: Any) -> tuple[int, Any]:
-    """Return the number of symbols with counts of at least `least` in all three contexts, and a digest of them."""
+    """Return the number of symbols with counts of at least `least` in all three contexts, and their digest."""
     counts = _counts(plan, corpus)
     high = np.zeros(FEW_SYMBOLS, np.bool_)
     if counts.shape[0] == FEW_SYMBOLS + 2:
@@ -171,13 +171,13 @@ def _high_everywhere(plan: SequencePlan, corpus: LocalCorpus, least: Any) -> tup
 
 
 def _tree_high(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
-    """Return whether the counts of the symbol and of ends are both at least 1, as the event and its digest."""
+    """Return the event and its digest, which are whether the counts of the symbol and of ends are at least 1."""
     high = bool((_counts(plan, corpus)[0] >= 1).all())
     return int(high), high
 
 
 def _profile_high(users: int, plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
-    """Return whether the four numbers of `profile` are all high, as the event and its digest."""
+    """Return the event and its digest, which are whether the four numbers of `profile` are all high."""
     model = plan.release(corpus)
     found = np.array([model.profile.lengths[-1], *model.profile.variety, model.tree.counts[0, 0]])
     each = np.array([1, 1, FIRST_SYMBOLS - 1, FIRST_SYMBOLS])

@@ -14,10 +14,10 @@ from voxpop.testing.collections import EngineOf, in_memory
 __all__ = ["EngineOf", "in_memory", "on_spark", "table_of", "watched_on_spark", "within_limit"]
 
 ROOM: Final = 16 << 20
-"""Memory limit of an audit in bytes, so small that users are sorted in pieces, in work files."""
+"""The memory limit of an audit in bytes. It is so small that users are sorted in pieces in work files."""
 
 PLACES: Final = 2
-"""Number of partitions of the users in an audit on Spark."""
+"""The number of partitions of the users in an audit on Spark."""
 
 
 class Session(Protocol):
@@ -28,7 +28,7 @@ class Session(Protocol):
 
 
 def within_limit(corpus: LocalCorpus) -> LocalCorpus:
-    """Return the collection, ordered, weighed and numbered in work files."""
+    """Return the collection after ordering, weighing and numbering it in work files."""
     return corpus.within(MemoryLimit(FIXED_MEMORY + ROOM, ROOM, Path(gettempdir())))
 
 
@@ -51,13 +51,13 @@ def on_spark(session: Session) -> EngineOf:
 
 
 def watched_on_spark(session: Session) -> EngineOf:
-    """Return the engine on Spark that, like the one in memory, also collects the weights of each pass for the case."""
+    """Return the engine on Spark that, like the engine in memory, collects the weights of each pass for the case."""
     engine = on_spark(session)
     return lambda corpus: Watchable(engine(corpus))
 
 
 class Watchable:
-    """A corpus on Spark, or its walk through lengths, with weighings that a case can read."""
+    """A corpus on Spark, or its walk through lengths, with weights that a case can read."""
 
     def __init__(self, watched: Any) -> None:
         self._watched = watched
@@ -79,7 +79,7 @@ class Watchable:
 
 
 class Weighed:
-    """Weights on executors, which make the decisions; a case may read the sums, a release may not."""
+    """Weights on executors, which make the decisions. A case may read the sums, but a release may not."""
 
     def __init__(self, histogram: Any) -> None:
         from voxpop.engine.spark.histogram import _summed, _weights_of
@@ -97,7 +97,7 @@ class Weighed:
 
 
 def table_of(corpus: LocalCorpus) -> pa.Table:
-    """Return a corpus of one document per user as a table: `who`, a number, and `what`, a list of strings."""
+    """Return a corpus with one document per user as a table of `who` (number) and `what` (list of strings)."""
     kept = corpus.tokens >= 0
     starts = np.concatenate([[0], np.cumsum(kept)])[corpus.user_start]
     words = corpus.vocabulary.cast(pa.string()).take(pa.array(corpus.tokens[kept]))

@@ -23,7 +23,7 @@ from voxpop.testing.collections import copied_items
 
 USERS = 40
 COPIES = 500
-"""Number of counts in one run, each with separate noise."""
+"""The number of counts in one run, each with separate noise."""
 
 
 def limit_cases(budget: Budget = BUDGET) -> Iterator[Case]:
@@ -62,7 +62,7 @@ class Reached:
     number: int
 
     def run(self, corpus: Any) -> tuple[int, Any]:
-        """Count several times, each with a fresh secret; return the number of events, and the counts."""
+        """Count several times, each with a fresh secret, and return the number of events and the counts."""
         counts, proof = [], AdaptiveProof((), self.menu.stated(), None, None, planned_slack(None))
         text = Certificate(Claim(BUDGET.epsilon, BUDGET.delta), proof).to_json()
         for _ in range(COPIES):

@@ -1,7 +1,7 @@
-"""The worst cases of set union and n-grams within a memory limit, where the order of users matters.
+"""The worst cases of set union and n-grams within a memory limit, in which the order of users matters.
 
-The cases and the exact probabilities are the same as in memory. Different code orders users, weighs them and numbers
-pairs (docs/design/0009-spilling.md).
+The cases and the exact probabilities are the same as in memory. However, different code orders users, weighs them and
+numbers pairs (docs/design/0009-spilling.md).
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from voxpop.testing.auditing import Case
 from voxpop.testing.cases import ngrams
 
 COPIES = 8_000
-"""Copies in one release of set union, few enough that its items fit."""
+"""The number of copies in one release of set union. It is so small that the items fit."""
 
 
 def memory_cases() -> Iterator[Case]:

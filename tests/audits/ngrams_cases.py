@@ -1,14 +1,14 @@
-"""The worst cases of n-grams as published (DPNE), with a canary that wrote one phrase of two words.
+"""The worst cases of n-grams as published (DPNE), with a canary who wrote one phrase of two words.
 
-Each word has enough users that all words are released, and length 2 receives so much of the budget that it shows
-nearly all of epsilon. Each pair of words is a copy.
+Each word has so many users that all words are released, and length 2 receives so much of the budget that it shows
+nearly the whole epsilon. Each pair of words is a copy.
 
 Pairs are independent trials for the following reason. If all words are released and the number of candidates is fixed,
 the noise and the threshold of length 2 are fixed numbers, and the weight of a pair depends only on the users of the
 pair. The noise of each pair is a separate draw, or a draw of the simulation if the pair has no weight. The event also
-requires these public numbers: a release in which they differ from the foreseen numbers counts as no hit. This happens
-with a probability below 1e-6 per release, given the distance between the weights and forecasts of words and the
-values at which they would matter.
+requires these public numbers, so a release in which they differ from the foreseen numbers counts as no hit. This
+happens with a probability below 1e-6 per release, because the weights and forecasts of words are far from the values at
+which they would matter.
 
 - *near*: a pair has the number of users at which one more user has the largest effect.
 - *empty*: no other user has the pair. With the canary, the noise on its weight releases the pair; without the canary,
@@ -34,9 +34,9 @@ from voxpop.testing.collections import corpus_of_tokens, released_numbers
 
 BUDGET = Budget(1.0, 0.02)
 RATIO = 0.176
-"""Ratio of sigma of length 1 to sigma of length 2. Length 2 therefore has 97 percent of mu^2."""
+"""The ratio of sigma of length 1 to sigma of length 2. With this ratio, length 2 has 97 percent of mu^2."""
 SURE = 7.0
-"""Distance between the weight of a word and its threshold, in sigma."""
+"""The distance between the weight of a word and its threshold, in units of sigma."""
 WORDS = 48
 EMPTY_WORDS = 24
 TELLING = 10**6
@@ -57,7 +57,7 @@ class Crowd:
 
     @property
     def copies(self) -> int:
-        """Number of pairs."""
+        """The number of pairs."""
         return self.common**2
 
     def corpus(self, others: int) -> LocalCorpus:
@@ -117,7 +117,7 @@ def _foreseen(plan: NGramsPlan, crowd: Crowd) -> LengthRun:
 
 
 def _chances(ran: LengthRun, others: int) -> tuple[float, float]:
-    """Return the probabilities that a pair of `others` other users is released, with the canary and without."""
+    """Return the probabilities that a pair of `others` other users is released, with and without the canary."""
     from scipy.special import ndtr
 
     with_canary, without = ndtr((others + np.array([1.0, 0.0]) - ran.threshold) / ran.sigma)

@@ -1,8 +1,8 @@
-"""The worst cases of set union with `min_users`, which promises that items of few users are rarely released.
+"""The worst cases of set union with `min_users`, which promises that items with few users are rarely released.
 
-- *few*: an item has one user fewer than `min_users`, and these users have no other items. The claim is that the item
-  is released with probability at most BETA, for any such users. This is the guarantee of delta = BETA, compared with a
-  collection without the item.
+- *few*: an item has one user fewer than `min_users`, and these users have no other items. The claim is that the item is
+  released with probability at most BETA for any set of such users. This is the guarantee of delta = BETA for a
+  comparison with a collection without the item.
 - *near*: an item has the number of users at which one more user has the largest effect. The claim is the budget, as
   without the promise.
 
@@ -31,7 +31,7 @@ BETA: Final = 0.02
 
 
 def promising_plans(budget: Budget = BUDGET, beta: float = BETA) -> tuple[UnionPlan, ...]:
-    """Return plans of every kind. Their promise fails often enough to be counted."""
+    """Return plans of every kind. Their promises fail often enough to be counted."""
     promise = MinUsersBound(USERS, beta)
     optimal = OptimalSelection(USERS)
     classic = (
@@ -63,11 +63,11 @@ def few(plan: UnionPlan, users: int | None = None) -> Case:
     """
     promise = plan.promise
     if promise is None:
-        raise InternalError("nothing was promised about items with few users")
+        raise InternalError("the plan promises nothing about items with few users")
     holders = promise.few if users is None else users
     adaptive = isinstance(plan.last, AdaptiveRounds)
     exact = item_probability(plan.last, holders, 1) if adaptive else released_by(classic_of(plan), holders, 1)
     case = Event(plan, width=1, most=1).case(f"few: {holders} users", [(0,)] * holders, [], (exact, 0.0))
-    # Optimal selection never releases an item of too few users, so the case may claim any beta.
+    # Optimal selection never releases an item with too few users, so the case may claim any beta.
     beta = max(BETA, promise.beta) if exact == 0.0 else promise.beta
     return replace(case, budget=Budget(plan.budget.epsilon, beta))

@@ -5,7 +5,8 @@
 *One level*: only single symbols are counted. The noise of each symbol is a separate draw, so each symbol is a copy.
 
 *Two levels*: the alphabet has one symbol, and one release is one trial. The canary moves three counts, each in
-proportion to the budget spent on its level. The event requires all three to be high; it shows nearly all of epsilon.
+proportion to the budget spent on its level. The event requires all three counts to be high. It shows nearly the whole
+epsilon.
 """
 
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ LENGTH = 3
 OTHERS = 8
 BACKGROUND = 400
 TWO_LEVEL_SHARE = 0.01
-"""Share of the trials that is run. One release is one trial in this case, so only one in a hundred is run."""
+"""The share of the trials to run. One release is one trial in this case, so only one trial in a hundred is run."""
 
 
 def sequences_cases(budget: Budget = BUDGET) -> Iterator[Case]:
@@ -85,7 +86,7 @@ def two_levels(budget: Budget) -> Case:
 
 
 def _all_high(plan: GramPlan, corpus: LocalCorpus, least: Any) -> tuple[int, Any]:
-    """Return whether the counts of "0", "00" and "0" at an end all reach `least`, as the event and its digest."""
+    """Return the event and its digest, which are whether the counts of "0", "00" and "0" at an end reach `least`."""
     tree = plan.release(corpus).tree
     counts = tree.counts[tree.counts >= 0]
     high = bool(counts.size == least.size and (counts >= least).all())

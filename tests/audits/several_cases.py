@@ -27,7 +27,7 @@ from voxpop.testing.collections import copied_items, released_numbers
 
 DATA_SETS: Final = ("words", "tags", "places")
 COPIES: Final = 20_000
-"""Number of copies in one release, in each data set."""
+"""The number of copies in one release, in each data set."""
 
 
 def several_cases(names: Sequence[str] = DATA_SETS, budget: Budget = BUDGET) -> Iterator[Case]:
@@ -91,7 +91,7 @@ class Everywhere:
         return Case(title, name, self.plan.budget, copies, larger, smaller, exact)
 
     def run(self, corpus: LocalCorpus, copies: int) -> tuple[int, Any]:
-        """Run one release of all data sets; return the number of copies with the event, and a digest of these."""
+        """Run one release of all data sets, and return the number and the digest of the copies with the event."""
         found = np.zeros(copies, np.int64)
         for release in self.plan.release(dict.fromkeys(self.plan.data_sets, corpus)).values():
             found[released_numbers(release)[:, 0]] += 1

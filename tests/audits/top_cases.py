@@ -1,10 +1,10 @@
 """The worst cases of rankings, in which the canary has some grams of a short public list.
 
-A copy is such a list. All grams of all copies are ranked together, with noise of the rate at which one copy releases
-its first k grams. The noise of each gram is a separate draw, so the order within a copy depends only on that copy: its
-first k grams are those that a ranking of only this copy would release. The event is that at least a given number of
-these grams belongs to the canary. No other user has a gram, because one more user has the
-largest effect on equal counts.
+A copy is such a list. All grams of all copies are ranked together, with the noise for releasing the first k grams of
+one copy. The noise of each gram is a separate draw, so the order within a copy depends only on that copy. Its first k
+grams are the grams that a ranking of only this copy would release. The event is that at least a given number of these
+grams belongs to the canary. No other user has a gram, because one more user has the largest effect if all counts are
+equal.
 
 - *near*: the canary has its grams once.
 - *over*: the canary has each of its grams eight times.
@@ -33,7 +33,7 @@ from voxpop.testing.collections import copied_items, numbered_words
 
 PLACES: Final = (1, 3)
 GRAMS: Final = 100_000
-"""Number of grams in one release; with longer lists, there are fewer copies."""
+"""The number of grams in one release. If lists are longer, there are fewer copies."""
 WIDTHS: Final = (2, 3, 4, 6, 9, 13, 18, 24, 32)
 
 
@@ -57,7 +57,7 @@ class Lists:
     Attributes:
         k: The number of grams in the ranking of one list.
         width: The number of grams per list.
-        held: The number of grams of the canary, which are the first of the list.
+        held: The number of grams of the canary, which are the first grams of the list.
         most: The smallest number of these grams in the ranking with which the event occurs.
         times: The number of times that the canary has each of its grams.
     """
@@ -92,7 +92,7 @@ class Lists:
         return Case(f"ranking, first {self.k}", name, budget, copies, joined, without, self.chances(plan.proof.rate))
 
     def run(self, plan: TopPlan, corpus: LocalCorpus) -> tuple[int, Any]:
-        """Rank all lists once; return the number of lists with the event, and a digest of these lists."""
+        """Rank all lists once, and return the number of lists with the event and a digest of these lists."""
         place = np.empty(plan.proof.picks, np.int64)
         place[plan.release(corpus).places] = np.arange(plan.proof.picks)
         first = np.argsort(place.reshape(-1, self.width), axis=1)[:, : self.k]
@@ -117,13 +117,13 @@ def telling(k: int, budget: Budget = BUDGET) -> Lists:
 def named_of_held(k: int, width: int, held: int, log_weight: float) -> Floats:
     """Return the distribution of the number of the canary's grams among the first k.
 
-    There is one exponential mechanism for each pick.
+    Each pick is one exponential mechanism.
 
     Args:
         k: The number of picks.
         width: The number of grams to pick from.
         held: The number of grams of the canary.
-        log_weight: The log-weight of each gram of the canary; the log-weight of all other grams is 0.
+        log_weight: The log-weight of each gram of the canary. The log-weight of all other grams is 0.
 
     Returns:
         float64 (k + 1).

@@ -5,8 +5,8 @@
 - *alone*: the canary has `limit` items without other users; the event is that one of them is released.
 - *over*: the same, but the canary has eight times as many items as its contribution bound.
 
-Copies are independent: the share that a user gives an item depends on the weights of the items of that user, and these
-items all belong to one copy.
+Copies are independent, because the share that a user gives an item depends on the weights of the user's items, and
+these items all belong to one copy.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,12 +36,12 @@ LIMIT = 4
 EXCESS = 8
 COPIES = 50_000
 OVER_SHARE = 0.5
-"""Share of the trials, which is small because bounding users with too many items is slow, and a violation would be
-large.
+"""The share of the trials to run. It is small because bounding users with too many items is slow, and a violation would
+be large.
 """
 MOST_HOLDERS = 60
 TELLING = 10**6
-"""Number of trials assumed when the most informative case is selected."""
+"""The number of trials that the selection of the most informative case assumes."""
 UNIONS: tuple[OptimalSelection | SetUnion, ...] = (
     OptimalSelection(),
     *(SetUnion(LIMIT, name, accounting="joint") for name in WEIGHTINGS),
@@ -113,7 +113,7 @@ def alone(plan: UnionPlan, held: int, name: str, engine: EngineOf = in_memory, m
 def released_by(plan: UnionPlan, holders: int, items: int) -> float:
     """Return the probability that an item of `holders` users is released, by textbook formulas.
 
-    All of these users have the same `items` items. Each user gives an item the share of the weighting, until the weight
+    All these users have the same `items` items. Each user gives an item the share of the weighting, until the weight
     of the item reaches the cutoff.
     """
     from scipy.special import ndtr
@@ -164,7 +164,7 @@ class Event:
         return Case(title(self.plan), name, self.plan.budget, copies, larger, smaller, (exact[0], exact[1]))
 
     def run(self, corpus: Any, copies: int) -> tuple[int, Any]:
-        """Run one release; return the number of copies with the event, and a digest of these copies."""
+        """Run one release, and return the number of copies with the event and a digest of these copies."""
         copy = released_numbers(self.plan.release(corpus))[:, 0] // self.width
         happened = np.bincount(copy, minlength=copies) >= self.most
         return int(happened.sum()), happened.tobytes()

@@ -1,21 +1,22 @@
-"""Every pass of n-grams by default: adaptive rounds, individual budgets, screening votes, second-chance pass.
+"""Every pass of default n-grams: adaptive rounds, individual budgets, screening votes and the second-chance pass.
 
-The results of a release depend on thresholds that all candidates share. So these cases read the noisy weight of a pair
-in each pass, which the proof treats as public. The weights are graded with the same draws, but by cutpoints that are
-much closer together than those of the release. Each pair of words is a copy. The event is that a sum over the passes is
-high. Its terms are the noisy weights, each in units of its noise and times the mu that the canary paid.
+The results of a release depend on thresholds that all candidates share. Therefore these cases read the noisy weight of
+a pair in each pass, which the proof treats as public. The weights are graded with the same draws, but with cutpoints
+that are much closer together than the cutpoints of the release. Each pair of words is a copy. The event is that a sum
+over the passes is high. Its terms are the noisy weights, each in units of its noise and times the mu that the canary
+paid.
 
 Copies are independent trials with known probabilities for the following reason (docs/privacy/individual.md, "All
 passes"). In each pass, given the past, the noise of pairs is independent, and the weight of a pair depends only on the
 users of that pair, who have no other text. The past determines the passes in which a pair takes part. The mu^2 of these
 passes adds up to at most a constant m on every path, and a last Gaussian release of the missing part makes the total
-exactly m. So the sum is normal with variance m, with mean m if the canary is present and mean 0 otherwise, for all
-thresholds. Grading changes these probabilities by less than 1e-4.
+exactly m. Therefore the sum is normal with variance m. For all thresholds, its mean is m if the canary is present, and
+0 otherwise. Grading changes these probabilities by less than 1e-4.
 
-- *second chance*: likely pairs, in the vote, and in the second-chance pass if they were deferred. m is the whole budget
+- *second chance*: likely pairs in the vote, and in the second-chance pass if they were deferred. m is the whole budget
   of a user after length 1.
-- *screening*: pairs that the forecast prunes, in the screening vote, and in the vote if they passed it. m is the charge
-  of both votes. Too little noise in these passes would hardly be visible next to the rest of the budget.
+- *screening*: pairs that the forecast prunes, in the screening vote, and in the vote if they passed screening. m is the
+  charge of both votes. Too little noise in these passes would hardly be visible beyond the rest of the budget.
 
 A release without all words, without a screening vote or without a second-chance pass counts as no hit. Words are
 missing with a probability below 1e-6 per release.
@@ -47,23 +48,23 @@ from voxpop.testing.collections import corpus_of_tokens
 BUDGET = Budget(1.0, 0.02)
 LENGTHS = 3
 UNSURE = 1e-8
-"""Probability that a word is missing after the adaptive rounds."""
+"""The probability that a word is missing after the adaptive rounds."""
 OFTEN, SELDOM, FURTHER = 48, 16, 40
-"""Numbers of words in likely pairs, in pruned pairs, and in no pair.
-
-Their sum exceeds the number up to which tokens are few.
+"""The numbers of words in likely pairs, in pruned pairs, and in no pair. Their sum exceeds the maximum number of tokens
+that counts as few.
 """
 OFTEN_FOR_SURE = 20
-"""Users of a word of likely pairs for each user of another word, so that the forecast prunes all other pairs."""
+"""The number of users of a word of likely pairs for each user of another word. With it, the forecast prunes other
+pairs."""
 LIKELY_OTHERS, PRUNED_OTHERS = 3, 20
 """Users of a likely and of a pruned pair without the canary.
 
 With these numbers, some likely pairs are close to the threshold, and most pruned pairs pass the screening vote.
 """
 SCREENING_SHARE = 0.2
-"""Share of the trials, since a release has few pairs."""
+"""The share of the trials to run, because a release has few pairs."""
 EDGES = np.arange(-5.0, 5.0, 0.08)
-"""Cutpoints around the weight of a pair, in sigma."""
+"""The cutpoints around the weight of a pair, in sigma."""
 TELLING = 10**6
 
 
@@ -89,7 +90,7 @@ class Pairs:
         return self.first + np.stack(np.divmod(np.arange(self.words**2), self.words), axis=1)
 
     def copies(self, names: Int64s) -> tuple[Int64s, Bools]:
-        """Return the copy of each pair by its name, and whether the pair is a copy; words are their own ranks."""
+        """Return the copy of each pair by its name, and whether the pair is a copy. Words are their own ranks."""
         left, right = (names >> 32) - self.first, (names & (2**32 - 1)) - self.first
         inside = (left >= 0) & (left < self.words) & (right >= 0) & (right < self.words)
         return left * self.words + right, inside
@@ -186,14 +187,14 @@ class Shown:
     seen: Floats
 
     def paid(self, one: Pass, copies: Int64s) -> Int64s:
-        """Charge the users of some copies for a pass; return the charges."""
+        """Charge the users of some copies for a pass, and return the charges."""
         ones = np.ones(copies.size, np.int64)
         costs: Int64s = one.charge.costs(self.left[copies], ones > 0, ones)
         self.left[copies] -= costs
         return costs
 
     def add(self, one: Pass, copies: Int64s, inside: Bools, others: int, later: float) -> None:
-        """Add a vote, given as the weights and draws in `one`, for the ids that are copies."""
+        """Add a vote for the ids that are copies. `one` contains the weights and draws of the vote."""
         mine = copies[inside]
         # mu^2 = c / 2^40 M for the charge c of the canary, and the distance that this charge moves the pair.
         square = self.paid(one, mine) / WHOLE * later
@@ -242,11 +243,11 @@ def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
 
 
 def _run(plan: NGramsPlan, corpus: Any, pairs: Pairs, canary: int, least: float) -> tuple[int, Any]:
-    """Run one release; return the number of copies with the event, and a digest of these copies."""
+    """Run one release, and return the number of copies with the event and a digest of these copies."""
     found, happened = shown_by(plan, corpus, pairs), np.zeros(pairs.words**2, np.bool_)
     if found is not None:
         missing = np.maximum(square_of(plan, pairs) - found.seen, 0.0)
-        # The last Gaussian release of the proof, with the budget that the passes of the case leave.
+        # The last Gaussian release of the proof, with the budget that the passes of the case do not spend.
         seed = Secret.fresh().draws("last release", np.zeros(1, np.uint64), 0)
         last = np.random.default_rng(seed.ravel()).normal(canary * missing, np.sqrt(missing))
         happened = found.total + last >= least

@@ -1,6 +1,6 @@
 """The report in a real browser: search, order, downloads, keyboard, themes, completions, and no network.
 
-The fixture `opened` fails a test whose page logged a message or requested anything except its own file.
+The fixture `opened` fails a test if its page logged a message or requested anything except its own file.
 """
 
 import csv
@@ -25,7 +25,7 @@ def count(opened):
 
 
 def test_everything_released_is_listed(opened, reports):
-    """The list contains the grams of the release in their order, and their number."""
+    """The list contains the grams of the release in their order, and shows their number."""
     report = opened("phrases")
     release = vp.load(reports["phrases"].parent)
     assert count(report) == f"{len(release)} phrases"
@@ -74,7 +74,7 @@ def test_lengths_and_first_tokens_filter(opened, reports):
 def test_the_table_can_be_sorted(opened, reports):
     """The order A to Z sorts by tokens, and a second click reverses it.
 
-    In the order by continuations, the phrase that begins the most other phrases comes first.
+    In the order by continuations, the phrase that begins the largest number of other phrases is first.
     """
     report = opened("phrases")
     grams = list(vp.load(reports["phrases"].parent))
@@ -89,7 +89,7 @@ def test_the_table_can_be_sorted(opened, reports):
 
 
 def test_downloads(opened, reports, tmp_path):
-    """The shown phrases are saved: as CSV that spreadsheets do not evaluate, and unchanged as JSON and text."""
+    """The displayed phrases are saved as CSV that spreadsheets do not evaluate, and unchanged as JSON and text."""
     report = opened("items")
     items = [item for (item,) in words_first(vp.load(reports["items"].parent).each_gram())]
     saved = {}
@@ -152,7 +152,7 @@ def test_the_page_works_with_the_keyboard(opened):
 
 @pytest.mark.parametrize("system", ["light", "dark"])
 def test_the_page_has_both_themes(opened, system):
-    """Colours follow the system until the user chooses a theme, and the choice is kept."""
+    """Colours follow the system until the user chooses a theme. The choice is remembered."""
     page = opened("phrases", color_scheme=system).page
     ground = "getComputedStyle(document.body).backgroundColor"
     light, dark = "rgb(252, 251, 248)", "rgb(20, 23, 26)"
@@ -222,7 +222,7 @@ def test_apostrophes_typed_on_phones_match(opened):
 
 
 def test_completions_are_taken(opened):
-    """Enter takes the first completion, arrows select another, Tab takes it, and an unfinished word is completed."""
+    """Enter takes the first completion, arrows select another, and Tab takes it. Unfinished words are completed."""
     page = opened("phrases").page
     page.fill("#prompt", "Thank y")
     page.press("#prompt", "Enter")
@@ -279,8 +279,8 @@ def test_no_column_is_truncated_in_print(opened, name):
     assert all(wide <= room for wide, room in tables)
 
 
-def test_words_come_before_punctuation(opened):
-    """Items that begin with a letter come first, then numbers, then other items; blanks are visible."""
+def test_words_are_listed_before_punctuation(opened):
+    """Items that begin with a letter are first, then numbers, then other items. Blanks are visible."""
     report = opened("items")
     shown = report.rows()
     assert shown[0][0].isalpha()
@@ -291,7 +291,7 @@ def test_words_come_before_punctuation(opened):
 
 
 def test_a_search_scrolls_to_its_result(opened):
-    """At any scroll position, `/` and typing bring the search field and five rows of its list into the window."""
+    """At any scroll position, `/` and typing scroll to the search field and five rows of its list."""
     page = opened("phrases", viewport={"width": 1280, "height": 620}).page
     for scroll in (0, 100_000):
         page.evaluate(f"scrollTo(0, {scroll})")
@@ -306,7 +306,7 @@ def test_a_search_scrolls_to_its_result(opened):
 
 
 def test_search_and_lengths_apply_to_first_tokens(opened, reports):
-    """The list of first tokens counts the phrases that match the search, and omits tokens that begin none of them."""
+    """The list of first tokens counts the phrases that match the search, and omits tokens without such phrases."""
     report = opened("phrases")
     report.page.fill("#search", "you")
     fits = [gram for gram in vp.load(reports["phrases"].parent) if "you" in " ".join(gram)]
@@ -322,7 +322,10 @@ def test_a_legend_lists_the_bars(opened):
 
 
 def test_a_signed_report_states_the_signed_files(opened):
-    """The metadata of the operator is at the top and above the signature; the statement of a large epsilon is amber."""
+    """The operator's statements are at the top and above the signature.
+
+    The statement about a large epsilon is amber.
+    """
     page = opened("signed").page
     assert page.inner_text("h1").startswith("Phrases of the forum")
     assert "Ann Example" in page.inner_text("dl.about")
@@ -334,7 +337,7 @@ def test_a_signed_report_states_the_signed_files(opened):
 
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext: apt-get install poppler-utils")
 def test_the_page_can_be_printed(opened, tmp_path):
-    """The print has A4 pages and open settings, and the signature is on one page with its table.
+    """The print has A4 pages and shows all settings, and the signature is on the same page as its table.
 
     No heading is the last line of a page.
     """
@@ -367,7 +370,7 @@ def test_the_page_can_be_printed(opened, tmp_path):
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext: apt-get install poppler-utils")
 @pytest.mark.parametrize("name", ["phrases", "items", "empty", "many", "sequences"])
 def test_no_page_of_paper_is_nearly_empty(opened, tmp_path, name):
-    """Text or charts fill more than half of every page but the last, and phrases are printed."""
+    """Text or charts fill more than half of every page except the last page, and phrases are printed."""
     page = opened(name).page
     page.wait_for_timeout(1000)
     page.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
@@ -388,7 +391,7 @@ def test_no_page_of_paper_is_nearly_empty(opened, tmp_path, name):
 
 
 def test_charts_are_drawn(opened):
-    """There are bars for every length and part of the budget, and a line for each length with one threshold."""
+    """There is a bar for every length and every part of the budget, and a line for each length with one threshold."""
     page = opened("phrases").page
     page.wait_for_selector("#chart-curves svg g[aria-label=line]", state="attached")
     assert page.locator("#chart-lengths svg g[aria-label=bar] > *").count() == 5
@@ -410,7 +413,7 @@ def test_a_page_of_charts_contains_nothing_else(opened, reports, tmp_path):
 
 @pytest.mark.parametrize("name", ["items", "empty", "phrases", "sequences"])
 def test_charts_fill_their_frame_in_a_notebook(chromium, reports, tmp_path, name):
-    """The frame is filled to nine tenths at least, also if the result has a table and no charts."""
+    """Charts fill at least nine tenths of the frame, and so does a table if the result has no charts."""
     charts = vp.load(reports[name].parent).charts()
     charts.save(tmp_path / "charts.html")
     page = chromium.new_page(viewport={"width": 900, "height": 100})
@@ -459,7 +462,7 @@ def test_paths_of_sessions_are_drawn(opened):
 
 
 def test_the_browser_enforces_the_policy(opened):
-    """A script that was added to the page cannot send data, and no script can be added."""
+    """A script that was added to the page file cannot send data, and no script can be added to the open page."""
     report = opened("phrases")
     sent = report.page.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'refused')")
     assert sent == "refused"

@@ -1,4 +1,4 @@
-"""The built documentation in a real browser: no content is cut off at any width, and search lists guides first.
+"""The built documentation in a real browser. No content is cut off at any width, and search lists guides first.
 
 The tests require a run of `make docs`; VOXPOP_SITE names another folder.
 """
@@ -35,8 +35,8 @@ def site():
 
 
 @pytest.mark.parametrize("width", [360, 820, 1280])
-def test_nothing_is_cut(chromium, site, width):
-    """Pictures are completely visible, and wide tables, plans and blocks of code scroll, on every page."""
+def test_nothing_is_cut_off(chromium, site, width):
+    """On every page, pictures are completely visible, and wide tables, plans and blocks of code scroll."""
     context = chromium.new_context(viewport={"width": width, "height": 900})
     page = context.new_page()
     pages = [each for each in sorted(site.rglob("*.html")) if "_static" not in each.parts]

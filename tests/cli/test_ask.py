@@ -15,7 +15,7 @@ LETTERS = ["a", "b", "c"]
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """Return a saved model of contexts, and its folder; one in three users begins with b."""
+    """Return a saved model of contexts and its folder. One in three users begins with b."""
     pages = [["a", "b"], ["a"], ["b", "a", "c", "c"]] * 400
     corpus = vp.read(pl.DataFrame({"who": range(1200), "pages": pages}), user="who", sequence="pages")
     made = vp.Sequences(max_length=5, max_gram=3, alphabet=LETTERS).release(corpus, vp.Budget(4), seed=1)
@@ -32,8 +32,8 @@ def model(saved, tmp_path):
 
 
 @pytest.mark.parametrize("question", get_args(Question))
-def test_every_question_has_the_answer_of_the_model(voxpop, model, question):
-    """The JSON output contains the rows of the method of that name, and the confidence level."""
+def test_every_query_has_the_answer_of_the_model(voxpop, model, question):
+    """The JSON output contains the rows of the method with the same name, and the confidence level."""
     symbols, within = ["a", "c"], 2
     options = {
         "next": (["--symbols", "a,c"], lambda: model.next(symbols, 0.8).rename({"probability": "share"})),
@@ -76,7 +76,7 @@ def test_shares_are_printed_with_interval_and_base(voxpop, model):
         (["model", "weather"], "weather"),
     ],
 )
-def test_wrong_questions_are_one_line(voxpop, model, arguments, words):
+def test_errors_of_wrong_queries_have_one_line(voxpop, model, arguments, words):
     """The cases are misplaced or unknown symbols, no steps, a wrong level, a missing model, and an unknown query."""
     assert words in voxpop("ask", *arguments).complaint
 

@@ -1,4 +1,4 @@
-"""Incorrect calls of every command give one line of advice and the correct exit code, and spend no budget."""
+"""Incorrect calls of every command print one line of advice, return the correct exit code and spend no budget."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ COLUMNS = ["--user", "author", "--text", "body"]
 BUDGET = ["--epsilon", 1, "--delta", "1e-8"]
 EPSILON = ["--epsilon", 1, "--alphabet", "tea,milk"]
 RELEASING = {
-    "items": [*BUDGET, "--max-items-per-user", 1],  # plans that take no time
+    "items": [*BUDGET, "--max-items-per-user", 1],  # plans that are computed quickly
     "ngrams": [*BUDGET, "--max-length", 2, "--max-phrases-per-user", 2],
     "heavy-hitters": [*BUDGET, "--max-length", 2],
     "sequences": EPSILON,
@@ -78,7 +78,7 @@ def test_invalid_epsilons_are_reported(voxpop, posts, command, epsilon):
 @pytest.mark.parametrize("command", ["items", "ngrams", "heavy-hitters"])
 @pytest.mark.parametrize("delta", ["0", "1", "2", "-1e-7", "nan", "tiny", None])
 def test_invalid_deltas_are_reported(voxpop, posts, command, delta):
-    """The cases are zero, values from 1, negative values, other strings, and no value."""
+    """The cases are zero, values of 1 and more, negative values, other strings, and no value."""
     given = [] if delta is None else ["--delta", delta]
     assert "delta" in voxpop(*call(command, options=["--epsilon", 1, *given])).complaint
     assert not (posts / "out").exists()
@@ -106,7 +106,7 @@ def test_unwritable_folders_are_reported(voxpop, posts, command, monkeypatch):
     ("command", "number"), [("items", "epsilon 2: "), ("ngrams", "epsilon 4: "), ("heavy-hitters", "epsilon 1: ")]
 )
 def test_data_without_items_gives_an_empty_release(voxpop, posts, command, number):
-    """If nine users have one word each, the call succeeds; its advice on required users depends only on the plan."""
+    """If nine users have one word each, the call succeeds. The advice on required users depends only on the plan."""
     code, out, err = voxpop(*call(command, "lonely.parquet"))
     assert (code, err) == (0, "")
     assert "Released 0 items." in out
@@ -118,7 +118,7 @@ def test_data_without_items_gives_an_empty_release(voxpop, posts, command, numbe
     assert voxpop(*call(command, "lonely.parquet"), "--overwrite").out == out
 
 
-def test_a_summary_of_a_table_without_rows_equals_that_of_nine_users(voxpop, posts):
+def test_the_summaries_of_no_rows_and_of_nine_users_are_equal(voxpop, posts):
     """Neither table releases anything, and both outputs agree."""
     few, *empty = (
         voxpop(*call("items", source), "--overwrite") for source in ("lonely.parquet", "empty.parquet", "empty.csv")
@@ -127,8 +127,8 @@ def test_a_summary_of_a_table_without_rows_equals_that_of_nine_users(voxpop, pos
     assert empty == [few, few]
 
 
-def test_users_needed_equal_those_of_the_plan(voxpop, posts):
-    """The printed numbers equal those of the plan."""
+def test_users_needed_equal_the_numbers_of_the_plan(voxpop, posts):
+    """The printed numbers equal the numbers of the plan."""
     out = voxpop(*call("items", "lonely.parquet", options=[*BUDGET, "--max-items-per-user", 10])).out
     for epsilon in (1, 2, 4):
         users = vp.Items(10).plan(vp.Budget(epsilon, 1e-8)).users_needed(0.9, per_user=10)
@@ -239,7 +239,7 @@ def test_a_full_ledger_raises_an_error_before_data_is_read(voxpop, posts):
 
 @pytest.mark.parametrize("budget", [4, (4, 1e-7), None, "4", {"epsilon": 4}])
 def test_values_that_are_not_budgets_are_rejected(posts, budget):
-    """In Python, every mechanism raises an error that names the required type."""
+    """Every mechanism raises an error that names the required type if it is called from Python."""
     for mechanism in (vp.Items(), vp.NGrams(), vp.HeavyHitters(), vp.Sequences(alphabet=["a"])):
         with pytest.raises(vp.errors.InputError, match=r"`budget` must be a voxpop\.Budget"):
             mechanism.plan(budget)

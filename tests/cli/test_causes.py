@@ -58,7 +58,7 @@ def error_of(ran):
 )
 @pytest.mark.usefixtures("posts")
 def test_exit_codes_by_cause(voxpop, change, code, cause):
-    """Each cause has its code, and nothing was charged."""
+    """Each cause has its exit code, and nothing is charged."""
     call = list(CALL)
     if change[0] in call:
         call[call.index(change[0]) + 1] = change[1]
@@ -72,7 +72,7 @@ def test_exit_codes_by_cause(voxpop, change, code, cause):
 
 @pytest.mark.usefixtures("posts")
 def test_texts_of_standard_error_are_part_of_the_object(voxpop, monkeypatch):
-    """The plan of a profile, messages about rows, and the frames of a fault are no lines before the object."""
+    """The plan of a profile, messages about rows, and the frames of a fault are not printed before the object."""
     Path("torn.csv").write_text("author,body\n1,tea\n,tea\n")
     call = ["profile", "torn.csv", "--user", "author", "--epsilon", 1, "--delta", "1e-8", "-o", "values"]
     found = error_of(voxpop(*call, "--errors", "json"))
@@ -81,7 +81,7 @@ def test_texts_of_standard_error_are_part_of_the_object(voxpop, monkeypatch):
     done = voxpop(*call, "--drop-missing-users", "--errors", "json")
     assert done.code == 0
     assert "(1, 1e-08)-DP" in done.err
-    monkeypatch.setattr(vp, "read", None)  # calling it is a fault
+    monkeypatch.setattr(vp, "read", None)  # Calling it is a fault.
     found = error_of(voxpop("items", "posts.parquet", *CALL, "--errors", "json"))
     assert found["code"] == 1
     assert found["messages"][0].startswith("Traceback")
@@ -115,7 +115,7 @@ def test_an_unsaved_result_is_reported(voxpop, monkeypatch, options, charged):
     """The error contains the folder that keeps the result, and `voxpop resume` saves it."""
 
     def taken(kept, folder, *, publish=runs.publish, **more):
-        folder.mkdir()  # by another process, after the check
+        folder.mkdir()  # This simulates another process after the check.
         (folder / "notes.txt").touch()
         publish(kept, folder, **more)
 
@@ -129,7 +129,7 @@ def test_an_unsaved_result_is_reported(voxpop, monkeypatch, options, charged):
 
 @pytest.mark.usefixtures("posts")
 def test_a_repeated_run_is_reported(voxpop):
-    """Text, JSON and log tell a repeated run from a first one."""
+    """The text, the JSON object and the log distinguish a repeated run from a first run."""
     first = voxpop("items", "posts.parquet", *CALL, *LEDGER)
     again = voxpop("items", "posts.parquet", *CALL, *LEDGER, "--log", "log.jsonl")
     assert "had already finished: no row was read, and nothing was charged" in again.out
@@ -141,7 +141,7 @@ def test_a_repeated_run_is_reported(voxpop):
 
 @pytest.mark.usefixtures("posts")
 def test_the_log_has_every_step(voxpop):
-    """Steps are appended as lines of JSON, in order, without data and numbers of rows."""
+    """Steps are appended in order as lines of JSON, without data and numbers of rows."""
     assert "repeated" not in voxpop("--log", "log.jsonl", "items", "posts.parquet", *CALL, *LEDGER, "--json").json
     assert voxpop("items", "nowhere.parquet", *CALL[:-1], "other", "--log=log.jsonl").code == 5
     text = Path("log.jsonl").read_text()
@@ -163,7 +163,7 @@ def test_the_log_has_every_step(voxpop):
     ],
 )
 def test_invalid_global_options_are_reported(voxpop, options, words):
-    """A wrong value of an option of all commands is an error before anything runs."""
+    """An invalid value of an option that all commands have is an error before anything runs."""
     assert words in voxpop("show", "words", *options).complaint
 
 
@@ -187,7 +187,7 @@ def test_invalid_global_options_are_reported(voxpop, options, words):
 )
 @pytest.mark.usefixtures("posts")
 def test_databases_and_queries_are_distinguished_from_files(voxpop, monkeypatch, source, options, words):
-    """A database or a query in the place of a file names the options for it, and no password."""
+    """If a database or a query is passed as a file, the message names the right options and no password."""
     monkeypatch.delenv("VOXPOP_DATABASE", raising=False)
     complaint = voxpop("items", *([source] if source else []), *CALL, *options).complaint
     assert words in complaint
@@ -213,12 +213,12 @@ def test_databases_and_queries_are_distinguished_from_files(voxpop, monkeypatch,
     ],
 )
 def test_deliberately_missing_options_name_the_command(voxpop, call, words):
-    """The message names the command that does it."""
+    """The message names the command with this function."""
     assert words in voxpop(*call).complaint
 
 
 def test_the_plan_of_a_series_has_no_charge(voxpop):
-    """It is that of `plan_series`."""
+    """The output equals the plan of `plan_series`."""
     call = ["series", "plan", "--nights", 30, "--epsilon", 3, "--delta", "1e-6"]
     assert "(3, 1e-06)-DP" in voxpop(*call).out
     assert voxpop(*call, "--json").json["plan"]["nights"] == 30
@@ -235,7 +235,7 @@ def test_shells_complete_commands(voxpop, shell):
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_bash_completes_a_command(voxpop, tmp_path):
-    """Bash itself completes the beginning of a command by the script."""
+    """Bash itself completes the beginning of a command with the script."""
     (tmp_path / "completion").write_text(voxpop("completion", "bash").out)
     code = 'source ./completion; COMP_WORDS=(voxpop hea); COMP_CWORD=1; COMP_LINE="voxpop hea"; COMP_POINT=10; '
     code += '_voxpop voxpop hea voxpop; echo "${COMPREPLY[@]}"'
@@ -244,7 +244,7 @@ def test_bash_completes_a_command(voxpop, tmp_path):
 
 
 def test_the_pages_list_the_exit_codes_of_the_command():
-    """The guide of jobs lists every code, and the reference gives the code of each error."""
+    """The guide to jobs lists every code, and the reference lists the code of each error."""
     docs = Path(__file__).resolve().parent.parent.parent / "docs"
     section = (docs / "guides" / "jobs.md").read_text("utf-8").partition("## Exit codes")[2]
     listed = {int(code) for row in re.findall(r"^\| ([\d, ]+) \|", section, re.MULTILINE) for code in row.split(",")}

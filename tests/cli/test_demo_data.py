@@ -1,4 +1,4 @@
-"""`standard_library`: the scanner finds the same texts as Python's parser."""
+"""Tests of `standard_library`. The scanner finds the same texts as Python's parser."""
 
 import ast
 import io
@@ -55,7 +55,7 @@ def test_only_docstrings_and_comments_are_found(tmp_path):
 
 
 def test_a_module_is_one_user(tmp_path):
-    """Module names contain dots; tests and installed packages are omitted; invalid files cause no error."""
+    """Module names contain dots, tests and installed packages are omitted, and invalid files cause no error."""
     for name in ("b/__init__.py", "b/c.py", "a.py", "test/x.py", "b/tests/y.py", "site-packages/z.py"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -64,8 +64,8 @@ def test_a_module_is_one_user(tmp_path):
     assert [module for module, _ in texts_of(tmp_path)] == ["a", "broken", "b", "b.c"]
 
 
-def test_no_sources_is_an_error(tmp_path):
-    """If Python has no source files, the error gives advice."""
+def test_missing_sources_are_an_error(tmp_path):
+    """If Python has no source files, the error contains advice."""
     with pytest.raises(SourceError, match="has its standard library"):
         standard_library(tmp_path)
 

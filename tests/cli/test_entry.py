@@ -72,13 +72,13 @@ def raise_in_show(monkeypatch, error):
 
 
 @pytest.mark.parametrize("error", [InternalError("broken"), KeyError("broken"), OSError("broken")])
-def test_our_own_fault_shows_a_traceback(voxpop, monkeypatch, error):
+def test_a_fault_of_voxpop_shows_a_traceback(voxpop, monkeypatch, error):
     """An internal error exits with code 1 and prints a traceback and a request to report it."""
     raise_in_show(monkeypatch, error)
     code, out, err = voxpop("show", "words")
     assert (code, out) == (1, "")
     assert err.startswith("Traceback")
-    assert ("broken" in err) == isinstance(error, InternalError)  # messages of libraries may quote values
+    assert ("broken" in err) == isinstance(error, InternalError)  # Messages of libraries may quote values.
     assert "This is a fault of voxpop" in err
 
 
@@ -122,7 +122,7 @@ def test_a_closed_output_pipe_is_not_an_error():
 
 @pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["items"], 2), (["show", "nowhere"], 2)])
 def test_the_process_ends_with_the_code_of_the_command(arguments, code, tmp_path):
-    """`python -m voxpop.cli` exits immediately after it has written all output."""
+    """`python -m voxpop.cli` exits immediately after writing all output."""
     call = [sys.executable, "-m", "voxpop.cli", *arguments]
     done = subprocess.run(call, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == code

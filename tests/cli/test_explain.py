@@ -1,4 +1,4 @@
-"""`voxpop explain`: why is an item missing?"""
+"""Tests of `voxpop explain`, which explains why an item is missing."""
 
 import polars as pl
 import pytest
@@ -43,14 +43,14 @@ def test_explanations_are_printed_as_json(voxpop, folder):
 
 
 def test_explanations_of_keys_are_printed(voxpop, folder):
-    """Values of several columns are separated by commas, and typed by the columns."""
+    """Values of several columns are separated by commas and converted to the types of the columns."""
     assert "not released" not in voxpop("explain", folder / "keys", "apt,2").out
     assert "not released" in voxpop("explain", folder / "keys", "apt,3").out
     assert "not a value of the columns" in voxpop("explain", folder / "keys", "apt,two").out
 
 
 def test_explanations_with_private_data_are_marked(voxpop, folder):
-    """With the data, a marked and rounded number of users is added."""
+    """With the data, the output also contains a marked and rounded number of users."""
     table = ["--data", folder / "posts.parquet", "--user", "who", "--text", "what"]
     out = voxpop("explain", folder / "words", "apt", *table).out
     assert "PRIVATE" in out

@@ -23,7 +23,7 @@ def phrases():
 
 
 def test_the_command_writes_the_result(voxpop, phrases, tmp_path):
-    """The format follows from `--format` or from the file's ending."""
+    """The format follows from `--format` or from the suffix of the file."""
     phrases.save(tmp_path / "words")
     assert voxpop("export", "words", "-o", "a.txt").out == "Wrote 3 grams to a.txt\n"
     assert voxpop("export", "words", "-o", "b", "--format", "text").code == 0
@@ -31,7 +31,7 @@ def test_the_command_writes_the_result(voxpop, phrases, tmp_path):
 
 
 def test_the_counts_of_a_folder_are_exported(voxpop, phrases, tmp_path):
-    """Tables have the noisy numbers of users, and `--of` chooses another result of the folder."""
+    """Tables contain the noisy numbers of users, and `--of` selects another result of the folder."""
     phrases.save(tmp_path / "words")
     vp.Counts(phrases, np.array([5, 30, -2]), 1.0, StoredPlan({"error": 1.0}), phrases.guarantee).save("words")
     Top(phrases, np.array([1]), phrases.plan, phrases.guarantee).save("words")
@@ -55,7 +55,7 @@ def test_nothing_is_replaced_without_overwrite(voxpop, phrases, tmp_path):
 
 
 def test_releasing_over_a_release_spends_nothing(voxpop, phrases, tmp_path):
-    """The call is rejected before the data is read, and runs with `--overwrite`."""
+    """The call is rejected before the data is read, but runs with `--overwrite`."""
     pl.DataFrame({"who": range(500), "what": ["tea"] * 500}).write_parquet(tmp_path / "t.parquet")
     phrases.save(tmp_path / "words")
     call = ["items", "--user", "who", "--items", "what", "--epsilon", 4, "--delta", 1e-3, "-o", "words"]

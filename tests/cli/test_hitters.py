@@ -19,7 +19,7 @@ def posts(tmp_path):
 
 
 def test_releases_and_saves(voxpop, tmp_path):
-    """The shared word is released, printed with its guarantee, and saved; the word of one user is not."""
+    """The shared word is released, printed with its guarantee and saved, but the word of one user is not."""
     code, out, err = voxpop("heavy-hitters", *CALL, "-o", "words")
     assert (code, err) == (0, "")
     assert list(vp.load(tmp_path / "words")) == ["tea"]

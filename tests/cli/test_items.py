@@ -29,7 +29,7 @@ def posts(tmp_path):
 
 
 def test_releases_and_saves(voxpop, posts, tmp_path):
-    """The shared words are released, printed with their guarantee, and saved; the word of one user is not."""
+    """The shared words are released, printed with their guarantee and saved, but the word of one user is not."""
     code, out, err = voxpop("items", *CALL, "-o", "words")
     assert (code, err) == (0, "")
     assert list(vp.load(tmp_path / "words")) == ["milk", "tea"]
@@ -67,7 +67,7 @@ def test_options_reach_the_mechanism(voxpop, posts):
 
 
 def test_seed_is_reproducible_and_marked(voxpop, posts, tmp_path):
-    """The same seed gives the same files; output and files are marked as not private."""
+    """The same seed gives the same files. Output and files are marked as not private."""
     first = voxpop("items", *CALL, "--seed", 1, "-o", "one")
     content = voxpop("items", *CALL, "--seed", 1, "-o", "two", "--json").json
     assert "NOT PRIVATE" in first.out
@@ -93,7 +93,7 @@ def test_several_sources_with_other_columns_are_read(voxpop, tmp_path):
     ("tokenizer", "word"), [("whitespace", "Tea,"), ("regex:[a-z]+!", "milk!"), ("characters", "t")]
 )
 def test_tokenizer_is_passed_on(voxpop, posts, tmp_path, tokenizer, word):
-    """Other tokenisers give other words."""
+    """Different tokenisers give different words."""
     assert voxpop("items", *CALL, "--tokenizer", tokenizer, "-o", "words").code == 0
     assert word in vp.load(tmp_path / "words")
 
@@ -143,7 +143,10 @@ def test_invalid_utf8_is_a_user_error(voxpop, tmp_path):
 @pytest.mark.slow  # the next test runs the demo in the process of the tests
 @pytest.mark.jit
 def test_the_demo_releases_phrases(tmp_path):
-    """The demo releases and completes phrases of the standard library; the test allows three times its 20 seconds."""
+    """The demo releases and completes phrases of the standard library.
+
+    The test allows three times the usual 20 seconds.
+    """
     begun = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", "import sys; from voxpop.cli import main; sys.exit(main(['demo']))"],
@@ -187,7 +190,7 @@ SAID = ["--title", "Words", "--dataset", "Posts", "--purpose", "keyboard", "--op
 
 
 def test_the_report_contains_the_texts_of_the_operator(voxpop, posts, tmp_path):
-    """The report contains the given texts and the date; the output reports that no ledger was charged."""
+    """The report contains the given texts and the date, and the output says that no ledger was charged."""
     out = voxpop("items", *CALL, "-o", "words", *SAID).out
     assert "No ledger was charged" in out
     about = vp.load(tmp_path / "words").metadata
@@ -204,7 +207,7 @@ def test_the_charged_ledger_is_named(voxpop, posts, tmp_path):
     assert str(vp.load(tmp_path / "words").metadata.ledger) == 'entry 1 of "Posts", budget (8, 1e-05)'
 
 
-def test_large_numbers_are_called_large(voxpop, posts):
+def test_large_epsilon_and_delta_cause_warnings(voxpop, posts):
     """Epsilon 40 and delta 0.01 cause warnings."""
     numbers = ["--epsilon", 40, "--delta", 0.01]
     out = voxpop("items", *CALL[: CALL.index("--epsilon")], *numbers, "-o", "words").out
@@ -213,7 +216,7 @@ def test_large_numbers_are_called_large(voxpop, posts):
 
 
 def test_delimiter_and_encoding_are_passed_on(voxpop, tmp_path):
-    """Explicit options override detection; the name "tab" denotes a tab."""
+    """Explicit options override detection, and the name "tab" denotes a tab."""
     for name, mark in (("tab", "\t"), ("~", "~")):
         rows = [f"who{mark}body", *(f"{number}{mark}café" for number in range(600))]
         (tmp_path / "posts.csv").write_bytes("\n".join(rows).encode("cp1252"))

@@ -1,4 +1,4 @@
-"""`voxpop run`: a job file runs the command that it describes, and its digest is in the record."""
+"""Tests of `voxpop run`. A job file runs the command that it describes, and the record contains its digest."""
 
 import json
 import re
@@ -68,7 +68,7 @@ def test_every_option_of_every_command_is_a_key(command):
 
 
 def test_the_reference_lists_every_key():
-    """Each key has a row in the reference, in its section."""
+    """Each key has a row in its section of the reference."""
     text = (ROOT / "docs" / "reference" / "jobs.md").read_text()
     listed = {
         (section if section != "top" else "", key)
@@ -85,7 +85,7 @@ def test_the_reference_lists_every_key():
 
 
 def test_a_job_runs_its_command(voxpop, job):
-    """The result has the settings of the job, and its record the digest."""
+    """The result has the settings of the job, and its record contains the digest."""
     code, out, err = voxpop("run", "job.toml")
     assert (code, err) == (0, "")
     assert "Released 1 item." in out
@@ -113,7 +113,7 @@ def test_every_kind_of_value_is_written(voxpop, job):
 
 
 def test_counts_are_a_job(voxpop, job):
-    """A job may add counts to a release, with its digest in their record."""
+    """A job may add counts to a release. Their record contains the digest of the job."""
     voxpop("run", "job.toml")
     job(
         JOB.replace('"items"', '"count"')
@@ -127,7 +127,7 @@ def test_counts_are_a_job(voxpop, job):
 
 
 def test_a_dry_run_charges_and_writes_nothing(voxpop, job, monkeypatch):
-    """It shows columns, output, ledger, plan and digest."""
+    """The dry run shows columns, output, ledger, plan and digest."""
     monkeypatch.setenv("DAY", "monday")
     job(JOB + LEDGER)
     monkeypatch.setattr(vp, "read", None)
@@ -160,7 +160,7 @@ def test_a_dry_run_finds_errors_of_the_run(voxpop, job, monkeypatch, change, wor
 
 @pytest.mark.parametrize("address", ["https://127.0.0.1:9/t.parquet", "s3://bucket/t.csv"])
 def test_a_dry_run_reports_that_it_opened_no_address(voxpop, job, address):
-    """The columns of an address are not checked, so the dry run does not seem to have checked them."""
+    """The columns of an address are not checked, and the dry run must not suggest that they were."""
     job(JOB.replace("posts.parquet", address))
     assert "a dry run opens no address" in voxpop("run", "job.toml", "--dry-run").out
     assert voxpop("run", "job.toml", "--dry-run", "--json").json["source_opened"] is False
@@ -183,7 +183,7 @@ def test_types_of_undeclared_columns_pass_the_dry_run(voxpop, job):
 
 
 def test_a_dry_run_reports_finished_runs(voxpop, job, monkeypatch):
-    """A run that has finished would read nothing."""
+    """A run that has already finished would read nothing."""
     monkeypatch.setenv("DAY", "monday")
     job(JOB + LEDGER)
     assert voxpop("run", "job.toml").code == 0
@@ -192,8 +192,8 @@ def test_a_dry_run_reports_finished_runs(voxpop, job, monkeypatch):
     assert len(vp.Ledger("team.ledger").account("posts").entries) == 1
 
 
-def test_the_digest_covers_everything_but_layout_and_variables(job, monkeypatch):
-    """Comments and order do not change the digest; values and overrides do; environment variables do not."""
+def test_the_digest_covers_everything_except_layout_and_variables(job, monkeypatch):
+    """Values and overrides change the digest. Comments, order and environment variables do not."""
     path = Path(job(JOB + LEDGER))
     digest = jobs.Job(app, path, []).digest
     monkeypatch.setenv("DAY", "tuesday")
@@ -209,7 +209,7 @@ def test_the_digest_covers_everything_but_layout_and_variables(job, monkeypatch)
 
 
 def test_only_the_approved_job_runs(voxpop, job):
-    """With `--digest`, a job that was changed does not run."""
+    """With `--digest`, a changed job does not run."""
     digest = jobs.Job(app, Path("job.toml"), []).digest
     job(JOB.replace("epsilon = 1", "epsilon = 2"))
     assert "another digest was approved" in voxpop("run", "job.toml", "--digest", digest).complaint
@@ -256,7 +256,7 @@ def test_the_error_for_a_missing_job_names_the_option_new(voxpop):
 
 
 def test_a_job_reads_a_database(voxpop, job, monkeypatch):
-    """The address is in an environment variable, which the digest does not contain."""
+    """The address is in an environment variable, which the digest does not cover."""
     with sqlite3.connect("shop.db") as shop:
         shop.execute("create table posts (author, body)")
         shop.executemany("insert into posts values (?, 'tea')", [(str(number),) for number in range(400)])
@@ -269,7 +269,7 @@ def test_a_job_reads_a_database(voxpop, job, monkeypatch):
 
 
 def test_a_new_job_must_be_confirmed(voxpop, job, monkeypatch):
-    """The answers become a job that a dry run accepts."""
+    """The answers give a job that a dry run accepts."""
     answers = "items\nposts.parquet\nauthor\ntext\nbody\n1\n1e-8\nnew words\nteam.ledger\nposts\n\n"
     ran = subprocess.run(
         [sys.executable, "-m", "voxpop.cli", "run", "--new", "new.toml"], input=answers, capture_output=True, text=True
@@ -294,7 +294,7 @@ def test_a_missing_confirmation_writes_nothing(job):
     assert not Path("new.toml").exists()
 
 
-def test_json_of_a_job_is_that_of_its_command(voxpop, job):
+def test_a_job_prints_the_json_of_its_command(voxpop, job):
     """`--json` prints the object of the command."""
     assert voxpop("run", "job.toml", "--json").json["released"] == 1
     assert json.loads(Path("words/release.json").read_text())["metadata"]["job"].startswith("sha256:")
@@ -302,7 +302,7 @@ def test_json_of_a_job_is_that_of_its_command(voxpop, job):
 
 @pytest.mark.parametrize("given", ["--seed=4", "--max-items-per-user=9", "--exact"])
 def test_no_value_of_a_job_becomes_an_option(voxpop, job, monkeypatch, given):
-    """A source that looks like an option, such as one from an environment variable, changes no setting."""
+    """A source that looks like an option, for example from an environment variable, changes no setting."""
     monkeypatch.setenv("FILE", given)
     job(JOB.replace('"posts.parquet"', '["posts.parquet", "${FILE}"]').replace("max_items_per_user = 1\n", ""))
     assert "is not a file" in voxpop("run", "job.toml").complaint
@@ -373,7 +373,7 @@ def test_fractions_of_whole_numbers_are_refused(voxpop, job, command):
     ],
 )
 def test_a_dry_run_rejects_the_same_jobs_as_the_run(voxpop, job, overrides):
-    """A wrong option of reading is refused without rows, by the same message."""
+    """An invalid option for reading is rejected without rows and with the same message."""
     table = pl.DataFrame({"author": range(400), "body": ["tea"] * 400})
     table.write_ndjson("lines.jsonl")
     table.write_csv("posts.csv")
@@ -387,7 +387,7 @@ def test_a_dry_run_rejects_the_same_jobs_as_the_run(voxpop, job, overrides):
 
 @pytest.mark.parametrize("ending", [" -- all of them", ";", "\n"])
 def test_a_dry_run_accepts_a_query_with_a_comment(voxpop, job, ending):
-    """A comment at the end of the query does not hide the question for its columns."""
+    """A comment at the end of the query does not hide the end of the query for its columns."""
     with sqlite3.connect("shop.db") as shop:
         shop.execute("create table posts (author, body, at)")
         shop.executemany("insert into posts values (?, 'tea', '2026-01-01')", [(str(number),) for number in range(400)])
@@ -409,7 +409,7 @@ def test_a_dry_run_accepts_events_of_every_file(voxpop, job, name):
 
 
 def test_a_changed_job_differs_from_the_finished_run(voxpop, job, monkeypatch):
-    """A finished run is not repeated, but the command says that other settings made the result."""
+    """A finished run is not repeated, but the output states that other settings made the result."""
     monkeypatch.setenv("DAY", "monday")
     job(JOB + LEDGER)
     assert voxpop("run", "job.toml").code == 0
@@ -422,7 +422,7 @@ def test_a_changed_job_differs_from_the_finished_run(voxpop, job, monkeypatch):
 
 
 def test_a_dry_run_of_a_finished_run_needs_its_result(voxpop, job, monkeypatch):
-    """A finished run whose result is not in the folder is refused, as by the run."""
+    """A finished run is rejected if its result is not in the folder, as the run itself would be."""
     monkeypatch.setenv("DAY", "monday")
     job(JOB + LEDGER)
     assert voxpop("run", "job.toml").code == 0
@@ -439,14 +439,14 @@ def test_a_dry_run_of_a_finished_run_needs_its_result(voxpop, job, monkeypatch):
     ],
 )
 def test_a_wrong_confirmation_writes_nothing(voxpop, job, monkeypatch, answers):
-    """The questions can be answered again, since no file is in the way."""
+    """The prompts can be answered again, because no file was written."""
     monkeypatch.setattr(sys, "stdin", StringIO(answers))
     assert voxpop("run", "--new", "new.toml").code == 2
     assert not Path("new.toml").exists()
 
 
 def test_an_empty_variable_is_not_set(voxpop, job, monkeypatch):
-    """An empty name of a run would be no name, and each start would be charged."""
+    """A run with an empty name would have no name, and each start would be charged."""
     monkeypatch.setenv("DAY", "")
     job(JOB + LEDGER)
     assert "${DAY}, which is not set or empty" in voxpop("run", "job.toml").complaint

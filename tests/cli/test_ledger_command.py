@@ -1,4 +1,4 @@
-"""Ledgers from the shell, with remaining budget, the largest epsilon that fits, repeated runs, and kept results."""
+"""Ledgers from the shell: the remaining budget, the largest epsilon that fits, repeated runs, and kept results."""
 
 import re
 from typing import get_args
@@ -18,7 +18,7 @@ COLUMNS = ["--user", "author", "--text", "body"]
 
 @pytest.fixture
 def shop(voxpop, tmp_path):
-    """Create a ledger for epsilon 7, and a table of posts, and return the start of a call."""
+    """Create a ledger for epsilon 7 and a table of posts, and return the beginning of a call."""
     table = pl.DataFrame({"author": range(3000), "body": ["thank you very much", "see you soon"] * 1500})
     table.write_parquet(tmp_path / "posts.parquet")
     assert voxpop("ledger", "init", "team.ledger", "--dataset", "shop", "--epsilon", 7, "--delta", "1e-6").code == 0
@@ -26,7 +26,7 @@ def shop(voxpop, tmp_path):
 
 
 def test_spent_and_remaining_budget(voxpop, shop):
-    """After 3 + 3 of 7 is spent, 5.87 fits, since Gaussian noise adds up by squares; 5.9 is rejected with numbers."""
+    """After 3 + 3 of 7, 5.87 fits, because Gaussian noise adds up by squares. 5.9 is rejected with numbers."""
     for name in ("one", "two"):
         assert voxpop(*shop, "--epsilon", 3, "-o", name, "--run-id", name).code == 0
     out = voxpop("ledger", "show", "team.ledger", "--for", "items", "--delta", "1e-8").out
@@ -51,7 +51,7 @@ def test_spent_and_remaining_budget(voxpop, shop):
 
 
 def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
-    """A repeated command prints the same output and reports this, reads no source and adds no entry."""
+    """A repeated command prints the same output, reports this, reads no source and adds no entry."""
     call = [*shop, "--epsilon", 1, "-o", "words", "--run-id", "monday"]
     first = voxpop(*call)
     (tmp_path / "posts.parquet").unlink()

@@ -32,7 +32,7 @@ def test_a_list_quoted_by_a_csv_writer_is_read_again(entries):
         ("", []),
     ],
 )
-def test_spaces_marks_and_empty_entries_do_not_count(text, entries):
+def test_spaces_marks_and_empty_entries_are_ignored(text, entries):
     """Only quotes keep spaces at the ends of an entry."""
     assert listed(text, "--alphabet") == entries
 
@@ -45,7 +45,7 @@ def test_quotes_that_are_not_closed_are_refused(text):
 
 
 def test_a_file_has_one_entry_in_each_line(tmp_path):
-    """Marks, blank lines, carriage returns and spaces at the ends do not count, and a comma is part of an entry."""
+    """Marks, blank lines, carriage returns and spaces at the ends are ignored, and a comma is part of an entry."""
     (tmp_path / "a.txt").write_bytes('\ufeffpay\r\n\r\n ship \nCreate, invoice\n"say ""hi"" "\n'.encode())
     assert listed_file(tmp_path / "a.txt", "--alphabet") == ["pay", "ship", "Create, invoice", 'say "hi" ']
     (tmp_path / "a.txt").write_bytes(b"\xff\xfe")

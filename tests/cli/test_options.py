@@ -1,4 +1,4 @@
-"""The options of all commands, such as help, defaults, lists of columns and repeated options."""
+"""The options of all commands, with their help, defaults, lists of columns and repetition."""
 
 from dataclasses import MISSING, fields
 
@@ -29,7 +29,7 @@ def arguments_of(names):
 
 
 def test_all_commands_are_listed():
-    """The lists used below are not empty and contain commands of both levels."""
+    """The lists that the tests below use are not empty and contain commands of both levels."""
     assert {("items",), ("sequences",), ("plan", "ngrams"), ("plan", "top"), ("ledger", "init")} <= {*RUNNABLE}
 
 
@@ -58,7 +58,7 @@ def test_every_option_is_described(names):
 @pytest.mark.parametrize(
     "each", [each for each in MECHANISMS if each.command in CHOICES], ids=lambda each: each.command
 )
-def test_defaults_equal_those_of_the_mechanism(each):
+def test_defaults_equal_the_defaults_of_the_mechanism(each):
     """The fields of the configuration are the only source of defaults."""
     configuration = load_object(each.config)
     assert options_of(configuration, CHOICES[each.command])().configured == configuration()
@@ -71,7 +71,7 @@ def test_defaults_equal_those_of_the_mechanism(each):
 
 
 @pytest.mark.parametrize("each", [each for each in MECHANISMS if each.command in ("count", "top")])
-def test_defaults_of_additions_equal_those_of_the_mechanism(each):
+def test_defaults_of_additions_equal_the_defaults_of_the_mechanism(each):
     """Each field of counts and rankings is an option."""
     for field in fields(load_object(each.config)):
         name = f"--{field.name.replace('_', '-')}"
@@ -82,7 +82,7 @@ def test_defaults_of_additions_equal_those_of_the_mechanism(each):
 
 @pytest.fixture
 def sales(tmp_path):
-    """Write a table with two columns of users and two of items."""
+    """Write a table with two columns of users and two columns of items."""
     frame = pl.DataFrame(
         {
             "shop": ["north", "south"] * 600,
@@ -128,7 +128,7 @@ def test_other_options_may_not_be_repeated(voxpop, tmp_path, twice):
 
 
 def test_columns_have_the_expected_types(voxpop, tmp_path):
-    """A type may contain a comma; the option is repeated for several types."""
+    """A type may contain a comma. The option is repeated for several types."""
     rows = "".join(f"{number},{'1.50' if number % 2 else '2.5'}\n" for number in range(800))
     (tmp_path / "sales.csv").write_text(f"who,price\n{rows}")
     call = ["items", "sales.csv", "--user", "who", "--items", "price", *BUDGET, "-o", "found"]

@@ -1,4 +1,4 @@
-"""Long commands show a progress bar on a terminal, with one step per round of heavy hitters or length of sequences."""
+"""On a terminal, long commands show a bar with a step for each round of heavy hitters or length of sequences."""
 
 import io
 import sys
@@ -11,7 +11,7 @@ from voxpop.files import progress
 
 
 class Terminal(io.StringIO):
-    """A standard error stream that reports itself as a terminal."""
+    """A standard error stream that claims to be a terminal."""
 
     def isatty(self):
         return True
@@ -27,7 +27,7 @@ CALLS = {
 @pytest.mark.parametrize("command", CALLS)
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_command_shows_its_progress(command, terminal, tmp_path, monkeypatch):
-    """A terminal shows a bar with its unit after a delay; a file receives no output."""
+    """A terminal shows a bar with its unit after a delay, but a file receives no output."""
     words = ["sun", "moon"] * 1500
     table = pl.DataFrame({"who": range(3000), "what": words, "list": [[word] for word in words]})
     table.write_parquet(tmp_path / "said.parquet")

@@ -16,7 +16,7 @@ LETTERS = ["--alphabet", "a,b,c"]
 
 @pytest.fixture
 def visits(tmp_path):
-    """Write a table of 900 users with short sequences of letters; the sequence of one user has an unknown symbol."""
+    """Write a table of 900 users with short sequences of letters. The sequence of one user has an unknown symbol."""
     pages = [["a", "b"], ["a"], ["c", "a", "b", "b"]] * 299 + [["a"], ["b"], ["unheard"]]
     pl.DataFrame({"who": range(900), "pages": pages}).write_parquet(tmp_path / "visits.parquet")
 
@@ -52,7 +52,7 @@ def test_json_contains_no_private_data(voxpop, visits, tmp_path):
 
 @pytest.mark.jit
 def test_an_alphabet_from_a_file_and_from_a_release(voxpop, visits, tmp_path):
-    """A file has one symbol per line; with a released alphabet, the output includes the guarantee of both releases."""
+    """A file has one symbol per line. With a released alphabet, the output includes the guarantee of both releases."""
     (tmp_path / "letters.txt").write_text("b\na\nc\n", encoding="utf-8")
     assert voxpop("sequences", *CALL, *BUDGET, "--alphabet", "letters.txt", "-o", "one").code == 0
     assert vp.load(tmp_path / "one", vp.SequenceModel).alphabet == ("a", "b", "c")
@@ -68,7 +68,7 @@ def test_an_alphabet_from_a_file_and_from_a_release(voxpop, visits, tmp_path):
 
 @pytest.mark.jit
 def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
-    """One budget is charged once; plan, saved model and report list the cost of each step and the total."""
+    """One budget is charged once. The plan, the saved model and the report list the cost of each step and the total."""
     find = ["--alphabet", "find", "--epsilon", 8, "--delta", "1e-6"]
     assert voxpop("ledger", "init", "team.ledger", "--dataset", "visits", "--epsilon", 10, "--delta", "1e-5").code == 0
     call = ["--ledger", "team.ledger", "--dataset", "visits", "-o", "model", "--json"]
@@ -97,7 +97,7 @@ def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
     assert {row["symbol"] for row in asked} == {"a", "b", "c"}
 
 
-def test_the_plan_covers_an_alphabet_that_is_to_be_found(voxpop):
+def test_the_plan_covers_finding_the_alphabet(voxpop):
     """Both steps are planned without any data."""
     planned = voxpop("plan", "sequences", "--alphabet", "find", "--epsilon", 2, "--delta", "1e-7").out
     assert "(2, 1e-07)-DP" in planned

@@ -1,4 +1,4 @@
-"""A series from the shell, with init, run, show and delete."""
+"""A series from the shell, with the commands init, run, show and delete."""
 
 import re
 
@@ -61,7 +61,7 @@ def test_a_series_with_a_seed_is_marked_from_the_start(voxpop):
 
 
 def test_users_below_zero_and_above_63_bits_can_be_deleted(voxpop, tmp_path):
-    """A number that begins with a hyphen follows two hyphens; the exit code is 2 if nothing was deleted."""
+    """A number that begins with a hyphen follows two hyphens. The exit code is 2 if nothing was deleted."""
     for name, user in (("below", -5), ("above", 2**63 + 5)):
         kind = pl.Int64 if user < 0 else pl.UInt64
         rows = pl.DataFrame({"who": pl.Series([user, 7], dtype=kind), "what": ["tea", "milk"]})

@@ -27,16 +27,16 @@ def heavy_modules_after(statement, *arguments):
     return HEAVY & set(json.loads(output.splitlines()[-1]))
 
 
-def test_import_takes_no_time():
-    """Importing the package takes a few hundredths of a second; the test allows three times the promised 0.15 s."""
+def test_import_takes_little_time():
+    """Importing the package takes a few hundredths of a second. The test allows three times the promised 0.15 s."""
     _, seconds = python("-c", "import voxpop")
     print(f"import voxpop: {seconds:.3f} s of processor time")
     assert seconds < 3 * 0.15
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["items", "--help"]])
-def test_help_takes_no_time(arguments):
-    """Help takes about a tenth of a second; the test allows three times the promised 0.3 s."""
+def test_help_takes_little_time(arguments):
+    """Help takes about a tenth of a second. The test allows three times the promised 0.3 s."""
     output, seconds = python("-c", COMMAND, *arguments)
     print(f"voxpop {' '.join(arguments)}: {seconds:.3f} s of processor time")
     assert output.startswith("Usage: voxpop")

@@ -1,4 +1,4 @@
-"""Commands print text without active control characters, and show the borders of tokens."""
+"""Commands print text without active control characters and show the borders of tokens."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ EVIL = "x\x1b[2J\x1b]0;owned\x07\x9b31m\u202etxt\u2066\u200b\r\x08\nGuarantee: (
 
 
 def is_safe(text):
-    """Return whether a text contains no control characters for a terminal, and no line equal to the forged one."""
+    """Return whether a text contains neither control characters for a terminal nor the forged line."""
     lines = text.split("\n")
     return all(line.isprintable() for line in lines) and not any(line.startswith("Guarantee: (0, 0)") for line in lines)
 
@@ -87,7 +87,7 @@ PLACES = [
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: "-".join(map(ascii, place)))
 def test_forged_folders_print_no_escapes(voxpop, folder, place):
-    """For any text in a record, the commands print escapes or raise an error."""
+    """For any text in a record, the commands print escapes or an error."""
     if place:
         forge(folder, "release.json", lambda record: put(record, place, EVIL))
     for command in ("show", "verify", "complete"):
@@ -101,7 +101,7 @@ def test_forged_folders_print_no_escapes(voxpop, folder, place):
 
 @pytest.mark.parametrize("name", ["a\x1b[2Jb", "a\nb", "\u202ea"])
 def test_names_of_files_print_no_escapes(voxpop, folder, name):
-    """Names of files in a folder, and of the folder, are shown as escapes."""
+    """Escapes replace control characters in the names of a folder and its files."""
     (folder / name).write_text("x")
     ran = voxpop("verify", "words")
     assert (ran.code, is_safe(ran.err)) == (2, True)
@@ -162,7 +162,10 @@ def test_a_profile_contains_the_names_of_its_columns(voxpop, tmp_path):
 
 
 def test_the_borders_of_tokens_are_shown(voxpop, tmp_path):
-    """Grams that read alike without borders are printed differently, and items of one token are printed unchanged."""
+    """Grams that would look the same without borders are printed differently.
+
+    Items of one token are printed unchanged.
+    """
     assert printable(("new york",)) == "new york"
     texts = all_printable([("new york", "city"), ("new", "york city"), ("new york city",), ("new", "york", "city")])
     assert len(set(texts)) == 4
@@ -180,7 +183,7 @@ def test_the_borders_of_tokens_are_shown(voxpop, tmp_path):
 
 
 def test_shown_changes_no_plain_text():
-    """Letters of all scripts, emoji and line feeds do not change; tabs, other controls and invisible characters do."""
+    """Letters of all scripts, emoji and line feeds do not change. Tabs, other controls and invisible characters do."""
     assert shown("čaj 茶 ☕\nنص") == "čaj 茶 ☕\nنص"
     assert shown("a\tb\u2028\u00ad\ud800") == "a\\tb\\u2028\\xad\\ud800"
 

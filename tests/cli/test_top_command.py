@@ -1,4 +1,4 @@
-"""`voxpop top` prints the grams of a saved release with the most users, in order."""
+"""`voxpop top` prints, in order, the grams of a saved release that have the largest numbers of users."""
 
 import json
 
@@ -37,7 +37,10 @@ def test_grams_are_in_order_and_have_the_guarantee(voxpop, words):
 
 
 def test_the_result_is_saved_in_the_folder_of_the_release_and_shown(voxpop, words):
-    """The output shows both guarantees; only `--overwrite` replaces a saved ranking, and `--no-save` saves none."""
+    """The output shows both guarantees.
+
+    Only `--overwrite` replaces a saved ranking, and `--no-save` saves no ranking.
+    """
     out = voxpop("top", words, *READ, *SPEND, "--k", 2).out
     assert f"Saved to {words}" in out
     ranking = vp.load(words, vp.Top)
@@ -55,7 +58,7 @@ def test_the_result_is_saved_in_the_folder_of_the_release_and_shown(voxpop, word
     assert vp.load(words, vp.Top).to_list() == ["tea"]
 
 
-def test_documents_are_about_all_results_of_the_folder(voxpop, words, tmp_path):
+def test_documents_describe_all_results_of_the_folder(voxpop, words, tmp_path):
     """The documents that operators sign include the ranking."""
     voxpop("top", words, *READ, *SPEND, "--k", 2)
     for name in ("registry", "checklist"):
@@ -69,7 +72,7 @@ def test_a_budget_that_is_too_small_is_refused(voxpop, words):
 
 
 def test_as_json(voxpop, words):
-    """The object contains everything in the text output, and the plan."""
+    """The object contains the content of the text output and the plan."""
     code, out, _ = voxpop("top", words, *READ, *SPEND, "--k", 2, "--json")
     shown = json.loads(out)
     assert code == 0

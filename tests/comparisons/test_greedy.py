@@ -1,4 +1,7 @@
-"""Tests of GW, with its kernel against plain loops, its sensitivity by search, and its numbers."""
+"""Tests of GW.
+
+Its kernel is compared with plain loops, a search checks its sensitivity, and its numbers are checked.
+"""
 
 from itertools import pairwise
 from math import exp
@@ -39,7 +42,7 @@ def test_the_kernel_pours_like_plain_loops(users, cutoff):
 
 @given(users=bounded_users(), cutoff=st.floats(1.0, 4.0), data=st.data())
 def test_one_user_moves_the_weights_by_at_most_one(users, cutoff, data):
-    """The change is measured in l1 and in whole units, and no item weighs less with the user than without."""
+    """The change is measured in l1 and in whole units. No item weighs less with the user than without."""
     extra = data.draw(st.integers(0, len(users) - 1))
     change = poured(users, cutoff) - poured([user for i, user in enumerate(users) if i != extra], cutoff)
     assert (change >= 0).all()
@@ -47,7 +50,7 @@ def test_one_user_moves_the_weights_by_at_most_one(users, cutoff, data):
 
 
 @given(users=bounded_users(), cutoff=st.floats(1.0, 4.0))
-def test_one_novel_item_at_most_has_weight(users, cutoff):
+def test_at_most_one_novel_item_has_weight(users, cutoff):
     """The first item without other users receives all the remaining weight of its user."""
     fresh = [[7, *(item for item in user if item < 5), 6] for user in users[-1:]]
     others = [[item for item in user if item < 5] for user in users[:-1]]
@@ -57,7 +60,7 @@ def test_one_novel_item_at_most_has_weight(users, cutoff):
 
 
 class Greedy(WeightingRule):
-    """The kernel in the interface of the search; `order` is the order in which one user fills items."""
+    """The kernel in the interface of the search. `order` is the order in which one user fills items."""
 
     __slots__ = ("order",)
     sequential = True
@@ -85,15 +88,15 @@ class Greedy(WeightingRule):
         mine = mine.astype(np.int64)
         if self.order == "public":
             return mine
-        if self.order == "own":  # a function of the user's set, and different for different sets
+        if self.order == "own":  # The order is a function of the user's set, and differs between sets.
             return mine[np.argsort((mine + 1) * (40503 + 257 * int((mine % 9).sum())) % 65537)]
         return mine[np.argsort(-histogram[mine], kind="stable")]  # This order, fullest first, depends on other users.
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("order", ["public", "own"])
-def test_no_pair_of_neighbours_is_further_apart_than_one(order, record_property):
-    """The search tries thousands of pairs on the kernel, from any weights, with an order per user or a public one."""
+def test_the_distance_of_all_neighbours_is_at_most_one(order, record_property):
+    """The search tries thousands of pairs on the kernel, from any weights, with an order per user or a public order."""
     found = search_broadly(Greedy(order), norm=1, pairs=6_000, limit=6, seed=3)
     assert not found.violated
     assert found.distance > 0.999
@@ -101,7 +104,7 @@ def test_no_pair_of_neighbours_is_further_apart_than_one(order, record_property)
 
 
 @pytest.mark.jit
-def test_an_order_that_depends_on_others_is_found(record_property):
+def test_an_order_that_depends_on_other_users_is_found(record_property):
     """In this broken variant, users first fill the item that is nearest to the cutoff."""
     found = search_broadly(Greedy("fullest"), norm=1, pairs=6_000, limit=6, seed=3)
     assert found.distance > 1.5
@@ -123,7 +126,7 @@ def exceeded(weights: np.ndarray, numbers: GreedyNumbers) -> float:
 
 
 def test_without_a_limit_unique_items_cost_more_than_delta(record_property):
-    """As published, noise releases one of 999 items without weight too often; with limit 1,000 delta is kept."""
+    """As published, noise releases one of 999 items without weight too often. With a limit of 1,000, delta is kept."""
     budget = Budget(3, exp(-10))
     lone = np.zeros(1000, np.int64)
     items, starts = np.arange(1000, dtype=np.int32), np.array([0, 1000])
@@ -136,11 +139,13 @@ def test_without_a_limit_unique_items_cost_more_than_delta(record_property):
 
 
 def saving_users(shares: int = 100) -> tuple[list[list[int]], int]:
-    """Return users in order, and the place of an extra user who makes later users put weight on items without weight.
+    """Return users in order, and the place of an extra user.
 
-    A unit has `shares` shares, and the cutoff is five units and a share. Items a are one share below it, and items b
-    are about a unit below it. The extra user fills the items a. Each later user has an a, a b and a c. The b takes all
-    the remaining weight except for the weight that was saved on the a.
+    With this user, later users put weight on items without weight.
+
+    A unit has `shares` shares, and the cutoff is five units and one share. Items a are one share below the cutoff, and
+    items b are about one unit below it. The extra user fills the items a. Each later user has an a, a b and a c. The b
+    takes all the remaining weight except the weight that was saved on the a.
     """
     users, near = [], 3 * shares
     for number in range(shares):
@@ -157,7 +162,7 @@ def saving_users(shares: int = 100) -> tuple[list[list[int]], int]:
 
 
 @pytest.mark.jit
-def test_items_of_others_have_weight_only_through_the_extra_user(record_property):
+def test_items_of_other_users_have_weight_only_through_the_extra_user(record_property):
     """In one user order, 100 items of other users have weight only through the extra user, and cost 5 times delta."""
     users, extra = saving_users()
     size, share = 1 + max(max(user) for user in users), -(-UNIT // 100)
@@ -184,8 +189,8 @@ def test_users_pour_in_the_documented_order():
     assert by_public_rank(held, np.array([9, 1, 5])).items.tolist() == [1, 2, 0, 1]
 
 
-def test_common_items_are_released_and_unique_ones_are_not():
-    """A hundred users have items 0 and 1; only user j has item 2 + j."""
+def test_common_items_are_released_and_unique_items_are_not():
+    """A hundred users have items 0 and 1, and only user j has item 2 + j."""
     users = [[0, 1, 2 + j] for j in range(100)]
     items, starts = as_arrays(users)
     held = PrivatePairs(items, starts, np.ones_like(items), 102)

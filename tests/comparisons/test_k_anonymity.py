@@ -1,4 +1,4 @@
-"""Test of the coverage of k-anonymity on a table small enough to count by hand."""
+"""A test of the coverage of k-anonymity on a table that is small enough to count by hand."""
 
 import polars as pl
 from benchmarks.evaluation import private_coverage, private_user_counts
@@ -8,7 +8,10 @@ from support.look import read_engine
 
 
 def test_a_release_covers_the_common_items():
-    """Each user counts once; a release of the common items covers all of them, but not the rare item."""
+    """Each user counts once.
+
+    A release of the common items covers all users of these items, but not of the rare item.
+    """
     table = pl.DataFrame({"who": [*range(300), *range(300), 1, 1], "what": ["a"] * 300 + ["b"] * 300 + ["c", "c"]})
     corpus = read_engine(table, user="who", items="what")
     assert private_user_counts(corpus).tolist() == [300, 300, 1]

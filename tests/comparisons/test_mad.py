@@ -1,4 +1,4 @@
-"""Tests of MAD and MAD2R as reconstructed, against plain loops, and of the largest change by one user."""
+"""Tests that compare the reconstructed MAD and MAD2R with plain loops, and of the largest change by one user."""
 
 import numpy as np
 import pytest
@@ -52,8 +52,8 @@ def test_weights_equal_those_of_plain_loops(users, tau, most):
 
 
 @given(users=bounded_users(), low=st.lists(st.sampled_from([0.5, 0.7, 1.0]), min_size=8, max_size=8))
-def test_biased_shares_stay_within_one(users, low):
-    """No user gives over 1 in l2, no item gets over b_max of an even share, and a low item gets exactly its bias."""
+def test_biased_shares_are_within_one(users, low):
+    """No user gives more than 1 in l2, no item gets over b_max of an even share, and a low item gets its exact bias."""
     held = pairs_of(users, 8)
     bias = np.array(low)
     shares = biased_shares(held, bias, 2.0)
@@ -71,14 +71,17 @@ def crowded(full: int, held: int, singles: int = 600) -> list[list[int]]:
 
 @pytest.mark.parametrize("most", [2, 8, 50])
 def test_mad_exceeds_a_sensitivity_of_one(most, record_property):
-    """Half of the user's items are full, and the returned weight moves to the other half: sqrt(1 + 1 / (4 d_max))."""
+    """Half of the user's items are full, and their weight moves to the other half.
+
+    The change is sqrt(1 + 1 / (4 d_max)).
+    """
     distance = moved(crowded(most // 2, most, 3000), np.ones(most), 4.0, most)
     assert 1.0 + 0.9 * (even_sensitivity(most) - 1.0) < distance <= even_sensitivity(most) + 1e-9
     record_property("figure", f"d_max {most}: {distance:.6f}")
 
 
 def test_biased_rounds_exceed_the_bound_further(record_property):
-    """37 of 50 items need 0.6 of a share and are full: the distance is 1.018 with the published numbers."""
+    """37 of 50 items need 0.6 of a share and are full. With the published numbers, the distance is 1.018."""
     bias = np.where(np.arange(50) < 37, 0.6, 1.0)
     distance = moved(crowded(37, 50), bias, 4.0, PUBLISHED.most)
     assert 1.0175 < distance <= BIASED_SENSITIVITY
@@ -105,7 +108,7 @@ def test_random_search_finds_the_bound_and_no_violation(record_property):
 
 
 def test_noise_grows_with_the_sensitivity_and_rounds_share_the_budget():
-    """For the true sensitivity noise and thresholds are larger; a split epsilon makes the first round very noisy."""
+    """For the true sensitivity, noise and thresholds are larger. A split epsilon makes the first round very noisy."""
     plain, scaled = (two_scales(BUDGET, 100, each, split_epsilon=False) for each in (1.0, BIASED_SENSITIVITY))
     assert scaled[1].scale == pytest.approx(plain[1].scale * BIASED_SENSITIVITY)
     assert scaled[1].threshold > plain[1].threshold
@@ -114,8 +117,8 @@ def test_noise_grows_with_the_sensitivity_and_rounds_share_the_budget():
 
 
 @pytest.mark.parametrize("algorithm", [private_mad, private_mad2r])
-def test_common_items_are_released_and_unique_ones_are_not(algorithm):
-    """Two thousand users have items 0 to 9; only user j has item 10 + j."""
+def test_common_items_are_released_and_unique_items_are_not(algorithm):
+    """Two thousand users have items 0 to 9, and only user j has item 10 + j."""
     held = pairs_of([[*range(10), 10 + j] for j in range(2000)], 2010)
     released = algorithm(held, Budget(3, 1e-9), 100, Secret.from_seed(1))
     assert released[:10].all()

@@ -1,4 +1,4 @@
-"""Tests of the generator of pairs, with its users, sizes and seeds."""
+"""Tests of the generator of pairs: its users, sizes and seeds."""
 
 import polars as pl
 import pytest
@@ -13,14 +13,14 @@ def pairs(tmp_path_factory) -> pl.DataFrame:
     return pl.read_parquet(path)
 
 
-def test_pairs_are_distinct_and_every_user_has_some(pairs):
+def test_pairs_are_distinct_and_every_user_has_pairs(pairs):
     """No pair occurs twice, and no user is without pairs."""
     assert pairs.is_duplicated().sum() == 0
     assert pairs["user"].n_unique() == 20_000
 
 
 @pytest.mark.parametrize(("share", "size"), QUANTILES[:5])
-def test_set_sizes_follow_the_papers_table(pairs, share, size):
+def test_set_sizes_follow_the_table_of_the_paper(pairs, share, size):
     """Shares are within 1.5 percentage points of Table 1 (over 4 standard deviations for each)."""
     sizes = pairs.group_by("user").len()["len"]
     assert (sizes <= size).mean() == pytest.approx(share, abs=0.015)

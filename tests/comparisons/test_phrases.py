@@ -1,4 +1,4 @@
-"""Tests of the generator of texts, with its sizes, its distribution, and phrases that can be found."""
+"""Tests of the generator of texts: its sizes, its distribution, and the phrases that can be found."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from support.look import load_engine
 
 
 @pytest.mark.jit
-def test_listed_turns_of_phrase_are_found(tmp_path):
+def test_stock_phrases_are_found(tmp_path):
     """From 4,000 users, the whole text of the most popular of 30 stock phrases is released."""
     write_texts(tmp_path / "texts", users=4000, tokens=400_000, words=2000, phrases=30, seed=4)
     corpus = load_engine(tmp_path / "texts")
@@ -21,7 +21,7 @@ def test_listed_turns_of_phrase_are_found(tmp_path):
 
 
 def test_sizes_are_as_requested(tmp_path):
-    """The number of tokens is within a tenth of the request; the tokens of every user end with an end mark."""
+    """The number of tokens is within a tenth of the request, and the tokens of every user end with an end mark."""
     write_texts(tmp_path / "texts", users=500, tokens=200_000, words=1000, phrases=100)
     corpus = load_engine(tmp_path / "texts")
     assert corpus.user_key.size == 500
@@ -40,7 +40,7 @@ def test_a_seed_gives_the_same_texts(tmp_path):
     assert not np.array_equal(first, other)
 
 
-def test_popularity_falls_with_the_rank():
+def test_popularity_decreases_with_the_rank():
     """The first of 1,000 is drawn about one time in ten, as its distribution predicts."""
     drawn = popular(1000, 100_000, np.random.default_rng(1))
     assert drawn.min() == 0

@@ -1,4 +1,4 @@
-"""Tests of selection by Rényi divergence at one order, with the exact privacy of worst cases, and released items."""
+"""Tests of selection by Rényi divergence at one order: the exact privacy of worst cases, and released items."""
 
 from itertools import product
 from math import exp
@@ -47,7 +47,7 @@ def chance(chosen: Selection, weight: float) -> float:
 
 @pytest.mark.parametrize("budget", [BUDGET, Budget(1, 1e-5)], ids=str)
 def test_exact_delta_of_even_shares_is_within_the_budget(budget, record_property):
-    """Users of 1, 4 and 16 items at a limit of 16 have a delta of at most the budget, and near it."""
+    """At a limit of 16, the delta of users with 1, 4 and 16 items is at most the budget and close to it."""
     found = worst_delta(one_round(budget, 16), budget.epsilon)
     assert 0.9 * budget.delta < found <= budget.delta * (1 + 1e-6)
     record_property("figure", f"{found / budget.delta:.4f} of delta")
@@ -76,8 +76,8 @@ def test_the_second_of_two_rounds_releases_at_higher_weights():
 
 
 @pytest.mark.parametrize("algorithm", [private_weighted_renyi, private_policy_renyi, private_mad2r_renyi])
-def test_common_items_are_released_and_unique_ones_are_not(algorithm):
-    """Two thousand users have items 0 to 9; only user j has item 10 + j (false alarm below 1e-8)."""
+def test_common_items_are_released_and_unique_items_are_not(algorithm):
+    """Two thousand users have items 0 to 9, and only user j has item 10 + j (false alarm below 1e-8)."""
     items, starts = as_arrays([[*range(10), 10 + j] for j in range(2000)])
     released = algorithm(
         PrivatePairs(items, starts, np.ones_like(items), 2010), Budget(3, 1e-9), 100, Secret.from_seed(1)

@@ -36,7 +36,7 @@ def test_sequences_of_one_source_pass(real):
 
 
 def test_other_transitions_are_reported(real):
-    """Symbols and lengths are the same, but in another order, so only transitions and the classifier detect it."""
+    """Symbols and lengths are the same but in another order, so only transitions and the classifier detect this."""
     found = figures(real, drawn(3, 0.0))
     assert found["lengths"] < 0.05
     assert found["symbols"] < 0.05

@@ -53,7 +53,7 @@ def test_every_item_is_drawn_equally_often():
     assert np.abs(counts - 2000).max() < 8 * 37
 
 
-def test_noise_has_its_law():
+def test_noise_has_its_distribution():
     """Quantiles of 200,000 draws are as expected, within 7 deviations (false alarm below 1e-10)."""
     normal, double = gaussian(Secret.from_seed(3), "a", 200_000), laplace(Secret.from_seed(3), "b", 200_000)
     for noise, below in ((normal, 0.8413447), (double, 1 - 0.5 * exp(-1))):
@@ -61,7 +61,7 @@ def test_noise_has_its_law():
         assert abs((noise < 0).mean() - 0.5) < 7 * 0.5 / 200_000**0.5
 
 
-def test_one_round_has_the_numbers_of_our_own_under_published_accounting():
+def test_one_round_has_the_numbers_of_voxpop_under_published_accounting():
     """Two computations give the same sigma and threshold."""
     ours = vp.papers.SetUnion(50, "weighted").plan(BUDGET)
     (scale,) = scales_of(BUDGET, 50, (1.0,))
@@ -69,13 +69,13 @@ def test_one_round_has_the_numbers_of_our_own_under_published_accounting():
 
 
 def crowd() -> pl.DataFrame:
-    """Return 500 users of three words, and a word of one user."""
+    """Return three words with 500 users each, and a word with one user."""
     rows = [(user, word) for user in range(500) for word in ("a", "b", "c")]
     return pl.DataFrame([*rows, (1, "z"), (1, "a")], schema=["who", "what"], orient="row")
 
 
 def test_releases_of_common_items_and_missing_mass():
-    """Every method releases the items of 500 users but not the item of one user, and the mass counts pairs once."""
+    """Every method releases the items with 500 users but not the item with one user, and the mass counts pairs once."""
     corpus = read_engine(crowd(), user="who", items="what")
     held = PrivatePairs.of(corpus)
     assert held.holders().tolist() == private_user_counts(corpus).tolist() == [500, 500, 500, 1]
@@ -100,8 +100,8 @@ def test_pipeline_dp_multiplies_its_noise_by_the_root_of_the_limit(case, thresho
     assert pipeline_dp_scale(vp.Budget(epsilon, BUDGET.delta), limit).threshold == pytest.approx(threshold, rel=1e-3)
 
 
-def test_pipeline_dp_itself_where_it_is_installed():
-    """The selector has the threshold of the comparison; the noise needed for a limit of 1 is not multiplied."""
+def test_pipeline_dp_itself_if_it_is_installed():
+    """The selector has the threshold of the comparison. The noise for a limit of 1 is not multiplied."""
     selection = pytest.importorskip(
         "pipeline_dp.optimal_selection", reason="pipeline-dp is not installed: pip install pipeline-dp"
     )

@@ -1,4 +1,4 @@
-"""Tests of comparisons of sequences against loops, and of the baselines in these comparisons."""
+"""Tests of the comparisons of sequences, which are checked against loops, and of the baselines in these comparisons."""
 
 from collections import Counter
 from fractions import Fraction
@@ -40,7 +40,7 @@ def marked(sequences):
 
 
 @given(SEQUENCES, st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4).map(tuple), min_size=1, max_size=9))
-def test_counts_are_of_sequences_that_contain_the_run(sequences, queries):
+def test_counts_are_numbers_of_sequences_that_contain_the_run(sequences, queries):
     """Each sequence counts once, and runs have no gaps."""
     expected = [
         sum(any(tuple(each[i : i + len(query)]) == query for i in range(len(each))) for each in sequences)
@@ -73,7 +73,7 @@ def test_errors_distances_and_hits():
 
 
 def test_generated_queries_have_the_documented_lengths():
-    """Queries of sequences occur in the data, uniform queries have every length; the seed determines both."""
+    """Queries from sequences occur in the data, and uniform queries have every length. The seed determines both."""
     data = data_of([[0, 1, 2, 3, 0], [1], [2, 2, 2]])
     held = private_queries(data, 3, 200, seed=1)
     assert private_counts(data, held).min() >= 1
@@ -110,7 +110,10 @@ def test_a_chain_samples_from_its_counts():
 
 
 def test_a_prefix_tree_without_noise_is_the_data():
-    """With a huge epsilon the tree contains each sequence as often as it occurs; longer ones are cut at its height."""
+    """With a huge epsilon, the tree contains each sequence as often as it occurs.
+
+    Longer sequences are cut at its height.
+    """
     sequences = [[0, 1]] * 300 + [[0]] * 200 + [[2, 2, 2, 2]] * 100
     tree = release_prefix_tree(marked(sequences), 4, 3, Fraction(10**6), Secret.from_seed(0))
     found = {
@@ -125,7 +128,7 @@ def test_a_prefix_tree_without_noise_is_the_data():
 @pytest.mark.jit
 @pytest.mark.parametrize("model", [*RIVALS, "PrivTree", "default"])
 def test_every_model_of_the_cells_draws_as_many_sequences_as_it_estimates(model):
-    """The comparison takes one number of sequences from every rival, and from the default."""
+    """The comparison uses one number of sequences from each rival and from the default."""
     frame = pl.DataFrame({"user": range(400), "sequence": [["a", "b"], ["b"]] * 200})
     whole = Measure.__new__(Measure)
     whole.name, whole.whole, whole.alphabet = "a few", True, ("a", "b")

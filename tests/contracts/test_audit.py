@@ -1,8 +1,8 @@
-"""The audit of every mechanism: no release shows more than the claim, and the worst cases come close to it.
+"""The audit of every mechanism. No release shows more than the claim, and the worst cases are close to it.
 
-Each case gives a false alarm with probability at most 2e-12: 1e-12 that one of its bounds is wrong, and 1e-12 that
-correct probabilities seem to stray. There are about 100 cases, so a false alarm of this file has a probability below
-3e-10, plus the probabilities stated in `ngrams_cases.py`, `cases.py` and `walk_cases.py`.
+Each case gives a false alarm with probability at most 2e-12. This is 1e-12 for a wrong bound, and 1e-12 for correct
+probabilities that are reported as a deviation. There are about 100 cases, so a false alarm of this file has a
+probability below 3e-10, plus the probabilities stated in `ngrams_cases.py`, `cases.py` and `walk_cases.py`.
 """
 
 import pytest
@@ -19,7 +19,7 @@ from voxpop.testing.cases import COMMON, ngrams
 
 ERROR = 1e-12
 CLOSE = {
-    # mechanism: the most that its cases can show, of epsilon 1 and of the claimed delta, by exact probabilities
+    # By mechanism, the largest epsilon (of 1) and delta (of the claim) that its cases can show by exact probabilities.
     "set union, adaptive rounds, limit chosen": (0.735, 0.117),
     "set union, choice of the limit": (0.00, 0.00),
     "set union, adaptive rounds, limit 1": (0.793, 0.124),
@@ -69,8 +69,8 @@ FEW_TRIALS = (
     "sequences, profile",
     "set union, choice of the limit",
 )
-"""Mechanisms whose cases cannot show half of their bound, because one release is one trial and so there are few trials.
-The choice of a limit spends half a percent of mu^2, which shows nothing at this delta; its exact probabilities are
+"""The mechanisms with cases that cannot show half of their bound. One release is one trial, so there are few trials.
+The choice of a limit spends half a percent of mu^2, which shows nothing at this delta, so its exact probabilities are
 compared."""
 
 
@@ -96,12 +96,12 @@ def test_no_case_exceeds_the_claim_and_the_worst_are_close(mechanism, trials, re
 @pytest.mark.slow
 @pytest.mark.jit
 def test_sequences_show_nearly_their_epsilon(record_property):
-    """The cases of sequences come close to the claim, where delta is 0."""
+    """The cases of sequences, which have a delta of 0, are close to the claim."""
     look_at([examine(case, at_length(60_000, 40_000), ERROR) for case in CASES["sequences"]()], record_property)
 
 
 def expected(finding):
-    """Return the epsilon shown by the expected counts of these trials, which no draw of the run changes."""
+    """Return the epsilon that the expected counts of these trials show. It does not depend on draws of the run."""
     trials, (joined, without) = finding.counts.trials, finding.exact
     return epsilon_shown(TrialCounts(round(trials * joined), round(trials * without), trials), finding.delta, ERROR)
 
@@ -109,9 +109,9 @@ def expected(finding):
 def look_at(findings, record_property):
     """Compare the shown values with the claim, and the largest values that can be shown with the table above.
 
-    The trials must be enough to show a large part of epsilon with expected counts. The counts of a finding that passed
-    do not stray from the expected counts, but the epsilon that they show may: three data sets show 0.31 of their 0.62
-    with a deviation of 0.03.
+    The number of trials must be large enough to show a large part of epsilon with expected counts. The counts of a
+    finding that passed do not deviate from the expected counts, but the epsilon that they show may deviate. For
+    example, three data sets show 0.31 of their 0.62 with a standard deviation of 0.03.
     """
     shown: dict[str, list[float]] = {}
     for finding in findings:
@@ -143,7 +143,7 @@ def look_at(findings, record_property):
 
 
 def test_every_sound_cell_and_accounting_is_audited():
-    """Every weighting and every accounting is audited, and every mechanism has cases."""
+    """Every weighting and accounting is audited, and every mechanism has cases."""
     found = [union for union in UNIONS if isinstance(union, vp.papers.SetUnion)]
     assert {union.weighting for union in found if union.accounting == "joint"} == {*WEIGHTINGS}
     assert any(union.accounting == "published" for union in found)
@@ -161,7 +161,7 @@ def test_bounds_of_min_users_are_audited_for_every_mechanism():
 
 
 def test_several_data_sets_are_audited_together():
-    """Each case releases from all data sets by one plan."""
+    """Each case releases from all data sets with one plan."""
     for case in several_cases():
         assert case.joined.func.__self__.plan.data_sets == DATA_SETS
         assert len(DATA_SETS) > 2

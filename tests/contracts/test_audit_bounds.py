@@ -1,4 +1,4 @@
-"""Bounds of the audit are wrong with at most the given probability, by exact sums over few trials."""
+"""Exact sums over few trials show that the bounds of the audit are wrong with at most the given probability."""
 
 import math
 
@@ -15,7 +15,7 @@ TRIALS = 40
 
 
 @given(st.integers(1, 10**6), st.data(), st.sampled_from([0.05, 1e-3, 1e-9]))
-def test_bounds_of_a_probability_are_clopper_and_pearsons(trials, data, error):
+def test_bounds_of_a_probability_are_from_clopper_and_pearson(trials, data, error):
     """The bounds equal the two-sided interval of scipy for twice the error."""
     hits = data.draw(st.integers(0, trials))
     interval = binomtest(hits, trials).proportion_ci(1 - 2 * error, "exact")
@@ -26,7 +26,7 @@ def test_bounds_of_a_probability_are_clopper_and_pearsons(trials, data, error):
 @pytest.mark.parametrize("delta", [0.0, 0.1])
 @pytest.mark.parametrize("error", [0.2, 0.02])
 def test_false_alarms_are_as_rare_as_stated(epsilon, delta, error):
-    """Over all outcomes of 40 trials each, the error stays below its bound at probabilities that use up the claim."""
+    """Over all outcomes of 40 trials each, the error is below its bound at probabilities that attain the claim."""
     outcomes = np.arange(TRIALS + 1)
     refutes = np.array(
         [[delta_shown(TrialCounts(int(a), int(b), TRIALS), epsilon, error) > delta for b in outcomes] for a in outcomes]
@@ -39,8 +39,8 @@ def test_false_alarms_are_as_rare_as_stated(epsilon, delta, error):
 
 
 @given(st.integers(0, 40), st.integers(0, 40), st.floats(0.01, 3), st.floats(0, 0.3))
-def test_epsilon_and_delta_refute_together(joined, without, epsilon, delta):
-    """Counts show more than epsilon at delta exactly if they show more than delta at epsilon."""
+def test_epsilon_and_delta_refute_the_same_counts(joined, without, epsilon, delta):
+    """Counts show more than epsilon at delta if and only if they show more than delta at epsilon."""
     counts = TrialCounts(joined, without, 40)
     by_delta = delta_shown(counts, epsilon, 0.1)
     if abs(by_delta - delta) > 1e-9:
@@ -49,7 +49,7 @@ def test_epsilon_and_delta_refute_together(joined, without, epsilon, delta):
 
 @pytest.mark.parametrize(("joined", "without"), [(0.9, 0.1), (0.2, 0.0), (0.1, 0.9), (0.3, 0.105)])
 def test_power_equals_the_computed_value(joined, without):
-    """If `surely_refuted` is true, the exact probability of a miss is below 1 in 1000; it is not always true."""
+    """If `surely_refuted` is true, the exact probability of a miss is below 1 in 1000. It is not always true."""
     trials, epsilon, delta, error = 400, 1.0, 0.01, 1e-3
     outcomes = np.arange(trials + 1)
     laws = [binom.pmf(outcomes, trials, chance) for chance in (joined, without)]

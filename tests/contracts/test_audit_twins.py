@@ -1,7 +1,7 @@
 """Deliberately broken variants ("mutants") that the audit must detect, each with probability above 0.999.
 
-Each test computes this probability from the probabilities of the mutant, and then runs the audit. False alarms: at most
-1e-9 for a bound and 1e-9 for a stray, each time a case is run.
+Each test computes this probability from the probabilities of the mutant, and then runs the audit. Each run of a case
+gives a false alarm with probability at most 1e-9 for a bound and 1e-9 for a deviation.
 """
 
 from dataclasses import replace
@@ -64,7 +64,7 @@ def any_of(count, weight, plan):
 
 
 def assert_refuted(case, joined, without, trials=TRIALS):
-    """Check that the mutant's probabilities make a miss less likely than 1 in 1000, and that the audit refutes it."""
+    """Check that the probability of missing the mutant is below 1 in 1000, and that the audit refutes the mutant."""
     n = -(-int(trials * case.share) // case.copies) * case.copies
     assert surely_refuted(joined, without, n, case.budget.epsilon, case.budget.delta)
     finding = examine(case, trials)
@@ -73,7 +73,7 @@ def assert_refuted(case, joined, without, trials=TRIALS):
 
 
 def test_halved_noise_is_detected(monkeypatch):
-    """One more user then has twice the effect, at the number of users with a weight near the threshold."""
+    """One more user has twice the effect at the number of users for which the weight is near the threshold."""
     plan = UNION.plan(BUDGET)
     others = int(plan.threshold)
     chances = [float(ndtr((k - plan.threshold) / plan.scale)) for k in (others + 1, others)]
@@ -90,7 +90,7 @@ def test_halved_noise_is_detected(monkeypatch):
 
 
 def test_an_ignored_limit_is_detected(monkeypatch):
-    """All items of a user with eight times the limit are counted."""
+    """A user has eight times as many items as the limit, and all of them are counted."""
     plan = UNION.plan(BUDGET)
     held = EXCESS * LIMIT
     real = bound.cut_to_limit
@@ -132,9 +132,9 @@ def test_redrawn_noise_is_detected(monkeypatch):
 
 
 def test_a_fixed_seed_is_detected(monkeypatch):
-    """The secret is the same in every release, so two releases agree in all of 30,000 copies or more.
+    """The secret is the same in every release, so two releases agree in all copies, of which there are at least 30,000.
 
-    Two correct releases agree with probability below 1e-300, and those of the mutant always agree.
+    Two correct releases agree with probability below 1e-300, but releases of the mutant always agree.
     """
     case = near(UNION.plan(BUDGET))
     assert not examine(case, TRIALS).repeated
@@ -146,19 +146,19 @@ def test_a_fixed_seed_is_detected(monkeypatch):
 
 
 def test_a_threshold_off_by_one_user_is_detected():
-    """The optimal selection counts one user more than there are."""
+    """The optimal selection counts one user too many."""
     plan = vp.papers.OptimalSelection().plan(BUDGET)
     case = alone(plan, 1, "alone")
     slack = BUDGET.delta
     with pytest.MonkeyPatch.context() as patch:
         real = SelectionRule.probability
         patch.setattr(SelectionRule, "probability", lambda self, weights: real(self, weights + self.unit_weight))
-        patch.setattr(SelectionRule, "exact", lambda self, weight: 1 / 0)  # doubles decide all of these
+        patch.setattr(SelectionRule, "exact", lambda self, weight: 1 / 0)  # Doubles decide all of these.
         assert_refuted(case, exp(1) * slack + slack, 0.0)
 
 
 def test_a_threshold_off_by_one_grid_step_is_detected(monkeypatch):
-    """Weights are multiples of an eighth, and the threshold is one such step too low."""
+    """Weights are multiples of an eighth, and the threshold is one eighth too low."""
     monkeypatch.setattr(rules_module, "ADDITIVE_BITS", 3)
     plan = vp.papers.SetUnion(LIMIT, "weighted", accounting="joint").plan(BUDGET)
     assert plan.threshold * 8 == round(plan.threshold * 8)
@@ -185,7 +185,7 @@ def assert_refuted_or_off_plan(case, joined, without, trials):
 
 
 def test_one_vote_fewer_suffices(monkeypatch):
-    """The server of heavy hitters extends prefixes that have theta - 1 votes."""
+    """The server of heavy hitters extends prefixes with theta - 1 votes."""
     plan = vp.HeavyHitters(max_length=2, unit=2, alphabet="tokens").plan(BUDGET)
     case = hitters_near(plan)
     real = hitters_releasing.grown_trie
@@ -204,13 +204,13 @@ def test_one_vote_fewer_suffices(monkeypatch):
 @pytest.mark.slow  # 100,000 trials of n-grams
 @pytest.mark.parametrize("factor", [0.5, 1e-6])
 def test_spurious_grams_with_a_wrong_probability_are_detected(factor, monkeypatch):
-    """Grams without weight appear half as often as by noise, or hardly ever, as with an estimated candidate number."""
+    """Grams without weight appear half as often as noise would release them, or almost never."""
     case = next(case for case in ngrams_cases() if case.name.startswith("empty"))
     real = selecting.spurious_hits
     monkeypatch.setattr(
         selecting, "spurious_hits", lambda candidates, chance, *rest: real(candidates, chance * factor, *rest)
     )
-    # Probabilities of 0.065 and 0.010 surely refute the claim from 96,000 trials on.
+    # Probabilities of 0.065 and 0.010 surely refute the claim with at least 96,000 trials.
     assert_refuted(case, case.exact[0], case.exact[1] * factor)
 
 
@@ -266,9 +266,9 @@ def test_half_the_noise_scale_in_contexts_is_detected(monkeypatch):
 
 @pytest.mark.parametrize("given", [{}, {"max_length": None}], ids=["length", "decided"])
 def test_noise_for_too_few_steps_is_detected(monkeypatch, given):
-    """All steps of a sequence are counted, and the noise is that of the first two.
+    """All steps of a sequence are counted, but the noise is calibrated to the first two.
 
-    Where released lengths decide how long sequences are, the canary has an end too, which is in no event.
+    If released lengths determine the length of sequences, the canary also has an end, which is in no event.
     """
     case = one_level_of_contexts(vp.Budget(1.0), **given)
     monkeypatch.setattr(counting.MemoryTreeWalk, "count_first", lambda self, steps: None)
@@ -291,9 +291,10 @@ def test_an_end_mark_after_whole_sequences(monkeypatch):
 
 @pytest.mark.slow  # one release is one trial
 def test_repeated_symbols_with_the_noise_of_distinct_ones_are_detected(monkeypatch):
-    """A user has one distinct symbol, from an alphabet of one, but repeats it ten times.
+    """A user has one distinct symbol from an alphabet of one symbol, but repeats it ten times.
 
-    With 150 other users these symbols have six fortieths of the rest, and the effect is large; with thousands, one.
+    With 150 other users, these symbols have six fortieths of the rest, and the effect is large. With thousands, they
+    have one fortieth.
     """
     case, real = profile(vp.Budget(1.0), 150), PathBudget.of_users
 
@@ -312,10 +313,10 @@ def items_of(words):
 
 
 def test_fixed_batches_show_an_outcome_that_no_epsilon_covers(monkeypatch):
-    """Three users have a and three have b. With a seventh user who has a, a prefix always grows.
+    """Three users have a, and three users have b. With a seventh user who has a, a prefix always grows.
 
     Three users are drawn and a prefix needs two votes. The broken variant samples the batches of the TrieHH paper. One
-    release is one trial here: a batch is drawn from all users.
+    release is one trial here, because a batch is drawn from all users.
     """
 
     def batch(self, rounds, rules, secret):
@@ -336,7 +337,7 @@ def test_fixed_batches_show_an_outcome_that_no_epsilon_covers(monkeypatch):
 
 
 def test_the_probability_of_a_miss_is_computed():
-    """With one trial in a hundred the same mutant could be missed, and `surely_refuted` returns False."""
+    """With one trial in a hundred, the same mutant could be missed, and `surely_refuted` returns False."""
     plan = UNION.plan(BUDGET)
     once = any_of(LIMIT, LIMIT**-0.5, plan)
     assert surely_refuted(1 - (1 - once) ** 2, 0.0, TRIALS, 1.0, 0.02, ERROR)

@@ -1,7 +1,8 @@
 """Mutants of adaptive rounds, promises, several data sets and rankings that the audit must detect.
 
-The probability of detection is above 0.999. Each test computes it from the probabilities of the mutant, and then runs
-the audit. False alarms: at most 1e-9 for a bound and 1e-9 for a stray, each time a case is run.
+The probability of detection is above 0.999. Each test computes this probability from the probabilities of the mutant,
+and then runs the audit. Each run of a case gives a false alarm with probability at most 1e-9 for a bound and 1e-9 for a
+deviation.
 """
 
 from dataclasses import replace
@@ -48,7 +49,7 @@ def caught(case, joined, without, trials=TRIALS):
 def quieter(plan, factor):
     """Return the rounds with less noise in later rounds.
 
-    Their levels do not change, so they are `factor` times as many deviations.
+    Their levels do not change, so each level is `factor` times as many standard deviations.
     """
     names = ("thresholds", "drop_thresholds")
     levels = {name: tuple(factor * level for level in getattr(plan.last.score, name)) for name in names}
@@ -63,7 +64,7 @@ def with_steps(monkeypatch, change):
 
 
 def test_rounds_with_a_third_of_the_noise_are_detected(monkeypatch):
-    """By default, one more user then has three times the effect, at the number of users where the mutant decides."""
+    """In the default plan, one more user has three times the effect near the threshold of the mutant."""
     plan = UNION.plan(BUDGET)
     twin = quieter(plan, 3.0)
     others = int(near_adaptive(twin).name.split()[1])
@@ -76,7 +77,7 @@ def test_rounds_with_a_third_of_the_noise_are_detected(monkeypatch):
 
 
 def test_halved_score_thresholds_are_detected(monkeypatch):
-    """By default, an item of only one user is then released far more often than was charged."""
+    """In the default plan, an item of only one user is released far more often than was charged."""
     plan = UNION.plan(BUDGET)
     case = alone_adaptive(plan)
     with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))
@@ -87,13 +88,14 @@ def test_halved_score_thresholds_are_detected(monkeypatch):
 
 @pytest.mark.parametrize("kind", range(len(promising_plans())))
 def test_min_users_off_by_one_is_detected(kind, monkeypatch):
-    """The thresholds are those for four users, so an item of five users is released more often than beta.
+    """The thresholds are for four users, so an item of five users is released more often than beta.
 
     The test uses a small beta, because a difference of one user has less effect if the noise is wide.
     """
     budget, beta = Budget(2.0, 0.02), 0.005
     assert examine(few(promising_plans(budget, beta)[kind]), TRIALS).passed
-    # One user moves a count with Laplace noise too little for these trials, so this mutant is wrong by two users.
+    # One user moves a count with Laplace noise too little for this number of trials, so this mutant is wrong by two
+    # users.
     wrong = 3 if kind == 2 + list(WEIGHTINGS).index("count-laplace") else 2
     monkeypatch.setattr(MinUsersBound, "few", property(lambda self: self.users - wrong))
     case = few(promising_plans(budget, beta)[kind], users=USERS - 1)
@@ -101,7 +103,7 @@ def test_min_users_off_by_one_is_detected(kind, monkeypatch):
 
 
 def test_rounds_without_min_users_are_detected(monkeypatch):
-    """Adaptive rounds, planned with a promise, run with the thresholds of a plan without it."""
+    """Adaptive rounds that were planned with a promise run with the thresholds of a plan without it."""
     plan, plain = promising_plans()[0], UNION.plan(BUDGET)
     case, twin = few(plan), replace(plan.last, score=plain.last.score)
     real = running.score_step
@@ -111,7 +113,10 @@ def test_rounds_without_min_users_are_detected(monkeypatch):
 
 @pytest.mark.slow
 def test_data_sets_that_each_spend_the_whole_budget_are_detected():
-    """Six data sets each run the rounds of a single one; the claim is refuted without a comparison with the plan."""
+    """Each of six data sets runs the rounds of a single data set.
+
+    The claim is refuted without comparing with the plan.
+    """
     names = (*DATA_SETS, "friends", "songs", "books")
     together, alone = UNION.plan_each(names, BUDGET), UNION.plan(BUDGET)
     assert examine(near_several(together), FEW).passed
@@ -127,7 +132,7 @@ def test_data_sets_that_share_their_noise_are_detected(monkeypatch):
     real, calls = Secret.of, []
 
     def shared(seed):
-        place = len(calls) % (1 + len(DATA_SETS))  # the first secret of a release belongs to no data set
+        place = len(calls) % (1 + len(DATA_SETS))  # The first secret of a release belongs to no data set.
         calls.append(calls[-1] if place > 1 else real(seed))
         return calls[-1]
 
@@ -153,9 +158,9 @@ def test_halved_thresholds_of_several_data_sets_are_detected(monkeypatch):
 
 
 def test_wrong_places_of_a_ranking_are_detected(monkeypatch):
-    """Each of twelve picks spends the whole budget; the claim is refuted without a comparison with the plan."""
+    """Each of twelve picks spends the whole budget. The claim is refuted without comparing with the plan."""
     monkeypatch.setattr(top_plan, "largest_rate", lambda budget, *_: budget.epsilon)
-    monkeypatch.setattr(top_plan, "certified", unchecked)  # otherwise, the plan is rejected
+    monkeypatch.setattr(top_plan, "certified", unchecked)  # Otherwise, the plan is rejected.
     case = telling(12).case(BUDGET)
     assert not caught(case, *case.exact, trials=3 * FEW // 2).off_plan
 

@@ -31,7 +31,7 @@ def test_a_million_pairs_stay_within_one(capsys, record_property):
     releases = [line.split() for line in lines if line.startswith("whole n-gram releases")]
     assert len(lines) == len(cells) + len(bounds) + len(releases) + 1
     assert (len(bounds), len(releases)) == (2, 1)
-    # This search has few pairs; the worst pair of `test_walk_search.py` is within a hundredth.
+    # This search has few pairs. The worst pair of `test_walk_search.py` is within a hundredth.
     assert 0.8 < float(releases[0][9]) <= 1 + TOLERANCE
     assert pairs >= 1_000_000
     assert 0.999 < farthest <= 1 + TOLERANCE
@@ -77,7 +77,10 @@ class RoundedUp(Faulty):
 
 
 class OpenOnly(Faulty):
-    """An even share over the items below the cutoff, without the items that other users raised: not contractive."""
+    """An even share over the items below the cutoff, without the items that other users raised.
+
+    It is not contractive.
+    """
 
     def add(self, histogram, items, starts, setting):
         share_open(histogram, items, starts, setting.cutoff, setting.unit)
@@ -121,7 +124,7 @@ def test_the_worst_pair_is_the_one_that_is_returned():
 
 
 @pytest.mark.parametrize("make", [wild_crowds, piled_crowds])
-def test_pairs_keep_to_the_limit_and_the_cutoff(make):
+def test_pairs_respect_the_limit_and_the_cutoff(make):
     """Every searched pair is possible in a collection."""
     rng = np.random.default_rng(2)
     for _ in range(50):
@@ -133,12 +136,12 @@ def test_pairs_keep_to_the_limit_and_the_cutoff(make):
 
 
 def test_the_search_of_the_whole_private_side_is_close_to_one():
-    """Users have more items than the limit, have items twice, and arrive in a separate order."""
+    """Users have more items than the limit, have items twice, and arrive in different orders."""
     assert 0.99 < search_weighing("policy-gaussian", norm=2, pairs=40_000).distance <= 1 + TOLERANCE
 
 
 def test_items_that_are_not_made_distinct_are_found(monkeypatch):
-    """A user who has an item twice is counted twice, with the share of the smaller set."""
+    """A user who has an item twice counts twice, with the share of the smaller set."""
     real = bound.gather_distinct
 
     def repeated(tokens, user_start, users, candidates, seen, stamp):
@@ -161,8 +164,8 @@ class Halves(Faulty):
         np.add.at(histogram, items, np.repeat(table[np.diff(starts) // 2], np.diff(starts)))
 
 
-def test_samples_that_depend_on_how_many_users_came_before_are_found(monkeypatch):
-    """Samples are drawn by place instead of by key, so with one more user, all later users draw different items."""
+def test_samples_that_depend_on_the_number_of_earlier_users_are_found(monkeypatch):
+    """Samples are drawn by place instead of by key. With one more user, all later users draw different items."""
     real = bound.cut_to_limit
 
     def by_place(holdings, items, starts, keys, *rest):

@@ -2,8 +2,9 @@
 
 One user has 100 grams without other users. With the user, each gram is released if a weight of 0.1 plus noise reaches
 the threshold. Without the user, it is released if the simulation of candidates without weight picks it. If the number
-of candidates is exact, the probability of this pick is that of weight zero; if the number is wrong by a factor r, it
-is r times as large. The divergence depends only on the number of released grams among the 100.
+of candidates is exact, the probability of this pick is the probability of weight zero. If the number is wrong by a
+factor r, the probability is r times as large. The divergence depends only on the number of released grams among the
+100.
 """
 
 import numpy as np
@@ -21,31 +22,31 @@ SIGMA, WEIGHT, HELD, CHANCE, EPSILON = 3.98371, 0.1, 100, 1e-4, 1.0
 
 
 def hockey_stick(with_user, without_user, epsilon=EPSILON):
-    """Return the exact delta of two binomial laws."""
+    """Return the exact delta of two binomial distributions."""
     outcomes = np.arange(HELD + 1)
     first, second = binom.pmf(outcomes, HELD, with_user), binom.pmf(outcomes, HELD, without_user)
     return float(np.maximum(first - np.exp(epsilon) * second, 0.0).sum())
 
 
 def both_directions(off_by):
-    """Return delta with the user against without, and without against with."""
+    """Return the deltas of both directions between the collections with and without the user."""
     with_user = ndtr(ndtri(CHANCE) + WEIGHT / SIGMA)
     return hockey_stick(with_user, CHANCE * off_by), hockey_stick(CHANCE * off_by, with_user)
 
 
 def test_with_the_exact_number_the_bound_holds():
-    """Delta is far below that of a Gaussian mechanism of sensitivity 1."""
+    """Delta is far below the delta of a Gaussian mechanism of sensitivity 1."""
     assert max(both_directions(1.0)) <= delta(EPSILON, 1 / SIGMA)
 
 
 @pytest.mark.parametrize(("off_by", "least"), [(0.5, 2.5e-5), (2.0, 3.2e-5), (0.0, 1e-2)])
 def test_an_estimated_number_of_users_violates_the_bound(off_by, least):
-    """With half or double the number, or fewer than the grams with weight, delta is at least 8 times the claim."""
+    """If the number is half, double, or below the number of grams with weight, delta is at least 8 times the claim."""
     assert max(both_directions(off_by)) > least > 7 * delta(EPSILON, 1 / SIGMA)
 
 
 def chance_of_empty(count_factor, runs=3000):
-    """Count the picks of the real simulation if the number of candidates is multiplied by a factor."""
+    """Count the picks of the real simulation, with the number of candidates multiplied by a factor."""
     candidates = Candidates.all_valid(Grams.of_tokens(20), 20, single=False)
     chance = precise.number(0.02) * precise.number(count_factor)
     hits = sum(spurious_hits(candidates, chance, Secret.from_seed(run), "audit").size for run in range(runs))

@@ -1,4 +1,4 @@
-"""Neighbouring collections under counting, on the real kernels, and faults that the search must find."""
+"""Counts of neighbouring collections on the real kernels, and faults that the search must find."""
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ def random_release(rng, words):
 
 
 def farthest(rng):
-    """Return the distance that the extra user moves all counts, relative to the sensitivity of the plan."""
+    """Return the distance by which the extra user moves all counts, relative to the sensitivity of the plan."""
     words = "abc"[: rng.integers(2, 4)]
     users = [
         [[words[i] for i in rng.integers(0, len(words), rng.integers(0, 30))] for _ in range(rng.integers(1, 3))]
@@ -48,7 +48,7 @@ def search(pairs=250):
 
 @pytest.mark.jit
 def test_no_user_moves_the_counts_further_than_planned():
-    """Hundreds of pairs of neighbours stay within the sensitivity; the worst pair uses up nearly all of it."""
+    """Hundreds of pairs of neighbours are within the sensitivity, and the worst pair is close to it."""
     assert 0.98 < search() <= 1.0
 
 
@@ -65,7 +65,7 @@ def test_the_search_finds_users_who_always_count_in_full(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
+def test_the_search_finds_grams_that_count_as_often_as_they_occur(monkeypatch):
     """The mutant counts occurrences instead of users."""
     from voxpop.engine.local import length_walk as levels_module
 

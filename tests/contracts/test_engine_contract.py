@@ -35,8 +35,8 @@ HOLDERS = [
     for each in vars(module).values()
     if isinstance(each, type) and each.__module__ == module.__name__ and each.__name__ not in ("_Scratch", "Summary")
 ]
-"""All classes of the local engine, except `_Scratch`, a dataclass that still prints the marks of one thread, and
-`Summary`, the private text that the owner of the data requested.
+"""All classes of the local engine except two. `_Scratch` is a dataclass that still prints the marks of one thread, and
+`Summary` is the private text that the owner of the data requested.
 """
 
 
@@ -60,7 +60,10 @@ def naive():
 
 @pytest.fixture(scope="module")
 def naive_release(naive):
-    """Return a function that releases from the reference engine, once for all engines that are compared with it."""
+    """Return a function that releases from the reference engine.
+
+    It runs once for all engines that are compared with it.
+    """
     mechanisms = {"union": UNIONS, "phrases": PHRASES}
     return cache(lambda kind, name, holds: mechanisms[kind][name].release(naive[holds], BUDGET, seed=3))
 
@@ -131,7 +134,7 @@ def test_rankings_are_the_same(engines, naive, k):
 
 
 def test_items_have_no_order(engines, naive):
-    """Phrases, sequences and counts of phrases of items raise an error before anything is drawn."""
+    """Phrases, sequences, and counts of phrases of items raise an error before anything is drawn."""
     for engine in (engines["items"], naive["items"]):
         for call in (
             lambda engine=engine: PHRASES["default"].release(engine, BUDGET),
@@ -167,6 +170,6 @@ def test_a_table_is_rejected_as_an_engine():
 
 @pytest.mark.parametrize("holder", HOLDERS, ids=lambda each: each.__name__)
 def test_no_class_prints_its_private_data(holder):
-    """These classes have the text of a plain object. A dataclass would print its fields in tracebacks."""
+    """These classes have the repr of a plain object. A dataclass would print its fields in tracebacks."""
     assert holder.__repr__ is object.__repr__
     assert holder.__str__ is object.__str__

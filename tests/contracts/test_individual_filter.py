@@ -1,8 +1,8 @@
 """The individual filter on the real walk, in every pass of two neighbouring collections, with individual budgets.
 
-Given the public results, the weights of two neighbours differ in each pass by at most the amount that the extra user
-paid for. Therefore, the squares of these distances, relative to those of the noise, add up to at most the cap. The
-search looks for a pair above the cap, and must find one in every mutant.
+Given the public results, the weights of two neighbours differ in each pass by at most the distance that the extra user
+paid for. Therefore, the sum of the squares of these distances, relative to the noise, is at most the cap. The search
+looks for a pair above the cap, and must find one in every mutant.
 """
 
 from dataclasses import replace
@@ -88,7 +88,7 @@ def one(weigh, shares, limit, secret, pass_name, charge, *among):
 def spent_by_one(rng, sharing):
     """Return the mu^2 of each pass for one pair of neighbours, in parts of the cap."""
     users = random_users(rng)
-    every = corpus_of([[list(WORDS)], *users])  # a first user fixes the vocabulary of both
+    every = corpus_of([[list(WORDS)], *users])  # The first user makes the vocabulary of both collections the same.
     keys = every.user_key.tolist()
     extra = int(rng.integers(1, len(keys)))
     fewer = corpus_of(
@@ -106,7 +106,10 @@ def spent_by_one(rng, sharing):
 
 
 class Exact(PolicyGaussian):
-    """l2-descent charged only for its movement; rounding over 2^33 users would hide a violation in 2^-40 grids."""
+    """l2-descent that is charged only for its movement.
+
+    Rounding over 2^33 users would hide a violation in 2^-40 grids.
+    """
 
     def sensitivity(self, setting):
         return 1.0
@@ -124,13 +127,16 @@ def totals(sharing, pairs=PAIRS, seed=3):
 
 
 def is_found(bound, pairs=PAIRS):
-    """Return whether some user spends more than a bound; the search of a mutant ends at its first such pair."""
+    """Return whether some user spends more than a bound. The search of a mutant ends at the first such pair."""
     return any(total > bound for total in totals(PolicyGaussian(), pairs))
 
 
 @pytest.mark.parametrize("sharing", [Weighted(), PolicyGaussian()])
-def test_no_neighbours_show_more_than_the_cap(sharing):
-    """All votes, measurements and second-chance passes of hundreds of pairs stay within the cap; the worst is close."""
+def test_no_neighbours_differ_by_more_than_the_cap(sharing):
+    """All votes, measurements and second-chance passes of hundreds of pairs are within the cap.
+
+    The worst pair is close.
+    """
     assert 0.99 < max(totals(sharing)) <= 1 + TOLERANCE
 
 
@@ -147,7 +153,7 @@ def test_users_without_candidates_are_not_charged():
 
 
 class Watched:
-    """Shares that record the distance that each user moved the weights."""
+    """Shares that record the distance by which each user moved the weights."""
 
     def __init__(self, shares):
         self.shares, self.sequential, self.setting, self.moved = shares, shares.sequential, shares.setting, []
@@ -183,14 +189,14 @@ def charged_afterwards(monkeypatch, cost_of):
     monkeypatch.setattr(walk_module, "weigh", weigh)
 
 
-def test_the_search_finds_that_actual_movement_is_charged(monkeypatch):
-    """The mutant seems to save budget, but a user's movement, and so the remaining budget, depends on other users."""
+def test_the_search_finds_charges_for_the_actual_movement(monkeypatch):
+    """The mutant seems to save budget, but the movement and the remaining budget of a user depend on other users."""
     charged_afterwards(monkeypatch, lambda charge, moved, asked: min(asked, int(charge.cost * moved**2) + 1))
     assert is_found(1 + 1e-3, pairs=4 * PAIRS)
 
 
-def test_the_search_finds_that_users_pay_only_for_remaining_gaps(monkeypatch):
-    """In the mutant, a user pays nothing if all of the user's grams are at the cutoff."""
+def test_the_search_finds_charges_for_only_the_remaining_gaps(monkeypatch):
+    """In the mutant, a user pays nothing if all grams of the user are at the cutoff."""
     charged_afterwards(monkeypatch, lambda charge, moved, asked: asked if moved > 0 else 0)
     assert is_found(1 + 1e-3, pairs=4 * PAIRS)
 
@@ -212,7 +218,7 @@ def paying(monkeypatch, twin):
 
 
 def refilled(charge, left, costs, bounds):
-    """Users without remaining budget begin with a whole budget again."""
+    """Users without remaining budget begin again with a whole budget."""
     return np.where(left - costs > 0, left - costs, WHOLE), bounds
 
 
@@ -222,7 +228,7 @@ def never_charged(charge, left, costs, bounds):
 
 
 def on_average(charge, left, costs, bounds):
-    """All users together keep to the cap."""
+    """The sum over all users is within the cap."""
     return np.maximum(left - int(costs.mean()), 0), bounds
 
 
@@ -232,12 +238,12 @@ def full_reach(charge, left, costs, bounds):
 
 
 def reach_of_all(charge, left, costs, bounds):
-    """In the mutant, the contribution bound is the largest of all users, so it depends on the data of other users."""
+    """In the mutant, the contribution bound is the largest bound of any user, so it depends on other users."""
     return left - costs, np.full(bounds.size, bounds.max(initial=0))
 
 
 def shifted(charge, left, costs, bounds):
-    """Budgets move by one user between two passes, as if users without candidates were dropped."""
+    """Budgets are shifted by one user between two passes, as in a corpus that drops users without candidates."""
     return np.roll(left - costs, 1), bounds
 
 
@@ -248,8 +254,8 @@ def test_the_search_finds_wrong_budgets(monkeypatch, twin):
     assert is_found(1.05)
 
 
-def test_the_search_finds_a_price_that_is_not_that_of_the_noise(monkeypatch):
-    """A vote is charged less than its noise costs."""
+def test_the_search_finds_a_price_that_does_not_fit_the_noise(monkeypatch):
+    """A vote charges less than its noise costs."""
     real = IndividualFilter.charge
 
     def cheap(self, cost, *others):

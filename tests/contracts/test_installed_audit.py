@@ -1,4 +1,4 @@
-"""The cases of `voxpop audit`, one for each mechanism: each passes, and each detects noise reduced to 0.6.
+"""The cases of `voxpop audit`, one for each mechanism. Each case passes, and detects noise that is reduced to 0.6.
 
 With an error of 1e-12 for each of two checks, a false alarm of this file has a probability below 2e-11.
 """
@@ -51,7 +51,7 @@ def quiet_ngrams(monkeypatch):
 
 
 def quiet_hitters(monkeypatch):
-    """Reduce the votes that a prefix needs, which replace noise."""
+    """Reduce the number of votes that a prefix needs, which replaces noise."""
     real = hitters_releasing.grown_trie
 
     def content(spelling, electorate, rules, gate):
@@ -101,7 +101,7 @@ def test_each_mechanism_with_noise_has_a_case():
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", AUDITED)
 def test_the_case_passes(mechanism):
-    """The case passes with fresh secrets, and it could show more than half of epsilon."""
+    """The case passes with fresh secrets, and can show more than half of epsilon."""
     finding = audit(mechanism, TRIALS[mechanism], ERROR)
     assert finding.passed, finding
     assert finding.epsilon_exact > 0.5
@@ -109,8 +109,8 @@ def test_the_case_passes(mechanism):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", AUDITED)
-def test_the_case_detects_noise_cut_to_three_fifths(mechanism, monkeypatch):
-    """The case is built from the plan, and the release runs with less noise."""
+def test_the_case_detects_noise_reduced_to_three_fifths(mechanism, monkeypatch):
+    """The case is built from the plan, but the release runs with less noise."""
     case = load_object(AUDITED[mechanism])()
     QUIET[mechanism](monkeypatch)
     finding = examine(case, TRIALS[mechanism], ERROR)

@@ -48,7 +48,7 @@ def weights_of(corpus, shares, limit, kept, candidates, secret):
 def farthest(rng, shares, limit):
     """Return the largest l2 distance between one pair of neighbours at any length."""
     users = random_users(rng)
-    every = corpus_of([[list("abcde")], *users])  # a first user fixes the vocabulary of both
+    every = corpus_of([[list("abcde")], *users])  # The first user makes the vocabulary of both collections the same.
     keys = every.user_key.tolist()
     extra = int(rng.integers(1, len(keys)))
     fewer = corpus_of(
@@ -85,7 +85,7 @@ def distance(first, second):
 @pytest.mark.slow
 @pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
 def test_no_neighbours_are_more_than_one_apart(weighting_rule):
-    """Hundreds of pairs, with votes and measurements of four lengths, stay within 1; the worst pair is close to 1."""
+    """Hundreds of pairs, with votes and measurements of four lengths, are within 1. The worst pair is close to 1."""
     rng = np.random.default_rng(3)
     worst = 0.0
     for _ in range(PAIRS):
@@ -121,8 +121,8 @@ def test_the_search_finds_a_limit_that_depends_on_other_users(monkeypatch):
 
 
 @pytest.mark.jit
-def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
-    """In the mutant, users share by the number of distinct grams but add a share for each occurrence."""
+def test_the_search_finds_grams_that_count_as_often_as_they_occur(monkeypatch):
+    """In the mutant, shares depend on the number of distinct grams, but users add a share for each occurrence."""
     real = levels_module.weigh
 
     def repeated(holdings, *others):
@@ -139,7 +139,7 @@ def test_the_search_finds_grams_counted_as_often_as_they_occur(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_finds_candidates_that_depend_on_private_support(monkeypatch):
-    """The mutant prunes pairs of few users, like a frequency cut before voting."""
+    """The mutant prunes pairs with few users, like a frequency cut before voting."""
     real = levels_module.number_pairs
 
     def thrifty(ids, partners, offset, begin, end, need, estimates, most):

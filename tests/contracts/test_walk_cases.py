@@ -1,9 +1,9 @@
-"""The audit of the whole default path of n-grams, with the passes that take part, and detected broken variants.
+"""The audit of the whole default path of n-grams. Every pass takes part, and broken variants are detected.
 
 Wrong charges of a screening vote change too few trials to be detected. The search through whole releases detects them
 (`test_walk_search.py`).
 
-Each time a case is run, the probability of a false alarm is at most 1e-9 for a bound and 1e-9 for a stray, plus the
+Each time a case is run, the probability of a false alarm is at most 1e-9 for a bound and 1e-9 for a deviation, plus the
 probabilities in `walk_cases.py`.
 """
 
@@ -47,7 +47,10 @@ def shown(pairs, canary=0):
 
 
 def test_every_pass_takes_part():
-    """The defaults run, likely pairs get a second chance, pruned pairs return, and cases read nearly all the budget."""
+    """The defaults run.
+
+    Likely pairs get a second chance, pruned pairs return, and cases use nearly the whole budget.
+    """
     for case in walk_cases():
         assert case.joined.args[0].mechanism == vp.NGrams(3)
     swept, plan = shown(LIKELY)
@@ -58,8 +61,8 @@ def test_every_pass_takes_part():
 
 
 @pytest.mark.parametrize("engine", [in_memory, pytest.param(within_limit, marks=pytest.mark.slow)])
-def test_every_case_of_n_grams_detects_noise_cut_to_0_6(engine, monkeypatch):
-    """On both engines, each case detects the mutant separately with few trials; the worst p-value is near 1e-22."""
+def test_every_case_of_n_grams_detects_noise_reduced_to_0_6(engine, monkeypatch):
+    """On both engines, each case separately detects the mutant with few trials. The worst p-value is near 1e-22."""
     cases = [ngrams(engine=engine), *walk_cases(engine=engine)]
     cases += ngrams_cases() if engine is in_memory else []
     assert len(cases) == (6 if engine is in_memory else 3)
@@ -77,7 +80,7 @@ def test_every_case_of_n_grams_detects_noise_cut_to_0_6(engine, monkeypatch):
 
 
 def caught(number, without, asked):
-    """Check that these trials detect the wrong probability of the mutant without a canary."""
+    """Check that these trials detect the mutant by its wrong probability without a canary."""
     case = list(walk_cases())[number]
     trials = int(asked * case.share / case.copies) * case.copies
     assert surely_strays(case.exact[1], without, trials)
@@ -87,7 +90,7 @@ def caught(number, without, asked):
 
 @pytest.mark.slow
 def test_a_second_chance_pass_with_half_the_noise_is_detected(monkeypatch):
-    """The sums of at least 0.3 of all pairs then have less variance: 0.25 of the cap plus a quarter of the rest."""
+    """The sums of at least 0.3 of all pairs have less variance, which is 0.25 of the cap plus a quarter of the rest."""
     real = selecting.NoisyLevels
 
     def quiet(rules, secret, purpose):
@@ -110,7 +113,7 @@ def halved_noise(rule):
 
 def test_a_second_chance_pass_with_a_sixteenth_of_its_charge_is_detected(monkeypatch):
     """Users get four times the bound that fits the noise, so three users move a pair of the pass too far."""
-    real = voting.LaterPasses._paid  # a mechanism that requests less is rejected there
+    real = voting.LaterPasses._paid  # A mechanism that requests less is rejected there.
 
     def cheap(self, step, bounding):
         charge = real(self, step, bounding)

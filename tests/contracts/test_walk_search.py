@@ -1,6 +1,6 @@
-"""Neighbours in whole releases, on the real release path with all passes of the default.
+"""Neighbours in whole releases on the real release path, with all passes of the default.
 
-The distances of each pair are computed exactly and not estimated from draws, so there are no false alarms.
+The distance of each pair is computed exactly and not estimated from draws, so there are no false alarms.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ TOLERANCE = 1e-9
 PAIRS = 24
 
 
-def test_no_user_shows_more_than_its_budget_in_a_whole_release():
+def test_no_user_shows_more_than_the_budget_in_a_whole_release():
     """Every pass takes part, and the largest total is within 1 percent of the budget."""
     assert (
         NGrams(
@@ -42,8 +42,8 @@ def test_no_user_shows_more_than_its_budget_in_a_whole_release():
         assert max(each.spent.get(name, 0.0) for each in found) > 0.01, name
 
 
-def test_length_1_stays_within_its_share():
-    """All rounds of length 1 stay within their budget with the executed noise; their mu^2 is not in the total.
+def test_length_1_is_within_its_share():
+    """All rounds of length 1 are within their budget with the executed noise. Their mu^2 is not in the total.
 
     At this budget, words remain undecided through all rounds, so the worst pair is within 2 percent of the budget.
     """
@@ -52,8 +52,8 @@ def test_length_1_stays_within_its_share():
     assert 0.98 < max(each.words for each in found) <= 1 + TOLERANCE
 
 
-def test_the_choice_of_a_limit_stays_within_its_caps():
-    """Without a limit, the histogram and the rounds that it selects stay within the caps of the menu."""
+def test_the_choice_of_a_limit_is_within_its_caps():
+    """Without a limit, the histogram and the rounds that it selects are within the caps of the menu."""
     found = list(search_walks(12, ngrams=replace(WALK, max_phrases_per_user=None)))
     assert not any(each.strayed or each.hit for each in found)
     assert 0.4 < max(each.words for each in found) <= 1 + TOLERANCE
@@ -61,7 +61,7 @@ def test_the_choice_of_a_limit_stays_within_its_caps():
 
 
 def test_a_public_list_of_words_changes_no_bound():
-    """Half of the common words and words without users are listed, with and without a given limit."""
+    """The list contains half of the common words and words without users. A limit is given or not."""
     listed = [*numbered_words(WORDS).to_pylist()[::2], *(f"nobody{number}" for number in range(50))]
     for limit in (WALK.max_phrases_per_user, None):
         found = list(search_walks(8, ngrams=replace(WALK, max_phrases_per_user=limit, known=listed)))
@@ -71,7 +71,7 @@ def test_a_public_list_of_words_changes_no_bound():
 
 
 def test_rounds_with_noise_only_on_drawn_items_are_detected(monkeypatch):
-    """An item of other users that only the extra user drew then has noise with that user, and no noise without."""
+    """An item of other users that only the extra user drew has noise with that user and no noise without."""
     monkeypatch.setattr(Pools, "advance", advance_of_the_drawn)
     assert any(each.strayed for each in search_walks(PAIRS))
 
@@ -84,8 +84,8 @@ def advance_of_the_drawn(self, shares, step, pass_name):
     self._decide(ids, states)
 
 
-def test_rounds_in_which_a_user_gives_twice_are_detected(monkeypatch):
-    """A user moves its words by two units, and the noise is calibrated to one."""
+def test_rounds_with_two_contributions_of_a_user_are_detected(monkeypatch):
+    """A user moves the user's words by two units, but the noise is calibrated to one."""
     real = CappedDescent.add
 
     def twice(self, *given):
@@ -127,7 +127,7 @@ def is_found():
 
 
 def test_a_second_chance_pass_with_too_low_a_charge_is_detected(monkeypatch):
-    """The charge is half of that for which the noise was calibrated, so users move more with their remaining budget."""
+    """The charge is half of the amount for which the noise was calibrated, so users can move more with the rest."""
     real = walks.Charge
 
     def cheap(cost, square, sensitivity, sigma, rates):
@@ -138,7 +138,7 @@ def test_a_second_chance_pass_with_too_low_a_charge_is_detected(monkeypatch):
 
 
 def test_a_second_chance_pass_with_new_budgets_is_detected(monkeypatch):
-    """The pass begins with whole budgets, as if no user had paid earlier."""
+    """The pass begins with whole budgets, although users have paid earlier."""
     real = MemoryLengthWalk.weigh_deferred
 
     def refilled(self, *given):
@@ -170,7 +170,7 @@ def private_counts(self):
 
 
 def test_second_chance_cutpoints_chosen_by_a_private_count_are_detected(monkeypatch):
-    """Two neighbours with the same noisy weights then get different levels."""
+    """Two neighbours with the same noisy weights get different levels."""
     real = LaterPasses.run
 
     def counted(self, step):

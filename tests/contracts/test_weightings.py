@@ -22,13 +22,13 @@ def test_the_names_of_a_paper_are_those_of_the_registry():
 @pytest.mark.jit
 @pytest.mark.parametrize(("name", "norm"), NAMES)
 def test_the_search_finds_no_violation_of_a_sound_cell(name, norm):
-    """Thousands of neighbouring pairs on the real kernels stay within 1; the worst pair is close to 1."""
+    """Thousands of neighbouring pairs on the real kernels are within 1, and the worst pair is close to 1."""
     worst = search_sensitivity(name, norm=norm, pairs=4000, seed=11)
     assert 0.99 < worst.distance <= 1.0 + 1e-12 or name.startswith("count")
 
 
 class Algorithm8(Written):
-    """Algorithm 8 of DPSU, which raises all items by one level, with squares that sum to 1. It is not contractive."""
+    """Algorithm 8 of DPSU. It raises all items by one level, with squares that sum to 1, and is not contractive."""
 
     def shares(self, weights, cutoff):
         gaps = np.sort(np.maximum(cutoff - weights, 0.0))

@@ -45,7 +45,7 @@ def held(corpus):
 
 
 def moved(order, tmp_path, *, limited=False):
-    """Return the largest number of users with documents that one additional user reordered."""
+    """Return the largest number of users with documents in another order after one user is added."""
     rng, most = np.random.default_rng(3), 0
     for _ in range(TRIES):
         found = []
@@ -63,7 +63,7 @@ def test_an_additional_user_does_not_move_documents_of_other_users(tmp_path, lim
 
 
 def test_a_mutant_that_keeps_the_row_order_is_detected(tmp_path):
-    """The broken variant corresponds to reading a Spark frame row by row."""
+    """The broken variant reads a Spark frame row by row."""
     assert moved(lambda corpus: corpus, tmp_path) > 2
 
 
@@ -89,7 +89,7 @@ def test_a_mutant_that_sorts_by_word_frequency_is_detected(tmp_path):
     at_once=st.integers(1, 9),
 )
 def test_documents_are_sorted_as_lists_are(users, at_once):
-    """Empty documents are first, and prefixes precede their extensions; no user receives a document of another user."""
+    """Empty documents are first, prefixes precede their extensions, and no user receives a document of another user."""
     corpus = corpus_of(users)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "_POSITIONS_READ_AT_ONCE", at_once)
@@ -98,8 +98,8 @@ def test_documents_are_sorted_as_lists_are(users, at_once):
         assert found.get(key, "") == " ".join(word for each in sorted(documents) for word in (*each, "/"))
 
 
-def test_users_of_one_key_have_one_order(monkeypatch):
-    """A fixed string hash can be equal for two users who choose their ids accordingly."""
+def test_users_with_one_key_have_one_order(monkeypatch):
+    """Two users can choose their ids so that a fixed hash of strings is equal."""
     monkeypatch.setattr("voxpop.reading.users.hash_strings", lambda *texts: hash_strings(*texts) % np.uint64(3))
     rng = np.random.default_rng(5)
     rows = pl.DataFrame({"who": [f"u{n % 20}" for n in range(60)], "what": [f"w{n}" for n in rng.integers(0, 30, 60)]})

@@ -1,4 +1,4 @@
-"""CSV files as commonly exported, and other common problems with files and tokenisers."""
+"""Common dialects of CSV files, and other common problems with files and tokenisers."""
 
 import bz2
 import codecs
@@ -38,7 +38,7 @@ def is_well_quoted(text):
     cut=st.integers(0, 14),
 )
 def test_quotes_are_followed_as_a_strict_reader_follows_them(text, cut):
-    """The kernel agrees with a strict reader for any file and any division into blocks."""
+    """The kernel and a strict reader agree for any file and any division into blocks."""
     state = np.zeros(4, np.int64)
     data = text.encode()
     fine = all(
@@ -59,8 +59,8 @@ cells = st.lists(st.sampled_from(["a", "é", "\r", "\n", "\r\n", '"', ",", "\t"]
     memory=st.sampled_from([None, "1GiB"]),
 )
 @settings(max_examples=60, deadline=None)
-def test_no_block_changes_a_cell(tmp_path_factory, rows, end, block, encoding, ending, memory):
-    """Cells equal those of Python's reader, wherever blocks of the file end."""
+def test_blocks_do_not_change_cells(tmp_path_factory, rows, end, block, encoding, ending, memory):
+    """Cells equal the cells of Python's reader, wherever blocks of the file end."""
     mark = "\t" if "tsv" in ending else ","
     quoted = [each.replace('"', '""') for each in rows]
     text = "".join(f'{who}{mark}"{what}"{end}' for who, what in [("who", "what"), *enumerate(quoted)])
@@ -99,7 +99,7 @@ def write(folder, text, name="t.csv"):
 @pytest.mark.parametrize(("place", "words"), [(100, "row 100"), (2999, "row 2,999"), (0, "first row")])
 @pytest.mark.parametrize("again", [False, True])
 def test_an_unclosed_quote_is_an_error(tmp_path, place, words, again):
-    """The error names the row in which the quote is opened; a second quote further down does not close it."""
+    """The error names the row in which the quote is opened. A second quote further down does not close it."""
     rows = ["who,text"] + [f"{number},{SECRET} said hello" for number in range(3000)]
     rows[place] = rows[place].replace(",", ',"', 1)
     if again:
@@ -120,7 +120,7 @@ def test_quoted_cells_may_contain_any_character(tmp_path):
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|", ","])
 def test_the_delimiter_is_found(tmp_path, delimiter):
-    """Spreadsheets in some locales write such delimiters; the quoted column name contains another delimiter."""
+    """Spreadsheets in some locales write these delimiters. The quoted column name contains another delimiter."""
     path = write(
         tmp_path, f'"User, Id"{delimiter}Text\nann{delimiter}tea\nbob{delimiter}tea; milk\n'.replace("; ", " ")
     )
@@ -133,7 +133,7 @@ def test_the_delimiter_is_found(tmp_path, delimiter):
 @pytest.mark.parametrize("said", ["sep=;", '"sep=;"', "SEP=;", "\ufeffsep=;"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_first_row_can_name_the_delimiter(tmp_path, said, end):
-    """Spreadsheets write such a first row. Names and rows follow it, and rows are counted from the row of names.
+    """Spreadsheets write such a first row. Names and rows follow this row, and rows are counted from the row of names.
 
     An explicit delimiter overrides the file.
     """
@@ -182,7 +182,7 @@ def test_broken_json_names_its_row(tmp_path):
 
 @pytest.mark.parametrize("tokenizer", [str.split, lambda texts: 1 / 0])
 def test_a_tokenizer_for_single_texts_is_rejected(tokenizer):
-    """The message shows how to call such a tokenizer with a list of texts, and omits the tokenizer's own message."""
+    """The message shows how to call such a tokenizer with a list of texts, but omits the tokenizer's own message."""
     with pytest.raises(InputError, match=r"lambda texts: \[cut\(text\)") as caught:
         read_engine({"who": [1], "text": [SECRET]}, user="who", text="text", tokenizer=tokenizer)
     assert SECRET not in str(caught.value)
@@ -213,7 +213,7 @@ def test_the_byte_order_mark_selects_the_encoding(tmp_path, encoding):
 
 
 def test_explicit_delimiters_override_detection(tmp_path):
-    """The first header fits two delimiters, and the second header fits none of the usual ones."""
+    """The first header fits two delimiters, and the second header fits none of the usual delimiters."""
     path = write(tmp_path, "who;text,who,text\nann;tea,bob,milk\n")
     assert read_engine(path, user="who", text="text").vocabulary.to_pylist() == ["milk"]
     with pytest.raises(ColumnError, match='no column "text"'):
@@ -246,7 +246,7 @@ def test_decoding_errors_name_the_row(tmp_path, place, words, encoding):
     cut=st.integers(0, 9),
 )
 def test_a_stream_is_transcoded_like_the_whole_text(text, encoding, sizes, cut):
-    """With any sizes of reads, the stream returns only text before the fault and then raises the error."""
+    """For any size of reads, the stream returns only text before the fault and then raises the error."""
     data = text.encode(encoding, "ignore")
     data = data[: len(data) - cut]
     got, failed, ends = b"", False, [0, *accumulate(sizes), len(data)]
@@ -299,7 +299,7 @@ def test_tables_and_other_files_have_no_header_or_delimiter(tmp_path, options):
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_plain_quotes_between_tabs_join_no_rows(tmp_path, memory):
-    """Two of them would make the rows between them the text of one user."""
+    """Otherwise, the rows between two plain quotes would become the text of one user."""
     options = vp.ReadOptions(memory=memory)
     path = write(tmp_path, 'who\ttext\n1\t"hello there\n2\tsecret of two\n3\tbye"\n4\t5" pipe\n', "t.tsv")
     other = write(tmp_path, path.read_text())
@@ -352,7 +352,7 @@ def test_other_escapes_name_the_option(tmp_path):
     ]
 
 
-@pytest.mark.jit  # long inputs show nothing more without it, and take minutes
+@pytest.mark.jit  # Without this, long inputs would show nothing more, but take minutes.
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_long_cells_are_valid(tmp_path, memory, quote):
@@ -375,7 +375,7 @@ def test_a_tokenizer_that_returns_no_lists_is_refused(tokenizer):
 @pytest.mark.parametrize("kind", ["tokens", "sequence"])
 @pytest.mark.parametrize("make", [list, pl.DataFrame, lambda rows: pl.DataFrame(rows).to_arrow()])
 def test_nulls_in_lists_are_counted_in_a_message(kind, make, capsys):
-    """The tokens around nulls become neighbours, so a message reports them."""
+    """The tokens around a null become neighbours, so a message reports nulls."""
     rows = [{"who": number, "held": ["a", None, "b"]} for number in range(300)]
     read_engine(make(rows), user="who", **{kind: "held"})
     assert 'about 300 of the values in "held" are null and were skipped. The tokens before' in capsys.readouterr().err

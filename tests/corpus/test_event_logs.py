@@ -44,7 +44,7 @@ def log_of(events, *, namespace=' xmlns="http://www.xes-standard.org/"'):
 @pytest.mark.parametrize("name", ["log.xes", "log.XES", "log.xes.gz"])
 @pytest.mark.parametrize("namespace", ["", ' xmlns="http://www.xes-standard.org/"'])
 def test_an_event_log_is_read_as_a_table_of_events(tmp_path, name, namespace):
-    """Events are ordered by time across offsets, and nested attributes are not attributes of the event."""
+    """Events with different offsets are ordered by time, and nested attributes are not attributes of the event."""
     content = log_of(EVENTS, namespace=namespace).encode()
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
     for named in ({}, {"user": "case:concept:name", "sequence": "concept:name", "order": "time:timestamp"}):
@@ -60,7 +60,10 @@ def test_an_event_log_is_read_as_a_table_of_events(tmp_path, name, namespace):
 
 @pytest.mark.parametrize("time", ["2026-01-01T10:00:00.000+01:00", "2026-01-01T10:00:00", "9999-12-31T23:59:58Z"])
 def test_events_at_the_same_time_keep_the_order_of_the_file(tmp_path, time):
-    """A log often has only dates. Then the order of the file decides within a trace, not the names."""
+    """A log often has only dates.
+
+    In this case, the order of the file and not of the names determines the order in a trace.
+    """
     names = ["register", "check", "decide", "archive", "check"]
     events = [(case, name, time, None) for case in ("c1", "c2") for name in names]
     (tmp_path / "log.xes").write_text(log_of([*events, ("c1", "before", "2020-01-01T00:00:00Z", None)]))
@@ -71,7 +74,7 @@ def test_events_at_the_same_time_keep_the_order_of_the_file(tmp_path, time):
     ]
 
 
-@pytest.mark.jit  # long inputs show nothing more without it, and take minutes
+@pytest.mark.jit  # Without this, long inputs would show nothing more, but take minutes.
 def test_long_logs_are_read_block_by_block(tmp_path, monkeypatch):
     """A log of many blocks gives the sequences of the same events in memory."""
     for name in ("BLOCK", "SMALL_BLOCK"):
@@ -110,7 +113,7 @@ def test_long_logs_are_read_block_by_block(tmp_path, monkeypatch):
     ],
 )
 def test_broken_logs_are_refused_without_quoting_them(tmp_path, change, message, capfd):
-    """A truncated log raises an error and is not read as a smaller log; neither messages nor output quote it."""
+    """A truncated log raises an error and is not read as a smaller log. Neither messages nor output quote it."""
     (tmp_path / "log.xes").write_text(change(log_of(EVENTS)))
     with pytest.raises((SourceError, ColumnError), match=message) as caught:
         vp.read(tmp_path / "log.xes")
@@ -129,7 +132,7 @@ NAMES = [
 @pytest.mark.parametrize("names", NAMES)
 @pytest.mark.parametrize("kind", ["polars", "arrow", "csv", "parquet", "dict"])
 def test_columns_are_found_by_their_standard_names(tmp_path, names, kind, capsys):
-    """This is the case in tables and in files. The reader reports that cases are protected, and not persons."""
+    """The rule applies to tables and files. The reader reports that cases, not persons, are protected."""
     table = pl.DataFrame([(*event[:2], event[2][:19]) for event in EVENTS], schema=list(names), orient="row")
     source = {
         "polars": lambda: table,
@@ -157,7 +160,7 @@ def test_reading_a_text_table_as_an_event_log_is_reported(capsys):
 
 
 def test_columns_without_standard_names_are_not_guessed():
-    """Two columns of one name, a missing column, or contents without a user are errors that name the next step."""
+    """Two columns of one name, a missing column and contents without a user raise errors that name the next step."""
     table = pl.DataFrame({"case": ["a"], "Case ": ["b"], "activity": ["x"], "time": [1]})
     with pytest.raises(InputError, match="several columns have a standard name for user="):
         vp.read(table)
@@ -174,7 +177,7 @@ def test_columns_without_standard_names_are_not_guessed():
 
 
 def test_a_missing_attribute_is_named_in_terms_of_logs(tmp_path):
-    """The message contains the advice for logs, in which attributes of traces have the prefix `case:`."""
+    """The message contains advice for logs, where attributes of traces have the prefix `case:`."""
     path = tmp_path / "log.xes"
     path.write_text('<log><trace><event><string key="concept:name" value="a"/></event></trace></log>')
     with pytest.raises(ColumnError, match="The names of attributes of traces begin with `case:`") as caught:

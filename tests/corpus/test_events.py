@@ -1,4 +1,4 @@
-"""Rows of events are converted to sequences; a reference implementation gives the expected sequences."""
+"""Rows of events are converted to sequences. A reference implementation gives the expected sequences."""
 
 import datetime as dt
 from itertools import pairwise
@@ -67,7 +67,7 @@ def table_of(rows, when=lambda time: time):
 
 @given(rows=ROWS, pause=st.none() | st.integers(0, 60))
 def test_sequences_equal_the_reference_implementation(rows, pause):
-    """Rows may have any order; ties are ordered by bytes; a pause longer than the session's begins a new sequence."""
+    """Rows may have any order. Ties are ordered by bytes, and a pause above the session gap begins a new sequence."""
     if all(page is None for _, page, _ in rows):
         return
     corpus = read_engine(table_of(rows), user="who", sequence="page", order="at", session_gap=pause)
@@ -86,7 +86,7 @@ def test_sequences_equal_the_reference_implementation(rows, pause):
     ],
 )
 def test_times_in_every_form_are_read(when):
-    """Times may have a time zone or not, or be strings."""
+    """Times may have a time zone or none, or be strings."""
     rows = [(1, "home", 40), (1, "news", 10), (1, "é", 41), (2, "home", 0), (1, "home", 72)]
     corpus = read_engine(table_of(rows, when), user="who", sequence="page", order="at", session_gap="30min")
     assert sequences_of(corpus) == {1: [("news", "home", "é"), ("home",)], 2: [("home",)]}
@@ -97,7 +97,7 @@ def test_times_in_every_form_are_read(when):
 
 
 def test_days_and_fractions_are_read():
-    """Dates count in days, and numbers in their own unit."""
+    """The unit of dates is a day, and numbers have their own unit."""
     table = pl.DataFrame({"who": [1, 1, 1], "page": [7, 8, 9], "at": [dt.date(2026, 11, day) for day in (22, 20, 21)]})
     corpus = read_engine(table, user="who", sequence="page", order="at", session_gap="1d")
     assert sequences_of(corpus) == {1: [("8", "9", "7")]}
@@ -108,7 +108,7 @@ def test_days_and_fractions_are_read():
 
 
 def test_a_memory_limit_does_not_change_the_result(monkeypatch, tmp_path):
-    """Each user has the same result, even if rows are written to work files repeatedly."""
+    """Each user's result is the same, even if rows are written to work files repeatedly."""
     rows = [(user % 97, f"page {(user * 7) % 11}", (user * 31) % 1000) for user in range(20_000)]
     wanted = read_engine(table_of(rows), user="who", sequence="page", order="at", session_gap=5)
     written = []

@@ -48,7 +48,7 @@ VALUES = {
 @pytest.mark.parametrize("kind", VALUES, ids=str)
 @given(data=st.data())
 def test_one_spelling_for_each_value_and_back(kind, data):
-    """Equal values have equal spellings, and different values different ones; the name of a type identifies it."""
+    """Values are equal if and only if their spellings are equal. The name of a type identifies the type."""
     values = data.draw(st.lists(VALUES[kind], max_size=6))
     texts = spelled(pa.array(values, kind), "key")
     assert len(set(texts.to_pylist())) == len(set(values))
@@ -72,7 +72,7 @@ def plan():
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_releases_give_columns_and_types_back(name, plan, tmp_path):
+def test_releases_restore_columns_and_types(name, plan, tmp_path):
     """Items, tables and saved releases keep the column's type, and `in` accepts the column's own values."""
     column = COLUMNS[name]
     table = pa.table({"who": range(600), "key": pa.chunked_array([column] * 200)})
@@ -89,7 +89,7 @@ def test_releases_give_columns_and_types_back(name, plan, tmp_path):
 
 
 def test_whole_numbers_are_numbers():
-    """The release contains 7, but not "7", 7.0 or True."""
+    """The release contains 7, but neither "7" nor 7.0 nor True."""
     table = pl.DataFrame({"who": range(400), "shop": [7, 1] * 200})
     keys = vp.Items(max_items_per_user=1).release(read_engine(table, user="who", items="shop"), BUDGET)
     assert keys.to_list() == [1, 7]
@@ -103,7 +103,7 @@ def test_whole_numbers_are_numbers():
 
 
 def test_keys_of_several_columns(tmp_path):
-    """Items are tuples, and each column keeps its type; a row with a null in any column contains no item."""
+    """Items are tuples, and each column keeps its type. A row with a null in any column contains no item."""
     table = pl.DataFrame(
         {"who": range(600), "country": ["NL", "DE", None] * 200, "day": [DAY, DAY, DAY] * 200, "n": range(600)}
     )
@@ -145,7 +145,7 @@ def test_users_may_have_any_type_with_equality(name):
 
 
 def test_users_may_be_several_columns_or_uuids():
-    """Two rows belong to the same user only if all user columns agree; equal parts do not suffice."""
+    """Two rows belong to the same user only if all user columns agree. Equal parts do not suffice."""
     who = pa.array([UUID(int=1).bytes, UUID(int=1).bytes, UUID(int=2).bytes], pa.binary(16))
     table = pa.table({"a": ["x|", "x", "x|"], "b": ["y", "|y", "y"], "who": who, "what": ["a", "b", "c"]})
     assert read_engine(table, user=["a", "b"], items="what").user_key.size == 2
@@ -153,7 +153,7 @@ def test_users_may_be_several_columns_or_uuids():
 
 
 def test_times_are_the_same_in_every_unit():
-    """A time in seconds and the same time in nanoseconds are one user or one item."""
+    """A time in seconds and the same time in nanoseconds identify one user or one item."""
     tables = [pa.table({"who": pa.array([MOMENT.replace(microsecond=0)], pa.timestamp(unit))}) for unit in ("s", "ns")]
     reader = pa.concat_tables([tables[0], tables[1].cast(tables[0].schema)])
     assert len({spelled(each["who"].chunk(0), "who")[0].as_py() for each in tables}) == 1
@@ -161,7 +161,7 @@ def test_times_are_the_same_in_every_unit():
 
 
 def test_floats_and_two_families_are_refused(tmp_path):
-    """One column cannot contain both users and items."""
+    """One column also cannot contain both users and items."""
     with pytest.raises(ColumnError, match=r"Floats.*Int64"):
         read_engine(pl.DataFrame({"who": [1], "key": [0.5]}), user="who", items="key")
     pl.DataFrame({"who": [1], "key": [7]}).write_parquet(tmp_path / "a.parquet")
@@ -181,7 +181,7 @@ def test_floats_and_two_families_are_refused(tmp_path):
 
 
 def test_an_empty_release_has_no_types(tmp_path):
-    """One user's row can determine the type of a column of Python values; the release is the same without this row."""
+    """One user's row can determine the type of a column of Python values. The release is the same without this row."""
     plan = vp.Items(max_items_per_user=1).plan(vp.Budget(1, 1e-8))
     rows = [{"who": number, "day": None} for number in range(9)]
     one, other = (

@@ -18,7 +18,7 @@ TEXTS = [*SENTENCES.values(), *SIGNS]
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_one_text_and_the_reference_agree(text):
-    """A text gives the same words as a single text, as a prompt, and by the loops of the reference implementation."""
+    """A text gives the same words as a single text, as a prompt, and in the loops of the reference implementation."""
     expected = naive_corpus.words(text)
     assert len(expected) >= 3
     assert words(text) == Cutter("words")(text) == cut_prompt(text, "words", ()).tokens == expected
@@ -27,7 +27,7 @@ def test_one_text_and_the_reference_agree(text):
 @pytest.mark.parametrize("sentences", [False, True])
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_a_corpus_contains_the_same_words(sentences, memory):
-    """A corpus of all languages has the words of each text, whether its sentences are cut first or not."""
+    """A corpus of all languages has the words of each text, whether or not its sentences are split first."""
     table = pl.DataFrame({"who": range(len(TEXTS)), "text": TEXTS})
     cut = vp.Tokenizer(sentences=sentences)
     options = vp.ReadOptions(memory=memory)
@@ -36,7 +36,7 @@ def test_a_corpus_contains_the_same_words(sentences, memory):
     assert users == [[naive_corpus.words(part) for part in each] for each in parts]
 
 
-def test_the_words_of_a_row_depend_on_this_row_only():
+def test_the_words_of_a_row_depend_only_on_this_row():
     """Every text has the same words before, after and between texts of other scripts."""
     table = pl.DataFrame({"who": range(3 * len(TEXTS)), "text": [*TEXTS, *TEXTS[::-1], *TEXTS]})
     users = corpus_documents(read_engine(table, user="who", text="text"))
@@ -53,19 +53,19 @@ def by_icu(text: str) -> list[str]:
 
 @pytest.mark.parametrize("language", SENTENCES)
 def test_words_equal_those_of_icu(language):
-    """Every sentence is cut as ICU cuts it."""
+    """Every sentence is split as ICU splits it."""
     assert words(SENTENCES[language]) == by_icu(SENTENCES[language])
 
 
-def test_words_cut_by_a_dictionary_are_marked():
-    """Only words of Han, Kana, Thai, Lao, Khmer and Burmese are marked as cut by a dictionary."""
+def test_words_from_a_dictionary_are_marked():
+    """Only words of Han, Kana, Thai, Lao, Khmer and Burmese are marked as words from a dictionary."""
     unspaced = {"Chinese", "Chinese, traditional", "Japanese", "Thai", "Lao", "Khmer", "Burmese"}
     for language, text in SENTENCES.items():
         assert {needs_dictionary(word) for word in words(text)} == {language in unspaced}, language
 
 
 def test_kinds_follow_the_names_of_characters():
-    """Letters, marks and numbers are of scripts without spaces, of Hebrew or of Hangul as in their Unicode names."""
+    """By their Unicode names, letters, marks and numbers are Hebrew, Hangul or of scripts without spaces."""
     codes = [code for code in range(0x30000) if unicodedata.category(chr(code))[0] in "LMN"]
     visible = [chr(code) for code in codes if not naive_corpus.is_invisible(chr(code))]
     assert len(visible) > 100_000

@@ -23,7 +23,7 @@ def texts(tmp_path_factory):
 
 @pytest.mark.jit
 def test_size_limits_of_methods_do_not_change_a_release(texts, monkeypatch):
-    """Repeated freeing of pages, names in small parts, and pair numbering by one thread give the same grams."""
+    """Repeatedly freeing pages, names in small parts, and numbering pairs in one thread give the same grams."""
     expected = PLAN.release(texts, seed=5)
     assert {len(gram) for gram in expected} == {1, 2, 3, 4}
     monkeypatch.setattr(pool_users, "ITEMS_BEFORE_FORGETTING", 1)
@@ -38,7 +38,7 @@ def test_size_limits_of_methods_do_not_change_a_release(texts, monkeypatch):
 @pytest.mark.parametrize("at_once", [1, 2, 1 << 20])
 @pytest.mark.parametrize("weights", [[0, 3, 0, 0, 4, 0, 5], [1, 2, 0, 4, 5, 6, 7], [0, 0], [1], []])
 def test_only_names_with_weight_remain(weights, at_once, monkeypatch):
-    """Few or nearly all names have weight, and parts have any size."""
+    """Few or nearly all names have weight, and parts may have any size."""
     monkeypatch.setattr(weighing, "_NAMES_AT_ONCE", at_once)
     names = np.arange(len(weights)) * 10
     held = [(name, weight) for name, weight in zip(names.tolist(), weights, strict=True) if weight]

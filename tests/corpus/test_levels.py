@@ -26,7 +26,7 @@ WORDS = "abcd"
 
 
 def naive_weights(users, length, candidates, weighting, limit, keys, secret, pass_name, name_of):
-    """Return expected weights of bounded sets from the library's own draws, by the reference implementation."""
+    """Return the weights of bounded sets that the reference implementation computes from the library's own draws."""
 
     def priority(number, gram):
         first, second = np.array([keys[number]], np.uint64), np.array([name_of[gram]], np.uint64)
@@ -59,7 +59,7 @@ def shares_of(weighting, limit):
 )
 @settings(max_examples=150)
 def test_weights_at_every_length_equal_the_reference_implementation(users, data, weighting, limit, single, threads):
-    """The search covers lengths 1 to 4, any released sets, both pruning rules, any estimates, and 1 to 3 threads."""
+    """The examples cover lengths 1 to 4, any released sets, both pruning rules, any estimates, and 1 to 3 threads."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(levels_module, "THREADS", threads)
         walk_and_compare(users, data, weighting, limit, single)
@@ -100,7 +100,7 @@ def walk_and_compare(users, data, weighting, limit, single):
 
 
 def compare_kept(levels, users, length, kept, limit, released):
-    """Check that between `keep` and `extend`, the walk weighs the released grams by rank."""
+    """Check that the walk weighs the released grams by rank between `keep` and `extend`."""
     secret = Secret.from_seed(9)
     name_of = {gram: rank for rank, gram in enumerate(released)}
     keys = list(range(len(users)))
@@ -143,7 +143,7 @@ def walk_two(corpus):
 
 
 def test_a_mapped_corpus_gives_the_same_weights(tmp_path):
-    """The walk reads pages again that it has returned to the system."""
+    """The walk again reads pages that it has returned to the system."""
     corpus = corpus_of([[["a", "b", "a"]], [["b", "a"]]] * 50)
     corpus.save(tmp_path / "corpus")
     assert walk_two(load_engine(tmp_path / "corpus")) == walk_two(corpus)

@@ -64,7 +64,7 @@ PIECES = st.sampled_from(
 
 @given(text=st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=12).map("".join)))
 def test_any_text_is_read(text):
-    """Malformed text raises no error, and text without markup does not change."""
+    """Malformed text does not raise an error, and text without markup does not change."""
     plain = plain_text(text)
     assert len(plain) <= len(text) + text.count("<")
     if not set(MARKUP) & set(text) and "\u00ad" not in text:
@@ -96,8 +96,8 @@ def test_nested_elements_give_the_expected_text(tree):
 
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
-def test_texts_are_read_as_they_are_seen(memory):
-    """Plain texts, marked-up texts and nulls may have any order; sentences end at the ends of paragraphs."""
+def test_texts_are_read_as_they_appear(memory):
+    """Plain texts, marked-up texts and nulls may have any order. Sentences end at the ends of paragraphs."""
     texts = ["plain tea", "<p>Good</p><p>day</p>", None, "a&amp;b", "x <i>y</i>"]
     table = pl.DataFrame({"who": range(5), "text": texts})
     read = read_engine(

@@ -189,7 +189,7 @@ def test_users_with_one_key_have_one_order(within, monkeypatch):
 
 
 def test_a_source_is_read_in_the_thread_that_opened_it(within):
-    """Only the thread that opens SQLite may read from it, so this thread fetches rows and another one groups them."""
+    """Only the opening thread may read from SQLite, so the caller's thread fetches rows and another groups them."""
     rows = table(3000, 400, names=False).select("who", "text")
     with sqlite3.connect(":memory:") as connection:
         connection.execute("create table posts (who integer, text text)")
@@ -278,7 +278,7 @@ print([name for name in ("pandas", "scipy.stats", "rich") if name in sys.modules
 
 @pytest.mark.slow
 @pytest.mark.jit
-def test_nothing_heavy_is_imported_on_the_way(tmp_path):
+def test_no_heavy_package_is_imported(tmp_path):
     """The script covers all steps from reading to loading.
 
     `pa.array` imports pandas if it is installed, and pandas takes a tenth of the minimum limit.

@@ -17,7 +17,7 @@ from voxpop.privacy.secret import Secret
 from voxpop.privacy.weightings.builtin import WEIGHTINGS, PolicyLaplace
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
-"""The tests cover every weighting that all three paths support, each with a norm in which it is valid."""
+"""Every weighting that all three paths support, with a norm in which it is valid."""
 
 
 def shares_of(weighting_rule, limit):
@@ -51,7 +51,7 @@ WEIGHTS = st.dictionaries(st.integers(0, 60), st.integers(1, 5 << 20), max_size=
 
 
 def rows_of(weights, spurious_names=()):
-    """Return the sums that Spark computes, as weights by name, and the levels of spurious names without users."""
+    """Return the sums that Spark computes as weights by name, and the levels of spurious names without users."""
     theirs = dict(spurious_names)
     names = sorted({*weights, *theirs})
     columns = {"low": [weights.get(name, 0) for name in names], "spurious": [theirs.get(name, 0) for name in names]}
@@ -67,7 +67,7 @@ def by_bytes(batch, words):
 
 @given(weights=WEIGHTS, spurious_names=st.dictionaries(st.integers(0, 60), st.integers(1, 3)), seed=st.integers(0, 9))
 def test_decisions_are_the_same_on_a_histogram_and_in_a_task(weights, spurious_names, seed):
-    """Both paths agree on released items, on levels reached, including those of spurious names, and on measurements."""
+    """Both paths agree on released items, on the levels that items and spurious names reach, and on measurements."""
     secret = Secret.from_seed(seed)
     ids = np.array(sorted(weights), np.int64)
     local = Histogram(ids, np.array([weights[number] for number in ids.tolist()], np.int64))

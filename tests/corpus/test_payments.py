@@ -1,4 +1,4 @@
-"""Individual budgets, with the remaining budget of each user, deferred candidates, and calls that confuse users."""
+"""Individual budgets: the remaining budget of each user, deferred candidates, and calls that confuse users."""
 
 from itertools import pairwise
 
@@ -33,8 +33,8 @@ def holdings_of(users):
 
 
 @given(USERS, st.integers(1, 7))
-def test_runs_do_not_depend_on_how_users_are_cut(users, at_once):
-    """Users are processed a few positions at a time; some users have no items."""
+def test_runs_do_not_depend_on_the_division_of_users(users, at_once):
+    """Users are processed a few positions at a time, and some users have no items."""
     holdings = holdings_of(users)
     expected = runs_of_holdings(holdings, None, whole=True).tolist()
     with pytest.MonkeyPatch.context() as patch:
@@ -44,9 +44,9 @@ def test_runs_do_not_depend_on_how_users_are_cut(users, at_once):
 
 @given(st.lists(USERS.map(lambda users: (users + [[]] * 8)[:8]), min_size=1, max_size=3), st.sets(st.integers(0, 5)))
 def test_deferred_candidates_equal_those_of_plain_loops(lengths, wanted):
-    """Each user's deferred candidates are the distinct ones of each length, in order of length and of appearance."""
+    """Each user's deferred candidates are distinct, and ordered by length and then by appearance."""
     found, expected, places = DeferredCandidates(None), [[] for _ in range(8)], np.array(sorted(wanted), np.int64)
-    # The rank among deferred candidates by id, or -1.
+    # For each id, the rank among deferred candidates, or -1.
     ranks = np.array([sorted(wanted).index(place) if place in wanted else -1 for place in range(6)], np.int32)
     for number, users in enumerate(lengths):
         found.add(holdings_of(users), ranks, places.size)
@@ -77,7 +77,7 @@ def test_users_weigh_with_their_own_bound():
 
 
 def test_a_walk_rejects_a_length_without_candidates():
-    """Users do not pay for words, released grams have no subset, and nothing is deferred before candidates exist."""
+    """Users do not pay for words, released grams have no subset, and nothing is deferred without candidates."""
     walk = corpus_of([[list("ab")]]).length_walk()
     with pytest.raises(InternalError, match="length 1"):
         walk.weigh(SHARES, 3, SECRET, "length 1", PRICE)

@@ -1,4 +1,4 @@
-"""Pools: the draws of users in adaptive rounds, the items that receive noise, and independence of users."""
+"""Pools of adaptive rounds: the draws of users, the items that receive noise, and independence of users."""
 
 import itertools
 
@@ -22,7 +22,7 @@ MEMORY = ("all of it", "a limit")
 
 
 class Recorded:
-    """Shares that give every drawn item one unit, and record the sets and the numbers of items."""
+    """Shares that give one unit to every drawn item, and record the sets and the numbers of items."""
 
     sequential, draws = True, False
 
@@ -90,13 +90,14 @@ def test_every_round_draws_exactly_the_limit_from_one_pool(memory):
     assert all(len(one) == 3 for each in sets for one in each)
     seen = [set().union(*(each[user] for each in sets)) for user in range(30)]
     assert all(len(pool) == 7 for pool in seen)
-    # Two rounds draw the same three of seven with probability 1 in 35; for all 30 users at once, 1e-46.
+    # Two rounds draw the same three of seven items with probability 1 in 35, and for all 30 users with probability
+    # 1e-46.
     assert all(one != other for one, other in itertools.pairwise(sets))
 
 
 @pytest.mark.parametrize("memory", MEMORY)
 def test_every_undecided_item_of_any_pool_gets_noise(memory):
-    """Items that no user drew also receive noise; a broken variant that omits them violates the proof."""
+    """Items that no user drew also receive noise. A broken variant that omits them violates the proof."""
     rows = crowd()
     corpus = corpus_of(rows, memory)
     sets, step = run(corpus, size=7, limit=1, rounds=1)
@@ -112,7 +113,7 @@ def test_every_undecided_item_of_any_pool_gets_noise(memory):
 
 
 def test_dropped_items_are_not_drawn_again():
-    """No user draws a dropped item in a later round; users with fewer items than the limit draw all that remain."""
+    """No user draws a dropped item in a later round. Users with fewer items than the limit draw all remaining items."""
     corpus = corpus_of(crowd())
     sets, step = run(
         corpus, size=12, limit=12, rounds=2, step=Step(lambda names: np.where(names[:, 0] % 2, UNDECIDED, DROPPED))
@@ -124,8 +125,8 @@ def test_dropped_items_are_not_drawn_again():
 
 
 @pytest.mark.parametrize("memory", MEMORY)
-def test_dropped_items_of_the_pool_are_counted_and_released_ones_are_not(memory):
-    """Two rounds decide. Caps depend on the number of items of the pool that are not released."""
+def test_dropped_items_of_the_pool_are_counted_and_released_items_are_not(memory):
+    """Two rounds make decisions. Caps depend on the number of items of the pool that are not released."""
     states = np.array([RELEASED, DROPPED, UNDECIDED])
     corpus = corpus_of(crowd(), memory)
     pools, step = corpus.pools(Secret.from_seed(5)), Step(lambda names: states[names[:, 0] % 3])
@@ -143,7 +144,7 @@ def test_dropped_items_of_the_pool_are_counted_and_released_ones_are_not(memory)
 @pytest.mark.parametrize("memory", MEMORY)
 @pytest.mark.parametrize(("size", "limit"), [(12, 12), (6, 6), (6, 2)])
 def test_a_user_does_not_change_draws_of_other_users(size, limit, memory):
-    """With and without one user, the other users draw the same items in each round and are weighed in one order."""
+    """With and without one user, other users draw the same items in each round and are weighed in the same order."""
     rows = crowd()
     names = sorted({what for _, what in rows})
     alone = {what for who, what in rows if who == "u007"} - {what for who, what in rows if who != "u007"}
@@ -171,7 +172,7 @@ def test_draws_do_not_depend_on_scores():
 
 
 def test_draws_are_uniform():
-    """Users draw one of four undecided items, over 4,000 users and three rounds (false alarm below 1e-9)."""
+    """In three rounds, each of 4,000 users draws one of four undecided items (false alarm below 1e-9)."""
     rows = [(user, f"i{user}-{item}") for user in range(4000) for item in range(4)]
     sets, _ = run(corpus_of(rows), size=4, limit=1, rounds=3)
     for each in sets:

@@ -1,4 +1,4 @@
-"""Words of every script in one column, from the library, the command line and completions."""
+"""Words of every script in one column, in the library, the command line and completions."""
 
 import subprocess
 import sys
@@ -45,7 +45,7 @@ def test_words_of_every_script_are_split(text):
 
 
 @given(st.text(st.characters(codec="utf-8")))
-def test_words_follow_each_other_in_the_text(text):
+def test_words_are_in_the_order_of_the_text(text):
     """The words occur in the folded text in the same order, and each begins with a letter or number."""
     rest = segmenting.folded(text)
     for word in words(text):
@@ -56,7 +56,7 @@ def test_words_follow_each_other_in_the_text(text):
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=20), max_size=4))
-def test_readers_exports_and_completions_cut_alike(texts):
+def test_readers_exports_and_completions_split_texts_in_the_same_way(texts):
     """A corpus, an exported vocabulary and a typed prompt give the same words."""
     table = pl.DataFrame({"who": range(len(texts) + 1), "text": ["x", *texts]})
     users = corpus_documents(read_engine(table, user="who", text="text"))
@@ -72,7 +72,7 @@ def test_no_token_is_invisible(character, tokenizer):
 
 
 def test_phrases_without_spaces_are_joined(tmp_path, capsys):
-    """The library and the command release Chinese, Japanese and Thai phrases, and completion tokenises the same way."""
+    """The library and the command release Chinese, Japanese and Thai phrases. Completion tokenises in the same way."""
     rows = {"who": range(8000), "text": ["今天天气很好 👍", "ฉันรักภาษาไทย", "東京に住む 👍", "good day"] * 2000}
     path = tmp_path / "posts.parquet"
     pl.DataFrame(rows).write_parquet(path)
@@ -103,14 +103,14 @@ def test_chinese_sentences_are_split(tmp_path, capsys):
     "columns", [{"text": "text", "tokenizer": each} for each in ("words", vp.Tokenizer("whitespace", True))]
 )
 def test_a_missing_library_is_reported(monkeypatch, columns):
-    """The error names the package, and is the same for texts that need no dictionary: it depends on no text."""
+    """The error names the package. It does not depend on texts, so it is the same for texts that need no dictionary."""
     monkeypatch.setitem(sys.modules, "icu4py", None)
     with pytest.raises(vp.errors.InputError, match=r"pip install icu4py"):
         read_engine({"who": [1], "text": ["plain"]}, user="who", **columns)
 
 
 def test_a_broken_library_is_reported(monkeypatch):
-    """A text that needs a dictionary has the same error if the library is there but cannot be loaded."""
+    """A text that needs a dictionary raises the same error if the library is installed but cannot be loaded."""
     segmenting._breakers.cache_clear()
     monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
     with pytest.raises(vp.errors.InputError, match=r"pip install icu4py"):

@@ -33,7 +33,7 @@ from voxpop.reading.tokenizers import split_sentences
     ],
 )
 def test_texts_are_split_at_the_expected_positions(text, sentences):
-    """Texts are cut after the stops of every script as in UAX #29, and at line ends."""
+    """Texts are split after the full stops of every script as in UAX #29, and at line ends."""
     found, starts = split_sentences(pa.array([text, "x"], pa.large_string()))
     assert found.to_pylist() == [*sentences, "x"]
     assert starts.tolist() == [0, len(sentences), len(sentences) + 1]

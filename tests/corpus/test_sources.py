@@ -1,4 +1,4 @@
-"""Every source gives the same corpus, and every broken source an error with advice and without data."""
+"""Every source gives the same corpus, and every broken source raises an error with advice and without data."""
 
 import gzip
 import json
@@ -68,7 +68,7 @@ FORMS = [*FILES, "polars", "lazy", "pandas", "arrow", "batch", "reader"]
 @pytest.mark.parametrize("form", FORMS)
 def test_every_source_gives_the_same_corpus(tmp_path, form):
     """Documents, vocabulary and keys agree for every form of the rows."""
-    quoted = vp.CSV(quote='"') if str(form).startswith("tsv") else None  # a cell has a line break
+    quoted = vp.CSV(quote='"') if str(form).startswith("tsv") else None  # A cell contains a line break.
     corpus = read_engine(write(tmp_path, form), user="who", text="text", csv=quoted)
     assert corpus_documents(corpus) == [
         [["good", "morning"], ["good", "night"]],
@@ -114,7 +114,7 @@ def test_items_one_per_row_or_in_lists(tmp_path):
 
 
 def test_tokens_and_sequences_keep_their_order():
-    """Lists may contain strings or numbers; a null list is an empty document; nulls in lists are omitted."""
+    """Lists may contain strings or numbers. A null list is an empty document, and nulls in lists are omitted."""
     table = pl.DataFrame({"who": [1, 2, 1], "seq": [[3, 1, 2], None, [1, None]]})
     assert corpus_documents(read_engine(table, user="who", sequence="seq")) == [[["3", "1", "2"], ["1"]], [[]]]
     words = pl.DataFrame({"who": [1], "seq": [["b c", "a"]]})
@@ -147,21 +147,21 @@ def test_errors_of_wrong_columns_list_the_existing_ones(columns, words):
     assert all(word in str(error.value) for word in words)
 
 
-def test_floats_are_no_users():
-    """Two different floats can print the same text; the message gives advice."""
+def test_floats_are_not_accepted_as_users():
+    """Two different floats may print the same text. The message gives advice."""
     with pytest.raises(ColumnError, match=r"contains double.*Cast them to whole numbers"):
         read_engine(pl.DataFrame({"who": [1.5], "text": ["a"]}), user="who", text="text")
 
 
 @pytest.mark.parametrize("given", [{}, {"text": "text", "items": "text"}])
 def test_exactly_one_content_column(given):
-    """The reader rejects none or two of text, tokens, items and sequence."""
+    """The reader rejects calls with none or two of text, tokens, items and sequence."""
     with pytest.raises(InputError, match="exactly one"):
         read_engine(TABLE, user="who", **given)
 
 
 def test_a_null_user_is_refused_with_its_row(tmp_path):
-    """The error names the file, or the table, and the row."""
+    """The error names the file or the table, and the row."""
     table = pl.DataFrame({"who": ["a", None], "text": [SECRET, SECRET]})
     table.write_csv(tmp_path / "t.csv")
     for source, where in ((table, "the table, row 2"), (tmp_path / "t.csv", "t.csv, row 2")):
@@ -247,7 +247,7 @@ def test_a_source_without_rows_gives_an_empty_release(tmp_path, plans, memory):
 
 @pytest.mark.parametrize("days", [400, 40_000])
 def test_json_strings_that_look_like_dates_are_strings(tmp_path, days):
-    """The type does not depend on other rows, so one user's row "tea" does not decide whether dates can be read."""
+    """The type does not depend on other rows, so one user's row "tea" does not determine whether dates can be read."""
     rows = [json.dumps({"who": user, "what": f"2020-01-{user % 28 + 1:02d}"}) for user in range(days)]
     tea = json.dumps({"who": days, "what": "tea"})
     (tmp_path / "dates.jsonl").write_text("\n".join(rows))
@@ -260,7 +260,7 @@ def test_json_strings_that_look_like_dates_are_strings(tmp_path, days):
 
 
 def test_json_users_texts_and_lists_that_look_like_dates_are_strings(tmp_path):
-    """The rule is valid for all columns; lists that are all empty are also lists of strings."""
+    """The rule applies to all columns. Lists that are all empty are also lists of strings."""
     rows = [
         {"who": f"2020-01-{day:02d}", "text": "2020-01-01T00:00:00", "bag": ["2020-01-01"], "no": []} for day in (1, 2)
     ]
@@ -306,7 +306,7 @@ def test_codes_beyond_their_dictionary_are_a_damaged_file():
 
 
 def test_a_column_name_that_is_not_utf8_is_a_damaged_file(tmp_path):
-    """Arrow reads such a schema, and raises an error of Python when the name is used. Fuzzing found the case."""
+    """Arrow reads such a schema, but raises a Python error when the name is used. Fuzzing found the case."""
     path = tmp_path / "t.feather"
     feather.write_feather(pa.table({"who": ["ann"], "text": ["tea"]}), path, compression="uncompressed")
     head, footer = path.read_bytes()[:-100], path.read_bytes()[-100:]

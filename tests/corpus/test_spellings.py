@@ -27,8 +27,8 @@ def plain(user):
 @pytest.mark.parametrize("spills", [False, True])
 @given(ids=st.lists(IDS, min_size=1, max_size=40))
 @settings(max_examples=40, deadline=None)
-def test_alike_ids_are_counted(ids, spills):
-    """The number is that of different ids minus that of different spellings, within a memory limit too."""
+def test_similar_ids_are_counted(ids, spills):
+    """The number is the number of different ids minus the number of different spellings, also within a memory limit."""
     table = pl.DataFrame({"who": ids * 10, "what": ["tea"] * (10 * len(ids))})
     with pytest.MonkeyPatch.context() as patch:
         options = vp.ReadOptions(memory="any" if spills else None)
@@ -40,7 +40,7 @@ def test_alike_ids_are_counted(ids, spills):
 
 
 def table_of(people=400):
-    """Return rows of people of whom a half also has an id in lower case with a space."""
+    """Return rows of people. Half of the people also have an id in lower case with a space."""
     ids = [f"C{number:03}" for number in range(people)]
     return pl.DataFrame({"who": [*ids, *(f"{each.lower()} " for each in ids[::2])], "shop": 7, "what": "tea"})
 
@@ -48,7 +48,7 @@ def table_of(people=400):
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "frame"])
 @pytest.mark.parametrize("columns", ["who", ["who", "shop"], ["shop", "who"]])
 def test_a_message_names_the_next_step(suffix, columns, tmp_path, capsys):
-    """The message has a rounded number of such ids, for ids of several columns too, and quotes none of them."""
+    """The message contains the rounded number of such ids, also for ids of several columns, and quotes none of them."""
     table = table_of()
     path = tmp_path / f"rows.{suffix}"
     if suffix != "frame":
@@ -65,7 +65,7 @@ def test_a_message_names_the_next_step(suffix, columns, tmp_path, capsys):
 
 
 def test_clean_ids_have_no_message(capsys):
-    """Whole numbers and ids of one spelling each cause no message."""
+    """Whole numbers, and ids with only one spelling, cause no message."""
     for who in (range(400), [f"C{number}" for number in range(400)]):
         corpus = vp.read(pl.DataFrame({"who": who, "what": "tea"}), user="who", items="what")
         assert corpus.summary(exact=True).figures[NAME] == "0"
@@ -73,7 +73,7 @@ def test_clean_ids_have_no_message(capsys):
 
 
 def test_an_unknown_number_is_not_shown(tmp_path):
-    """The number is unknown beyond the memory limit; the summary then has no such line."""
+    """The number is unknown beyond the memory limit. In this case the summary has no such line."""
     corpus = replace(read_engine(table_of(4), user="who", items="what"), alike=None)
     assert NAME not in summary_of(corpus).figures
     corpus.save(tmp_path / "corpus")

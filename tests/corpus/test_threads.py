@@ -1,4 +1,4 @@
-"""Work in other threads, with the order of results, the thread that fetches items, and the propagation of errors."""
+"""Work in other threads: the order of results, the thread that fetches items, and the propagation of errors."""
 
 import threading
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ from voxpop.kernels.threads import in_order, one_ahead, one_behind
 
 
 @pytest.mark.parametrize("tasks", [0, 1, 2, 3, 100])
-def test_results_come_in_order_and_a_single_task_needs_no_thread(tasks):
-    """The test uses any number of tasks from an iterator; the error of a task is raised where its result is read."""
+def test_results_are_in_order_and_a_single_task_needs_no_thread(tasks):
+    """An iterator gives any number of tasks. The error of a task is raised where the result of this task is read."""
     worked_in = set()
 
     def work(task: int) -> int:
@@ -28,7 +28,7 @@ def test_results_come_in_order_and_a_single_task_needs_no_thread(tasks):
 
 
 def test_one_ahead_is_in_order_and_passes_errors_on():
-    """Items may be anything except None; an error during fetching is raised where the item is used."""
+    """Items may be any values except None. An error during fetching is raised where the item is used."""
     assert list(one_ahead(iter([1, 0, (), 2]))) == [1, 0, (), 2]
     assert list(one_ahead(iter([]))) == []
 
@@ -43,7 +43,7 @@ def test_one_ahead_is_in_order_and_passes_errors_on():
 
 
 def test_one_worker_keeps_the_order_and_raises_errors():
-    """The caller's thread fetches tasks, another thread works on them, and no task runs after one that failed."""
+    """The caller's thread fetches tasks, another thread works on them, and no task runs after a task that failed."""
     here, done, got_in, done_in = threading.get_ident(), [], set(), set()
 
     def tasks() -> Iterator[int]:

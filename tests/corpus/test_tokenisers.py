@@ -27,7 +27,7 @@ def tokens(tokenizer: object) -> list[list[str]]:
     ],
 )
 def test_each_tokenizer_splits_as_documented(tokenizer, expected):
-    """Tokenisers are a name, a pattern or a callable."""
+    """A tokeniser is a name, a pattern or a callable."""
     assert tokens(tokenizer) == expected
 
 

@@ -1,4 +1,4 @@
-"""The weighing order of users on every path, in which one additional user reorders no other users."""
+"""The order in which users are weighed, on every path. One additional user does not reorder other users."""
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,7 @@ HASHES = st.one_of(LOW, LOW.map(lambda hashes: [2**64 - 1 - each for each in has
 @given(hashes=HASHES, data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_users_are_sorted_by_hash_and_then_by_key(path, hashes, data):
-    """The order is exact on every path, and users of one hash or of one key remain separate users."""
+    """The order is exact on every path, and users with the same hash or the same key remain separate users."""
     keys = data.draw(st.lists(st.integers(0, len(hashes) - 1), min_size=1, max_size=40), label="keys")
     sizes = data.draw(st.lists(st.integers(1, 70), min_size=len(keys), max_size=len(keys)), label="sizes")
     expected = sorted(range(len(keys)), key=lambda place: (hashes[keys[place]], keys[place]))
@@ -45,7 +45,7 @@ def test_users_are_sorted_by_hash_and_then_by_key(path, hashes, data):
 @given(hashes=HASHES, data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_an_additional_user_does_not_change_the_other_users(path, hashes, data):
-    """Any user may be removed, whether or not the number of users passes a power of two."""
+    """Any user may be removed, whether or not the number of users crosses a power of two."""
     keys = data.draw(st.permutations(range(len(hashes))), label="keys")
     extra = data.draw(st.integers(0, len(keys) - 1), label="extra")
     fewer = [key for place, key in enumerate(keys) if place != extra]
@@ -115,7 +115,7 @@ def test_a_mutant_with_bits_by_the_number_of_users_is_detected(monkeypatch):
 
 @pytest.mark.parametrize("twin", [by_33_bits, by_the_bits_that_users_leave])
 def test_a_mutant_that_orders_by_position_is_detected(twin):
-    """After an exchange of positions, two users with equal compared bits are weighed in another order."""
+    """If two users with equal compared bits exchange positions, they are weighed in another order."""
     secret, keys = FewBits([3, 3, 3, 3]), np.arange(4, dtype=np.uint64)
     orders = [some[twin(some, secret, "x")].tolist() for some in (keys, keys[::-1])]
     assert orders[0] != orders[1]
@@ -136,7 +136,7 @@ def swapped_by_the_twin(secret, pass_name):
 
 
 def millions(pairs, count):
-    """Return users, of whom only a few have items.
+    """Return users. Only a few of them have items.
 
     One user of each pair has two words, and the other user has one of these words; the last user has a separate word.
     """
@@ -154,7 +154,7 @@ def millions(pairs, count):
 @pytest.mark.slow
 @pytest.mark.parametrize("weigh", [weigh_in_memory, weigh_within_limit])
 def test_one_additional_user_is_counted_above_two_to_the_23(weigh, record_property):
-    """With a number of bits that depended on the number of users, real hashes swapped eight pairs of other users."""
+    """When the number of bits depended on the number of users, real hashes swapped eight pairs of other users."""
     secret, pass_name = Secret.from_seed(1), "round 0/length 1"
     pairs = swapped_by_the_twin(secret, pass_name)
     assert len(pairs) == 8

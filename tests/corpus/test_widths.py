@@ -1,4 +1,7 @@
-"""Values that 32 or 63 bits cannot distinguish are rejected. The tests replace limits such as 2^31 by lower ones."""
+"""Values that 32 or 63 bits cannot distinguish are rejected.
+
+The tests replace limits such as 2^31 with lower limits.
+"""
 
 from pathlib import Path
 
@@ -72,7 +75,7 @@ def test_more_words_than_numbers_are_rejected(few_numbers, monkeypatch):
 
 @pytest.mark.parametrize(("bounded", "threads"), [(False, 1), (False, 3), (True, 1)])
 def test_more_phrases_than_numbers_are_rejected(few_numbers, monkeypatch, bounded, threads):
-    """Phrases are numbered by one thread, by several threads with a merge of their numbers, or on disk."""
+    """Phrases are numbered in one thread, in several threads with merged numbers, or on disk."""
     monkeypatch.setattr(levels, "THREADS", threads)
     users = [[[f"w{number:04}" for number in range(first, first + 1000)]] for first in range(0, 3000, 1000)]
     corpus = corpus_of(users)
@@ -101,7 +104,7 @@ def test_a_walk_in_the_wrong_order_is_rejected():
 
 
 def test_users_need_a_drawn_order():
-    """A walk without an order at its first weighing cannot have one later, because the corpus order is not secret."""
+    """A walk needs an order at the first weighing, because the order of the corpus is not secret."""
     walk = corpus_of([[list("ab")]]).length_walk()
     walk.weigh(SHARES, 9, Secret.from_seed(1), "length 1")
     walk.keep(np.arange(2))
@@ -111,7 +114,7 @@ def test_users_need_a_drawn_order():
 
 
 def test_keys_of_candidates_increase_up_to_the_last_group():
-    """For groups from 2^27, keys overflowed, and candidates were lost or invented; such groups are now rejected."""
+    """For groups from 2^27 on, keys overflowed, and candidates were lost or invented. Such groups are now rejected."""
     last = np.array([MOST_GROUPS - 2, MOST_GROUPS - 1])
     keys = [candidates._key(last, np.int64(estimate)) for estimate in (NO_ESTIMATE, MOST_ESTIMATE, 0)]
     assert np.concatenate(keys).tolist() == [

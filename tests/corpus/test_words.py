@@ -68,7 +68,7 @@ def cut(texts: list[str]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("text", TRICKY)
-def test_tricky_texts_are_cut_as_by_hand(text):
+def test_difficult_texts_are_split_like_the_reference(text):
     """The texts contain URLs, apostrophes, combining marks, special lower cases, other scripts and control codes."""
     assert cut([text]) == [naive_corpus.words(text)]
 
@@ -96,14 +96,14 @@ TEXTS = st.one_of(
 
 @given(texts=st.lists(TEXTS, max_size=8))
 @settings(max_examples=300)
-def test_any_text_is_cut_as_by_hand(texts):
+def test_any_text_is_split_like_the_reference(texts):
     """The kernel equals the reference implementation for any Unicode text, including texts that take the slow path."""
     assert cut(texts) == [naive_corpus.words(text) for text in texts]
 
 
 @pytest.mark.parametrize("apostrophe", "\u2019\u2018\u02bc\uff07")
 def test_every_apostrophe_is_the_same(apostrophe):
-    """Phones write other apostrophes than keyboards. Their words are the same and contain the plain apostrophe."""
+    """Phones write other apostrophes than keyboards. The words are the same and contain the plain apostrophe."""
     assert cut([f"I don{apostrophe}t {apostrophe}quote{apostrophe}"]) == [["i", "don't", "quote"]]
 
 
@@ -129,7 +129,7 @@ def test_text_buffers_of_slices_and_nulls_are_read():
     )
 )
 def test_a_corpus_groups_documents_by_user(rows):
-    """Users are contiguous in order of appearance, documents are in order, and ids are in the order of bytes."""
+    """Users are contiguous and in order of appearance, documents are in order, and ids are in the order of bytes."""
     table = pl.DataFrame({"who": [u for u, _ in rows], "text": [" ".join(tokens) for _, tokens in rows]})
     corpus = read_engine(table, user="who", text="text")
     lowered = [(user, [token.lower() for token in tokens]) for user, tokens in rows]

@@ -33,7 +33,7 @@ def test_weights_equal_those_of_sets(release_of, users, grams, limits):
 
 
 def test_counts_differ_from_the_truth_only_by_noise(release_of):
-    """Each of 200 words has 1,000 users, and counts are within 7 standard errors (false alarm below 1e-9)."""
+    """Each of 200 words has 1,000 users, and the counts are within 7 standard errors (false alarm below 1e-9)."""
     words = [f"w{i:03}" for i in range(200)]
     table = pl.DataFrame({"who": range(2000), "what": [words[:100], words[100:]] * 1000})
     corpus = read_engine(table, user="who", items="what")
@@ -53,7 +53,7 @@ def test_grams_without_users_also_get_noise(release_of):
 
 
 def test_two_counts_never_share_noise(release_of):
-    """Every count draws a fresh secret; a count with a seed is repeatable and marked as not private."""
+    """Every count draws a fresh secret. A count with a seed is repeatable and marked as not private."""
     corpus, release = corpus_of([[["a", "b"]]] * 5), release_of((f"x{i}",) for i in range(50))
     fresh = [release.count(corpus, BUDGET).users.tolist() for _ in range(2)]
     seeded = [release.count(corpus, BUDGET, seed=3) for _ in range(2)]
@@ -80,7 +80,7 @@ def test_limits_halve_from_length_to_length(release_of):
 
 
 def test_the_plan_reads_no_data_and_states_the_guarantee(release_of):
-    """The plan uses the smallest Gaussian noise of the budget, and its spend gives the budget's delta."""
+    """The plan uses the smallest Gaussian noise that the budget permits, and its spend gives the budget's delta."""
     from voxpop.privacy.gaussian import delta
 
     plan = CountsMechanism(16).plan(BUDGET, release_of((f"w{i}",) for i in range(99)))
@@ -102,7 +102,7 @@ def test_the_joint_bound_is_below_the_sum():
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, "3", [3], True])
 def test_invalid_limits_are_rejected(limit):
-    """The limit must be a whole number from 1 on."""
+    """The limit must be a whole number of at least 1."""
     with pytest.raises(vp.errors.InputError, match="`counted_in_full`"):
         CountsMechanism(limit)
 
@@ -123,7 +123,7 @@ def test_phrases_of_items_are_refused(release_of):
 
 
 def test_an_empty_release_has_no_counts(release_of):
-    """The count is empty and causes no error."""
+    """The tally is empty and causes no error."""
     tally = release_of([]).count(corpus_of([[["a"]]]), BUDGET)
     assert (len(tally), list(tally), tally.to_polars().height) == (0, [], 0)
 
@@ -140,7 +140,7 @@ def test_counts_are_written_as_tables(release_of):
 
 
 def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
-    """Loaded counts equal the saved ones and remain if the same release is saved again; they fit no other release."""
+    """Loaded counts equal the saved counts, remain if the same release is saved again, and fit no other release."""
     corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
     tally = release.count(corpus, BUDGET)
     release.save(tmp_path / "words")

@@ -1,4 +1,4 @@
-"""Counts with a public list: every listed item has a row, with noise, whether it was released or not."""
+"""Counts with a public list. Every listed item has a noisy row, whether or not it was released."""
 
 import hashlib
 import json
@@ -41,9 +41,9 @@ def corpus(table):
 
 
 def random_neighbours(rng):
-    """Draw a release, a list, a limit and a collection with its neighbour.
+    """Draw a release, a list, a limit, and a collection with its neighbour.
 
-    The extra user alone has some of the listed items, and nobody has others.
+    Some of the listed items have only the extra user, and other listed items have no user.
     """
     words = "abcdef"[: rng.integers(2, 7)]
     others = [[[words[i] for i in rng.integers(0, len(words), rng.integers(1, 20))]] for _ in range(rng.integers(1, 4))]
@@ -54,7 +54,7 @@ def random_neighbours(rng):
 
 
 def farthest(release_of, rng, prepared=to_count):
-    """Return the distance of the counts of neighbours, relative to the sensitivity; infinite if their rows differ."""
+    """Return the distance of neighbours' counts relative to the sensitivity, which is infinite if their rows differ."""
     grams, listed, limit, others, extra = random_neighbours(rng)
     plan = CountsMechanism(limit, listed).plan(BUDGET, release_of(grams))
     pairs = [prepared(plan, corpus_of(each)) for each in ([*others, extra], others)]
@@ -70,13 +70,13 @@ def search(release_of, prepared=to_count):
 
 
 @pytest.mark.jit
-def test_neighbours_have_the_same_rows_and_stay_within_the_sensitivity(release_of):
-    """The worst of 150 pairs uses up nearly all of the sensitivity."""
+def test_neighbours_have_the_same_rows_and_are_within_the_sensitivity(release_of):
+    """The worst of 150 pairs is close to the sensitivity."""
     assert 0.98 < search(release_of) <= 1.0
 
 
-def test_the_search_finds_a_list_from_the_data(release_of):
-    """The mutant counts only those listed items that a user has."""
+def test_the_search_finds_a_list_that_depends_on_the_data(release_of):
+    """The mutant counts only listed items that have a user."""
 
     def mutant(plan, data):
         found = to_count(plan, data)
@@ -140,7 +140,7 @@ def test_phrases_keep_their_counts(release_of):
 
 
 def test_saved_counts_with_a_list(corpus, tmp_path):
-    """The folder has all rows, verifies, and its report lists released items only."""
+    """The folder contains all rows and can be verified, and its report lists only released items."""
     release = vp.Items(known=KEYS).release(corpus, BUDGET)
     tally = release.count(corpus, BUDGET, known=KEYS)
     release.save(tmp_path / "keys")
@@ -170,7 +170,7 @@ def test_verification_detects_another_size_of_the_list(corpus, tmp_path, size):
 
 
 def test_errors_precede_the_charge(corpus, tmp_path):
-    """Lists of other columns or types, and those of saved plans, are refused before anything is charged."""
+    """Lists of other columns or types, and lists of saved plans, are rejected before anything is charged."""
     release = vp.Items().release(corpus, BUDGET)
     account = vp.Ledger(tmp_path / "all.ledger").open("keys", vp.Budget(9, 1e-5), create=True)
     wrong = pl.DataFrame({"country": ["NL"], "year": ["last"]})
@@ -185,7 +185,7 @@ def test_errors_precede_the_charge(corpus, tmp_path):
 
 
 def test_values_of_a_file_are_those_of_the_column():
-    """A price of 1.50 and a moment with a T are the keys of the data, and have one row with their users."""
+    """A price of 1.50 and a time with a T equal keys of the data, and each has one row with its users."""
     moments = [datetime(2026, 1, 1, 3)] * 3000
     rows = pl.DataFrame({"who": range(3000), "price": [Decimal("1.50")] * 3000, "at": moments, "paid": [True] * 3000})
     corpus = vp.read(rows, user="who", items=["price", "at", "paid"])
@@ -217,14 +217,14 @@ def test_lists_without_rows_are_refused(release_of, tmp_path):
     assert not account.entries
 
 
-def test_dictionaries_are_no_list(release_of):
-    """The message names the type to give instead."""
+def test_dictionaries_are_not_lists(release_of):
+    """The message names the type to pass instead."""
     with pytest.raises(vp.errors.InputError, match="not a dictionary"):
         release_of([("a",)]).count(corpus_of([[["a"]]]), BUDGET, known={"word": ["a"]})
 
 
 def test_texts_pass_through_the_tokenizer(release_of):
-    """Entries in upper case are words, and entries of several words are ignored."""
+    """Entries in upper case become words, and entries of several words are ignored."""
     said = pl.DataFrame({"who": range(3000), "what": ["Tea please"] * 3000})
     corpus = vp.read(said, user="who", text="what")
     tally = vp.Items().release(corpus, BUDGET).count(corpus, BUDGET, known=["TEA", "Coffee", "a pot"])
@@ -247,7 +247,7 @@ def test_the_command_counts_a_list(table, tmp_path, capsys):
 
 
 def test_items_without_users_do_not_change_the_limit(release_of):
-    """The choice of the limit is for released words, so a long list of other items does not make them less accurate."""
+    """The limit is chosen for released words, so a long list of other items does not affect their accuracy."""
     words = [f"w{number:02}" for number in range(40)]
     corpus, release = corpus_of([[words]] * 3000), release_of((word,) for word in words)
     limits = [

@@ -1,4 +1,4 @@
-"""Tests of the private choice of the limit of counts, with its cost, its histogram and the chosen limit."""
+"""Tests of the private choice of the limit of counts: its cost, its histogram and the chosen limit."""
 
 from dataclasses import replace
 from math import sqrt
@@ -46,8 +46,8 @@ def classes(engine, edges=(4, 16, 64), counted=None):
 
 
 @pytest.mark.parametrize("budget", [BUDGET, vp.Budget(0.1, 1e-6), vp.Budget(12, 1e-12)], ids=str)
-def test_every_limit_and_the_histogram_keep_the_budget(budget):
-    """The numbers that would be used fit the budget in eighty digits; a histogram with less noise does not."""
+def test_every_limit_and_the_histogram_are_within_the_budget(budget):
+    """The numbers that would be used fit the budget with eighty digits. A histogram with less noise does not."""
     plan = plan_of(budget=budget)
     assert len(plan.proof.menu) == 10  # 1 to 256, and 300 for all grams
     for scale, fits in ((1.0, True), (0.1, False)):
@@ -63,7 +63,7 @@ def test_every_limit_and_the_histogram_keep_the_budget(budget):
 
 @pytest.mark.jit
 def test_the_charge_does_not_depend_on_the_choice():
-    """The guarantee of a tally does not depend on it either; its error does."""
+    """The guarantee of a tally does not depend on the choice either, but its error does."""
     few, many = (WORDS.count(holders([size] * 3000), BUDGET, seed=1) for size in (2, 250))
     assert few.plan.limits[0] < many.plan.limits[0]
     assert few.error < many.error
@@ -74,8 +74,11 @@ def test_the_charge_does_not_depend_on_the_choice():
 
 
 @pytest.mark.jit
-def test_the_chosen_limit_has_nearly_the_least_error():
-    """Errors are against the truth, for users of three sizes (false alarm below 1e-9: 300 errors average out)."""
+def test_the_chosen_limit_has_nearly_the_smallest_error():
+    """Errors are compared with the exact counts, for users of three sizes.
+
+    Averaging 300 errors keeps false alarms below 1e-9.
+    """
     for size, users in ((2, 4000), (30, 4000), (200, 4000)):
         corpus, truth = holders([size] * users), np.where(np.arange(300) < size, users, 0)
         wrong = {
@@ -88,7 +91,7 @@ def test_the_chosen_limit_has_nearly_the_least_error():
 
 @pytest.mark.jit
 def test_engines_count_the_same_classes():
-    """There are users at the edges of classes; words that are not on the list do not count."""
+    """There are users at the edges of classes. Words that are not on the list do not count."""
     corpus = holders([0, 1, 3, 4, 15, 16, 64, 300])
     assert classes(corpus) == classes(naive_of(corpus)) == [2, 2, 1, 2]
     odd = np.arange(300) % 2 == 1
@@ -120,7 +123,7 @@ def test_a_user_moves_one_class_by_one(monkeypatch):
 
 @pytest.mark.jit
 def test_the_histogram_has_the_planned_noise(monkeypatch):
-    """The noise has the standard deviation of the plan, and a separate name."""
+    """The noise has the standard deviation of the plan and a separate name."""
     seen, real = [], releasing.CellNoise
     monkeypatch.setattr(releasing, "CellNoise", lambda *given: seen.append(given) or real(*given))
     plan = plan_of()

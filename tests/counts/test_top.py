@@ -1,4 +1,4 @@
-"""Tests of rankings: correct grams up to the noise, every user counted once and in full, and a stated spend."""
+"""Tests of rankings. Grams are correct up to the noise, every user counts once and in full, and the spend is stated."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def counted(users, release):
 @given(users=written_users(), grams=GRAMS)
 @settings(max_examples=150)
 def test_every_user_counts_once_and_in_full(release_of, users, grams):
-    """For any data and grams of every length, the results are exactly the numbers of users."""
+    """For any data and grams of any length, the results are exactly the numbers of users."""
     release = release_of(grams)
     expected = holders(users, list(release), [10**9] * max(map(len, grams)))
     assert counted(users, release).tolist() == [expected[gram] for gram in release]
@@ -48,14 +48,14 @@ def farthest(users, release, extra):
 
 @given(users=written_users(), grams=GRAMS, extra=written_users(users=1))
 def test_one_user_moves_every_count_by_at_most_one_and_upwards(release_of, users, grams, extra):
-    """The bound on picks assumes this; the test uses the real walks."""
+    """The bound on picks assumes this. The test uses the real walks."""
     release = release_of(grams)
     moved = counted([*users, extra[0]], release) - counted(users, release)
     assert ((moved == 0) | (moved == 1)).all()
 
 
-def test_a_walk_that_counts_occurrences_is_caught(release_of, monkeypatch):
-    """Plant a fault: a word that a user writes five times counts five times."""
+def test_a_walk_that_counts_occurrences_is_detected(release_of, monkeypatch):
+    """In the planted fault, a word that a user writes five times counts five times."""
     from voxpop.privacy.gate import counts as holders_module
 
     class Occurrences(holders_module.HolderShares):
@@ -70,7 +70,7 @@ def test_a_walk_that_counts_occurrences_is_caught(release_of, monkeypatch):
 
 
 def test_items_are_sorted_by_number_of_users(release_of):
-    """The first ten of a hundred words are far above the others. False alarm below 1e-9, as the plan states."""
+    """The first ten of a hundred words are far above the rest. False alarm below 1e-9, as the plan states."""
     words = [f"w{place:02}" for place in range(100)]
     rows = [(user, words[: 10 if user % 10 else 100]) for user in range(20_000)]
     corpus = read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
@@ -90,8 +90,8 @@ def test_all_items_are_ranked_if_k_is_larger(release_of):
     assert (len(nothing), nothing.to_list(), nothing.to_polars().height, nothing.plan.behind()) == (0, [], 0, 0.0)
 
 
-def test_noise_goes_to_every_gram_and_is_fresh(release_of):
-    """Words without users are in any order; two rankings differ, and one with a seed is repeatable and marked."""
+def test_every_gram_gets_fresh_noise(release_of):
+    """Words without users are in any order. Two rankings differ, and a ranking with a seed is repeatable and marked."""
     corpus, release = corpus_of([[["a"]]]), release_of((f"x{place}",) for place in range(50))
     orders = [release.top(corpus, BUDGET, k=50).places.tolist() for _ in range(2)]
     assert orders[0] != orders[1] != sorted(orders[1])
@@ -102,7 +102,7 @@ def test_noise_goes_to_every_gram_and_is_fresh(release_of):
 
 
 def test_listed_and_unlisted_parts_share_no_noise(release_of):
-    """Every listed gram has the noise of its place on the list, also with parts of longer grams in between."""
+    """Every listed gram has the noise of its place on the list, even with parts of longer grams in between."""
     release = release_of([("b",), ("c", "d")])
     ranked = release.top(corpus_of([]), vp.Budget(1, 1e-6), k=2, seed=4)
     secret, rate, zero = Secret.from_seed(4), ranked.plan.proof.rate, np.zeros(1, np.int64)
@@ -111,7 +111,7 @@ def test_listed_and_unlisted_parts_share_no_noise(release_of):
 
 
 def test_a_ranking_is_written_as_tables():
-    """Rows are in order; keys keep their types, and places have another name beside a key column `place`."""
+    """Rows are in order, keys keep their types, and places have another name if there is a key column `place`."""
     rows = {"who": list(range(9000)), "place": [7] * 6000 + [5] * 3000}
     corpus = read_engine(pl.DataFrame(rows), user="who", items="place")
     keys = vp.papers.OptimalSelection().release(corpus, BUDGET)
@@ -135,7 +135,7 @@ def test_the_top_of_a_count_costs_no_budget(release_of):
 
 
 def test_the_plan_reads_no_data_and_states_its_guarantee(release_of):
-    """Noise is less for fewer places, the spend is within the budget, and the text is readable."""
+    """Fewer places need less noise, the spend is within the budget, and the text is readable."""
     release = release_of((f"w{place}",) for place in range(500))
     plans = [TopMechanism(k).plan(BUDGET, release) for k in (1, 10, 500, 5000)]
     assert [plan.proof.picks for plan in plans] == [1, 10, 500, 500]
@@ -155,7 +155,7 @@ def test_a_ledger_is_charged(release_of, tmp_path):
 
 
 def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
-    """A loaded ranking is equal and remains if its release is saved again; other files are not replaced by default."""
+    """A loaded ranking is equal, and remains if its release is saved again. Other files are not replaced by default."""
     corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
     ranking = release.top(corpus, BUDGET, k=2)
     release.save(tmp_path / "words")
@@ -166,7 +166,7 @@ def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
     assert again.grams == release
     assert again.to_list() == ranking.to_list()
     assert again.guarantee == ranking.guarantee
-    # The saved ranking is in the folder of counts, which cost the same again.
+    # The saved ranking is in the folder of counts, which have the same cost.
     assert again.total.adaptive.epsilon == ranking.total.adaptive.epsilon + BUDGET.epsilon
     assert again.plan.to_dict() == ranking.plan.to_dict()
     release_of([("c",)]).save(tmp_path / "other")
@@ -194,11 +194,11 @@ def test_damaged_rankings_are_refused(release_of, tmp_path, name):
 
 @pytest.mark.parametrize("places", [[0, 0], [0, 2], [-1]])
 def test_impossible_places_are_rejected(release_of, tmp_path, places):
-    """Rows that do not exist, or occur twice, are refused even with correct checksums."""
+    """Rows that do not exist or occur twice are rejected even with correct checksums."""
     release = release_of([("a",), ("b",)])
     release.save(tmp_path / "words")
     ranking = release.top(corpus_of([[["a"]]] * 9), BUDGET, k=2)
-    with pytest.raises(ReleaseError, match="changed"):  # the report covers the ranking, so it is read at once
+    with pytest.raises(ReleaseError, match="changed"):  # The report includes the ranking, so it is read immediately.
         replace(ranking, places=np.array(places)).save(tmp_path / "words")
     ranking.save(tmp_path / "words")
     table, record = tmp_path / "words" / "top.parquet", tmp_path / "words" / "top.json"
@@ -211,7 +211,7 @@ def test_impossible_places_are_rejected(release_of, tmp_path, places):
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "3", True, 10**9])
 def test_invalid_numbers_are_rejected(k):
-    """The number must be a whole number from 1 on."""
+    """The number must be a whole number of at least 1."""
     with pytest.raises(InputError, match="`k`"):
         TopMechanism(k)
 

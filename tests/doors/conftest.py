@@ -39,7 +39,7 @@ def parts(corpus: LocalCorpus) -> tuple[Any, ...]:
 
 @pytest.fixture
 def reads_alike() -> Callable[..., None]:
-    """Return a check that sources are read like the table; each reading creates a new source."""
+    """Return a check that sources are read like the table. Each reading creates a new source."""
 
     def check(make: Callable[[], Any], *, declared: bool = True, memory: str | None = None) -> None:
         for columns in ({"text": "body"}, {"items": "shop"}, {"tokens": "tags"}):

@@ -71,7 +71,7 @@ def test_duckdb(rows, tmp_path):
 
 
 def test_duckdb_downloads_nothing(rows, tmp_path, file):
-    """DuckDB would download an extension for a file of SQLite and for an address; the messages name the next step."""
+    """DuckDB would download an extension for a file of SQLite and for an address. The messages name the next step."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     with pytest.raises(InputError, match=r"Write sqlite:/// before the path"):
         read_engine(vp.SQL(QUERY, f"duckdb:///{file}"), user="who", text="body")
@@ -111,7 +111,7 @@ def test_a_missing_sqlite_file_is_reported(tmp_path):
     assert not (tmp_path / "none.db").exists()
 
 
-def test_a_query_without_rows_is_reported_by_kind(tmp_path):
+def test_a_statement_that_selects_no_rows_is_reported(tmp_path):
     """The statement is not a SELECT statement."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     with duckdb.connect(tmp_path / "posts.duckdb") as connection, pytest.raises((InputError, ColumnError)):
@@ -152,7 +152,7 @@ def test_postgres(rows):
     ],
 )
 def test_invalid_requests_are_rejected(connection, error, words):
-    """The addresses are of unsupported types; the message does not repeat passwords in them."""
+    """The addresses have unsupported types. The message does not repeat the passwords in them."""
     with pytest.raises(error, match=words) as caught:
         read_engine(vp.SQL("select 1", connection), user="who", text="body")
     assert "secret" not in str(caught.value)

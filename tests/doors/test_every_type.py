@@ -1,4 +1,4 @@
-"""Every type of Arrow, polars and pandas, with its extreme values, is returned whole or rejected before a charge."""
+"""Values of every type of Arrow, polars and pandas are returned unchanged or rejected before a charge."""
 
 import datetime
 import decimal
@@ -37,7 +37,7 @@ REFUSED = ("text", "vocabulary", "tokenizer", "spacy", "sql")
 
 
 def numbers(kind: pa.DataType, *values: int) -> pa.Array:
-    """Return an array of a type from the whole numbers that it stores, without those of other widths."""
+    """Return an array of a type from the whole numbers that it stores. Numbers of other widths are skipped."""
     width = pa.int32() if kind.bit_width == 32 else pa.int64()
     most = 2 ** (width.bit_width - 1)
     stored = pa.array([each for each in values if -most <= each < most], width)
@@ -45,7 +45,7 @@ def numbers(kind: pa.DataType, *values: int) -> pa.Array:
 
 
 def moments(unit: str, zone: str | None) -> pa.Array:
-    """Return the first and the last times of the years 1 and 9999, those beyond, and those of 64 bits."""
+    """Return the first and the last times of the years 1 and 9999, times beyond them, and the limits of 64 bits."""
     first, end, day = -719_162 * PER_DAY[unit], 2_932_897 * PER_DAY[unit], PER_DAY[unit]
     times = [first - 1, first, first + day, end, end - 1, end - day - 1, 0, -1, 1, 1500, NUMBER, 2**63 - 1, 1 - 2**63]
     return numbers(pa.timestamp(unit, zone), *times)
@@ -165,11 +165,11 @@ NEVER = {
 
 
 def test_every_type_of_arrow_is_tried():
-    """A type that a new version of Arrow has fails here, until it is in the list."""
+    """A type of a new version of Arrow fails here until the list contains it."""
     ids = {name: number for name, number in vars(pa.lib).items() if name.startswith("Type_")}
     tried = {each.type.id for each in TYPES.values()}
     assert {name for name, number in ids.items() if number not in tried} <= {
-        "Type_INTERVAL_MONTHS",  # pyarrow cannot make these
+        "Type_INTERVAL_MONTHS",  # pyarrow cannot create these.
         "Type_INTERVAL_DAY_TIME",
     }
 
@@ -188,7 +188,7 @@ def repeated(array: pa.Array, users: int = USERS) -> pa.Table:
 
 
 def assert_quotes_nothing(error: BaseException) -> None:
-    """Check that no library's exception is left, and that no marked value is in the error and its traceback."""
+    """Check that no exception of a library remains, and that the error and its traceback contain no marked value."""
     assert isinstance(error, VoxpopError), repr(error)
     assert not isinstance(error, InternalError), repr(error)
     assert error.__cause__ is None
@@ -211,7 +211,7 @@ def values_of(array: pa.Array) -> list[Any]:
 
 
 def goes_the_whole_way(source: Any, expected: list[Any] | None, folder: Path, **read: Any) -> bool:
-    """Read, charge, release, save, load, convert, count and export; return whether the source was read.
+    """Read, charge, release, save, load, convert, count and export, and return whether the source was read.
 
     Args:
         source: The table.
@@ -250,7 +250,7 @@ def goes_the_whole_way(source: Any, expected: list[Any] | None, folder: Path, **
 
 
 def forms(table: pa.Table, folder: Path) -> dict[str, Any]:
-    """Return functions that make each source; a library that has no such type fails before voxpop."""
+    """Return functions that create each source. A library without such a type fails before voxpop does."""
     return {
         "table": lambda: table,
         "parquet": lambda: pa.parquet.write_table(table, folder / "t.parquet") or folder / "t.parquet",
@@ -276,7 +276,7 @@ ROLES: list[dict[str, str]] = [
 
 
 def readable(array: pa.Array) -> list[int]:
-    """Return the places of the values that are read as single values; all others are rejected and not quoted."""
+    """Return the places of the values that are read as single values. Other values are rejected and not quoted."""
     ones = [array.slice(place, 1) for place in range(len(array))]
     return [place for place, one in enumerate(ones) if is_read(repeated(one, 2), items="what")]
 
@@ -291,7 +291,7 @@ def some_of(name: str) -> pa.Array:
 
 @pytest.mark.parametrize("name", TYPES)
 def test_every_type_is_returned_or_refused(name):
-    """Each extreme single value is returned or rejected; all values that are returned are also returned together."""
+    """Each extreme value is returned or rejected, and all values that are returned are also returned together."""
     array = some_of(name)
     if len(array):
         assert is_read(repeated(array, 2), values_of(array), items="what")
@@ -336,7 +336,7 @@ def test_a_type_of_each_family_is_read_and_released(tmp_path, fixed_secrets, nam
 def is_read(source: Any, expected: list[Any] | None = None, **columns: str) -> bool:
     """Return whether a source is read, after returning all items, or check that its error quotes nothing.
 
-    Items are released without noise, which does not affect how they are returned.
+    Items are released without noise. This does not affect how they are returned.
     """
     try:
         data = read_engine(source, user=columns.pop("user", "who"), options=QUIET, **columns)
@@ -355,7 +355,7 @@ def is_read(source: Any, expected: list[Any] | None = None, **columns: str) -> b
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 def test_every_type_is_read_from_every_source_in_every_role(tmp_path, name):
-    """Each source either releases the values that it reads in a role, or rejects them and quotes nothing."""
+    """In each role, a source either releases the values that it reads, or rejects them and quotes nothing."""
     array = TYPES[name]
     for one in (array, array.slice(len(array) - 1, 1)):
         table = repeated(one, 2)
@@ -365,8 +365,8 @@ def test_every_type_is_read_from_every_source_in_every_role(tmp_path, name):
             for columns in ROLES[:3]:
                 try:
                     source = make()
-                except BaseException:  # also the panics of Rust
-                    break  # the other library has no such type or value
+                except BaseException:  # including the panics of Rust
+                    break  # The other library has no such type or value.
                 is_read(source, **columns)
 
 
@@ -430,7 +430,7 @@ def test_every_type_of_other_libraries_is_read(name):
         for columns in ROLES:
             try:
                 source = make(held)
-            except BaseException:  # the library cannot store the value, or return it
+            except BaseException:  # The library cannot store the value or return it.
                 assert make is not dict
                 break
             is_read(source, **columns)
@@ -455,7 +455,7 @@ stored_kinds = st.sampled_from([each.type for each in TYPES.values() if pa.types
 @given(stored_kinds, st.lists(whole_numbers, min_size=1, max_size=4))
 @settings(max_examples=60, deadline=None)
 def test_generated_times_are_returned_or_refused(kind, stored):
-    """Times of every unit, width and zone, with any stored number, are returned equal or rejected."""
+    """Times of every unit, width and zone, with any stored number, are returned unchanged or rejected."""
     array = numbers(kind, *stored)
     if len(array):
         is_read(repeated(array, 1), values_of_or_none(array), items="what")
@@ -472,7 +472,7 @@ def values_of_or_none(array: pa.Array) -> list[Any] | None:
 @given(st.sampled_from(["decimal32", "decimal64", "decimal128", "decimal256"]), st.data())
 @settings(max_examples=60, deadline=None)
 def test_generated_decimals_are_returned_or_refused(make, data):
-    """Decimals of every width, precision and scale are returned equal or rejected."""
+    """Decimals of every width, precision and scale are returned unchanged or rejected."""
     digits = data.draw(st.integers(1, {"decimal32": 9, "decimal64": 18, "decimal128": 38, "decimal256": 76}[make]))
     kind = getattr(pa, make)(digits, data.draw(st.integers(-digits - 3, digits + 3)))
     ends = data.draw(st.lists(st.integers(1 - 10**digits, 10**digits - 1), min_size=1, max_size=4))
@@ -489,13 +489,13 @@ class Loud(str):
 
 
 def failing(error: BaseException) -> Any:
-    """Yield a row, and fail."""
+    """Yield a row and fail."""
     yield {"who": 1, "what": "a"}
     raise error
 
 
 class ToldError(Exception):
-    """An exception with a text that is not an argument, with a cause and a note."""
+    """An exception that has a text that is not an argument, a cause and a note."""
 
     def __init__(self) -> None:
         self.statement = MARK
@@ -528,7 +528,7 @@ def test_failures_of_a_source_lose_their_text(source):
 
 
 def test_interrupts_and_memory_errors_propagate():
-    """A keyboard interrupt is passed on; a MemoryError contains advice instead of the text of a library."""
+    """A keyboard interrupt is passed on. A MemoryError contains advice instead of the text of a library."""
     with pytest.raises(KeyboardInterrupt):
         vp.read(failing(KeyboardInterrupt()), user="who", items="what", options=QUIET)
     with pytest.raises(MemoryError, match="Set a limit") as caught:
@@ -536,8 +536,8 @@ def test_interrupts_and_memory_errors_propagate():
     assert MARK not in "".join(traceback.format_exception(caught.value))
 
 
-def test_a_fault_of_voxpop_keeps_its_frames_and_no_text(monkeypatch):
-    """An exception between the rows and the corpus is an InternalError; its cause has only a name and frames."""
+def test_a_fault_of_voxpop_keeps_its_frames_but_no_text(monkeypatch):
+    """An exception between the rows and the corpus becomes an InternalError. Its cause has only a name and frames."""
 
     def fail(*_: object) -> None:
         try:
@@ -563,7 +563,7 @@ def test_a_profile_does_not_quote_a_failed_query():
 
 
 def test_decimals_beyond_plain_types_are_rejected():
-    """Below a scale of 0, pyarrow multiplies without a check, so it returned a different number here."""
+    """With a negative scale, pyarrow multiplies without a check, so it returned a different number here."""
     stored = np.array([99_999_999_998_103_988_508_917_264 % 2**64, 99_999_999_998_103_988_508_917_264 >> 64], np.uint64)
     array = pa.Array.from_buffers(pa.decimal128(26, -22), 1, [None, pa.py_buffer(stored.tobytes())])
     with pytest.raises(ColumnError, match="more than 38 digits"):

@@ -1,4 +1,4 @@
-"""Common forms of tables are read, or rejected with a message that contains the next step."""
+"""Common forms of tables are read or rejected with a message that contains the next step."""
 
 import bz2
 import datetime as dt
@@ -39,7 +39,7 @@ class Order:
 
 
 def items_of(source, user="user", items="item", **arguments):
-    """Return the items of a source and its number of users."""
+    """Return the items and the number of users of a source."""
     engine = read_engine(source, user=user, items=items, **arguments)
     return engine.vocabulary.to_pylist(), engine.user_key.size
 
@@ -145,10 +145,10 @@ def test_standard_input_is_read(tmp_path):
     assert vp.load(tmp_path / "keys").to_list() == ["tea"]
 
 
-def test_folders_that_name_columns(tmp_path):
+def test_names_of_folders_are_columns(tmp_path):
     """Values are strings decoded from the folder names.
 
-    A declared type applies to these values, and a folder value replaces a file's own column.
+    A declared type applies to these values, and the value of a folder replaces a column of the file.
     """
     for year, user in (("2026", 1), ("0007", 2), ("__HIVE_DEFAULT_PARTITION__", 3)):
         part = pl.DataFrame({"user": [user], "year": [0]})
@@ -176,7 +176,7 @@ def test_datasets_with_inferred_types_are_refused(tmp_path):
 
 
 def test_folders_at_an_address_give_strings(tmp_path):
-    """Values are also strings for local folders, and the form of the names has no effect."""
+    """Values are strings, as for local folders, and the form of the names has no effect."""
     for year in ("0007", "2026"):
         (tmp_path / f"year={year}").mkdir()
         pl.DataFrame({"user": [1]}).write_parquet(tmp_path / f"year={year}/part.parquet")
@@ -214,12 +214,12 @@ def test_a_folder_of_texts_has_one_user_per_file(tmp_path):
     ids=["rows", "polars", "lazy", "JSON lines"],
 )
 def test_nested_columns_are_read(tmp_path, make):
-    """A nested column is named by its path; a column with the dots in its name has precedence."""
+    """A nested column is named by its path. A column with the dots in its name has precedence."""
     assert items_of(make(tmp_path), user="user.id") == (["milk", "tea"], 2)
 
 
 def test_nested_columns_of_files_are_read_or_reported(tmp_path):
-    """The columns are struct fields in Parquet and Arrow, with nulls, and a field that does not exist."""
+    """The columns are struct fields in Parquet and Arrow, with nulls and a field that does not exist."""
     table = pa.table({"user": [{"id": {"n": 1}}, {"id": {"n": 2}}], "item": ["tea", "milk"], "x": [{"y": 5}, None]})
     pyarrow.feather.write_feather(table, tmp_path / "t.arrow")
     pl.DataFrame(table).write_parquet(tmp_path / "t.parquet")
@@ -256,7 +256,7 @@ def test_errors_contain_hints(make, error, words):
 
 
 def test_unnamed_columns_are_selected_by_number():
-    """Pandas numbers such columns; the caller names them by number or string."""
+    """Pandas numbers such columns, and the caller names them with a number or a string."""
     for zero, one in ((0, 1), ("0", "1")):
         assert items_of(pd.DataFrame(ROWS), user=zero, items=one) == READ
     refused(ColumnError, 'no column "2"', pd.DataFrame(ROWS), user=0, items=2)
@@ -311,7 +311,7 @@ def test_repeated_headers_are_skipped(tmp_path, capsys):
         ([7], False),
     ],
 )
-def test_items_that_are_too_fine_get_a_hint(items, said, capsys):
+def test_items_with_too_many_values_get_a_hint(items, said, capsys):
     """The hint depends on the type of the items, which is public."""
     read_engine(pl.DataFrame({"user": [1], "item": items}), user="user", items="item")
     assert ("truncate times" in capsys.readouterr().err) == said
@@ -357,7 +357,7 @@ def test_pauses_may_have_units_in_words(pause):
 
 
 def test_phrases_are_found_by_one_string():
-    """A string with spaces between the tokens finds a phrase; tokens that contain spaces are not split."""
+    """A string with spaces between the tokens finds a phrase. Tokens that contain spaces are not split."""
     posts = pl.DataFrame({"user": range(3000), "item": ["how do i know"] * 3000})
     phrases = vp.NGrams(max_length=3).release(vp.read(posts, user="user", text="item"), vp.Budget(4, 1e-7))
     assert "how do i" in phrases

@@ -1,4 +1,4 @@
-"""Rows without a user are rejected, or omitted and counted in a message."""
+"""Rows without a user are rejected, or skipped and counted in a message."""
 
 import polars as pl
 import pyarrow as pa
@@ -29,19 +29,22 @@ def test_a_row_without_a_user_is_an_error_that_names_the_option():
 
 @pytest.mark.parametrize("memory", [None, "3GiB"])
 def test_rows_without_a_user_are_skipped(memory, capsys):
-    """Rows are also omitted if their user is spelled like a missing value; a message contains their number."""
+    """Rows are also skipped if their user is spelled like a missing value.
+
+    A message contains the number of such rows.
+    """
     corpus = read("drop", memory=memory, exact=True)
     assert (held(corpus), corpus.user_key.size) == (["a", "c"], 2)
     assert "4 rows have no user and were skipped" in capsys.readouterr().err
 
 
-def test_of_several_columns_each_must_have_a_value():
-    """If a user consists of two columns, both must have a value."""
+def test_each_of_several_user_columns_must_have_a_value():
+    """If two columns identify a user, both must have a value."""
     corpus = read("drop", user=["who", "town"])
     assert held(corpus) == ["a"]
 
 
-def test_numbers_are_rounded_unless_asked_for(capsys):
+def test_numbers_are_rounded_by_default(capsys):
     """Exact numbers are private."""
     read("drop")
     assert "fewer than 100 rows have no user" in capsys.readouterr().err
@@ -74,7 +77,7 @@ def test_events_without_a_user_are_skipped():
     assert held(corpus) == ["a", "b"]
 
 
-def test_other_words_are_refused():
+def test_other_values_of_the_option_are_rejected():
     """The option has only two values."""
     with pytest.raises(InputError, match="missing_users"):
         vp.ReadOptions(missing_users="ignore")

@@ -42,7 +42,7 @@ def as_paths(tables, folder):
 
 
 def as_dataset(tables, folder):
-    # The types are those of the first file.
+    # The types are the types of the first file.
     return pyarrow.dataset.dataset(as_folder(tables, folder))
 
 
@@ -77,7 +77,7 @@ def test_two_types_in_one_column_are_refused(tmp_path, several, kinds, memory):
 
 @pytest.mark.parametrize("several", SEVERAL[:3])
 def test_tables_of_different_types_are_joined_by_a_declared_type(tmp_path, several):
-    """Values are cast within a family; a value that would change is rejected without being quoted."""
+    """Values are cast within a family. A value that would change is rejected and not quoted."""
     for number, order in enumerate(permutations([pa.int32(), pa.int64(), pa.uint8()])):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -95,8 +95,8 @@ def test_tables_of_different_types_are_joined_by_a_declared_type(tmp_path, sever
 
 @pytest.mark.parametrize("several", SEVERAL[:3])
 @pytest.mark.parametrize("way", ["items", "tokens", "sequence"])
-def test_nulls_and_dictionaries_are_no_other_type(tmp_path, several, way):
-    """A table of nulls only, strings of any width and dictionaries of them belong to one type."""
+def test_nulls_and_dictionaries_do_not_change_the_type(tmp_path, several, way):
+    """A table with only nulls, strings of any width, and dictionaries of strings have one type."""
     texts = [pa.array(["a", None]), pa.array(["a", None], pa.large_string()), pa.array(["a", None]).dictionary_encode()]
     texts += [pa.nulls(2)] if way == "items" else []
     if way != "items":
@@ -113,7 +113,7 @@ def test_nulls_and_dictionaries_are_no_other_type(tmp_path, several, way):
 @pytest.mark.parametrize("kinds", ["numbers and strings", "dates and strings", "bytes and strings", "truth", "UUIDs"])
 @pytest.mark.parametrize("users", ["who", ["who", "at"]])
 def test_two_families_of_ids_are_refused(kinds, users):
-    """Equal spellings of two types would be one user, and two people would share a unit."""
+    """Equal spellings of two types would become one user, so two people would share a privacy unit."""
     uuid = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([UUID(int=5).bytes], pa.binary(16)))
     more = {"truth": (pa.array([True]), pa.array(["true"])), "UUIDs": (uuid, pa.array([str(UUID(int=5))]))}
     for pair in permutations({**TYPES, **more}[kinds]):
@@ -141,7 +141,7 @@ def with_nulls(values):
 @pytest.mark.parametrize("values", [["x", None, "y"], [5, None, 6], [dt.date(2026, 1, 1), None, dt.date(2026, 1, 2)]])
 @pytest.mark.parametrize("way", ["items", "list of items", "composite", "user", "tokens", "text", "events", "profile"])
 def test_a_dictionary_column_is_read_as_its_values(values, way):
-    """Null within a dictionary is not an item, in every role and within lists; equal values are one item."""
+    """In every role and within lists, null in a dictionary is not an item, and equal values are one item."""
     values = sorted(values, key=str) if way == "user" else [values[0], values[2], None]
     values = [each for each in values if each is not None] if way == "user" else values
     found = []
@@ -209,7 +209,7 @@ def test_chunks_of_a_reader_that_infers_are_refused(memory):
 
 
 def test_a_file_does_not_change_the_columns_of_a_profile(tmp_path):
-    """All files have the columns of the first, in one order and with one type."""
+    """All files must have the columns of the first file, in the same order and with the same types."""
     rows = pa.table({"who": [1, 2], "city": ["a", "b"], "age": [1, 2]})
     others = [
         rows.drop_columns("age"),

@@ -1,4 +1,4 @@
-"""Types and spellings are public, so in every source, one user's rows do not affect the data of the other users."""
+"""Types and spellings are public. Therefore, in every source, one user's rows do not affect the data of other users."""
 
 import json
 from decimal import Decimal
@@ -54,7 +54,7 @@ def test_a_reader_that_infers_types_is_detected(theirs, own, reading):
 @example([None], ["x"])
 @settings(max_examples=200, deadline=None)
 def test_both_decoders_of_json_agree(held, last):
-    """Decoding by blocks and decoding by lines give the same strings, and also the same nulls among lists."""
+    """Decoding by blocks and decoding by lines give the same strings, and the same nulls among lists."""
     data = "".join(json.dumps({"a": each}) + "\n" for each in [*held, last]).encode()
     for lists in (False, None, True):
         columns = [Column("a", lists=lists)]

@@ -38,7 +38,7 @@ KINDS = [
     places=st.integers(1, 2),
 )
 def test_rows_are_read_in_order(sizes, kinds, places):
-    """Rows keep their order and their file names, and a batch exceeds the size limit only if it has a single row."""
+    """Rows keep their order and their file names. A batch exceeds the size limit only if it has a single row."""
     given = []
     for number, each in enumerate(sizes):
         kind = kinds[number % len(kinds)]
@@ -83,7 +83,7 @@ def hugging_face():
 
 @pytest.mark.parametrize("door", ["sqlite", "address", "hugging_face", "rows", "table"])
 def test_every_input_needs_little_memory(door, tmp_path):
-    """Rows have 100 KB, so a source that limited only the number of rows would return all rows at once."""
+    """Each row has 100 KB, so a source that limited only the number of rows would return all rows at once."""
     made = {"sqlite": sqlite, "address": lambda: address(tmp_path), "hugging_face": hugging_face}
     made |= {"rows": lambda: iter(ROWS), "table": lambda: pl.DataFrame(ROWS)}
     source = made[door]()
@@ -101,7 +101,10 @@ def test_every_input_needs_little_memory(door, tmp_path):
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_both_kinds_of_duckdb_objects_are_read(table, memory):
-    """Relations are streamed; a connection that ran a query would copy all rows to give batches, and is rejected."""
+    """Relations are streamed.
+
+    A connection that has run a query would copy all rows to give batches, so it is rejected.
+    """
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     wanted = read_engine(table, user="who", text="body")
     connection = duckdb.connect()

@@ -1,4 +1,4 @@
-"""Queries whose columns have types of one database only, that draw at random, or that cannot be opened."""
+"""Queries with types that only one database has, queries that draw at random, and databases that cannot be opened."""
 
 import sqlite3
 from decimal import Decimal
@@ -52,7 +52,7 @@ NUMBERS = ["2.50", "2.5", "-0.00", "0", "1000", "NaN", None]
 
 @pytest.mark.parametrize("driver", ["adbc", "rows"])
 def test_numbers_of_any_precision_have_one_spelling(driver):
-    """By ADBC they are text without a precision, and by other drivers decimals of Python."""
+    """ADBC returns them as text without a precision, and other drivers as decimals of Python."""
     decimals = [None if each is None else Decimal(each) for each in NUMBERS]
     cursor = Cursor(opaque(NUMBERS, "numeric")) if driver == "adbc" else Rows(decimals)
     engine = read_engine(cursor, user="who", items="what")
@@ -83,14 +83,14 @@ def test_other_types_of_a_database_are_refused_with_the_cast(name):
     ],
 )
 def test_queries_that_draw_at_random_are_refused(query):
-    """As on Spark, they are rejected, because rows of one user would decide which rows of others are read."""
+    """They are rejected, as on Spark, because rows of one user would affect which rows of other users are read."""
     with pytest.raises(InputError, match="draws at random") as raised:
         read_engine(vp.SQL(query, sqlite3.connect(":memory:")), user="who", items="what")
-    assert not isinstance(raised.value, SourceError)  # a retry would not help
+    assert not isinstance(raised.value, SourceError)  # A retry would not help.
 
 
 def test_random_in_strings_comments_and_names_is_not_a_random_draw():
-    """The word occurs in strings, in comments and as a name of columns."""
+    """The word occurs in strings, in comments and as the name of a column."""
     shop = sqlite3.connect(":memory:")
     shop.execute("create table t (who, random)")
     shop.execute("insert into t values (1, 'random()')")
@@ -99,7 +99,7 @@ def test_random_in_strings_comments_and_names_is_not_a_random_draw():
 
 
 def test_a_database_that_cannot_be_opened_is_explained(monkeypatch):
-    """No query has run, so the driver's text contains no rows; passwords are masked."""
+    """No query has run, so the driver's text contains no rows. Passwords are masked."""
     address = "postgresql://ann:s%40cret@db.example/shop?sslpassword=other"
 
     def connect(given):
@@ -128,7 +128,7 @@ def test_addresses_of_databases_get_a_hint(source):
 
 
 def test_files_of_sqlite_get_a_hint(tmp_path):
-    """The first bytes of a file decide if its ending is unknown."""
+    """If the suffix of a file is unknown, its first bytes determine the format."""
     sqlite3.connect(tmp_path / "shop.data").execute("create table t (who, what)")
     with pytest.raises(SourceError, match=r"vp\.SQL"):
         vp.read(tmp_path / "shop.data", user="who", items="what")

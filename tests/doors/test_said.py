@@ -42,7 +42,7 @@ def test_a_full_ledger_raises_an_error_with_an_explanation(tmp_path):
     assert "mu squared" not in said
 
 
-def test_the_audit_lists_all_that_it_takes(capsys):
+def test_the_audit_lists_all_its_arguments(capsys):
     """The list includes the argument that runs all audits."""
     assert main(["audit", "foo"]) == 2
     said = capsys.readouterr().err

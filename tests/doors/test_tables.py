@@ -79,7 +79,7 @@ def test_chunks_of_pandas_are_read(tmp_path, table):
 
 
 def test_duckdb(table, reads_alike):
-    """The sources are relations of tables and queries, also with a memory limit, and a connection that ran a query."""
+    """The sources are relations of tables and queries, also with a memory limit, and a connection with a query."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     connection = duckdb.connect()
     connection.register("t", table.to_arrow())
@@ -249,7 +249,7 @@ def test_addresses_are_streamed(served, reads_alike, table, tmp_path, memory, mo
         assert corpus.tokens.tolist() == wanted.tokens.tolist()
 
 
-def test_an_older_polars_keeps_to_no_bound(served, reads_alike, monkeypatch):
+def test_an_older_polars_respects_no_bound(served, reads_alike, monkeypatch):
     """Older versions collect remote data, and are rejected if a memory limit applies."""
     monkeypatch.delattr("polars.LazyFrame.collect_batches")
     reads_alike(lambda: f"{served}/t.parquet")
@@ -270,7 +270,7 @@ print(corpus._engine.tokens.size, megabytes_of("VmHWM"))
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_a_remote_file_larger_than_memory_is_read(served, tmp_path, ending):
-    """A file of 0.7 GB in rows of 2 KB, each mostly one URL, would exceed the limit if read at once."""
+    """A file of 0.7 GB in rows of 2 KB, each mostly one URL, would exceed the limit if it were read at once."""
     rows = 64
     table = pl.DataFrame({"who": range(rows), "body": ["tea " * 50 + "https://" + "x" * 2000] * rows})
     path = tmp_path / f"large.{ending}"
@@ -333,7 +333,7 @@ def test_s3(table, reads_alike, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("source", [[], iter(())])
 def test_a_table_without_rows_has_no_users(source):
-    """The source is read as a table without rows, because an error would distinguish it from a table of one user."""
+    """The source is read as a table without rows, because an error would distinguish it from a table with one user."""
     corpus = read_engine(source, user="who", items="body")
     assert len(vp.Items().release(corpus, vp.Budget(1, 1e-8))) == corpus.user_key.size == 0
 
@@ -347,7 +347,7 @@ def test_a_table_without_rows_has_no_users(source):
 )
 @pytest.mark.parametrize("column", ["user", "items"])
 def test_types_of_pandas_are_read(values, name, column):
-    """Periods and intervals are named as pandas names them, with the conversion."""
+    """The message names periods and intervals as pandas does, and contains the conversion."""
     table = pd.DataFrame({"user": [1, 2], "items": ["a", "b"]})
     table[column] = values(pd)
     with pytest.raises(ColumnError, match=rf'"{column}" contains values of {name}\. Convert it in pandas'):

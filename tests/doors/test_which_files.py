@@ -32,8 +32,8 @@ def write(folder, names, users):
 
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
-def test_hidden_and_temporary_files_are_no_rows(tmp_path, capsys, memory):
-    """Folders, patterns and lists of them skip such names, and one message reports a rounded number of them."""
+def test_hidden_and_temporary_files_have_no_rows(tmp_path, capsys, memory):
+    """Such names are skipped in folders, patterns and lists, and one message reports their rounded number."""
     write(tmp_path / "t", ["t.csv", "more/u.csv", "_year=2026/v.csv"], range(3))
     write(tmp_path / "t", [*HIDDEN, *TEMPORARY], range(100, 200))
     (tmp_path / "t/_SUCCESS").touch()
@@ -72,7 +72,7 @@ def test_a_hidden_file_that_is_named_is_read(tmp_path):
     ],
 )
 def test_tables_with_a_log_are_refused_by_name(tmp_path, log, words):
-    """They are rejected as a folder, a pattern, one file, a partition, and in a folder of several tables."""
+    """Such a table is rejected as a folder, pattern, file or partition, and in a folder of several tables."""
     write(tmp_path / "shop/t", ["data/month=1/t.csv"], range(3))
     (tmp_path / "shop/t" / log).parent.mkdir()
     (tmp_path / "shop/t" / log).write_text("{}")
@@ -88,7 +88,7 @@ def test_tables_with_a_log_are_refused_by_name(tmp_path, log, words):
 
 
 def test_hidden_files_at_an_address_are_skipped(tmp_path, capsys):
-    """The rule for names is that of local folders; the folder represents a bucket."""
+    """The rule for names is the same as for local folders. The folder represents a bucket."""
     for name, user in (("a.parquet", 1), ("_old.parquet", 2), ("_temporary/b.parquet", 3), ("_year=1/c.parquet", 4)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         pl.DataFrame({"who": [user], "what": ["tea"]}).write_parquet(tmp_path / name)
@@ -104,7 +104,7 @@ BLANK = {"nothing": b"", "a mark": b"\xef\xbb\xbf", "blank lines": b"\n\r\n \n",
 @pytest.mark.parametrize("content", BLANK.values(), ids=BLANK)
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz", "t.tsv.bz2", "t.jsonl", "t.json", "t.ndjson.gz"])
 def test_empty_files_have_no_column_of_users(tmp_path, name, content):
-    """A job that failed leaves such a file. A table without rows has a header, or is the array [] of JSON."""
+    """Failed jobs leave such files. A table without rows has a header or is the array [] of JSON."""
     packed = {"gz": gzip.compress, "bz2": bz2.compress}.get(name.rpartition(".")[2], bytes)
     (tmp_path / name).write_bytes(packed(content))
     for source in (tmp_path / name, tmp_path, io.BytesIO((tmp_path / name).read_bytes())):
@@ -177,14 +177,14 @@ def test_a_profile_shows_no_first_row_of_csv(tmp_path, options, capsys):
     ],
 )
 def test_other_forms_of_json_are_rejected(tmp_path, name, content, words):
-    """These are numbers that Python writes, objects over several lines, and columns as pandas writes them."""
+    """The cases are numbers that Python writes, objects over several lines, and columns as pandas writes them."""
     (tmp_path / name).write_text(content)
     with pytest.raises((SourceError, ColumnError), match=words):
         users_of(tmp_path / name)
 
 
 def test_paths_expanded_by_a_shell_are_read(tmp_path, capsys):
-    """Of several paths on the command line, hidden and temporary ones are skipped; a single one is read."""
+    """Hidden and temporary files are skipped if there are several paths on the command line. A single path is read."""
     from voxpop.cli import main
 
     write(tmp_path, ["t.csv"], range(3000))

@@ -13,8 +13,8 @@ DBT = os.environ.get("VOXPOP_DBT") or shutil.which("dbt")
 pytestmark = pytest.mark.skipif(DBT is None, reason="dbt is not installed: make dbt")
 
 
-def test_the_example_keeps_released_keys_only(tmp_path):
-    """After the commands of the page, a shop with one customer is missing from one table and "other" in the second."""
+def test_the_example_keeps_only_released_keys(tmp_path):
+    """After the commands of the page, a shop with one customer is missing in one table and "other" in another."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     project = tmp_path / "project"

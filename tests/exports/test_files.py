@@ -64,7 +64,7 @@ NEEDS = {"sql": "sqlglot", **dict.fromkeys(("tokenizer", "bpe", "wordpiece", "un
 
 @pytest.mark.parametrize("export", vp.exports.EXPORTS, ids=lambda export: export.name)
 def test_every_format_is_written_and_documented(export, released, tmp_path):
-    """The guide has the row of each format; each format writes a file or names the missing library or result."""
+    """The guide has a row for each format. Each format writes a file or names the missing library or result."""
     rows = [line.split("|")[1:-1] for line in GUIDE.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
     (row,) = (row for row in rows if f"`{export.name}`" in row[0])
     assert len(row) == 3
@@ -133,8 +133,8 @@ def test_an_unwritable_folder_is_reported(phrases, tmp_path):
         vp.exports.write(phrases, tmp_path / "file" / "words.txt")
 
 
-def test_frequencies_are_those_of_the_data(released, tmp_path):
-    """Grams of most users come first, with a tab before their number, which is at least 1."""
+def test_frequencies_are_in_the_file(released, tmp_path):
+    """Grams with the largest numbers of users are first. A tab precedes the number, which is at least 1."""
     release = released([("tea",), ("milk",), ("tea", "time")])
     counts = vp.Counts(release, np.array([5, 30, -2]), 1.0, release.plan, release.guarantee)  # milk, tea, tea time
     vp.exports.write(counts, tmp_path / "words.tsv", "frequencies")
@@ -179,7 +179,7 @@ def test_counts_of_keys_are_written_as_a_query(tmp_path):
 
 
 def test_profiles_are_tables(tmp_path):
-    """A profile is written with the columns of its flat table, and no query is made from it."""
+    """A profile is written with the columns of its flat table, and cannot be written as a query."""
     table = pl.DataFrame({"who": range(600), "shop": ["a", "b"] * 300})
     profile = vp.profile(table, user="who", budget=vp.Budget(20, 1e-3))
     vp.exports.write(profile, tmp_path / "t.parquet")

@@ -50,7 +50,7 @@ KINDS = {
 @pytest.mark.parametrize("column", KEPT)
 @pytest.mark.parametrize("kind", KINDS)
 def test_released_rows_are_kept(keys, kind, column):
-    """Rows with released strings, whole numbers or lists of both are kept, but no nulls. The kind of table is kept."""
+    """Rows with released strings, whole numbers or lists of both are kept, but not nulls. The kind of table is kept."""
     table = KINDS[kind]()
     kept = vp.exports.filter(keys, table, column)
     assert type(kept) is type(table)
@@ -86,7 +86,7 @@ def test_chunked_tables_are_read(keys):
 
 @pytest.mark.parametrize("column", ["half", "day", "truth"])
 def test_other_types_are_refused(keys, column):
-    """Fractions, dates and truth values are not keys; objects in pandas, such as its dates, are read as strings."""
+    """Fractions, dates and truth values are not keys. Objects in pandas, such as its dates, are read as strings."""
     import datetime
 
     frame = pl.DataFrame({"half": [0.5], "day": [datetime.date(2026, 1, 1)], "truth": [True]})
@@ -127,14 +127,14 @@ def test_lists_are_compared_token_by_token(grams, rows):
     assert found == [row is not None and tuple(row) in distinct for row in rows]
 
 
-def test_a_group_by_keeps_released_groups_only(keys):
-    """Grouping the kept rows gives released groups only."""
+def test_a_group_by_keeps_only_released_groups(keys):
+    """Grouping the kept rows gives only released groups."""
     groups = vp.exports.filter(keys, FRAME, "word").group_by("word").len().sort("word")
     assert groups.rows() == [("7", 1), ("New York", 1), ("tea", 2)]
     assert np.isin(groups["word"].to_list(), [gram[0] for gram in keys if len(gram) == 1]).all()
 
 
 def test_half_of_a_surrogate_pair_is_refused(keys):
-    """A string with half of a surrogate pair is not Unicode text; the error does not quote it."""
+    """A string with half of a surrogate pair is not Unicode text. The error does not quote it."""
     with pytest.raises(vp.errors.SourceError, match=r"first 100 rows .*not Unicode"):
         vp.exports.filter(keys, SURROGATE, "word")

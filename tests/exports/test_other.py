@@ -54,7 +54,7 @@ def column_of(table, name):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_of_unreleased_keys_become_other(words, kind):
-    """Unreleased keys and nulls become "other"; the rows, their order and the kind of table do not change."""
+    """Unreleased keys and nulls become "other". The other rows, their order and the kind of table do not change."""
     table = KINDS[kind]()
     found = vp.exports.with_other(words, table, "word")
     assert type(found) is type(table)

@@ -1,4 +1,4 @@
-"""Charts of counts: PNG and SVG with intervals, of profiles and of tallies."""
+"""Charts of counts as PNG and SVG with intervals, for profiles and tallies."""
 
 import sys
 
@@ -18,7 +18,7 @@ def found():
 
 
 def test_charts_are_png_and_svg_and_equal_results_have_equal_files(found, tmp_path):
-    """The files have the kind of their name, the labels are text, and nothing depends on the time."""
+    """The name of a file determines its kind, the labels are text, and the content does not depend on the time."""
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: make exports")
     found.plot("city", "year", path=tmp_path / "one.png")
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
@@ -34,7 +34,7 @@ def test_charts_are_png_and_svg_and_equal_results_have_equal_files(found, tmp_pa
 
 
 def test_wrong_names_and_missing_libraries_have_errors(found, tmp_path, monkeypatch):
-    """A name of another kind, an unknown combination, and no matplotlib."""
+    """The cases are a name of another kind, an unknown combination, and missing matplotlib."""
     with pytest.raises(InputError, match=r"\.png or \.svg"):
         found.plot("city", "year", path=tmp_path / "chart.pdf")
     with pytest.raises(InputError, match="no such column"):

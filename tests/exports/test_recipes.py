@@ -21,7 +21,7 @@ BLOCKS = {
 }
 LIBRARIES = ("OpenDP", "PipelineDP", "Tumult Analytics")
 COUNTRIES = ["BR", "DE", "JP", "KE"]
-pytestmark = pytest.mark.slow  # these tests start other processes
+pytestmark = pytest.mark.slow  # These tests start other processes.
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def namespace(tmp_path, monkeypatch):
 
 
 def run(code):
-    """Run a recipe with the first suitable interpreter, which is the current one, or one that VOXPOP_RECIPES lists."""
+    """Run a recipe with the first suitable interpreter among the current one and those that VOXPOP_RECIPES lists."""
     reasons = []
     for each in (sys.executable, *filter(None, os.environ.get("VOXPOP_RECIPES", "").split(os.pathsep))):
         environment = {**os.environ, "PYSPARK_PYTHON": each}
@@ -52,7 +52,7 @@ def run(code):
 @pytest.mark.parametrize("title", LIBRARIES)
 @pytest.mark.usefixtures("namespace")
 def test_a_recipe_counts_by_released_keys(title):
-    """The library returns the released keys only, with counts near the true ones."""
+    """The library returns only the released keys, with counts near the true counts."""
     (code,) = BLOCKS[title]
     found = run(code)
     assert [country for country, _ in found] == COUNTRIES
@@ -60,7 +60,7 @@ def test_a_recipe_counts_by_released_keys(title):
 
 
 def test_sums_by_released_keys(tmp_path, monkeypatch):
-    """The page of revenue releases keys, and OpenDP returns a sum of each near the true one."""
+    """The page on revenue releases keys, and OpenDP returns a sum near the true sum for each key."""
     monkeypatch.chdir(tmp_path)
     keys, sums = re.findall(r"```python\n(.*?)```", SUMS.read_text(), re.DOTALL)
     names = {}

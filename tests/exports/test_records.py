@@ -48,7 +48,7 @@ NAMES = ["words", "phrases", "hitters", "model", "counts", "top", "found"]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_record_conforms_to_the_schema(results, name):
-    """A record has valid fields and the numbers of the guarantee; for counts and rankings these include the release."""
+    """A record has valid fields and the numbers of the guarantee. For counts and rankings these include the release."""
     result = results[name]
     record = yaml.safe_load(vp.exports.registry_record(result))
     REGISTRY.validate(record)
@@ -106,7 +106,7 @@ def test_the_checklist_states_the_facts(results, name):
         assert "Written by one user: up to " in text
 
 
-def test_documents_of_a_folder_state_all_of_it(results, tmp_path):
+def test_documents_of_a_folder_cover_all_its_results(results, tmp_path):
     """The documents contain the total of the folder and its digest, for every loaded result."""
     results["words"].save(tmp_path / "words")
     results["counts"].save(tmp_path / "words")
@@ -132,7 +132,7 @@ def test_a_result_that_is_not_private_is_refused(results):
 
 
 def test_the_command_writes_both_files(results, tmp_path, capsys):
-    """The command writes the record and the checklist, of a release and of a model."""
+    """The command writes the record and the checklist for a release and for a model."""
     from voxpop.cli import main
 
     for name in ("words", "model"):

@@ -24,7 +24,7 @@ def by_hand(release, text):
 
 
 def test_words_of_every_language_are_split(released):
-    """Every word of 69 languages is counted in the text that it was cut from."""
+    """Every word of 69 languages is counted in the text that contains it."""
     texts = [*SENTENCES.values(), *SIGNS]
     release = released({(word,) for text in texts for word in Cutter("words")(text)})
     counted = vp.exports.to_count_vectorizer(release).transform(texts)
@@ -39,7 +39,7 @@ def test_counts_equal_those_of_the_released_grams(phrases):
 
 
 def test_a_real_release_counts_its_own_texts():
-    """A vectorizer of a real release counts every gram of the texts it was released from."""
+    """A vectorizer of a real release counts every gram in the texts of the release."""
     import polars as pl
 
     table = pl.DataFrame({"who": range(2000), "what": ["Thank you very much!", "See you soon, don't wait"] * 1000})
@@ -51,7 +51,7 @@ def test_a_real_release_counts_its_own_texts():
 
 
 def test_names_are_kept_by_pickling(phrases):
-    """Names are grams with spaces; a vectorizer can be pickled."""
+    """Names are grams with spaces, and a vectorizer can be pickled."""
     vectorizer = pickle.loads(pickle.dumps(vp.exports.to_count_vectorizer(phrases)))
     assert vectorizer.get_feature_names_out().tolist() == [" ".join(gram) for gram in phrases]
     assert vectorizer.transform(["thank you"]).sum() == 3
@@ -121,7 +121,7 @@ def test_the_estimator_works_in_a_pipeline():
 
 
 def test_the_estimator_protects_users_and_not_documents():
-    """A user has one unit of weight for many documents; without users, `fit` raises an error."""
+    """A user has one unit of weight for many documents. Without users, `fit` raises an error."""
     vocabulary = estimator().fit([*DOCUMENTS, *["kanarienvogel"] * 3000], users=[*AUTHORS, *["ann"] * 3000])
     assert "kanarienvogel" not in vocabulary.get_feature_names_out()
     with pytest.raises(vp.errors.InputError, match="users= must name the user"):
@@ -130,8 +130,8 @@ def test_the_estimator_protects_users_and_not_documents():
         estimator().fit(DOCUMENTS, users=AUTHORS[:7])
 
 
-def test_the_estimator_works_without_results_and_with_a_ledger(tmp_path):
-    """An empty vocabulary has no columns; the account is charged."""
+def test_the_estimator_accepts_an_empty_vocabulary_and_a_ledger(tmp_path):
+    """An empty vocabulary has no columns, and the account is charged."""
     account = vp.Ledger(tmp_path / "ledger.json").open("posts", vp.Budget(9, 1e-6), create=True)
     vocabulary = estimator(ledger=account).fit(["alone"], users=["ann"])
     assert vocabulary.transform(["alone", "tea"]).shape == (2, 0)
@@ -140,7 +140,7 @@ def test_the_estimator_works_without_results_and_with_a_ledger(tmp_path):
 
 
 def test_a_model_selection_warns_with_the_number_of_releases(tmp_path):
-    """Copies of one estimator count their fits together, charge one account, and warn from the second fit on."""
+    """Copies of one estimator count their fits together, charge one account, and warn at every fit after the first."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline
@@ -158,7 +158,7 @@ def test_a_model_selection_warns_with_the_number_of_releases(tmp_path):
 
 
 def test_a_copy_in_another_process_raises_a_warning(monkeypatch):
-    """Processes cannot count each other's fits, so each one warns that it cannot."""
+    """Processes cannot count each other's fits, so each process raises a warning."""
     from sklearn.base import clone
 
     first = estimator()
@@ -170,7 +170,7 @@ def test_a_copy_in_another_process_raises_a_warning(monkeypatch):
 
 
 def test_one_vocabulary_for_a_model_selection_is_one_release(tmp_path, recwarn):
-    """The recipe of the guide spends once, as the vocabulary is fitted first, and the selection receives its counts."""
+    """The recipe of the guide spends once. The vocabulary is fitted first, and the selection uses its counts."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
 
@@ -182,7 +182,7 @@ def test_one_vocabulary_for_a_model_selection_is_one_release(tmp_path, recwarn):
 
 
 def test_seeds_are_accepted_with_min_users():
-    """A seed gives the same vocabulary and no guarantee; `min_users` is for words only."""
+    """A seed gives the same vocabulary and no guarantee. `min_users` is only for words."""
     first, second = (estimator(seed=1, min_users=50).fit(DOCUMENTS, users=AUTHORS) for _ in range(2))
     assert first.release_ == second.release_
     assert not first.release_.guarantee.private

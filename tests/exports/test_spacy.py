@@ -20,7 +20,7 @@ def test_a_matcher_finds_phrases(phrases):
 
 
 def test_apostrophes_typed_on_phones_match(phrases):
-    """Words of the tokenizer "words" match with either apostrophe; tokens separated by white space match exactly."""
+    """Words of the tokenizer "words" match with either apostrophe. Tokens that white space separates match exactly."""
     import spacy
 
     nlp = spacy.blank("en")
@@ -31,7 +31,7 @@ def test_apostrophes_typed_on_phones_match(phrases):
 
 
 def test_a_label_and_exact_spelling(released):
-    """Matches have the label; with ORTH, case is significant."""
+    """Matches have the label. With ORTH, case is significant."""
     import spacy
 
     nlp = spacy.blank("en")

@@ -60,7 +60,7 @@ def words_of(words):
 @given(words=st.sets(st.sampled_from(NASTY) | st.text("'\\\"`;-\n $%{", max_size=5), max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_duckdb_runs_the_query(words):
-    """A condition keeps exactly the released words, with any characters; a query returns them."""
+    """A condition keeps exactly the released words, which contain any characters, and a query returns them."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     table = pa.table({"word": [*NASTY, *words]})
     release, connection = words_of(words), duckdb.connect()
@@ -84,7 +84,7 @@ def test_duckdb_runs_the_query_with_keys_of_every_type():
 
 @pytest.mark.parametrize("form", ["where", "select"])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_every_dialect_reads_the_same_keys_back(dialect, form):
+def test_every_dialect_reads_the_same_keys(dialect, form):
     """The parser of each dialect finds exactly the released strings, so no string ends early."""
     release = words_of(NASTY)
     text = vp.exports.to_sql(release, dialect, form, "we`i\"rd 'name")
@@ -106,7 +106,7 @@ def text_of(node):
 
 
 def test_keys_of_an_empty_release_keep_no_rows():
-    """An empty release gives valid SQL without a list of values, since most databases reject an empty list."""
+    """An empty release gives valid SQL without a list of values, because most databases reject an empty list."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     release = words_of([])
     assert duckdb.sql(f"SELECT 1 WHERE {vp.exports.to_sql(release, 'duckdb', columns='word')}").fetchall() == []

@@ -1,4 +1,4 @@
-"""Tokenizers of subwords are trained on released words and counts only."""
+"""Tokenizers of subwords are trained only on released words and counts."""
 
 import numpy as np
 import pyarrow as pa
@@ -28,8 +28,8 @@ def counted(counts=COUNTS, token_source="words"):
     return vp.Counts(release, numbers, 2.0, StoredPlan({"error": 2.0}), vp.Guarantee(1, 5e-8))
 
 
-def test_frequent_words_are_subwords_and_bytes_stay_bytes():
-    """Text is decoded unchanged except that it is in lower case; released words take few tokens."""
+def test_frequent_words_are_subwords_and_bytes_are_unchanged():
+    """Text is decoded unchanged except for lower case, and released words take few tokens."""
     made = vp.exports.to_subword_tokenizer(counted(), "bpe", 512)
     assert made.encode("see the lowest newest").tokens[-2:] == ["Ġlowest", "Ġnewest"]
     assert made.encode("newest").tokens == ["Ġnewest"]  # also at the start of a text
@@ -41,7 +41,7 @@ def test_frequent_words_are_subwords_and_bytes_stay_bytes():
 
 @pytest.mark.parametrize("model", ["wordpiece", "unigram"])
 def test_unreleased_characters_are_unknown(model):
-    """Visible ASCII characters are always known; other characters are known only from released words."""
+    """Visible ASCII characters are always known. Other characters are known only from released words."""
     made = vp.exports.to_subword_tokenizer(counted(), model, 512)
     assert "[UNK]" not in made.encode("low, (new) été #7!").tokens
     unknown = made.token_to_id("[UNK]")
@@ -49,8 +49,8 @@ def test_unreleased_characters_are_unknown(model):
     assert made.decode(made.encode("lowest newest").ids) == "lowest newest"
 
 
-def test_texts_are_folded_as_those_of_the_release():
-    """Texts are normalized like the texts of the release; items and words between white space are not changed."""
+def test_texts_are_folded_like_the_texts_of_the_release():
+    """Texts are normalized like the texts of the release. Items and words between white space are not changed."""
     made = vp.exports.to_subword_tokenizer(counted({"New": 700, "new": 5}, "whitespace"), "bpe", 512)
     assert made.encode("New").tokens == ["ĠNew"]
     assert made.encode("new").tokens != ["ĠNew"]
@@ -96,7 +96,7 @@ def test_phrases_are_skipped(released):
 
 @pytest.mark.parametrize("model", SUBWORDS)
 def test_the_command_writes_the_result(tmp_path, model, capsys, monkeypatch):
-    """The command writes a tokenizer for a release with counts; without counts, it raises an error."""
+    """The command writes a tokenizer for a release with counts. Without counts, it prints an error."""
     tally = counted()
     tally.grams.save(tmp_path / "words")
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Released text in programs that run after an export: SQL that dbt renders as a template, spreadsheets and Markdown."""
+"""Released text in programs that use an export: dbt, which renders SQL as a template, spreadsheets and Markdown."""
 
 import csv
 import html
@@ -63,7 +63,7 @@ def rendered(text):
 
 @pytest.mark.parametrize("form", ["where", "select"])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_rendering_changes_no_statement(dialect, form):
+def test_rendering_does_not_change_statements(dialect, form):
     """A template engine leaves every statement unchanged, or rejects the statement."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     for words in (HOSTILE, *([word] for word in HOSTILE)):
@@ -93,7 +93,7 @@ def test_databases_find_the_words_in_rendered_statements(words):
 
 @pytest.mark.parametrize("name", ["{{ x }}", "a{%b", "{#", "a\rb"])
 def test_column_names_that_look_like_templates_are_plain_text(name):
-    """Names cannot be concatenated, so they are refused, whether the call or the data gave them."""
+    """Names cannot be concatenated, so they are rejected, whether they are from the call or from the data."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     for form in ("where", "select"):
         for release, columns in ((items_of(["tea"]), name), (items_of(["tea"], name), None)):
@@ -130,7 +130,7 @@ def cells_of(text):
 
 
 def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):
-    """Whether a spreadsheet splits at commas, semicolons or tabs, no cell begins like a formula; texts can be restored.
+    """Whether a spreadsheet splits at commas, semicolons or tabs, no cell begins like a formula. Texts can be restored.
 
     There are two columns of text, because such a spreadsheet ignores the quotes of every column after the first.
     """
@@ -163,7 +163,7 @@ def test_guarded_cells_differ_and_can_be_restored(cell, other):
 
 @pytest.mark.parametrize("token", ["\x1b[2J", "a\x07", "a\nb", "\x9b2J", "\x00"])
 def test_a_text_file_has_no_control_characters(tmp_path, token):
-    """A terminal that prints the file runs no command; JSON keeps such tokens as escapes."""
+    """A terminal that prints the file runs no command. JSON contains such tokens as escapes."""
     with pytest.raises(InputError, match="control characters"):
         vp.exports.write(items_of([token]), tmp_path / "words.txt")
     vp.exports.write(items_of([token]), tmp_path / "words.json")

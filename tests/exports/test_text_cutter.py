@@ -1,4 +1,4 @@
-"""`Cutter` cuts one text like the corpus cuts many texts."""
+"""`Cutter` splits one text as the corpus splits many texts."""
 
 import pickle
 import re
@@ -41,7 +41,7 @@ def by_corpus(text, tokenizer):
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace", "characters", re.compile(r"[A-Z]\w*")])
 @given(text=TEXTS)
 @settings(max_examples=150)
-def test_a_text_is_cut_as_the_corpus_cuts_it(tokenizer, text):
+def test_a_text_is_split_as_in_the_corpus(tokenizer, text):
     """Every tokenizer gives the same tokens as a corpus of the same text."""
     assert Cutter(tokenizer)(text) == by_corpus(text, tokenizer)
 

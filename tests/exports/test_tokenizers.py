@@ -24,7 +24,7 @@ SPACED = [text for text in (*SENTENCES.values(), *SIGNS) if not any(map(needs_di
 
 
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace", "characters", re.compile(r"[A-Za-z]+")])
-def test_texts_are_cut_as_by_voxpop(released, tokenizer):
+def test_texts_are_split_as_by_voxpop(released, tokenizer):
     """With every token in the vocabulary, the tokenizer gives the same tokens as voxpop and no unknown token."""
     texts = [*TEXTS, *SPACED]
     cut = [Cutter(tokenizer)(text) for text in texts]
@@ -34,7 +34,7 @@ def test_texts_are_cut_as_by_voxpop(released, tokenizer):
 
 
 def test_words_that_need_a_dictionary_are_split(released):
-    """A file contains no dictionary, so releases with such words are rejected; lists of words are encoded."""
+    """A file contains no dictionary, so releases with such words are rejected. Lists of words are encoded."""
     words_of = released([("今天",), ("tea",)])
     with pytest.raises(vp.errors.InputError, match="is_pretokenized=True"):
         vp.exports.to_tokenizer(words_of)
@@ -44,14 +44,14 @@ def test_words_that_need_a_dictionary_are_split(released):
     ]
 
 
-def test_the_vocabulary_is_the_single_tokens(phrases):
-    """The unknown token has id 0, and single tokens follow in canonical order; phrases have no id."""
+def test_the_vocabulary_consists_of_the_single_tokens(phrases):
+    """The unknown token has id 0, and single tokens follow in canonical order. Phrases have no id."""
     made = vp.exports.to_tokenizer(phrases)
     assert made.get_vocab() == {"[UNK]": 0, "don't": 1, "thank": 2, "very": 3, "you": 4, "été": 5}
     assert made.encode("thank him").ids == [2, 0]
 
 
-def test_the_value_is_the_same_after_saving_and_loading(phrases, tmp_path):
+def test_a_saved_tokenizer_can_be_loaded(phrases, tmp_path):
     """The library loads the saved tokenizer."""
     from tokenizers import Tokenizer
 

@@ -1,4 +1,7 @@
-"""The work of the processes that `test_crashes.py` kills. Running `python -m faults.crashes` by hand has no use."""
+"""The work of the processes that `test_crashes.py` kills.
+
+It is not useful to run `python -m faults.crashes` by hand.
+"""
 
 import itertools
 import os
@@ -11,7 +14,7 @@ import pyarrow as pa
 import voxpop as vp
 import voxpop.engine.read
 import voxpop.mechanisms.ngrams.mechanism
-import voxpop.mechanisms.ngrams.releasing  # imported here so that a forked process imports nothing
+import voxpop.mechanisms.ngrams.releasing  # These are imported here so that a forked process imports nothing.
 from support.look import read_engine
 from voxpop.reading.limited import memory
 from voxpop.release.result import StoredPlan
@@ -20,7 +23,7 @@ RELEASES = {name: [f"{name} {number}" for number in range(2000)] for name in ("o
 
 
 def rows_of(name: str) -> pa.Table:
-    """Return one of two tables, as a pyarrow table, because polars starts threads, which a fork would lose."""
+    """Return one of two tables. It is a pyarrow table, because polars starts threads, which a fork would lose."""
     return pa.table({"who": list(range(3000)), "text": [f"{name} b{number % 700} c" for number in range(3000)]})
 
 
@@ -74,7 +77,7 @@ def serve() -> None:
 
     All modules are imported before the fork, so a process starts its work within milliseconds.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # killed processes leave no zombies
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Killed processes leave no zombies.
     print("ready", flush=True)
     works = {each.__name__: each for each in (save_releases, save_corpora, spill, crowd)}
     for line in sys.stdin:

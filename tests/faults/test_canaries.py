@@ -200,7 +200,10 @@ def test_no_wrong_source_is_quoted(caplog, capfd, shape):
 
 
 def test_counts_of_rows_are_rounded(capsys):
-    """Saved notebooks keep printed counts, so these are rounded; `exact=True` is for callers who may see exact ones."""
+    """Saved notebooks keep printed counts, so they are rounded.
+
+    `exact=True` is for callers who may see exact counts.
+    """
     rows = [{"who": number, "what": None if number % 3 else "tea"} for number in range(1234)]
     for exact in (False, True):
         options = vp.ReadOptions(progress=True, exact=exact)
@@ -212,7 +215,7 @@ def test_counts_of_rows_are_rounded(capsys):
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_nothing_marked_is_in_an_exception(tmp_path, kind, caplog):
-    """The message, arguments and log of an exception contain no mark, and neither do those of its causes."""
+    """The messages, arguments and logs of an exception and of its causes contain no mark."""
     source, columns = broken(tmp_path, kind)
     caplog.set_level(0)
     with pytest.raises(VoxpopError) as caught:
@@ -237,7 +240,7 @@ def test_nothing_marked_is_in_the_output_of_a_refused_run(tmp_path, voxpop, kind
 
 
 def test_a_fault_of_a_library_shows_no_message(tmp_path, voxpop, monkeypatch):
-    """The messages of an exception and its causes are omitted because they can quote data; the frames remain."""
+    """The messages of an exception and its causes are omitted because they can quote data. The frames remain."""
 
     def fail(*_: object) -> None:
         try:

@@ -31,7 +31,7 @@ class Server:
         assert self._process.stdout.readline() == "ready\n"
 
     def start(self, work: str, folder: Path) -> int:
-        """Start a process, and return its process id when it is at work."""
+        """Start a process, and return its process id when it has begun to work."""
         self._ready.unlink(missing_ok=True)
         print(work, folder, self._ready, sep="\t", file=self._process.stdin, flush=True)
         child = int(self._process.stdout.readline())
@@ -39,7 +39,7 @@ class Server:
         return child
 
     def kill(self, work: str, folder: Path, after: float) -> None:
-        """Start a process, wait until it has been at work for `after` seconds, and kill it with kill -9."""
+        """Start a process, wait until it has worked for `after` seconds, and kill it with kill -9."""
         child = self.start(work, folder)
         time.sleep(after)
         os.kill(child, signal.SIGKILL)
@@ -78,9 +78,9 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 def test_a_killed_save_leaves_the_old_release_or_the_new(server, tmp_path, record_property):
-    """After kills at random moments, the folder contains the old or the new release, and no other files remain.
+    """After kills at random times, the folder contains the old or the new release, and no other files remain.
 
-    There are five kills, or fifty with `make faults`.
+    The process is killed five times, or fifty times with `make faults`.
     """
     moments, folder = random.Random(8), tmp_path / "out" / "r"
     wanted = [crashes.release_of(name) for name in crashes.RELEASES]

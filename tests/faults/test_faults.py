@@ -1,4 +1,4 @@
-"""Full disks, truncated files, too little memory and changing files raise a helpful error and damage no files."""
+"""Full disks, truncated files, too little memory and changing files cause helpful errors and do not damage files."""
 
 import subprocess
 import sys
@@ -84,7 +84,7 @@ def test_a_full_disk_during_saving_is_reported(tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")
 def test_unwritable_folders_are_reported():
-    """The error names the folder that cannot be written to; for releases this happens before budget is spent."""
+    """The error names the folder that cannot be written. For releases, it is raised before budget is spent."""
     with pytest.raises(InputError, match="/proc/"):
         crashes.release_of("old").save("/proc/nowhere/r")
     with pytest.raises(InputError, match="/proc/"):
@@ -95,7 +95,7 @@ def test_unwritable_folders_are_reported():
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_truncated_files_are_detected(tmp_path, ending):
-    """A file truncated at any of forty places raises `SourceError`, or is read up to its last complete row.
+    """A file that is truncated at any of forty places raises `SourceError` or is read up to its last complete row.
 
     A truncated Parquet file always raises the error. Other formats cannot always detect truncation.
     """
@@ -115,7 +115,7 @@ def test_truncated_files_are_detected(tmp_path, ending):
 @pytest.mark.parametrize("change", ["longer", "other"])
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_a_file_that_changes_during_reading_is_rejected(tmp_path, monkeypatch, ending, change):
-    """A file that is replaced or gets more rows during reading is refused, because the rows could mix both versions."""
+    """A file that is replaced or extended during reading is rejected, because the rows could mix both versions."""
     path, rows = tmp_path / f"rows.{ending}", pl.from_arrow(crashes.rows_of("old"))
     write = {"parquet": lambda t, p: t.write_parquet(p), "csv": lambda t, p: t.write_csv(p)}[ending]
     write(rows, path)

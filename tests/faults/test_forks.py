@@ -1,4 +1,4 @@
-"""Work in a forked process either succeeds or raises an error at once, and never waits for threads of the parent."""
+"""Work in a forked process either succeeds or immediately raises an error. It never waits for threads of the parent."""
 
 import os
 import subprocess
@@ -54,7 +54,10 @@ if __name__ == "__main__":
 
 
 def outcome(folder, kind, way):
-    """Return the outcome of work in a process that was started with a given method; a process that hangs fails."""
+    """Return the outcome of work in a process that was started with a given method.
+
+    A process that hangs fails the test.
+    """
     table = pl.DataFrame({"user": range(2000), "text": ["tea time"] * 2000})
     table.write_csv(folder / "t.csv")
     table.write_parquet(folder / "t.parquet")
@@ -75,7 +78,7 @@ def outcome(folder, kind, way):
     ],
 )
 def test_a_fork_after_polars_was_used_is_refused(tmp_path, kind, way):
-    """The error contains the next step; the release is saved before its table is requested."""
+    """The error contains the next step. The release is saved before its table is requested."""
     assert outcome(tmp_path, kind, way) == "refused"
     assert len(list(tmp_path.glob("out-*"))) == (2 if kind == "parquet" else 1)
 
@@ -83,7 +86,7 @@ def test_a_fork_after_polars_was_used_is_refused(tmp_path, kind, way):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["jsonl", "csv"])
 def test_other_sources_can_be_read_after_a_fork(tmp_path, kind):
-    """Sources that polars reads are rejected; those of Arrow are read."""
+    """Sources that polars reads are rejected, and sources that Arrow reads are accepted."""
     assert outcome(tmp_path, kind, "fork") == "refused"
 
 
@@ -91,7 +94,7 @@ def test_other_sources_can_be_read_after_a_fork(tmp_path, kind):
 @pytest.mark.parametrize("way", ["spawn", "forkserver", "first"])
 @pytest.mark.parametrize("kind", ["jsonl", "polars"])
 def test_processes_with_separate_threads_release_the_same(tmp_path, kind, way):
-    """A process that was spawned, or forked before polars was used, does all work."""
+    """A process that was spawned, or was forked before polars was used, can do all work."""
     assert outcome(tmp_path, kind, way) == "done"
 
 

@@ -1,4 +1,6 @@
-"""Simulations of macOS and Windows, by the functions these systems lack. They do not prove that voxpop works there.
+"""Simulations of macOS and Windows that remove functions which these systems lack.
+
+They do not prove that voxpop works there.
 
 macOS cannot exchange folders, and its allocator accepts no advice. Windows has no `fcntl`, cannot open folders or
 rename onto an existing path, gives no advice on mapped pages, and can prevent the removal of a file that is being read.
@@ -64,7 +66,7 @@ def windows(monkeypatch):
 
     def no_libc(name, *_, **__):
         if name is None:
-            raise TypeError("bad argument type for built-in operation")  # the error of CDLL(None) on Windows
+            raise TypeError("bad argument type for built-in operation")  # This is the error of CDLL(None) on Windows.
         return builtins.object()
 
     monkeypatch.setattr(ctypes, "CDLL", no_libc)
@@ -89,7 +91,7 @@ def test_the_simulation_is_effective(system, tmp_path):
 
 
 def test_releases_are_saved_replaced_and_loaded(system, tmp_path):
-    """A release can be saved to a new folder, over another release and over an empty folder; no other files remain."""
+    """A release can be saved to a new folder, over another release and over an empty folder. No other files remain."""
     target = tmp_path / "words"
     words("tea").save(target)
     words("milk").save(target, overwrite=True)
@@ -115,7 +117,7 @@ def test_a_crash_between_the_two_steps_is_repaired(system, tmp_path):
 
 @pytest.mark.jit
 def test_a_corpus_is_read_within_a_memory_limit(system, tmp_path):
-    """Work files, mapped pages and the allocator work without the missing functions; the release is the same."""
+    """Work files, mapped pages and the allocator work without the missing functions. The release is the same."""
     rows = 40_000
     table = pl.DataFrame(
         {"who": np.arange(rows) % 5000, "what": [f"word{each % 700} tea milk" for each in range(rows)]}
@@ -129,7 +131,7 @@ def test_a_corpus_is_read_within_a_memory_limit(system, tmp_path):
 
 
 def test_a_ledger_is_charged(system, tmp_path):
-    """The ledger is locked by filelock and replaced by a rename that every system has."""
+    """The ledger is locked with filelock and replaced with a rename, which every system has."""
     corpus = vp.read(pl.DataFrame({"who": range(500), "what": ["tea"] * 500}), user="who", items="what")
     account = vp.Ledger(tmp_path / "team.ledger").open("drinks", vp.Budget(8, 1e-6), create=True)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""The public domain of a round has every possible vote once, at a place that follows from public values."""
+"""The public domain of a round contains every possible vote once, at a place that follows from public values."""
 
 from collections import Counter
 from itertools import product
@@ -45,7 +45,7 @@ def test_the_domain_contains_exactly_the_valid_votes(unit, first, max_length, ro
 @pytest.mark.parametrize("unit", ["auto", 1, 2, 3])
 @pytest.mark.parametrize("symbols", [3, 26])
 def test_a_plan_states_the_sums_of_its_rounds(unit, symbols):
-    """The sums of the first round, and of the second for each prefix that may grow, are those of the domain."""
+    """The numbers of sums in the first round, and in the second round for each prefix that may grow, fit the domain."""
     plan = vp.HeavyHitters(max_length=7, unit=unit).plan(vp.Budget(1, 1e-6))
     letters = tuple(LETTERS[:symbols])
     first = Domain(Trie(), plan.rules, letters)
@@ -56,7 +56,7 @@ def test_a_plan_states_the_sums_of_its_rounds(unit, symbols):
 
 
 def test_vectors_return_their_votes_and_omit_other_letters():
-    """The votes of a vector can be read from it; a letter that is not public has no place."""
+    """The votes can be read from a vector. A letter that is not public has no place."""
     domain = Domain(Trie(), Rules(Ballot(0.5, 2), 3, 1, 3), public_symbols("characters", None))
     votes = Counter({Prefix(("a",)): 3, Prefix(("z",)): 1})
     assert domain.votes(domain.vector(votes + Counter({Prefix(("é",)): 9}))) == votes
@@ -65,7 +65,7 @@ def test_vectors_return_their_votes_and_omit_other_letters():
 
 
 def test_rounds_are_bounded():
-    """A round has at most 16,777,216 sums; more are rejected before any is made, with the prefixes that would fit."""
+    """A round has at most 16,777,216 sums. More are rejected in advance, with the number of prefixes that would fit."""
     rules, letters = Rules(Ballot(0.5, 2), 3, 4, 12), public_symbols("characters", None)
     ten = Trie().grown(frozenset(Prefix(("a", "b", "c", letter)) for letter in "abcdefghij"))
     assert len(Domain(ten, rules, letters)) == 4_752_550
@@ -76,7 +76,7 @@ def test_rounds_are_bounded():
 
 
 def test_a_list_of_300_000_tokens_is_accepted():
-    """Later rounds have up to 55 living prefixes; places are computed, not listed."""
+    """Later rounds have up to 55 living prefixes. Places are computed and not listed."""
     tokens, rules = tuple(sorted(f"t{number}" for number in range(300_000))), Rules(Ballot(0.5, 2), 5, 1, 5)
     assert len(Domain(Trie(), rules, tokens)) == 300_000
     later = Domain(Trie().grown(frozenset(Prefix((token,)) for token in tokens[:55])), rules, tokens)
@@ -105,7 +105,7 @@ def test_other_places_have_another_digest():
     [("bytes", None, 256), ("characters", None, 26), ("characters", "éab", 3), ("tokens", "good morning", 2)],
 )
 def test_public_symbols_are_used(alphabet, declared, count):
-    """Symbols are in a public order; tokens must be declared."""
+    """Symbols are in a public order, and tokens must be declared."""
     symbols = public_symbols(alphabet, declared)
     assert len(symbols) == count
     assert list(symbols) == sorted(symbols)

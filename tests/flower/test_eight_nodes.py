@@ -1,8 +1,8 @@
-"""A federation of eight nodes on loopback with every kind of fault, and the data that its server kept and printed.
+"""A federation of eight nodes on loopback with every kind of fault, and the data that its server stored and printed.
 
-After the first round, node 3 is killed, and the table of node 5 is replaced by another one. Node 6 only takes part in
-runs of a smaller budget. In the first round, the table of node 7 cannot be read, and the error names its file. Users,
-files and rare words of all tables are planted words, which must not be in any file of the server.
+After the first round, node 3 is killed, and the table of node 5 is replaced with another table. Node 6 only takes part
+in runs of a smaller budget. In the first round, the table of node 7 cannot be read, and the error names its file.
+Users, files and rare words of all tables are planted words, which must not be in any file of the server.
 """
 
 import os
@@ -65,7 +65,7 @@ def main(grid, context):
 
 
 def table_of(path: Path, number: int, words: list[str]) -> None:
-    """Write a table of 120 users, a tenth of whom have a planted word."""
+    """Write a table of 120 users. A tenth of them have a planted word."""
     users = [f"{PLANTED}-user-{number}-{user}" for user in range(120)]
     what = [words[user % len(words)] if user % 10 else f"{PLANTED}{user}" for user in range(120)]
     fresh = path.with_suffix(".new")
@@ -111,7 +111,7 @@ def ran(tmp_path_factory):
 
 
 def test_the_run_continues_without_the_killed_and_the_strict_node(ran):
-    """The common words are found; the word of the changed table, which many users have now, is not."""
+    """The common words are found. The word of the changed table is not found, although many users now have it."""
     folder, log = ran
     release = vp.load(folder / "server" / "found")
     assert set(release) == set(COMMON)
@@ -122,7 +122,7 @@ def test_the_run_continues_without_the_killed_and_the_strict_node(ran):
 
 
 def test_votes_of_the_changed_table_would_have_been_released(ran):
-    """The check above can fail, because the users of the changed table suffice to release their word."""
+    """The check above can fail, because there are enough users of the changed table to release their word."""
     folder, _ = ran
     table = pl.read_csv(folder / "nodes" / f"{PLANTED}{CHANGED}.csv")
     mechanism = vp.HeavyHitters(max_length=5, unit=1)
@@ -137,13 +137,13 @@ def test_no_planted_word_is_on_the_disk_or_in_a_log_of_the_server(ran):
     files = [path for path in (folder / "server").rglob("*") if path.is_file()]
     names = {path.name for path in files}
     assert {"link.db", "heard", "run.log", "link.log", "release.json", "team.ledger"} <= names
-    # The terminal of a node names its log, which is in a folder of the node.
+    # The terminal of a node shows the name of its log, which is in a folder of the node.
     server = [path for path in files if not path.name.startswith("node")]
     assert [path for path in server if PLANTED.encode() in path.read_bytes()] == []
     assert [path for path in server if b"Traceback" in path.read_bytes() and path.suffix == ".log"] == []
     assert PLANTED.encode() in b"".join(path.read_bytes() for path in (folder / "nodes").rglob("answers.log"))
     heard = (folder / "server" / "heard").read_text()
-    # The only errors are those that the SuperLink itself reports of the killed node: "Node" or "Message Unavailable".
+    # The SuperLink itself reports the only errors, "Node Unavailable" or "Message Unavailable" for the killed node.
     errors = [line for line in heard.splitlines() if " True Error(" in line]
     assert [line for line in errors if "code=3" not in line and "code=4" not in line and "code=5" not in line] == []
     assert heard.count("sums") > 5 * (NODES - 3)
@@ -157,7 +157,7 @@ def test_the_disk_of_the_server_contains_only_sent_data(ran):
 
 
 def test_every_folder_of_a_run_is_deleted_and_every_ledger_has_one_entry(ran):
-    """The killed node keeps its folder until its time is over; the strict node was never charged."""
+    """The killed node keeps its folder until it expires, and the strict node was never charged."""
     folder, _ = ran
     for number in range(NODES):
         state = folder / "nodes" / f"state{number}"

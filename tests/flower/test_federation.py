@@ -39,7 +39,7 @@ def table(first: int, count: int) -> pl.DataFrame:
 
 @pytest.mark.parametrize("alphabet", ["characters", "bytes"])
 def test_nodes_and_wire_find_what_the_simulation_finds(alphabet):
-    """Three nodes send sums of votes as text; the result equals one corpus with the same secret."""
+    """Three nodes send sums of votes as text. The result equals the result of one corpus with the same secret."""
     plan = vp.HeavyHitters(max_length=6, alphabet=alphabet).plan(vp.Budget(1, 1e-6))
     tables = [table(first, 200) for first in (0, 200, 400)]
     nodes = [read_engine(each, user="who", items="what") for each in tables]
@@ -59,7 +59,7 @@ def test_nodes_and_wire_find_what_the_simulation_finds(alphabet):
 
 @given(st.lists(st.frozensets(PREFIXES, max_size=5), max_size=4))
 def test_tries_can_be_written_and_read(levels):
-    """Any trie equals itself after it was written and read, and equal tries have the same text."""
+    """Any trie is unchanged after it is written and read, and equal tries have the same text."""
     trie = Trie(tuple(levels))
     assert read_trie(write_trie(trie)) == trie
 
@@ -88,7 +88,7 @@ MALFORMED = [
 
 @pytest.mark.parametrize("text", MALFORMED)
 def test_malformed_votes_are_dropped_and_reported(text):
-    """The round continues without that node; the log reports the failure and quotes nothing of the answer."""
+    """The round continues without that node. The log reports the failure and quotes nothing of the answer."""
     with pytest.raises(InputError):
         read_votes(text, GROWN, RULES)
     good = write_votes(Counter({Prefix(("a", "b")): 2}))
@@ -99,7 +99,7 @@ def test_malformed_votes_are_dropped_and_reported(text):
 
 
 def test_lost_late_and_repeated_answers_do_not_change_the_result():
-    """Nodes that do not answer are named and skipped; repeated and unrequested answers do not count."""
+    """Nodes that do not answer are named and skipped. Repeated and unrequested answers do not count."""
     good = write_votes(Counter({Prefix(("a", "b")): 1}))
     trie, complaints = next_trie(GROWN, [1, 2], [(1, good), (1, good), (9, good)], RULES)
     assert trie.levels[-1] == frozenset()

@@ -1,7 +1,7 @@
 """Tests of a real federation, a SuperLink and four SuperNodes as separate processes on loopback.
 
 The results are compared with the simulation. Several runs share the nodes at the same time, and each test waits for its
-run. The run config contains the faults of the nodes and the server in a run; the rest of their code is the code that
+run. The run config contains the faults of the nodes and the server in a run. The rest of their code is the code that
 users run.
 """
 
@@ -37,13 +37,13 @@ from voxpop_flower.serving import _in_one_line
 NODES = 4
 AT_A_TIME = 6
 POLLS = "FLWR_SUPEREXEC_TASK_POLL_INTERVAL"
-"""Name of the setting of seconds after which Flower looks again for tasks to start."""
+"""The name of the setting for the number of seconds after which Flower searches again for tasks to start."""
 SECRET = Secret.from_seed(11)
 BUDGET = vp.Budget(1, 1e-6)
 WHOLE = vp.HeavyHitters(max_length=4).plan(BUDGET)
-"""A plan of one round, in which a word has three letters and its end mark."""
+"""A plan of one round. A word has three letters and an end mark."""
 UNITS: list[dict[str, int]] = [{}, {"unit": 1}, {"unit": 2}]
-"""The plans of the runs, which are WHOLE, letter by letter, and two letters at a time."""
+"""The plans of the runs: WHOLE, letter by letter, and two letters at a time."""
 ROOT = Trie()
 CLIENT = '''
 """A node that follows the run config: "3:1.masked=lost" is for node 3 when sums are requested in round 1."""
@@ -181,7 +181,7 @@ def votes_of(path: Path, trie: Trie = ROOT, plan=WHOLE) -> Counter[Prefix]:
 
 
 def first_holder(path: Path) -> int:
-    """Return a user who is sampled in the first round, the only one with this word."""
+    """Return a user who is sampled in the first round and is the only user with this word."""
     for user in range(5000, 5100):
         pl.DataFrame({"who": [user], "what": ["zoo"]}).write_parquet(path)
         if votes_of(path):
@@ -190,7 +190,7 @@ def first_holder(path: Path) -> int:
 
 
 def shared_users(path: Path) -> int:
-    """Return a number of users that suffices for their word on two nodes, but not on one node."""
+    """Return a number of users that is enough for their word on two nodes but not on one node."""
     for count in range(1, 60):
         pl.DataFrame({"who": range(9000, 9000 + count), "what": ["two"] * count}).write_parquet(path)
         if sum(votes_of(path).values()) * 2 >= WHOLE.theta:
@@ -202,7 +202,7 @@ def shared_users(path: Path) -> int:
 def tables(folder: Path) -> list[Path]:
     """Write one table of 500 users per node. The common words have 70 %, a word of the node 20 %, unique words 10 %.
 
-    There are four common words. Only one user on node 1 has "zoo"; some users are on both node 2 and node 3.
+    There are four common words. Only one user on node 1 has "zoo". Some users are on both node 2 and node 3.
     """
     paths = []
     twice = range(9000, 9000 + shared_users(folder / "shared.parquet"))
@@ -262,7 +262,7 @@ class Runs:
         self.starting.start()
 
     def start(self, name: str, more: str = "", **texts: str) -> None:
-        """Put a run into the queue, with its faults."""
+        """Add a run with its faults to the queue."""
         mine = self.folder / name
         mine.mkdir()
         (mine / "patterns").write_text("\n".join(pattern.hex() for pattern in self.patterns))
@@ -355,7 +355,7 @@ def memory_holds(process: int, pattern: bytes) -> bool:
 
 @pytest.mark.slow
 def test_a_secure_federation_agrees_with_the_simulation_and_its_server_has_only_totals(runs):
-    """Secret sums give the same release, bit by bit, as one corpus with the same secret.
+    """Masked sums give the same release, bit by bit, as one corpus with the same secret.
 
     At the end the memory of the server's process contains the total, but no counts of a node. The memory of the
     SuperLink, which forwards messages, and all logs contain no counts of a node either.
@@ -371,7 +371,7 @@ def test_a_secure_federation_agrees_with_the_simulation_and_its_server_has_only_
     found = runs.expected(WHOLE)
     assert set(release) == found >= {"awx", "bwx", "cwx", "dwx", "sua", "sub", "suc", "sud", "two"}
     assert "zoo" not in found
-    # A user of two nodes is two users there, but one user if both tables are read together.
+    # A user of two nodes counts as two users there, but as one user if both tables are read together.
     assert list(release) == sorted([*whole, "two"])
     assert "not the sums of any single node" in release.guarantee.server_view
     assert "not against the server" in release.plan.to_dict()["trust"]
@@ -383,7 +383,9 @@ def test_a_secure_federation_agrees_with_the_simulation_and_its_server_has_only_
 
 @pytest.mark.slow
 def test_one_of_four_nodes_is_lost_at_each_stage(runs):
-    """A node lost before keys, shares or sums is excluded from that round; after its sums it counts.
+    """A node that is lost before keys, shares or sums is excluded from that round.
+
+    A node that is lost after its sums counts.
 
     The run continues.
     """
@@ -419,7 +421,7 @@ def test_an_answer_to_a_closed_stage_is_ignored(runs):
 
 @pytest.mark.slow
 def test_sums_of_another_length_or_domain_are_skipped_with_a_message(runs):
-    """A node with a number too few or other letters is excluded; if both occur in one round, the round fails closed."""
+    """A node with too few numbers or other letters is excluded. If both occur in one round, nothing is released."""
     plan = vp.HeavyHitters(max_length=4, unit=2).plan(BUDGET)
     found = runs.expected(plan, {(3, 1), (2, 2)})
     assert set(runs.release("malformed")) == found
@@ -434,7 +436,7 @@ def test_sums_of_another_length_or_domain_are_skipped_with_a_message(runs):
 def test_a_dishonest_node_controls_the_words_and_breaks_the_guarantee(runs):
     """One vote too few for a word reveals whether users of other nodes have it, so the guarantee needs honest nodes.
 
-    Also, a word without users is found, and a word with hundreds of users is lost, because sums are modulo 2^32.
+    In addition, a word without users is found, and a word with hundreds of users is lost, because sums are modulo 2^32.
     """
     honest = runs.expected(WHOLE)
     assert "zoo" not in honest
@@ -443,17 +445,17 @@ def test_a_dishonest_node_controls_the_words_and_breaks_the_guarantee(runs):
 
 @pytest.mark.slow
 def test_a_node_that_receives_a_request_twice_is_counted_once(runs):
-    """Every message arrives twice; nodes answer the first and reject the second, and the result is the same."""
+    """Every message arrives twice. Nodes answer the first and reject the second, and the result is the same."""
     assert set(runs.release("twice")) == runs.expected(WHOLE)
     assert "is skipped" not in runs.says("twice", "round 1 of at most 1 done")
 
 
 @pytest.mark.slow
 def test_lost_and_malformed_nodes_are_excluded_from_open_rounds(runs):
-    """With open sums, one node sends invalid text and one answers twice; the other nodes count.
+    """With open sums, one node sends invalid text and one node answers twice. The other nodes count.
 
-    Two nodes have the same users, who vote twice. The server cannot detect this, so the guarantee requires that no user
-    is on two nodes: a word is found as if it had twice as many users.
+    Two nodes have the same users, who vote twice. The server cannot detect this, and finds a word that needs twice as
+    many users. Therefore the guarantee requires that no user is on two nodes.
     """
     release, found = runs.release("open"), runs.expected(WHOLE, {(0, 1), (1, 1)})
     assert set(release) == found
@@ -467,7 +469,7 @@ def test_lost_and_malformed_nodes_are_excluded_from_open_rounds(runs):
 
 
 def test_the_app_of_the_example_is_the_same_after_a_run(tmp_path):
-    """Files of runs are not sent to the nodes, because otherwise nested apps would soon be too deep for Flower."""
+    """Files of runs are not sent to the nodes. Otherwise, nested apps would soon be too deep for Flower."""
     app = tmp_path / "app"
     shutil.copytree(Path(__file__).parents[2] / "examples" / "flower", app)
     for name in ("home/apps/hitters/README.md", "home/apps/hitters/client.py", "keys/node.py", "hitters/words.py"):
@@ -480,7 +482,7 @@ def test_the_app_of_the_example_is_the_same_after_a_run(tmp_path):
 
 
 def test_a_failure_is_logged_in_one_line(caplog):
-    """Flower logs a server's exception with its traceback; for errors of Voxpop the message suffices."""
+    """Flower logs a server's exception with its traceback. For errors of Voxpop, the message is sufficient."""
     logger, records = logging.getLogger(LOGGER_NAME), []
     sink = logging.Handler()
     sink.emit = lambda record: records.append(sink.format(record))

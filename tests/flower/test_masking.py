@@ -1,4 +1,4 @@
-"""Secure aggregation without a network, with totals, dropouts, false answers, and the data of the server."""
+"""Secure aggregation without a network: totals, dropouts, false answers, and the data of the server."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ LENGTH = 50
 
 
 class Nodes:
-    """Members with separate vectors; some drop out from a stage on, and all answers to the server are recorded."""
+    """Members with separate vectors. Some drop out at a stage, and all answers to the server are recorded."""
 
     def __init__(self, count, lost=None, lies=None):
         rng = np.random.default_rng(count)
@@ -66,7 +66,7 @@ class Nodes:
 
 @pytest.mark.parametrize("count", [3, 4, 10])
 def test_the_total_is_the_sum(count):
-    """The sum is over all nodes, and exact."""
+    """The sum is over all nodes and exact."""
     nodes = Nodes(count)
     assert nodes.total().tolist() == sum(nodes.vectors.values()).tolist()
     assert nodes.collector.complaints == []
@@ -75,7 +75,7 @@ def test_the_total_is_the_sum(count):
 @settings(max_examples=25, deadline=None)
 @given(st.integers(4, 9), st.data())
 def test_lost_nodes_are_excluded_or_the_round_fails_closed(count, data):
-    """The total is the plain sum over the nodes that sent sums; with too few nodes there is no total."""
+    """The total is the plain sum over the nodes that sent sums. With too few nodes there is no total."""
     lost = data.draw(st.dictionaries(st.sampled_from([7 * n + 3 for n in range(count)]), st.sampled_from(STAGES)))
     nodes = Nodes(count, lost)
     left = {
@@ -95,7 +95,7 @@ def test_lost_nodes_are_excluded_or_the_round_fails_closed(count, data):
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_one_of_four_may_be_lost_at_each_stage(stage):
-    """Three of four nodes suffice, whenever the fourth is lost; two do not."""
+    """Three of four nodes are enough, whenever the fourth is lost, but two nodes are not."""
     nodes = Nodes(4, {3: stage})
     kept = [vector for number, vector in nodes.vectors.items() if number != 3 or stage == "unmasking"]
     assert nodes.total().tolist() == sum(kept).tolist()
@@ -116,7 +116,7 @@ def test_the_server_has_only_masked_sums():
     for number, answer in masked.items():
         own = mask(nodes.members[number].secrets[2], "own/run/0", LENGTH)
         rest = np.frombuffer(answer["sums"], "<u4") - own - nodes.vectors[number]
-        assert np.count_nonzero(rest) > LENGTH // 2  # without the node's own mask, the masks of its pairs remain
+        assert np.count_nonzero(rest) > LENGTH // 2  # Without the node's own mask, the masks of its pairs remain.
 
 
 def test_a_node_sends_one_of_two_shares_and_each_stage_once():
@@ -141,7 +141,7 @@ def test_a_node_sends_one_of_two_shares_and_each_stage_once():
 
 @pytest.mark.parametrize("count", [3, 7, 30])
 def test_no_node_can_be_unmasked_in_two_ways(count):
-    """Both secrets of a node need more shares than there are nodes, as each node sends one: 2 least > count."""
+    """Both secrets of a node need more shares than there are nodes (2 least > count), and each node sends one."""
     assert 2 * least_of(count) > count
 
 
@@ -151,7 +151,7 @@ def change(text):
 
 @pytest.mark.parametrize("stage", ["shares", "unmasking"])
 def test_a_node_that_sends_wrong_shares_is_detected(stage):
-    """The reader of a changed letter rejects it; a changed share does not fit the first commitment."""
+    """The reader of a changed letter rejects it, and a changed share does not fit the first commitment."""
 
     def lies(now, number, answer):
         if now != stage or number != 3:
@@ -164,7 +164,7 @@ def test_a_node_that_sends_wrong_shares_is_detected(stage):
 
 
 def test_malformed_answers_are_skipped():
-    """Sums of the wrong length and malformed keys are excluded; the other nodes continue."""
+    """Sums of the wrong length and malformed keys are excluded, and the other nodes continue."""
 
     def lies(now, number, answer):
         return {"keys": [b"short"], "sums": b"123"} if number == 3 and now == "masked" else answer
@@ -175,7 +175,7 @@ def test_malformed_answers_are_skipped():
 
 
 def test_malformed_answers_cause_only_a_complaint():
-    """Numbers, texts or None instead of lists of bytes give one complaint, at every stage; the other nodes continue."""
+    """At every stage, numbers, texts or None instead of lists of bytes give one complaint. The other nodes continue."""
     for stage, name in zip(STAGES, ("keys", "letters", "sums", "shares"), strict=True):
         for wrong in (7, "text", [1, 2], None, [b"one"]):
 
@@ -189,7 +189,7 @@ def test_malformed_answers_cause_only_a_complaint():
 
 
 def test_sums_over_another_domain_are_excluded():
-    """The digest detects sums over another domain; complaints distinguish lost nodes from nodes that reject."""
+    """The digest detects sums over another domain. Complaints distinguish lost nodes from nodes that reject."""
 
     def lies(now, number, answer):
         if now != "masked":
@@ -208,7 +208,7 @@ def test_sums_over_another_domain_are_excluded():
 
 
 def test_letters_are_bound_to_sender_reader_and_session():
-    """An encrypted share opens only with its key and context."""
+    """An encrypted share can be opened only with its key and context."""
     key = bytes(32)
     cipher = sealed(key, b"share", "run/1/2")
     assert opened(key, cipher, "run/1/2") == b"share"
@@ -218,7 +218,10 @@ def test_letters_are_bound_to_sender_reader_and_session():
 
 
 def test_masks_of_a_pair_cancel_and_look_random():
-    """Masks are opposite; another session or pair gives other masks. Mean of 10^5 bytes: false alarm below 1e-9."""
+    """Masks are opposite.
+
+    Another session or pair gives other masks. The mean of 10^5 bytes has false alarms below 1e-9.
+    """
     one, two = Member("s", 1), Member("s", 2)
     ours = pair_mask(one.secrets[0], public_of(two.secrets[0]), 1, 2, "s", 25_000)
     theirs = pair_mask(two.secrets[0], public_of(one.secrets[0]), 2, 1, "s", 25_000)

@@ -8,8 +8,8 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
 
 
-def test_each_name_is_the_app_however_often_it_is_imported():
-    """A module of the same name would replace the app once the module is imported."""
+def test_each_name_is_the_app_after_repeated_imports():
+    """A module with the same name would replace the app after it is imported."""
     for _ in range(2):
         from voxpop_flower import client, client_of, server
 

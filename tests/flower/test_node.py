@@ -102,7 +102,7 @@ def node(tmp_path):
 
 
 def test_votes_follow_the_words_of_the_first_round_although_the_table_changes(node):
-    """The proof assumes one word per user in all rounds, so later rounds read only words that the first one saved."""
+    """The proof assumes one word per user in all rounds, so later rounds read only words that the first round saved."""
     assert set(node.ask()) == {SUN}
     node.write("moonlight")
     assert set(node.ask(SECOND)) == {Prefix(tuple("sunshi"))}
@@ -114,7 +114,7 @@ def test_votes_follow_the_words_of_the_first_round_although_the_table_changes(no
 
 
 def test_concurrent_runs_have_separate_words(node):
-    """Messages of two runs alternate; each run keeps the words of its first round."""
+    """Messages of two runs alternate, and each run keeps the words of its first round."""
     assert set(node.ask(run=1)) == {SUN}
     node.write("moonlight")
     assert set(node.ask(run=2)) == {MOON}
@@ -124,7 +124,7 @@ def test_concurrent_runs_have_separate_words(node):
 
 
 def test_only_the_owner_can_read_the_folder_of_a_run(node):
-    """Folders have mode 0700 and files 0600, for any umask; the folder contains one word per user."""
+    """Folders have mode 0700 and files 0600 for any umask. The folder contains one word per user."""
     before = os.umask(0)
     try:
         node.ask()
@@ -175,8 +175,8 @@ def test_a_node_stops_participating_after_loss_or_damage(node, name, change):
     assert "lost" in said[0]
 
 
-def test_all_processes_together_respond_once_per_stage(node):
-    """Of ten messages for the same round at the same time, one is answered."""
+def test_all_processes_together_answer_once_per_stage(node):
+    """Ten messages for the same round arrive at the same time, and one of them is answered."""
     answers = []
     threads = [threading.Thread(target=lambda: answers.append(node.ask())) for _ in range(10)]
     for each in threads:
@@ -192,7 +192,7 @@ def test_all_processes_together_respond_once_per_stage(node):
 
 
 class Killed(BaseException):
-    """End a handler as a kill does, so that no later code runs."""
+    """End a handler as a kill would, so that no later code runs."""
 
 
 @pytest.mark.parametrize("step", range(12))
@@ -239,7 +239,7 @@ def test_a_node_that_was_killed_while_it_saved_reads_the_table_of_its_first_answ
 
 
 def test_the_folder_is_deleted_with_the_last_round_and_no_round_is_answered_again(node):
-    """After the last round, only the ledger remains of the run."""
+    """After the last round, only the entry in the ledger remains."""
     config = {"max-length": 4}
     ballot = numbers_of(plan_of(**config).rules.ballot)
     assert node.ask(ballot=ballot, **config) is not None
@@ -300,7 +300,7 @@ FORGED = {
 
 @pytest.mark.parametrize("name", FORGED)
 def test_the_terms_of_a_run_equal_those_of_its_first_round(tmp_path, name):
-    """For any later run config, the node answers only the run that it was charged for."""
+    """For any later run config, the node answers only the run that was charged."""
     node = Node(tmp_path, **{"allow-seed": True})
     assert node.ask() is not None
     assert node.ask(SECOND, **FORGED[name]) is None
@@ -308,7 +308,7 @@ def test_the_terms_of_a_run_equal_those_of_its_first_round(tmp_path, name):
 
 
 def test_ballot_exclusions_and_trie_equal_those_of_the_first_round(node):
-    """Another ballot, other exclusions, a lost prefix that reappears, and a round too many are rejected."""
+    """Another ballot, other exclusions, a lost prefix that reappears, and an additional round are rejected."""
     half = [BALLOT[0] / 2, *BALLOT[1:]]
     assert node.ask() is not None
     lost = SECOND.grown(frozenset({Prefix(tuple("moonli"))}))
@@ -317,7 +317,7 @@ def test_ballot_exclusions_and_trie_equal_those_of_the_first_round(node):
         (SECOND, {"exclude": ["sunshine"]}),
     ]:
         assert node.ask(trie, **more) is None
-    # A rejected stage is claimed if its terms were right, so the third round follows.
+    # A rejected stage counts as answered if its terms were right, so the third round follows.
     assert node.ask(lost) is not None
     again = THIRD.grown(frozenset({Prefix(tuple("sunshine"))}))
     assert node.ask(again) is None
@@ -334,19 +334,19 @@ def test_ballot_exclusions_and_trie_equal_those_of_the_first_round(node):
     ],
 )
 def test_a_trie_that_no_run_can_have_is_refused(node, trie):
-    """Each prefix extends a live one by the symbols of a round, and the number of rounds equals that of the plan."""
+    """Each prefix extends a living prefix by the symbols of a round, and the number of rounds equals the plan's."""
     assert node.ask(trie) is None
     assert "does not continue" in node.refusal
 
 
 @pytest.mark.parametrize("number", [-1, 1, 2**70, "x"])
-def test_the_number_of_a_round_is_that_of_its_trie(node, number):
+def test_the_number_of_a_round_fits_its_trie(node, number):
     """A message that claims another round is rejected."""
     assert node.ask(number=number) is None
 
 
 def test_votes_beyond_the_budget_are_refused(node):
-    """The accountant of the node decides."""
+    """The accountant of the node determines this."""
     assert node.ask(ballot=[0.99, 2.0, 0.5, 0.5]) is None
     assert "cost a delta" in node.refusal
 
@@ -362,7 +362,7 @@ def test_a_later_stage_without_the_first_is_refused(node, stage):
 
 
 def test_seeds_are_refused_unless_the_node_allows_them(tmp_path):
-    """A person who starts a seeded run knows which users are sampled.
+    """A person who starts a seeded run can compute which users are sampled.
 
     No budget covers such a run, so it is not charged.
     """
@@ -395,7 +395,7 @@ def test_one_run_and_all_runs_are_bounded(tmp_path):
 
 
 def test_a_node_stops_participating_if_its_ledger_is_lost(node):
-    """A total never starts again at zero, and it cannot be raised."""
+    """A total never restarts at zero, and cannot be increased."""
     node.ask()
     node.config["total-epsilon"] = 100.0
     assert node.ask(run=2) is None
@@ -406,7 +406,7 @@ def test_a_node_stops_participating_if_its_ledger_is_lost(node):
 
 
 def test_the_log_lists_the_answers(node):
-    """Each line has time, run, round, stage, budget and result."""
+    """Each line contains the time, run, round, stage, budget and result."""
     node.ask()
     node.ask(SECOND, epsilon=9.0)
     first, second = node.log
@@ -444,7 +444,7 @@ def test_a_node_stops_participating_if_its_log_cannot_be_written(node):
     ],
 )
 def test_a_node_without_bounds_answers_nothing(node, change):
-    """There is no default for the folder and the total; values of other types are errors."""
+    """The folder and the total have no defaults, and values of other types are errors."""
     [(name, value)] = change.items()
     if value is None:
         del node.config[name]
@@ -473,7 +473,7 @@ def tables(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", [f"{PLANTED}.csv", "long.csv", "bytes.csv", "types.parquet", "broken.parquet", "no"])
 def test_no_text_of_an_exception_leaves_the_node(node, name, capfd):
-    """Every failure has the same reply, byte by byte, and prints nothing of the table on the node's terminal."""
+    """Every failure has the same reply, byte by byte. The node's terminal shows nothing of the table."""
     there = tables(node.folder)
     node.config["source"] = there.get(name, there[f"no-{PLANTED}.csv"])
     reply = node.send({"stage": "votes", "number": 0, "trie": "[]", "ballot": BALLOT, "exclude": "[]"})
@@ -486,7 +486,7 @@ def test_no_text_of_an_exception_leaves_the_node(node, name, capfd):
 
 @pytest.mark.parametrize("error", [RuntimeError(PLANTED), SystemExit(PLANTED), MemoryError(PLANTED), RecursionError])
 def test_no_text_of_a_loader_leaves_the_node(tmp_path, error, capfd):
-    """The loader is code of the organisation; its exceptions are logged on the node only."""
+    """The loader is code of the organisation, so its exceptions are logged only on the node."""
 
     def load(context):
         raise error
@@ -514,7 +514,7 @@ def test_an_error_without_a_text_is_also_constant(tmp_path):
 
 
 def test_a_loader_creates_the_table_once_per_run(tmp_path):
-    """`client_of(load)` reads no table; the loader runs at the first round only, and node values may be computed."""
+    """`client_of(load)` reads no table. The loader runs only in the first round, and node values may be computed."""
     calls = []
 
     def load(context):
@@ -534,7 +534,7 @@ def test_a_loader_creates_the_table_once_per_run(tmp_path):
 
 
 def test_public_words_are_removed_when_the_words_are_fixed(node):
-    """Users vote for their next word; the run is charged once."""
+    """Users vote for their next word, and the run is charged once."""
     rows = "".join(f"{user},sunshine\n{user},sunshine\n{user},moonlight\n" for user in range(200))
     (node.folder / "table.csv").write_text(f"who,what\n{rows}")
     assert set(node.ask(exclude=["sunshine"])) == {MOON}

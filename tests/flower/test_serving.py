@@ -23,12 +23,12 @@ CONFIG = {"epsilon": 1.0, "delta": 1e-6, "max-length": 5, "unit": 1, "patience":
 
 
 class Grid:
-    """The connection to nodes in this process. Between messages, only Flower's context of a node remains in memory.
+    """The connection to nodes in this process. Between messages, only the Flower context of a node remains in memory.
 
     Attributes:
         config: The run config, which nodes receive with each message.
         lost: The stages in which each node is lost.
-        repeats: Whether each message arrives twice. The answer to the second one is processed first.
+        repeats: Whether each message arrives twice. The answer to the second message is processed first.
     """
 
     def __init__(self, folder: Path, config: dict, run: int = RUN, **bounds):
@@ -75,7 +75,7 @@ def config(tmp_path):
 
 
 def test_a_run_releases_the_words_and_ends_on_every_node(tmp_path, config):
-    """Masked sums find the common words; afterwards no node has a folder of the run, and each ledger has one entry."""
+    """Masked sums find the common words. Afterwards no node has a folder of the run, and each ledger has one entry."""
     grid = Grid(tmp_path, config)
     grid.serve()
     release = vp.load(tmp_path / "found")
@@ -99,8 +99,8 @@ def test_repeated_messages_do_not_end_a_round(tmp_path, config):
     assert sum("refused" in line for line in refused) == 4 * 5
 
 
-def test_public_words_go_to_the_nodes_and_into_the_record(tmp_path, config):
-    """No node votes for a listed word; passes that exclude the found words find further words."""
+def test_public_words_are_sent_to_the_nodes_and_recorded(tmp_path, config):
+    """No node votes for a listed word. Passes that exclude the found words find further words."""
     (tmp_path / "words.txt").write_text("sun\nstar\n")
     Grid(tmp_path, {**config, "exclude": str(tmp_path / "words.txt")}).serve()
     release = vp.load(tmp_path / "found")
@@ -109,8 +109,8 @@ def test_public_words_go_to_the_nodes_and_into_the_record(tmp_path, config):
     assert release.plan.to_dict()["exclude"] == record
 
 
-def test_the_server_charges_its_ledger_before_the_first_question(tmp_path, config):
-    """The entry is finished with the release; a run beyond the budget sends nothing to a node."""
+def test_the_server_charges_its_ledger_before_the_first_message(tmp_path, config):
+    """The entry is finished with the release. A run beyond the budget sends nothing to nodes."""
     ledger = vp.Ledger(tmp_path / "team.ledger")
     account = ledger.open("words", vp.Budget(1.5, 1e-4), create=True)
     given = {"ledger": str(tmp_path / "team.ledger"), "dataset": "words"}
@@ -127,7 +127,7 @@ def test_the_server_charges_its_ledger_before_the_first_question(tmp_path, confi
 
 
 def test_a_run_that_fails_is_charged_and_ends_on_every_node(tmp_path, config):
-    """With two of four nodes lost nothing is released; the nodes that remain delete their folders."""
+    """If two of four nodes are lost, nothing is released, and the remaining nodes delete their folders."""
     account = vp.Ledger(tmp_path / "team.ledger").open("words", vp.Budget(3, 1e-4), create=True)
     grid = Grid(tmp_path, {**config, "ledger": str(tmp_path / "team.ledger"), "dataset": "words"})
     grid.lost = {1: {"masked", "over"}, 2: {"masked"}}
@@ -142,7 +142,7 @@ def test_a_run_that_fails_is_charged_and_ends_on_every_node(tmp_path, config):
     ("given", "error"),
     [({"seed": 3, "ledger": "team.ledger", "dataset": "words"}, InputError), ({"ledger": "missing.json"}, LedgerError)],
 )
-def test_a_ledger_without_room_stops_the_run_before_it_begins(tmp_path, config, given, error):
+def test_a_ledger_that_rejects_the_charge_prevents_the_run(tmp_path, config, given, error):
     """A seeded run cannot be charged, and a ledger must be created in advance."""
     grid = Grid(tmp_path, {**config, **given, **{"ledger": str(tmp_path / given["ledger"])}})
     with pytest.raises(error):
@@ -151,7 +151,7 @@ def test_a_ledger_without_room_stops_the_run_before_it_begins(tmp_path, config, 
 
 
 def test_open_sums_name_nodes_that_refuse(tmp_path, config, caplog):
-    """Nodes send masked sums only by default; the server's log has their numbers and one constant reason."""
+    """By default, nodes send only masked sums. The server's log contains their numbers and one constant reason."""
     grid = Grid(tmp_path, {**config, "secure": False})
     grid.own[1]["secure"] = grid.own[2]["secure"] = grid.own[3]["secure"] = False
     caplog.set_level("INFO", logger="flwr")

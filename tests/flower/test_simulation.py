@@ -1,4 +1,4 @@
-"""The example of 100 simulated nodes, by Flower's simulation engine; some are lost, and the table of one changes."""
+"""The example of 100 simulated nodes in Flower's simulation engine. Some are lost, and the table of one changes."""
 
 import os
 import shutil
@@ -34,7 +34,7 @@ def is_served(port: int) -> bool:
 
 @pytest.fixture
 def link(tmp_path):
-    """Start a SuperLink with simulated nodes; return its environment."""
+    """Start a SuperLink with simulated nodes, and return its environment."""
     port, home, app = free_port(), tmp_path / "home", tmp_path / "app"
     shutil.copytree(EXAMPLE, app, ignore=shutil.ignore_patterns("apps", "runtime-envs", "source"))
     shutil.copytree(app / "home", home)
@@ -64,7 +64,7 @@ def link(tmp_path):
 
 
 def test_a_hundred_nodes_are_simulated_in_five_minutes(tmp_path, link, record_property):
-    """The common words and the first word of the node with the changing table are found; its table was read once."""
+    """The common words and the first word of the node with the changing table are found. Its table was read once."""
     nodes, began = tmp_path / "nodes", time.monotonic()
     config = ["--federation-config", f"num-supernodes={NODES} client-resources-num-cpus=1"]
     output = ["--run-config", f'output="{tmp_path}/found"']

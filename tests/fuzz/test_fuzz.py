@@ -1,4 +1,4 @@
-"""Any input must give either an error of this library or a correct result.
+"""Any input must cause an error of this library or give a correct result.
 
 The default run is short; `make fuzz` draws 30,000 inputs for each test. The findings are in `test_findings.py`.
 """
@@ -146,7 +146,7 @@ plain = {
 
 @st.composite
 def columns(draw: st.DrawFn, size: int) -> pa.Array:
-    """Draw a column of some type, which is plain, with nulls, in lists, lists of lists, or as a dictionary."""
+    """Draw a column of some type. It is plain, has nulls, is in lists or lists of lists, or is a dictionary."""
     values, kind = plain[draw(st.sampled_from(sorted(plain)))]
     values = st.none() | values if draw(st.booleans()) else values
     shape = draw(st.sampled_from(["plain", "list", "fixed", "deep", "dictionary"]))
@@ -182,7 +182,7 @@ def test_tables_of_any_types_raise_only_input_errors(table, content, tokenizer, 
 
 @given(st.lists(st.text(max_size=40) | st.text("aA'ßΣσİ\u0301\u1160 .\nhttps:/w", max_size=30), max_size=5))
 @fuzzed
-def test_texts_are_cut_like_the_naive_way(texts):
+def test_texts_are_split_like_the_reference(texts):
     """Any Unicode text gives the words of the reference implementation."""
     texts = [text.encode("utf-8", "ignore").decode() for text in texts]
     corpus = read_engine(pl.DataFrame({"who": range(len(texts) + 1), "text": [*texts, "a"]}), user="who", text="text")
@@ -227,7 +227,7 @@ def test_generated_command_lines_raise_only_expected_errors(folder, command, opt
     os.chdir(folder)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main([command, "t.csv", *given_, "--epsilon", "nan"])  # nan prevents any release
+            code = main([command, "t.csv", *given_, "--epsilon", "nan"])  # NaN prevents any release.
     finally:
         os.chdir(before)
     assert code in (0, 2), err.getvalue()

@@ -1,4 +1,4 @@
-"""Tests of public words that users do not vote for, and of the one word that a user's votes are for."""
+"""Tests of public words that users do not vote for, and of the one word that receives a user's votes."""
 
 import re
 
@@ -28,7 +28,7 @@ def rules_of(alphabet: str = "characters") -> Rules:
 
 
 def table_of(users: list[list[str]]) -> pl.DataFrame:
-    """Return one row per user, and one user with a word of another alphabet, so that no table is empty."""
+    """Return one row per user. One user has a word of another alphabet, so that no table is empty."""
     rows = [*users, ["z"]]
     return pl.DataFrame({"who": range(len(rows)), "what": rows}, schema_overrides={"what": pl.List(pl.String)})
 
@@ -41,7 +41,7 @@ def votes(corpus, rules: Rules, exclude: PublicList, secret: Secret):
 
 @given(USERS, st.sets(WORDS, max_size=3), st.integers(0, 3))
 def test_excluded_words_are_removed_before_a_user_chooses(users, words, seed):
-    """The votes are those of a table without the excluded words."""
+    """The votes equal the votes of a table without the excluded words."""
     exclude, secret = PublicList.of(words), Secret.from_seed(seed)
     whole = read_engine(table_of(users), user="who", items="what")
     rest = read_engine(table_of([[w for w in held if w not in words] for held in users]), user="who", items="what")
@@ -52,7 +52,7 @@ def test_excluded_words_are_removed_before_a_user_chooses(users, words, seed):
 
 @given(USERS, st.sets(WORDS, max_size=3), st.sampled_from(["characters", "bytes"]), st.integers(0, 3))
 def test_the_corpus_of_polled_words_casts_the_same_votes(users, words, alphabet, seed):
-    """In every round the votes equal those of the whole corpus; only words that are voted for remain."""
+    """In every round the votes equal the votes of the whole corpus. Only words that receive votes remain."""
     exclude, secret, rules = PublicList.of(words), Secret.from_seed(seed), rules_of(alphabet)
     whole = read_engine(table_of(users), user="who", items="what")
     few = polled(whole, rules, exclude)
@@ -64,7 +64,7 @@ def test_the_corpus_of_polled_words_casts_the_same_votes(users, words, alphabet,
 
 @given(USERS, st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=2), st.integers(0, 3))
 def test_polled_phrases_cast_the_same_votes(users, phrases, seed):
-    """The same is true for documents of tokens; a list of tokens excludes the document that equals it."""
+    """The same is true for documents of tokens. A list of tokens excludes the document that equals it."""
     rules, secret = rules_of("tokens"), Secret.from_seed(seed)
     whole = read_engine(table_of(users), user="who", tokens="what")
     exclude = PublicList.of(map(tuple, phrases))
@@ -99,7 +99,7 @@ TEXTS = pl.DataFrame({"who": range(800), "text": ["Sun SUN star", "Good Morning"
     ],
 )
 def test_the_tokenizer_of_the_data_normalises_the_list(tokenizer, listed, gone):
-    """A listed word is cut like a text; a callable has no name, so its entries must be its tokens."""
+    """A listed word is split like a text. A callable has no name, so the entries must be its tokens."""
     corpus = vp.read(TEXTS, user="who", text="text", tokenizer=tokenizer)
     plain = set(vp.HeavyHitters(max_length=8).release(corpus, BUDGET, seed=1))
     found = set(vp.HeavyHitters(max_length=8, exclude=listed).release(corpus, BUDGET, seed=1))
@@ -117,7 +117,7 @@ def test_passes_with_a_deny_list_find_further_words():
 
 
 def test_phrases_are_excluded_by_an_earlier_release_and_by_texts():
-    """A release of phrases is a list of tokens; a string is cut by the tokenizer."""
+    """A phrase of a release is a list of tokens, and the tokenizer splits strings."""
     corpus = vp.read(TEXTS, user="who", text="text")
     hitters = vp.HeavyHitters(max_length=4, alphabet="tokens")
     found = hitters.release(corpus, BUDGET, seed=1)
@@ -128,7 +128,7 @@ def test_phrases_are_excluded_by_an_earlier_release_and_by_texts():
 
 
 def test_plan_and_release_record_size_and_fingerprint(tmp_path):
-    """The record has size and fingerprint and none of the words; the saved plan verifies, and releases nothing."""
+    """The record has the size and the fingerprint but no words. The saved plan can be verified but cannot run."""
     listed = tmp_path / "words.txt"
     listed.write_text("Sun\n\n star \nSun\n", encoding="utf-8-sig")
     hitters = vp.HeavyHitters(max_length=6, exclude=listed)
@@ -161,7 +161,7 @@ def test_the_command_line_takes_a_file(tmp_path):
 
 @pytest.mark.parametrize("given", [3, None, [3], ["a", ("b", 1)], b"abc", [b"abc"], {1: 2}.keys()])
 def test_other_lists_are_rejected_without_quoting_them(given):
-    """A list of another type is an error, which names the type."""
+    """A list of another type causes an error that names the type."""
     with pytest.raises(InputError, match="`exclude` must be a list of strings"):
         vp.HeavyHitters(exclude=given)
 

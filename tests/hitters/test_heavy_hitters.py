@@ -1,4 +1,4 @@
-"""End-to-end tests of heavy hitters, with plans, releases, rejected inputs, and audits by simulation."""
+"""End-to-end tests of heavy hitters: plans, releases, rejected inputs, and audits by simulation."""
 
 import json
 import math
@@ -28,27 +28,27 @@ BUDGET = vp.Budget(epsilon=1, delta=1e-6)
 
 
 def corpus_of(counts: dict[str, int], spare: int = 0) -> LocalCorpus:
-    """Return users with one word each, the given number for each word, and `spare` users with unique words."""
+    """Return the given number of users for each word, with one word per user, and `spare` users with unique words."""
     words = [word for word, count in counts.items() for _ in range(count)]
     words += [f"own{number:06}" for number in range(spare)]
     return read_engine(pl.DataFrame({"who": range(len(words)), "what": words}), user="who", items="what")
 
 
 def discovery(plan: HittersPlan, users: int) -> float:
-    """Return the probability that a word of these users is found, in the worst case."""
+    """Return the probability that a word with this number of users is found in the worst case."""
     return discovery_rate(users, plan.rules.ballot, plan.rounds)
 
 
 def unlike_words(count: int, length: int) -> list[str]:
-    """Return words without common prefixes, each of a different letter."""
+    """Return words without common prefixes. Each word repeats a different letter."""
     return [chr(0x4E00 + number) * length for number in range(count)]
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("unit", [1, 2, 3, 4, "auto"])
 @pytest.mark.parametrize("alphabet", ["characters", "bytes"])
-def test_common_words_are_found_and_rare_ones_are_not(unit, alphabet):
-    """Words of 400 users are released, in the order of their bytes, but no word of one user."""
+def test_common_words_are_found_and_rare_words_are_not(unit, alphabet):
+    """Words with 400 users are released in the order of their bytes, but no word with one user is."""
     corpus = corpus_of({"sun": 400, "star": 400, "sunny": 400, "ü": 400}, spare=300)
     hitters = vp.HeavyHitters(max_length=10, unit=unit, alphabet=alphabet)
     release = hitters.release(corpus, BUDGET)
@@ -65,7 +65,7 @@ def test_too_long_words_are_skipped():
 
 
 def test_each_user_votes_for_the_most_frequent_word_with_a_public_tie_break():
-    """The word of a user is the user's most frequent one; ties are broken by bytes."""
+    """The word of a user is the user's most frequent word. Ties are broken by bytes."""
     rows = [["b", "b", "a"]] * 300 + [["d", "c"]] * 300
     corpus = read_engine(pl.DataFrame({"who": range(600), "what": rows}), user="who", tokens="what")
     assert list(vp.HeavyHitters().release(corpus, BUDGET)) == ["b", "c"]
@@ -103,7 +103,7 @@ def test_an_empty_release_is_saved_like_any_release(tmp_path):
     ("aggregation", "saw"), [("open", "the sums of votes of every node"), ("secure", "not the sums of any single node")]
 )
 def test_the_record_names_the_sums_that_the_server_received(aggregation, saw, tmp_path):
-    """The guarantee of a federation covers the release; the record lists the sums that the server also received."""
+    """The guarantee of a federation covers the release. The record lists the sums that the server also received."""
     plan = vp.HeavyHitters(max_length=4).plan(vp.Budget(1, 1e-6))
     ran = with_record(plan, aggregation=aggregation)
     release = release_of_trie([["tea"]], ran, ran.guarantee)
@@ -119,7 +119,10 @@ def test_the_record_names_the_sums_that_the_server_received(aggregation, saw, tm
 @pytest.mark.slow  # the test checks the simulation, and not the package
 @pytest.mark.parametrize(("length", "epsilon", "delta"), [(15, 20, 2.9e-11), (2, 20, 3.9e-11), (17, 12.76, 2e-11)])
 def test_thresholds_without_probability_for_further_votes_are_detected(length, epsilon, delta):
-    """At a few tried thresholds, all probabilities of a further vote round to 0; the best plan has a different one."""
+    """At a few candidate thresholds, all probabilities of a further vote round to 0.
+
+    The best plan has another threshold.
+    """
     plan = vp.HeavyHitters(max_length=length).plan(vp.Budget(epsilon, delta))
     one = best_sampling(plan.budget, plan.rounds, "one", "one").ballot
     assert plan.delta <= delta
@@ -202,10 +205,11 @@ def test_discovery_by_simulation(holders):
 
 @pytest.mark.jit
 def test_a_simulation_finds_words_of_eight_times_fewer_users():
-    """At epsilon 1 and delta 1/(100 n), one eighth of the users required by the paper's plan is enough.
+    """At epsilon 1 and delta 1/(100 n), one eighth of the users that the paper's plan requires is enough.
 
-    With an eighth of the paper's 2,694 users every one of 300 words is found; the paper's plan finds no word with these
-    users, and about nine in ten words with 2,694 users. False alarms are below 1e-9, by exact binomial tails.
+    With an eighth of the paper's 2,694 users, each of 300 words is found. With this number of users, the paper's plan
+    finds no word; with 2,694 users, it finds about nine in ten words. False alarms are below 1e-9 by exact binomial
+    tails.
     """
     budget = vp.Budget(1, 1 / 65_876_900)
     ours, theirs = (each.plan(budget) for each in (vp.HeavyHitters(), vp.papers.TrieHH()))

@@ -53,7 +53,7 @@ def rules_of(
 
 
 def corpus_of(users: list[list[str]], keys: list[int] | None = None) -> LocalCorpus:
-    """Return a corpus with one row per user, with these keys if given."""
+    """Return a corpus with one row per user. Users have these keys if keys are given."""
     table = pl.DataFrame({"who": list(range(len(users))), "what": users}, schema_overrides={"what": pl.List(pl.String)})
     corpus = read_engine(table, user="who", items="what")
     if keys is None:
@@ -85,7 +85,7 @@ def all_clients(users, corpus, rules, alphabet="characters"):
     st.integers(0, 4),
 )
 def test_arrays_and_clients_agree_vote_by_vote(users, words, unit, rate, alphabet, seed, same_key, again, first):
-    """In every round the same users cast as many votes for the same prefixes, and the same words are found."""
+    """In every round, the same users cast the same votes for the same prefixes, and the same words are found."""
     rules = rules_of(words, unit, rate, 3, 9, again, first, alphabet)
     secret = Secret.from_seed(seed)
     corpus = corpus_of(users, [7] * len(users) if same_key else None)
@@ -137,7 +137,7 @@ def test_clients_agree_with_the_loops_of_the_paper(users, words, unit, seed):
 
 
 def test_phrases_of_tokens_are_released(tmp_path):
-    """With the alphabet of tokens, a word is a document; common phrases are found, in canonical order."""
+    """With the alphabet of tokens, a word is a document. Common phrases are found in canonical order."""
     rows = [["good", "morning"], ["good"], ["how", "are", "you"], ["how", "are", "they", "and", "you"]]
     table = pl.DataFrame({"who": range(800), "what": [rows[i % 4] for i in range(800)]})
     corpus = read_engine(table, user="who", tokens="what")
@@ -168,7 +168,7 @@ def test_phrases_agree_with_clients(users):
 
 
 def test_users_with_the_same_key_are_sampled_independently():
-    """Ten thousand users who share a key have separate coins; false alarm below 1e-9 (6.2 deviations)."""
+    """Ten thousand users who share a key have separate coins (false alarm below 1e-9, 6.2 deviations)."""
     corpus = corpus_of([["ab"]] * 10_000, [1] * 10_000)
     rules = rules_of("one", 1, 0.3)
     electorate = Electorate.of(spell(corpus, rules), corpus.user_key, rules)
@@ -179,7 +179,7 @@ def test_users_with_the_same_key_are_sampled_independently():
 
 @given(st.lists(st.integers(0, 5), max_size=30))
 def test_users_with_equal_keys_are_numbered_in_order(keys):
-    """The second user of a key gets the number 1."""
+    """The second user with a key gets the number 1."""
     twins = twins_of(np.array(keys, np.uint64))
     assert twins.tolist() == [keys[:place].count(key) for place, key in enumerate(keys)]
 

@@ -18,7 +18,10 @@ def priority(user: int, item: int) -> int:
 
 @given(users=USERS, limit=st.integers(1, 6), allowed=st.none() | st.sets(st.integers(0, VOCABULARY - 1)))
 def test_bounded_sets_equal_the_reference_implementation(users, limit, allowed):
-    """Bounded sets contain distinct candidates by first appearance, limited to those of smallest priority."""
+    """Bounded sets contain distinct candidates by first appearance.
+
+    If there are too many, the smallest priorities remain.
+    """
     tokens = np.array([token for user in users for token in user], np.int32)
     user_start = np.cumsum([0, *(len(user) for user in users)])
     mask = np.empty(0, np.uint8)

@@ -41,7 +41,7 @@ def test_descent_equals_loops(users, cutoff, data):
 
 @given(bounded_users(), st.data())
 def test_even_shares_equal_whole_numbers(users, data):
-    """A share is the even share times the user's bound, rounded down twice; squares never exceed the squared bound."""
+    """A share is the even share times the user's bound, rounded down twice. Squares never exceed the squared bound."""
     bounds = data.draw(st.lists(REACHES, min_size=len(users), max_size=len(users)))
     setting = RuleSetting(LIMIT, 2)
     found = weights_of(Weighted(), users, setting, bounds)
@@ -65,7 +65,7 @@ def test_a_sensitivity_of_1_gives_the_published_step(users, cutoff):
 
 
 @pytest.mark.parametrize("rule", [Count(), PolicyLaplace()])
-def test_other_weightings_have_no_reach(rule):
+def test_other_weightings_have_no_individual_bounds(rule):
     """These weightings have no proof for individual bounds, so they are rejected."""
     with pytest.raises(InternalError, match="unequal bounds"):
         weights_of(rule, [[0]], RuleSetting(LIMIT, 2), [1])
@@ -73,7 +73,7 @@ def test_other_weightings_have_no_reach(rule):
 
 @given(st.lists(st.lists(st.integers(-1, 4), max_size=9), min_size=1), st.sets(st.integers(0, 4)) | st.none())
 def test_runs_equal_loops(users, wanted):
-    """The runs are of all candidates, or of some."""
+    """The runs contain all candidates or some of them."""
     ids = np.array([place for user in users for place in user], np.int32)
     starts = np.cumsum([0, *map(len, users)])
     mask = np.empty(0, np.uint8) if wanted is None else np.array([each in wanted for each in range(5)], np.uint8)
@@ -87,8 +87,8 @@ def test_runs_equal_loops(users, wanted):
 
 @pytest.mark.parametrize("weighting", ["policy-gaussian", "weighted"])
 @pytest.mark.parametrize("limit", [3, 6, 20])
-def test_no_neighbours_are_further_apart_than_the_bound_of_the_user(weighting, limit):
-    """The property is true for any bounds of other users, on thousands of pairs; the closest pair nearly attains it."""
+def test_the_distance_of_neighbours_is_at_most_the_bound_of_the_user(weighting, limit):
+    """On thousands of pairs, this is true for any bounds of other users. The worst pair nearly attains the bound."""
     found = search_reaches(weighting, pairs=20_000, limit=limit, seed=limit)
     assert found.beyond < 1e-12
     assert found.closest > 0.999

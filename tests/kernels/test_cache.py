@@ -21,7 +21,7 @@ draw_contexts(np.ones(1, np.uint64), 3, np.array([0.5, 1.0, 1.0]), tree, (1e9, 0
 stats = getattr(draw_contexts, "stats", None)
 print(symbols.tolist(), sum(stats.cache_hits.values()) if stats else 0)
 """
-"""Draw five symbols, each 0 or 1, and print them and the number of cache hits; `sequences.py` calls `uniform.py`."""
+"""Draw five symbols, each 0 or 1, and print them and the number of cache hits. `sequences.py` calls `uniform.py`."""
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_an_edit_of_a_called_function_is_detected(kernels):
 
 @pytest.mark.jit
 @pytest.mark.slow
-def test_without_our_stamp_the_edit_would_be_missed(kernels):
+def test_without_the_stamp_of_voxpop_the_edit_would_be_missed(kernels):
     """In the deliberately broken variant, numba's own stamp covers only the caller's file."""
     kept = {"VOXPOP_JIT_CACHE": "1", "NUMBA_DISABLE_JIT": "0"}
     edit(kernels / "_jit.py", "index._source_stamp = digest_of_sources()", "pass")
@@ -94,7 +94,7 @@ def test_a_numba_without_a_stamp_has_no_cache(kernels):
 
 
 def closed(kernels, tmp_path, **settings):
-    """Return settings of a process that can write neither to the installation nor to a home."""
+    """Return settings of a process that can write neither to the installation nor to a home folder."""
     shutil.rmtree(kernels / "__pycache__", ignore_errors=True)
     (kernels / "__pycache__").write_text("a file where the folder of compiled kernels would be")
     (tmp_path / "tmp").mkdir(exist_ok=True)
@@ -118,13 +118,13 @@ def run(kernels, settings, cwd=None, without=()):
 @pytest.mark.jit
 @pytest.mark.parametrize("home", ["/dev/null", "/nonexistent/home", "no"])
 def test_a_read_only_installation_works_without_a_home_folder(kernels, tmp_path, home):
-    """Kernels are compiled once, in a folder that only this user can open, and one message names the folder."""
+    """Kernels are compiled once in a folder that only this user can open, and one message names the folder."""
     settings = closed(kernels, tmp_path, HOME=home)
     if home == "no":
         del settings["HOME"]
         settings["XDG_CACHE_HOME"] = "/dev/null/cache"
     elif home == "/nonexistent/home":
-        settings["XDG_CACHE_HOME"] = "/dev/null/cache"  # root may make any folder
+        settings["XDG_CACHE_HOME"] = "/dev/null/cache"  # The root user may create any folder.
     first, hits, lines = run(kernels, settings, tmp_path, ["HOME"])
     assert hits == 0
     assert len(lines) == 1
@@ -141,7 +141,7 @@ def test_a_read_only_installation_works_without_a_home_folder(kernels, tmp_path,
 @pytest.mark.slow
 @pytest.mark.jit
 def test_code_is_not_loaded_from_folders_of_other_users(kernels, tmp_path):
-    """A temporary folder that other users can write to, or that is a link, is not used; then nothing is cached."""
+    """A temporary folder that other users can write to, or that is a link, is not used, and nothing is cached."""
     settings = closed(kernels, tmp_path)
     own = tmp_path / "tmp" / f"voxpop-{os.geteuid()}"
     own.mkdir()
@@ -158,7 +158,7 @@ def test_code_is_not_loaded_from_folders_of_other_users(kernels, tmp_path):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_a_home_folder_that_others_can_write_to_is_not_used(kernels, tmp_path):
-    """With a home such as /tmp, other users could have made the folder from which numba loads code."""
+    """With a home folder such as /tmp, other users could have created the folder from which numba loads code."""
     (tmp_path / "home" / ".cache" / "numba").mkdir(parents=True)
     (tmp_path / "home" / ".cache" / "numba").chmod(0o777)
     settings = closed(kernels, tmp_path, HOME=str(tmp_path / "home"))
@@ -171,7 +171,7 @@ def test_a_home_folder_that_others_can_write_to_is_not_used(kernels, tmp_path):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_the_folder_of_the_caller_is_used(kernels, tmp_path):
-    """NUMBA_CACHE_DIR is used; if it cannot be written, kernels are compiled elsewhere."""
+    """NUMBA_CACHE_DIR is used. If it cannot be written, kernels are compiled elsewhere."""
     settings = closed(kernels, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "chosen"))
     first, _, lines = run(kernels, settings)
     assert not lines

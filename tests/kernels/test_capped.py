@@ -1,4 +1,4 @@
-"""The step of adaptive rounds: the projection onto the intersection of ball and box, its error, and its sensitivity."""
+"""The step of adaptive rounds, a projection onto the intersection of ball and box: its error and sensitivity."""
 
 from math import sqrt
 
@@ -34,7 +34,7 @@ def marks(listed):
 
 
 def weighed(users, cutoffs, given, kernel=capped_descent, listed=()):
-    """Return the weights of a kernel; every item has a separate state and therefore a separate cutoff."""
+    """Return the weights of a kernel. Every item has a separate state and therefore a separate cutoff."""
     table = np.ones(256, np.int64)
     table[:ITEMS] = [int(cutoff * UNIT) for cutoff in cutoffs]
     histogram = np.zeros(ITEMS, np.int64)
@@ -45,7 +45,7 @@ def weighed(users, cutoffs, given, kernel=capped_descent, listed=()):
 
 @given(users=bounded_users(), cutoffs=CUTOFFS, listed=LISTED, data=st.data())
 def test_the_kernel_equals_the_reference_projection(users, cutoffs, listed, data):
-    """Caps bind items that are not on the list, and a cap of 0 leaves the listed ones."""
+    """Caps bind items that are not on the list. With a cap of 0, only listed items receive weight."""
     caps = [data.draw(CAPS) for _ in users]
     naive = weigh_capped_descent(users, dict(enumerate(cutoffs)), [cap / ONE_CAP for cap in caps], listed)
     found = weighed(users, cutoffs, caps, listed=listed)
@@ -54,7 +54,7 @@ def test_the_kernel_equals_the_reference_projection(users, cutoffs, listed, data
 
 
 @given(users=bounded_users(), cutoffs=CUTOFFS, listed=LISTED, data=st.data())
-def test_one_user_moves_the_histogram_by_at_most_one(users, cutoffs, listed, data):
+def test_one_user_changes_the_histogram_by_at_most_one(users, cutoffs, listed, data):
     """The bound holds for any caps of users and any cutoffs of items."""
     caps = [data.draw(CAPS) for _ in users]
     extra = data.draw(st.integers(0, len(users) - 1))
@@ -66,7 +66,7 @@ def test_one_user_moves_the_histogram_by_at_most_one(users, cutoffs, listed, dat
 
 
 def clipped(histogram, items, starts, states, cutoffs, unit, given, listed):
-    """Run the deliberately broken variant: project onto the ball, then clip to the box."""
+    """Run a deliberately broken variant that projects onto the ball and then clips to the box."""
     for user, cap in enumerate(given.tolist()):
         mine = items[starts[user] : starts[user + 1]]
         gaps = (cutoffs[states[mine]] - histogram[mine]) / unit
@@ -97,17 +97,17 @@ def farthest(kernel, pairs, seed):
     return worst
 
 
-def test_no_step_brings_two_histograms_further_apart():
+def test_no_step_increases_the_distance_of_two_histograms():
     assert farthest(capped_descent, 20_000, seed=1) <= 1.0 + 1e-11
 
 
-def test_clipping_after_the_projection_is_caught():
+def test_clipping_after_the_projection_is_detected():
     """The clipped step is not a projection and increases the distance of neighbours."""
     assert farthest(clipped, 4000, seed=2) > 1.01
 
 
 def exact(gaps, cap, listed):
-    """Return the exact projection of the gaps, in units; the norm limits the number of gaps that reach the cap."""
+    """Return the exact projection of the gaps in units. The norm limits the number of gaps that reach the cap."""
     order = [place for place in np.argsort(-np.array(gaps, object)) if not listed[place]]
     values, box = [fifty.mpf(int(gaps[place])) / UNIT for place in order], fifty.mpf(cap) / ONE_CAP
     free = fifty.fsum((fifty.mpf(int(gap)) / UNIT) ** 2 for gap, mark in zip(gaps, listed, strict=True) if mark)
@@ -125,7 +125,7 @@ def exact(gaps, cap, listed):
 
 
 def some_gaps(rng, size, cap):
-    """Return random gaps. Often the widest gaps just reach the cap, and the others share the remaining norm."""
+    """Return random gaps. Often the widest gaps just reach the cap, and the other gaps share the remaining norm."""
     kind, square = int(rng.integers(3)), ONE_CAP**2 / cap**2
     full = int(square)
     if kind == 0 or full >= size:
@@ -134,7 +134,8 @@ def some_gaps(rng, size, cap):
     if kind == 1:
         gaps = np.full(size, int(2.0 ** rng.uniform(4, BITS)))
     else:
-        # f wide = cap, except for the last bits: the squares of the others add up to the remainder of 1 / cap^2.
+        # f wide = cap except for the last bits, because the squares of the other gaps add up to the remainder of 1 /
+        # cap^2.
         missing = square - full + rng.uniform(-2, 2) * 2.0**-53 * square
         gaps = np.full(size, int(wide * sqrt(max(missing, 0.0) / (size - full))))
     gaps[:full] = wide
@@ -153,7 +154,7 @@ def worst_error(kernel_cap, runs, seed):
         table[0] = 64 * UNIT
         before = table[0] - gaps
         histogram[:] = before
-        # Every third run has a list; its draws are separate from those of the gaps.
+        # Every third run has a list. Its draws are separate from the draws of the gaps.
         listed = (others.random(size) < (0.3 if run % 3 == 0 else 0.0)).astype(np.uint8)
         arrays = np.arange(size, dtype=np.int32), np.array([0, size]), np.zeros(size, np.uint8)
         capped_descent(histogram, *arrays, table, UNIT, np.array([cap]), listed)
@@ -175,24 +176,24 @@ def test_a_step_is_within_the_error_that_is_charged(record_property):
 
 
 def test_the_charge_of_a_cap_equals_the_bound_of_the_proof():
-    """A cap of a costs 32 2^-53 / a more than no cap; the search finds smaller errors, which prove nothing."""
+    """A cap of a costs 32 2^-53 / a more than no cap. The search finds smaller errors, which prove nothing."""
     setting = RuleSetting(100, 2, BITS, UNIT)
     without = PolicyGaussian().step_error(setting)
     for cap, more in ((ONE_CAP, 0.0), *((lattice(weight), 32 * 2.0**-53) for weight in (0.9, 0.5, 0.06))):
-        # The smallest cap of the round counts, on the last level.
+        # The smallest cap of the round counts, which is on the last level.
         shares = CappedDescent(setting, Caps((1, 100), ((ONE_CAP,), (cap,)), (1.0, 1.0)), 0)
         charged = (shares.sensitivity - 1) / (2 * USERS_BOUND)
         assert charged == pytest.approx(without + more * ONE_CAP / cap, rel=1e-9, abs=0.0)
 
 
-def test_caps_off_the_lattice_are_caught():
+def test_caps_that_are_not_on_the_lattice_are_detected():
     """If the items at the cap leave almost nothing of 1, the last bit determines the entire remainder."""
     assert worst_error(lambda rng: int(ONE_CAP / sqrt(rng.integers(2, 60))), 400, seed=4) > 5.0
 
 
 @given(st.floats(0.001, 1.5))
 @settings(max_examples=60)
-def test_caps_on_the_lattice_are_the_next_lower_ones(weight):
+def test_caps_are_rounded_down_to_the_lattice(weight):
     """Rounding to the lattice loses at most 11 percent, and less than half a percent below 0.15."""
     units = lattice(weight)
     assert units <= max(weight, 0) * ONE_CAP
@@ -210,12 +211,12 @@ def test_a_user_without_a_cap_takes_the_step_of_l2_descent():
     assert weighed(users, [2.0] * ITEMS, [ONE_CAP] * 4) == pytest.approx(histogram / UNIT, abs=1e-14)
 
 
-def test_an_item_gets_weight_with_at_most_the_chance_of_its_level():
-    """Over all draws of 12 bits, the probability that the user takes part and draws the item is at most the chance."""
+def test_an_item_gets_weight_with_at_most_the_probability_of_its_level():
+    """Over all draws of 12 bits, the probability that the user takes part and draws the item is at most the level's."""
     caps = Caps((3, 8), ((ONE_CAP, ONE_CAP), (ONE_CAP, lattice(0.5))), (1.0, 0.2))
     shares = CappedDescent(RuleSetting(2, 2, BITS, UNIT), caps, 1)
     bits = np.arange(1 << 12, dtype=np.uint64) << np.uint64(52)
-    # Numbers of undecided and dropped items, and the probability for each undecided item.
+    # The numbers of undecided and dropped items, and the probability for each undecided item.
     for undecided, dropped, chance in [(1, 0, 1.0), (3, 0, 2 / 3), (3, 1, 0.2), (1, 3, 0.2), (2, 6, 0.2), (8, 0, 0.2)]:
         counts = np.full(bits.size, undecided), np.full(bits.size, dropped)
         given = shares.given(*counts, bits)

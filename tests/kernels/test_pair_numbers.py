@@ -43,7 +43,7 @@ def naive_pairs(ids, partners, offset, need, estimates):
 
 @given(ids=IDS, need=LEVELS, estimates=LEVELS, offset=st.integers(1, 3), alone=st.booleans())
 def test_pairs_are_numbered_by_first_appearance(ids, need, estimates, offset, alone):
-    """Each position receives the number of its pair; the partners may be the array that is overwritten."""
+    """Each position receives the number of its pair. The partners may be the array that is overwritten."""
     expected = naive_pairs(ids, ids, offset, need, estimates)
     mine = np.array(ids, np.int32)
     partners = mine.copy() if alone else mine
@@ -69,7 +69,7 @@ def test_the_table_grows_in_the_middle_of_a_block():
 
 
 @given(ids=IDS, cut=st.integers(0, 3 * PAIRS_AT_ONCE))
-def test_a_range_neither_writes_outside_nor_reads_after_its_end(ids, cut):
+def test_a_range_does_not_affect_positions_outside(ids, cut):
     """The positions after the end of a range belong to another range."""
     end = min(cut, len(ids))
     zeros = np.zeros(SIZE, np.int64)
@@ -96,7 +96,7 @@ NAMES = st.lists(st.integers(0, 2 * SIZE), unique=True)
 
 
 @given(known=NAMES, parts=st.lists(NAMES, max_size=3))
-def test_names_that_are_met_are_marked(known, parts):
+def test_names_that_occur_are_marked(known, parts):
     """Successive parts use one array of marks."""
     met = np.zeros(len(known), np.uint8)
     for part in parts:
@@ -117,7 +117,7 @@ def test_pairs_are_selected_by_rule_or_by_name(need, estimates, further):
 @pytest.mark.jit
 @pytest.mark.parametrize("more", [0, 1])
 def test_too_many_pairs_are_reported(more):
-    """The maximum number of pairs is numbered; one more is rejected and does not reuse a number."""
+    """The maximum number of pairs can be numbered. One more pair is rejected and does not reuse a number."""
     ids = np.arange((1 << 12) + 1 + more, dtype=np.int32)
     zeros = np.zeros(ids.size, np.int64)
     _, count = number_pairs(ids, ids.copy(), 1, 0, ids.size, zeros, zeros, 1 << 12)
@@ -149,8 +149,8 @@ def test_renaming_in_place_and_into_another_array_agree(ids, renamed):
     renamed=st.lists(st.integers(-1, 9), min_size=SIZE, max_size=SIZE),
     data=st.data(),
 )
-def test_grouped_users_are_closer_together(users, renamed, data):
-    """Each run keeps its order, followed by one empty position if it had any; other users remain unchanged."""
+def test_positions_of_grouped_users_are_compacted(users, renamed, data):
+    """Each run keeps its order, and one empty position follows it if it had any. Other users remain unchanged."""
     first = data.draw(st.integers(0, len(users) - 1))
     stop = data.draw(st.integers(first, len(users)))
     ids = np.array([place for user in users for place in user], np.int32)

@@ -1,4 +1,4 @@
-"""The error of one user's integer step is within the error charged by the plan; the search covers extreme inputs."""
+"""The error of one user's integer step is within the error that the plan charges. The search covers extreme inputs."""
 
 from math import ceil, log2, sqrt
 
@@ -56,7 +56,7 @@ def test_a_step_of_l2_descent_is_within_the_error_that_is_charged(top, record_pr
 
 @pytest.mark.parametrize("top", [1.0, 10.0, 2.0**20])
 def test_a_step_of_l1_descent_leaves_less_than_a_unit_per_item(top):
-    """In exact integers, items rise by one integer level and at most 1 in total; less than a unit per item remains."""
+    """In exact integers, items rise to one integer level, by at most 1 in total. Less than a unit per item remains."""
     rng = np.random.default_rng(ceil(top))
     for _ in range(300):
         size = int(rng.choice([1, 2, 3, 10, 100]))

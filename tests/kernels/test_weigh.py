@@ -27,7 +27,7 @@ def kernel_weights(name: str, norm: int, users: list[list[int]], cutoff: float) 
 
 
 def naive_weights(name: str, norm: int, users: list[list[int]], cutoff: float) -> dict[int, float]:
-    """Return the weights of the paper's loops."""
+    """Return the weights that the paper's loops compute."""
     loops = {
         "count": lambda: naive.weigh_count(users, LIMIT, norm),
         "weighted": lambda: naive.weigh_weighted(users, norm),
@@ -50,7 +50,7 @@ def test_kernel_equals_the_papers_loops(name, norm, users, cutoff):
 
 @pytest.mark.parametrize(("name", "norm"), SOUND)
 @given(users=bounded_users(), cutoff=CUTOFFS, data=st.data())
-def test_one_user_moves_the_histogram_by_at_most_one(name, norm, users, cutoff, data):
+def test_one_user_changes_the_histogram_by_at_most_one(name, norm, users, cutoff, data):
     """Removing any user changes the real kernel's histogram by at most 1 in the norm of the noise, plus rounding."""
     extra = data.draw(st.integers(0, len(users) - 1))
     arrays = [np.array(user, np.int32) for user in users]
@@ -60,7 +60,7 @@ def test_one_user_moves_the_histogram_by_at_most_one(name, norm, users, cutoff, 
 
 @given(users=bounded_users(), cutoff=CUTOFFS, data=st.data())
 def test_l1_descent_never_lowers_a_weight_when_a_user_joins(users, cutoff, data):
-    """In units, every item weighs at least as much with a user as without; this is the invariant of the l1 proof."""
+    """In units, every item weighs at least as much with a user as without. This is the invariant of the l1 proof."""
     extra = data.draw(st.integers(0, len(users) - 1))
     more = kernel_weights("policy-laplace", 1, users, cutoff)
     less = kernel_weights("policy-laplace", 1, [u for i, u in enumerate(users) if i != extra], cutoff)
@@ -76,7 +76,7 @@ def test_additive_weights_do_not_depend_on_the_order_of_users(users):
 
 @pytest.mark.parametrize(("name", "norm"), SOUND)
 @pytest.mark.parametrize("held", [1, 2, 5, 6])
-def test_novel_items_weigh_within_the_declared_bounds(name, norm, held):
+def test_weights_of_novel_items_are_within_the_declared_bounds(name, norm, held):
     """The weights of items of only one user are at least `least`, and their sum (squared for l2) is at most 1."""
     weighting_rule = WEIGHTINGS[name]
     bits = weighting_rule.bits(3.0)

@@ -34,19 +34,19 @@ def release(_: object = None) -> vp.Release:
 
 
 def finish_first(run: runs.LedgerRun, entry: ledger.Entry, result: vp.Release) -> None:
-    """Finish the entry before the result is written (planted fault)."""
+    """Finish the entry before the result is written (a planted fault)."""
     run.account.finish(entry, result)
     runs.publish(runs.keep(result.save, run.folder, "broken"), run.folder)
 
 
 def publish_first(run: runs.LedgerRun, entry: ledger.Entry, result: vp.Release) -> None:
-    """Publish the result before the entry is finished (planted fault)."""
+    """Publish the result before the entry is finished (a planted fault)."""
     runs.publish(runs.keep(result.save, run.folder, f"broken{entry.attempt}"), run.folder, overwrite=True)
     run.account.finish(entry, result)
 
 
 def repeat_finished(account: ledger.LedgerAccount, earlier: ledger.Entry, *_: object) -> ledger.Entry:
-    """Run a finished run again without a charge (planted fault)."""
+    """Repeat a finished run without a charge (a planted fault)."""
     return replace(earlier, attempt=earlier.attempt + 1, state="charged")
 
 
@@ -127,9 +127,12 @@ def outcome(folder: Path) -> dict[str, object]:
 
 
 def main(root: Path, variant: str) -> None:
-    """Kill the job at each step until it completes, and repeat it; stop at the first harm of a broken variant."""
+    """Kill the job at each step until it completes, and repeat it.
+
+    For a broken variant, stop at the first violation.
+    """
     saving = variant not in ("not saved", "repeat finished")
-    vp.Release._page = lambda *_: b"report"  # rendering the report takes most of the time
+    vp.Release._page = lambda *_: b"report"  # Rendering the report takes most of the time.
     if variant == "repeat finished":
         ledger.LedgerAccount._repeated = repeat_finished
         runs.LedgerRun.finished = property(lambda _: False)
@@ -160,4 +163,4 @@ if __name__ == "__main__":
     for number, name in enumerate(sys.argv[2:]):
         root = Path(sys.argv[1]) / str(number)
         root.mkdir()
-        forked(main, root, name)  # a separate process, because a variant replaces functions of voxpop
+        forked(main, root, name)  # Use a separate process, because a variant replaces functions of voxpop.

@@ -68,14 +68,14 @@ def test_bisection_accepts_the_same_as_the_order_of_requests():
 @given(REQUESTS)
 @settings(max_examples=80)
 def test_admitted_releases_compose_within_the_budget(requests):
-    """The exact composition of dominating pairs, which does not use the caps, confirms that accepted releases fit."""
+    """The exact composition of dominating pairs does not use the caps. It confirms that accepted releases fit."""
     accepted = run([Guarantee(0.05, 0.0), *requests])
     assert composed_delta(BUDGET.epsilon, accepted) <= BUDGET.delta
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_no_strategy_costs_more_than_the_corners(budget, record_property):
-    """Over all strategies, noise in the two corners costs at most their part of delta, and more than half of it."""
+    """The worst strategy of noise in the two corners costs at most its part of delta, and more than half of it."""
     caps = AccountLimits.of(budget)
     corners = [(float(each.epsilon), float(each.square)) for each in reversed(caps.corners[1:])]
     room = 2 * float(NOISE) * budget.delta
@@ -95,7 +95,7 @@ def test_free_trade_of_caps_is_detected():
     assert worst_case(budget.epsilon, trade) > 2.5 * part
 
 
-def test_the_check_finds_caps_that_are_too_wide(monkeypatch):
+def test_the_check_finds_caps_that_are_too_large(monkeypatch):
     """A deliberately broken variant that allows twice the mu^2 accepts more than the budget."""
     real = caps_module._largest_square
     monkeypatch.setattr(caps_module, "_largest_square", lambda *numbers: 2 * real(*numbers))
@@ -104,7 +104,7 @@ def test_the_check_finds_caps_that_are_too_wide(monkeypatch):
 
 
 def test_the_check_finds_the_mu_of_the_run(monkeypatch):
-    """Releases that are charged for half of their cap, as if they stopped early, exceed the budget (broken variant)."""
+    """Releases that are charged for only half of their cap, as after an early stop, exceed the budget."""
     real = Corner.sums
 
     def ran(self, guarantees):
@@ -126,7 +126,7 @@ def test_the_check_finds_ignored_revealing_outcomes(monkeypatch):
     assert composed_delta(BUDGET.epsilon, accepted) > BUDGET.delta
 
 
-def test_the_check_finds_chances_of_one_side(monkeypatch):
+def test_the_check_finds_probabilities_of_one_side(monkeypatch):
     """Without the factor of the pair, the probability of novel items is below that of its revealing outcomes."""
     spend = Expense(1e-8, 0.8, two_sided=True)
     assert spend.hit / spend.novel == pytest.approx(1 / (2 * ndtr(-0.4)), rel=1e-9)
@@ -139,11 +139,14 @@ def test_the_check_finds_chances_of_one_side(monkeypatch):
 @given(st.floats(1e-9, 0.05), st.floats(0.01, 3.0), st.floats(0.0, 12.0))
 @settings(max_examples=200)
 def test_the_pair_dominates_a_spend(novel, mu, epsilon):
-    """The pair has at least the delta of a spend, in both directions, at every epsilon; they are equal at epsilon 0."""
+    """In both directions and at every epsilon, the pair has at least the delta of a spend.
+
+    At epsilon 0 they are equal.
+    """
     hit = Expense(novel, mu).hit
     pair = hit + (1 - hit) * gaussian_delta(epsilon, mu)
     assert pair >= min(1.0, novel + gaussian_delta(epsilon, mu)) * (1 - 1e-9)
-    # A pair with revealing outcomes on one side only, as in a single round of Gaussian noise.
+    # A pair with revealing outcomes on only one side, as in a single round of Gaussian noise.
     for one_sided in (
         novel + (1 - novel) * gaussian_delta(epsilon - np.log1p(-novel), mu),
         gaussian_delta(epsilon + np.log1p(-novel), mu),
@@ -153,7 +156,10 @@ def test_the_pair_dominates_a_spend(novel, mu, epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 3.0, 8.0, 50.0])
 def test_a_gaussian_mechanism_dominates_a_pure_release(epsilon):
-    """Its delta is at least that of randomised response at every epsilon, and nearly equal at one of them."""
+    """At every epsilon, its delta is at least the delta of randomised response.
+
+    At one epsilon they are nearly equal.
+    """
     mu = dominating_mu(epsilon)
     grid = np.linspace(0, epsilon, 400)
     pure = (np.exp(epsilon) - np.exp(grid)) / (1 + np.exp(epsilon))
@@ -166,7 +172,7 @@ def _small(count):
 
 
 def test_many_more_gaussian_releases_fit_than_by_sums():
-    """Small Gaussian releases fit although the sum of their epsilons is several times the budget."""
+    """Small Gaussian releases fit even if the sum of their epsilons is several times the budget."""
     accepted = run(_small(120))
     assert sum(each.epsilon for each in accepted) > 3 * BUDGET.epsilon
     assert composed_delta(BUDGET.epsilon, accepted) > BUDGET.delta / 100
@@ -188,7 +194,7 @@ def test_default_releases_fit_as_often_as_documented(epsilon, delta, fit, reserv
 
 @pytest.mark.slow
 def test_random_ledgers_compose_within_their_budget(record_property):
-    """200 random ledgers, filled until nothing fits, cost at most their delta by the accountant of dp-accounting."""
+    """By the accountant of dp-accounting, 200 random full ledgers cost at most their delta."""
     random = np.random.default_rng(54)
     budget, interval, worst = vp.Budget(3, 1e-6), 1e-3, 0.0
     for _ in range(200):
@@ -219,7 +225,7 @@ def mu_for(epsilon, delta):
     return 1 / gaussian_sigma(epsilon, delta)
 
 
-def test_plain_releases_add_up():
+def test_plain_releases_add_up_exactly():
     """Without a spend, epsilons add up exactly to the budget, and deltas to half of it."""
     assert len(run([Guarantee(0.5, 0.0)] * 20)) == 8
     assert len(run([Guarantee(0.1, 1e-7)] * 20)) == 5
@@ -251,7 +257,7 @@ def test_a_first_release_may_spend_the_whole_budget():
 @given(st.lists(PLAIN | STATED, min_size=2, max_size=8), st.randoms(use_true_random=False))
 @settings(max_examples=40)
 def test_the_order_does_not_matter(requests, random):
-    """Sums are the same in every order, and a larger past never makes room."""
+    """Sums are the same in every order, and additional earlier releases never make room."""
     shuffled = random.sample(requests, len(requests))
     caps = AccountLimits.of(BUDGET)
     assert caps.used(requests) == caps.used(shuffled)

@@ -38,7 +38,7 @@ def account(path):
 
 @pytest.fixture(scope="module")
 def corpus():
-    """Return a corpus of 500 users. Each of two words has half of the users."""
+    """Return a corpus of 500 users. Half of them have each of two words."""
     return vp.read(pl.DataFrame({"who": range(500), "what": ["tea", "milk"] * 250}), user="who", items="what")
 
 
@@ -51,7 +51,7 @@ def python(program, *arguments, **options):
 
 
 def test_releases_are_charged(account, corpus):
-    """Every mechanism and counts accept the account, and each entry names its mechanism."""
+    """All mechanisms and counts accept the account, and each entry names its mechanism."""
     words = vp.Items(max_items_per_user=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account)
     vp.HeavyHitters(max_length=5).release(corpus, vp.Budget(0.5, 1e-8), ledger=account)
@@ -96,7 +96,7 @@ def test_too_large_inputs_are_rejected_in_advance(account):
 def test_a_failed_release_remains_charged(account, error, state):
     """A failed release remains charged, because its output may have been seen.
 
-    Only an error of the release itself can depend on its noise, so only such an error sets the state "failed".
+    Only an error of the release itself can depend on its noise. Therefore only such an error sets the state "failed".
     """
 
     def fail(data):
@@ -157,7 +157,7 @@ vp.Ledger(sys.argv[1]).account("posts").charge(vp.Guarantee(1, 1e-8), "killed")
     ],
 )
 def test_a_kill_during_writing_leaves_the_old_or_the_new_ledger(account, path, statement, when, charged):
-    """After a kill at any step of a transaction, the ledger is the old or new one, and no other files remain."""
+    """After a kill at any step of a transaction, the old or the new ledger exists, and no other files remain."""
     account.charge(ONCE, "first")
     assert python(KILLED_WRITING, path, statement, when).returncode == -signal.SIGKILL
     assert len(account.entries) == charged
@@ -182,8 +182,11 @@ print(done)
 
 
 @pytest.mark.parametrize("processes", [2, pytest.param(8, marks=pytest.mark.slow)])
-def test_processes_never_spend_the_same(path, processes):
-    """Processes request epsilon 0.1 thirty times each from a budget of 4: 40 charges succeed, numbered 1 to 40."""
+def test_processes_never_spend_the_same_budget(path, processes):
+    """Each process requests epsilon 0.1 thirty times from a budget of 4.
+
+    Exactly 40 charges succeed, numbered 1 to 40.
+    """
     account = vp.Ledger(path).open("busy", vp.Budget(4, 0), create=True)
     call = [sys.executable, "-c", CHARGING, str(path), "30"]
     both = [subprocess.Popen(call, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
@@ -254,7 +257,7 @@ def sql(path, *statements):
         ("PRAGMA user_version = 2", "another rule.*Create a new ledger.*call `account.charge` once"),
     ],
 )
-def test_an_edited_ledger_is_found(account, path, statement, message):
+def test_an_edited_ledger_is_detected(account, path, statement, message):
     """A ledger that another program changed raises an error and is not charged."""
     account.charge(ONCE, "x")
     sql(path, "PRAGMA foreign_keys = OFF", statement)
@@ -272,15 +275,15 @@ def test_an_edited_ledger_is_found(account, path, statement, message):
         (b"SQLite format 3\0" + bytes(84), "not a ledger"),
     ],
 )
-def test_a_file_that_is_no_ledger_is_found(account, path, content, message):
-    """A file that was emptied, cut or replaced raises an error and is not charged."""
+def test_a_file_that_is_not_a_ledger_is_detected(account, path, content, message):
+    """A file that was emptied, truncated or replaced raises an error and is not charged."""
     path.write_bytes(content)
     for call in (lambda: account.charge(ONCE, "y"), lambda: account.entries):
         with pytest.raises(LedgerError, match=message):
             call()
 
 
-def test_a_file_that_was_cut_is_found(account, path):
+def test_a_truncated_ledger_is_detected(account, path):
     """A ledger that lost its end raises an error and is not charged."""
     account.charge(ONCE, "x")
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
@@ -301,7 +304,7 @@ def test_a_shared_ledger_keeps_its_mode(account, path):
 
 
 def test_a_hard_link_is_refused(account, path):
-    """A second name of the file is rejected, because an interrupted change could not be undone under both names."""
+    """A second name of the file is rejected, because an interrupted change could be undone under only one name."""
     os.link(path, path.with_name("other.ledger"))
     for call in (lambda: account.charge(ONCE, "x"), lambda: account.entries):
         with pytest.raises(LedgerError, match=r"hard link.*Remove the other name"):
@@ -321,7 +324,7 @@ def test_a_ledger_is_readable_by_other_programs(account, path):
 
 
 def test_a_lost_file_is_not_created_again(account, path):
-    """A deleted ledger is not created again with a full budget, whether by charging, opening or creating."""
+    """A deleted ledger is not created again with a full budget, whether a call charges, opens or creates."""
     account.charge(ONCE, "all of it")
     path.unlink()
     ledger = vp.Ledger(path)
@@ -342,7 +345,7 @@ def test_a_lost_file_is_not_created_again(account, path):
 
 @pytest.mark.parametrize("left", ["team.ledger-journal", ".team.ledger.exists"])
 def test_one_trace_of_a_lost_file_is_enough(account, path, left):
-    """The marker, or an unfinished transaction, is enough to detect the lost file."""
+    """The marker or an unfinished transaction is enough to detect the lost file."""
     path.with_name("team.ledger-journal").touch()
     path.unlink()
     for each in path.parent.iterdir():
@@ -364,7 +367,7 @@ def test_a_missing_marker_is_written_at_the_next_charge(account, path):
 
 
 def test_a_script_in_another_folder_starts_no_budget(account, path, tmp_path, monkeypatch):
-    """A relative path in another working directory names another file, which must be created explicitly."""
+    """In another working directory, a relative path names another file, which must be created explicitly."""
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     for call in (vp.Ledger("team.ledger").open, lambda name, _: vp.Ledger("team.ledger").account(name)):
@@ -375,7 +378,7 @@ def test_a_script_in_another_folder_starts_no_budget(account, path, tmp_path, mo
 
 
 def test_opening_again_keeps_the_budget(account, path):
-    """Opening with the same budget works; another budget, an unknown data set and a second creation raise errors."""
+    """Opening with the same budget works. Another budget, an unknown data set and a second creation raise errors."""
     account.charge(ONCE, "x")
     ledger = vp.Ledger(path)
     assert len(ledger.open("posts", BUDGET).entries) == 1
@@ -413,7 +416,7 @@ def test_similar_names_are_one_account(path, name, other):
 
 
 def test_similar_names_are_distinguished_exactly(account, path):
-    """Of two accounts with similar names, an exact name is found; a name that matches both raises an error."""
+    """If two accounts have similar names, an exact name is found, and a name that matches both raises an error."""
     with storage.changing(path) as datasets:
         datasets["posts "] = datasets["posts"]
     ledger = vp.Ledger(path)
@@ -423,7 +426,7 @@ def test_similar_names_are_distinguished_exactly(account, path):
 
 
 def test_a_spend_that_claims_less_than_its_pair_is_refused(account):
-    """A spend below its own pair is rejected; otherwise fifty releases of (2.9, 9e-7) would fit into (3, 1e-6)."""
+    """A spend below its stated pair is rejected. Otherwise fifty releases of (2.9, 9e-7) would fit into (3, 1e-6)."""
     for spend in (Expense(0.0, 0.0), Expense(1e-9, 0.1), Expense(1e-9, 0.0, two_sided=True)):
         forged = vp.Guarantee(2.9, 9e-7, spend=spend)
         for call in (lambda forged=forged: account.charge(forged, "x"), lambda forged=forged: account.fits(forged)):
@@ -434,7 +437,7 @@ def test_a_spend_that_claims_less_than_its_pair_is_refused(account):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_the_spend_of_every_plan_fits(account, name):
-    """The spend of every private plan is consistent with its guarantee, so the ledger accepts it."""
+    """The spend of every private plan is consistent with the guarantee, so the ledger accepts the plan."""
     guarantee = PLANS[name].guarantee
     if guarantee.private:
         assert vp.Ledger(account.path).open(name, vp.Budget(10, 1e-3), create=True).fits(guarantee)
@@ -452,7 +455,7 @@ def test_the_spend_of_every_plan_fits(account, name):
     ],
 )
 def test_invalid_charges_are_rejected(account, guarantee):
-    """Guarantees that are not private, have other neighbours or an invalid epsilon, and other objects are rejected."""
+    """Objects without a private guarantee, with other neighbours or with an invalid epsilon are rejected."""
     with pytest.raises(InputError):
         account.charge(guarantee, "x")
     assert account.entries == []
@@ -466,7 +469,7 @@ def test_seeds_and_ledgers_exclude_each_other(account, corpus):
 
 
 def test_names_and_budgets_are_checked(path):
-    """Invalid names and budgets raise errors before a file is made."""
+    """Invalid names and budgets raise errors before a file is created."""
     for name, budget in (("", BUDGET), (3, BUDGET), ("x", 3.0)):
         with pytest.raises(InputError):
             vp.Ledger(path).open(name, budget, create=True)
@@ -475,7 +478,7 @@ def test_names_and_budgets_are_checked(path):
     assert not path.exists()
 
 
-def test_nothing_private_is_kept(account, corpus, path):
+def test_the_file_contains_nothing_private(account, corpus, path):
     """The file contains budgets, labels, times and guarantees, and no data."""
     vp.Items(max_items_per_user=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     (entry,) = storage.read_ledger(path)["posts"]["entries"]
@@ -483,7 +486,7 @@ def test_nothing_private_is_kept(account, corpus, path):
     assert b"tea" not in path.read_bytes().replace(b"team", b"")
 
 
-def test_an_entry_of_another_account_finishes_no_run(account, path):
+def test_an_entry_of_another_account_does_not_finish_a_run(account, path):
     """Otherwise, the entry would replace the charge of the other account and return that account's budget."""
     other = vp.Ledger(path).open("tags", BUDGET, create=True)
     small = [account.charge(vp.Guarantee(0.01, 0.0), "sums") for _ in range(2)]
@@ -510,7 +513,7 @@ WEIGHTED = vp.papers.SetUnion(10, "weighted", accounting="joint")
     [(0.29, vp.Items(max_items_per_user=10)), *((each, WEIGHTED) for each in (0.57, 1.15, 4.35, 0.295))],
 )
 def test_the_largest_epsilon_is_the_whole_budget_at_first(path, epsilon, mechanism):
-    """This is also true if the quotient of doubles is below the whole number of steps."""
+    """This is true even if the quotient of doubles is below the whole number of steps."""
     whole = vp.Ledger(path).open("posts", vp.Budget(epsilon, 1e-6), create=True)
     assert whole.largest_epsilon(mechanism, 1e-8) == round(epsilon * 1000) // 10 / 100
 

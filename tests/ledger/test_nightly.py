@@ -1,4 +1,4 @@
-"""The examples of scheduled releases, killed and started again by cron, Airflow and Dagster, are charged once."""
+"""The examples of scheduled releases are charged once, although cron, Airflow and Dagster kill and restart them."""
 
 import datetime as dt
 import os
@@ -13,7 +13,7 @@ import pytest
 
 import voxpop as vp
 
-pytestmark = [pytest.mark.jit, pytest.mark.slow]  # these tests start other processes
+pytestmark = [pytest.mark.jit, pytest.mark.slow]  # These tests start other processes.
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "nightly"
 DAY = "2026-11-24"
 KILLED = """
@@ -62,7 +62,7 @@ def python(nightly, code, interpreter=sys.executable, **more):
 
 
 def interpreter_with(library):
-    """Return a Python that has a library: the current one, or one that VOXPOP_ORCHESTRATORS lists."""
+    """Return a Python that has a library, which is the current one or one that VOXPOP_ORCHESTRATORS lists."""
     for each in (sys.executable, *os.environ.get("VOXPOP_ORCHESTRATORS", "").split(os.pathsep)):
         found = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({library!r}) is None)"
         if each and subprocess.run([each, "-c", found], check=False).returncode == 0:
@@ -71,7 +71,7 @@ def interpreter_with(library):
 
 
 def assert_charged_once(nightly, attempts):
-    """Check that there is one charge and one release, which is the saved one."""
+    """Check that there is one charge and one release, and that this release was saved."""
     (entry,) = vp.Ledger(nightly / "team.ledger").account("posts").entries
     assert (entry.label, entry.state, entry.attempt) == (DAY, "finished", attempts)
     assert vp.load(nightly / "words" / DAY).id == entry.release
@@ -126,7 +126,7 @@ def test_cron_takes_the_day_that_has_ended(tmp_path):
 
 @pytest.mark.slow
 def test_airflow(nightly):
-    """The Airflow task succeeds after a killed attempt, and when it is repeated."""
+    """The Airflow task succeeds after a killed attempt, and again when it is repeated."""
     airflow = interpreter_with("airflow")
     more = {
         "AIRFLOW_HOME": str(nightly / "airflow"),
@@ -150,7 +150,7 @@ def test_airflow(nightly):
 
 @pytest.mark.slow
 def test_dagster(nightly):
-    """The Dagster asset is materialized after a killed attempt, and when it is repeated."""
+    """The Dagster asset is materialized after a killed attempt, and again when it is repeated."""
     dagster = interpreter_with("dagster")
     (nightly / "dagster").mkdir()
     assert python(nightly, f"{KILLED}import job; job.release_words('{DAY}')").returncode < 0

@@ -1,4 +1,4 @@
-"""Runs are charged and published once for any number of attempts, and saved where the disk has space."""
+"""Runs are charged and published once for any number of attempts, and saved on a disk with free space."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def account(tmp_path):
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
-    """Return a home folder, which keeps results if their target has no space."""
+    """Return a home folder, which stores results if their target has no space."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
@@ -38,13 +38,13 @@ def interrupt(_):
 
 
 def interrupted(run, guarantee=ONCE):
-    """Start a run that is interrupted from outside."""
+    """Start a run that a signal interrupts."""
     with pytest.raises(KeyboardInterrupt):
         planned(guarantee, interrupt).release(None, ledger=run)
 
 
 def outcomes(tmp_path, *variants):
-    """Return the outcomes for each variant after a job was killed at each step and repeated."""
+    """Return the outcomes of each variant after a job was killed at each step and repeated."""
     tests = Path(__file__).resolve().parent.parent
     call = [sys.executable, "-m", "ledger.stopping", str(tmp_path), *variants]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
@@ -58,7 +58,7 @@ def outcomes(tmp_path, *variants):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("variant", ["none", "not saved"])
 def test_a_run_killed_at_every_step_can_be_repeated(tmp_path, variant, record_property):
-    """A job killed before any file access and repeated has one charge, at most one visible release and no leftovers."""
+    """A job that is killed before any file access and repeated has one charge, at most one release and no leftovers."""
     found = outcomes(tmp_path, variant)
     saving = variant == "none"
     assert len(found) > (40 if saving else 10)
@@ -84,7 +84,7 @@ def test_broken_orders_are_detected(tmp_path):
 
 
 def test_an_interrupted_run_is_charged_once(account, tmp_path):
-    """An interrupted run is charged once, and can use other data because no result was seen. Attempts are recorded."""
+    """An interrupted run is charged once. It can use other data, because no result was seen. Attempts are recorded."""
     for number in range(3):
         interrupted(account.run("monday", save_to=tmp_path / "words"))
         (entry,) = account.entries
@@ -116,7 +116,7 @@ def test_a_finished_run_never_runs_again(account):
 def test_an_error_of_the_release_ends_its_run(account, tmp_path):
     """A run that fails with an error cannot be repeated.
 
-    The reason can depend on the noise, so repeating until there is no error would be a selection among releases.
+    The reason can depend on the noise, so repetition until there is no error would be a selection among releases.
     """
 
     def fail(_):
@@ -141,7 +141,10 @@ def test_a_repeated_run_has_the_same_budget(account, other):
 
 
 def test_two_simultaneous_runs_publish_one_result(account, tmp_path):
-    """Of two concurrent attempts, the one started last finishes; the result of the other is discarded unseen."""
+    """If two attempts run concurrently, the attempt that started last finishes.
+
+    The other result is discarded unseen.
+    """
     folder, inner = tmp_path / "words", []
 
     def start_another(_):
@@ -168,7 +171,7 @@ def test_the_first_of_two_attempts_cannot_finish(account):
 
 
 def test_two_simultaneous_runs_without_the_check_publish_two_results(account, monkeypatch):
-    """Without the check, an attempt finishes although another was started (deliberately broken variant)."""
+    """Without the check, an attempt finishes although another attempt was started (deliberately broken variant)."""
 
     def end(self, entry, **ended):
         with storage.changing(self.path) as datasets:
@@ -197,7 +200,7 @@ def test_labels_must_be_one_nonempty_line(account):
 
 
 def test_counts_are_saved_with_their_release(account, tmp_path):
-    """The kept copy contains the counts and their release; a ranking saved in the meantime remains."""
+    """The kept copy contains the counts and their release. A ranking that was saved in the meantime remains."""
     import polars as pl
 
     corpus = vp.read(pl.DataFrame({"who": range(500), "what": ["tea", "milk"] * 250}), user="who", items="what")
@@ -213,7 +216,7 @@ def test_counts_are_saved_with_their_release(account, tmp_path):
 
 
 def test_several_data_sets_are_not_saved_to_one_folder(account, tmp_path):
-    """A run of several data sets with `save_to` is refused, and may be repeated without the folder."""
+    """A run of several data sets with `save_to` is rejected, and may be repeated without the folder."""
     plan = planned(ONCE, lambda _: {"a": stopping.release(), "b": stopping.release()})
     with pytest.raises(InputError, match="Remove `save_to`"):
         plan.release(None, ledger=account.run("monday", save_to=tmp_path / "words"))
@@ -307,9 +310,9 @@ def test_a_result_is_lost_if_no_disk_can_store_it(account, tmp_path, monkeypatch
 
 
 def test_an_output_that_appears_during_the_run_is_kept(account, tmp_path):
-    """An output that appears in the meantime is not replaced; the new result is kept.
+    """An output that appears in the meantime is not replaced, and the new result is kept.
 
-    `voxpop resume` removes kept results only.
+    `voxpop resume` removes only kept results.
     """
 
     def release(_):
@@ -335,7 +338,7 @@ def test_an_unwritable_folder_is_rejected_before_the_run(account):
 
 
 @pytest.mark.slow
-def test_the_largest_epsilon_fits_and_a_larger_one_does_not(account):
+def test_the_largest_epsilon_fits_and_a_larger_epsilon_does_not(account):
     """For every mechanism, `largest_epsilon` fits and a larger epsilon does not, before and after charges."""
     for mechanism in (vp.Items(), vp.NGrams(), vp.HeavyHitters(max_length=2), vp.Sequences(alphabet=["a"])):
         delta = 0.0 if isinstance(mechanism, vp.Sequences) else 1e-8
@@ -349,7 +352,7 @@ def test_the_largest_epsilon_fits_and_a_larger_one_does_not(account):
         account.check(ONCE)
 
 
-def test_a_reserve_of_too_many_releases_is_found(account):
+def test_a_reserve_of_too_many_releases_is_detected(account):
     """A forged number of releases does not fill the memory, even under a correct checksum."""
     account.charge(ONCE, "x")
     with storage.changing(account.path) as datasets:
@@ -360,7 +363,7 @@ def test_a_reserve_of_too_many_releases_is_found(account):
 
 @pytest.mark.parametrize("mechanism", [5, None, b"sums", "a\ud800"])
 def test_a_mechanism_that_is_not_a_string_is_rejected(account, mechanism):
-    """SQLite stores a number in a column of text as text, so the checksum would differ for ever."""
+    """SQLite stores a number in a column of text as text, so the checksum would always differ."""
     with pytest.raises(InputError, match="must be a string"):
         account.charge(ONCE, mechanism)
     assert account.entries == []
@@ -372,7 +375,7 @@ def test_a_mechanism_that_is_not_a_string_is_rejected(account, mechanism):
 
 @pytest.mark.parametrize("name", ["loop", "a\0b", "x" * 300])
 def test_a_path_that_cannot_be_used_is_refused(tmp_path, name):
-    """A loop of links, a null character or a name that is too long is an error of the ledger."""
+    """A loop of links, a null character or a name that is too long raises an error of the ledger."""
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(LedgerError, match="cannot be used"):
         vp.Ledger(tmp_path / name)

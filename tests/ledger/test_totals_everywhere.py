@@ -1,4 +1,4 @@
-"""In a charged result, the total is the budget of its ledger, in the same numbers by every route."""
+"""The total of a charged result is the budget of its ledger, with the same numbers in every output."""
 
 import json
 from dataclasses import replace
@@ -39,7 +39,7 @@ def told(capsys, *call):
     return capsys.readouterr().out
 
 
-def test_every_route_of_a_release_gives_the_same_total(account, corpus, tmp_path, capsys):
+def test_every_output_of_a_release_has_the_same_total(account, corpus, tmp_path, capsys):
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     folder = tmp_path / "words"
     words.save(folder)
@@ -67,7 +67,10 @@ def test_every_route_of_a_release_gives_the_same_total(account, corpus, tmp_path
 
 
 def test_a_release_and_its_counts_are_saved_in_one_folder(account, corpus, tmp_path, capsys):
-    """Both are in the budget of the ledger, which counts once; counts that were not charged are added to it."""
+    """Both are in the budget of the ledger, which counts once.
+
+    Counts that were not charged are added to this budget.
+    """
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     words.save(tmp_path / "words")
     words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account).save(tmp_path / "words")
@@ -105,7 +108,7 @@ def test_a_moved_ledger_keeps_one_budget(account, corpus, tmp_path):
 
 
 def test_the_sums_of_a_server_remain_in_the_total(account):
-    """Signed documents state its trust model."""
+    """Signed documents state the trust model of the server."""
     seen = vp.Guarantee(1, 1e-8, server_view="the server saw sums")
     assert total_of([(seen, None), (vp.Guarantee(1, 0.0), None)]).adaptive.server_view == seen.server_view
     assert total_of([(seen, None), (seen, None)]).fixed.server_view == seen.server_view
@@ -119,7 +122,7 @@ def test_a_federated_result_is_signed_as_federated(corpus, tmp_path):
 
 
 def test_a_budget_below_its_results_is_not_a_total(account, corpus, tmp_path):
-    """If the budget was edited, for example, the result counts as uncharged, and the folder is rejected."""
+    """For example, if the budget was edited, the result counts as uncharged, and the folder is rejected."""
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     small = replace(words.metadata.ledger, budget=vp.Budget(0.1, 1e-9))
     forged = words.with_ledger_entry(small)
@@ -138,7 +141,7 @@ def test_the_command_prints_the_total(account, table, tmp_path, capsys):
     assert 'Ledger: entry 1 of "drinks"' in out
 
 
-def test_a_full_reserve_stays_within_the_budget(account):
+def test_a_full_reserve_is_within_the_budget(account):
     """The sum of deltas is less than the budget, so at that delta the composition exceeds epsilon."""
     plan = vp.Items().plan(vp.Budget(0.5, 1e-8))
     most = _full_reserve(account, plan)
@@ -172,7 +175,7 @@ def _full_reserve(account, plan):
 
 
 def test_releases_of_a_reserve_fit(account):
-    """A release fits by a reserve of its mechanism only, and the largest epsilon is at least the reserved one."""
+    """Only a reserve of the same mechanism pays for a release. The largest epsilon is at least the reserved epsilon."""
     small = vp.Items().plan(vp.Budget(0.5, 1e-8))
     assert _full_reserve(account, small) > 40
     assert account.fits(small.guarantee, "items")
@@ -202,7 +205,7 @@ def test_commands_print_totals_as_json(account, table, tmp_path, capsys):
 
 
 def test_a_series_cannot_have_a_reserve(account):
-    """A series pays for all its nights at once, by an entry of another name that no reserve would pay for."""
+    """A series pays for all its nights at once, with an entry of another name that no reserve pays for."""
     plan = vp.Items(max_items_per_user=1).plan_series(vp.Budget(1, 1e-8), 7)
     with pytest.raises(vp.errors.InputError, match="once for all its nights"):
         account.reserve(plan, 5)
@@ -210,7 +213,7 @@ def test_a_series_cannot_have_a_reserve(account):
 
 
 def test_the_smaller_second_total_is_explained_only_if_it_occurs(account, corpus):
-    """One result has no sum; two have one."""
+    """One result has no sum, but two results have one."""
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     assert words.total.reason == ""
     assert "squares" in words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account).total.reason
@@ -227,7 +230,7 @@ def test_too_many_releases_raise_a_separate_error(account):
 
 
 class SMALL:
-    """A plan of very little."""
+    """A plan that spends very little."""
 
     guarantee = vp.Guarantee(1e-4, 0)
 

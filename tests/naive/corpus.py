@@ -21,7 +21,7 @@ INVISIBLE_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"
 
 
 def words(text: str) -> list[str]:
-    """Cut a text into words, one character after the other."""
+    """Split a text into words, one character after another."""
     text = lowered(text)
     borders, end = set(), 0
     for part in WordBreaker(text, ""):
@@ -33,7 +33,7 @@ def words(text: str) -> list[str]:
         before, after = outside[place - 1 : place], outside[place + 1 : place + 2]
         if place in borders and (is_unspaced(before) or is_unspaced(character)):
             found.append("")
-        # The next character, or an empty string if ICU cuts before it.
+        # The next character, or an empty string if ICU splits the text before it.
         following = "" if place + 1 in borders and (is_unspaced(character) or is_unspaced(after)) else after
         if not belongs(character, found[-1], following):
             found.append("")
@@ -43,7 +43,7 @@ def words(text: str) -> list[str]:
 
 
 def belongs(character: str, word: str, after: str) -> bool:
-    """Return whether a character continues a word, which may be empty, before another character."""
+    """Return whether a character continues a word, which may be empty, if another character follows."""
     if category(character) in ("L", "N"):
         return True
     if category(character) == "M" or (character and character in LIKE_MARKS):
@@ -70,7 +70,7 @@ def lowered(text: str) -> str:
 
 
 def without_addresses(text: str) -> str:
-    """Return a text with spaces in the places of addresses, and one kind of apostrophe outside of them."""
+    """Return a text with spaces in place of addresses, and with one kind of apostrophe in the rest."""
     result, place = "", 0
     while place < len(text):
         head = next((each for each in ("http://", "https://", "www.") if text.startswith(each, place)), "")
@@ -85,7 +85,7 @@ def without_addresses(text: str) -> str:
 
 
 def address_end(text: str, place: int) -> int:
-    """Return where an address ends that has begun before a place."""
+    """Return the end of an address that has begun before a place."""
     while place < len(text):
         if text[place] in "([":
             closing, end = ")]"["([".index(text[place])], place + 1
@@ -102,7 +102,7 @@ def address_end(text: str, place: int) -> int:
 
 
 def in_address(character: str) -> bool:
-    """Return whether addresses contain a character; brackets are extra."""
+    """Return whether addresses may contain a character. Brackets are treated separately."""
     if character.isascii():
         return character.isalnum() or character in "!#$%&'*+,-./:;=?@_~"
     other = is_unspaced(character) or "HANGUL" in name(character) or character == "\u02bc"
@@ -137,7 +137,7 @@ def is_shaped(character: str) -> bool:
 
 
 def is_unspaced(character: str) -> bool:
-    """Return whether a character belongs to words that only a dictionary finds."""
+    """Return whether a character belongs to words that require a dictionary."""
     if category(character) not in ("L", "M", "N"):
         return False
     common = 0x3005 <= ord(character) < 0x3008 or 0x3021 <= ord(character) < 0x302A or 0x3031 <= ord(character) < 0x303D
@@ -152,7 +152,7 @@ def is_hebrew(character: str) -> bool:
 
 
 def category(character: str) -> str:
-    """Return the first letter of the category of a character, and nothing for no character."""
+    """Return the first letter of the category of a character, or an empty string without a character."""
     return unicodedata.category(character)[0] if character else ""
 
 
@@ -162,7 +162,7 @@ def name(character: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text as ICU cuts them, without white space around them."""
+    """Return the sentences of a text as ICU splits them, without white space around them."""
     return [part.strip() for part in SentenceBreaker(text, "") if part.strip()] or [""]
 
 

@@ -1,4 +1,4 @@
-"""Reference implementation of counts of users, with sets; only for comparison."""
+"""Reference implementation of counts of users with sets, only for comparison."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -14,7 +14,7 @@ def held_by(user: Documents, length: int) -> set[Gram]:
 
 
 def holders(users: Sequence[Documents], grams: Sequence[Gram], limits: Sequence[int]) -> dict[Gram, float]:
-    """Return the weight of each gram: one per user, or less for users with more grams than the limit."""
+    """Return the weight of each gram. Each user adds one, or less if the user has more grams than the limit."""
     weights = dict.fromkeys(grams, 0.0)
     for user in users:
         for length, limit in enumerate(limits, start=1):

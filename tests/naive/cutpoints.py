@@ -1,4 +1,4 @@
-"""Reference implementation of the cutpoints and charges of bands, computed again for every candidate."""
+"""Reference implementation of the cutpoints and charges of bands. It repeats the computation for every candidate."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class Setting(NamedTuple):
 
     @property
     def each(self) -> float:
-        """Number of empty candidates for each candidate below the reference."""
+        """The number of empty candidates for each candidate below the reference."""
         return 1 / (1 - self.chances[self.reference])
 
 
@@ -42,17 +42,17 @@ def below(band: Band, setting: Setting) -> int:
 
 
 def taken(band: Band, setting: Setting, charge: float) -> int:
-    """Return the lowest of the best cutpoints, or the number of cutpoints if none is worth its price."""
+    """Return the lowest of the best cutpoints, or the number of cutpoints if no cutpoint is worth its price."""
     empty = setting.each * (below(band, setting) + 1)
     values = [reached(band, i) - charge * empty * chance for i, chance in enumerate(setting.chances)] + [0.0]
     return values.index(max(values))
 
 
 def allowed_for(band: Band, setting: Setting, charge: float) -> float:
-    """Return the spurious grams that a band may add at a price, by the rule."""
+    """Return the number of spurious grams that a band may add at a price by the rule."""
     own = taken(band, setting, charge)
     alone = setting.each * (below(band, setting) + 1) * [*setting.chances, 0.0][own]
-    # Levels at which one more gram would be selected if only the estimate were one lower.
+    # The levels at which one more gram would be selected if the estimate were lower by one.
     for level, chance in enumerate(setting.chances):
         values = [
             reached(band, i) + (i <= level) - charge * setting.each * below(band, setting) * each
@@ -74,7 +74,10 @@ def chosen(bands: Sequence[Band], setting: Setting) -> list[int]:
 
 
 def charged(bands: Sequence[Band], setting: Setting) -> list[float]:
-    """Return the charge of each band, for which each candidate below the reference is tried at every possible level."""
+    """Return the charge of each band.
+
+    To compute it, each candidate below the reference is tried at every possible level.
+    """
     found = []
     for number, band in enumerate(bands):
         total = 0.0

@@ -1,6 +1,6 @@
 """Reference implementation of the engine contract in plain Python, with users and weights in dicts.
 
-It shows that the contract suffices: every mechanism runs on it, with the same releases as on the other engines.
+It shows that the contract is sufficient, because every mechanism runs on it with the same releases as on other engines.
 """
 
 from collections import Counter
@@ -85,7 +85,7 @@ class NaiveEngine:
         return corpus_of(list(self.users.values()), list(self.users))
 
     def in_order(self, shares, secret, pass_name):
-        """Return keys and documents; if the order matters, by a keyed hash, with ties by the key."""
+        """Return keys and documents. If the order matters, they are sorted by a keyed hash, with ties by the key."""
         if not shares.sequential:
             return list(self.users.items())
         keyed = [(draw(secret, f"order/{pass_name}", key, 0), key) for key in self.users]
@@ -114,14 +114,14 @@ def weighed(
     kept: bool = False,
     bounds: dict[int, np.ndarray] | None = None,
 ) -> dict[Name, int]:
-    """Cut the distinct items of each user to the limit, and share the weight of the user, times its bound if given."""
+    """Reduce the distinct items of each user to the limit, and share the weight of the user, times its bound."""
     weights: dict[Name, int] = {}
     users = list(users)
     ranks = range(1 + max((item for _, held in users for item in held), default=0)) if kept else range(0)
     for key, held in users:
         items = list(dict.fromkeys(held))
         items = smallest(items, name_of, limit, secret, pass_name, key)
-        # Kept items have their ranks as ids, in a histogram of all ranks; other items have any ids.
+        # Kept items have their ranks as ids in a histogram of all ranks. Other items have any ids.
         ids, names = (items, ranks) if kept else (range(len(items)), items)
         mine = np.array([weights.get(name, 0) for name in names] or [0], np.int64)
         given = () if bounds is None else (bounds[key],)
@@ -131,7 +131,7 @@ def weighed(
 
 
 def smallest(items, name_of, limit, secret, pass_name, key):
-    """Return at most `limit` items of a user, with the smallest draws, in their order."""
+    """Return at most `limit` items of a user, which have the smallest draws, in their order."""
     priority = {item: draw(secret, f"sample/{pass_name}", key, name_of(item)) for item in items}
     lowest = set(sorted(items, key=priority.__getitem__)[:limit])
     return [item for item in items if item in lowest]
@@ -139,7 +139,7 @@ def smallest(items, name_of, limit, secret, pass_name, key):
 
 @dataclass
 class NaiveWeights:
-    """Weight by item: words at length 1, names of grams later."""
+    """The weight of each item, that is, of words at length 1 and of names of grams at other lengths."""
 
     weights: dict[Name, int]
     words: list[str] = field(default_factory=list)
@@ -179,7 +179,7 @@ class NaiveWeights:
 
 
 class NaivePools:
-    """Items in adaptive rounds: the undecided items of each user, and the score of each item."""
+    """The items in adaptive rounds, with the undecided items of each user and the score of each item."""
 
     def __init__(self, engine: NaiveEngine, secret):
         self.secret, self.found, self.score, self.states = secret, set(), {}, {}
@@ -266,7 +266,7 @@ class NaiveLengths:
 
     def __init__(self, engine: NaiveEngine):
         self.engine, self.length, self.last, self.kept = engine, 1, None, False
-        self.names: dict[tuple[str, ...], Name] | None = None  # None: every word, by its text
+        self.names: dict[tuple[str, ...], Name] | None = None  # None means every word by its text.
         self.words: dict[str, int] = {}
         self.left: dict[int, int] = {}
         self.deferred: dict[tuple[str, ...], int] = {}
@@ -299,7 +299,7 @@ class NaiveLengths:
         return self.last
 
     def _pay(self, charge, key, named):
-        """Charge one user, by the length of its longest run of candidates in a document."""
+        """Charge one user by the length of the user's longest run of candidates in a document."""
         longest = max((len(run) for each in named for run in runs_in(each)), default=0)
         left = self.left.get(key, charge.whole)
         cost = charge.costs(np.array([left]), np.array([longest > 0]), np.array([longest]))
@@ -348,7 +348,7 @@ class NaiveLengths:
 
 
 def runs_in(named):
-    """Yield the run of values other than None that ends at each position."""
+    """Yield, for each position, the run of values other than None that ends there."""
     run = []
     for name in named:
         run = [*run, name] if name is not None else []
@@ -367,7 +367,7 @@ def one_sequence(key, documents, alphabet, max_length, secret):
 
 
 class NaiveTree:
-    """Sequences with an end mark, and the number of the context of each step, by the place of the step."""
+    """Sequences with an end mark, and the number of each step's context by the place of the step."""
 
     def __init__(self, sequences, end, max_length):
         self.sequences, self.end = sequences, end

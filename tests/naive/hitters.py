@@ -1,13 +1,13 @@
 """Reference implementation of TrieHH with dicts and strings, only for comparison (Algorithms 1 to 3 of the paper).
 
-Words are strings; "$" marks their end. Draws are passed as functions, so that other code can use the same draws.
+Words are strings, and "$" marks their end. Draws are passed as functions, so that other code can use the same draws.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 
 Choose = Callable[[int, int, Counter[str]], str]
-"""Maps user, round (from 1) and the words of the user to the word of this round."""
+"""A function from the user, the round (from 1) and the words of the user to the word of this round."""
 
 
 def grow_trie(
@@ -18,7 +18,7 @@ def grow_trie(
     rounds: int,
     unit: int = 1,
 ) -> list[set[str]]:
-    """Return the prefixes that grew in each round, by Algorithm 2 once per round, until no prefix grows."""
+    """Return the prefixes that grew in each round. Algorithm 2 runs once per round until no prefix grows."""
     trie: list[set[str]] = []
     before = {""}
     for number in range(1, rounds + 1):
@@ -42,7 +42,7 @@ def found_words(trie: list[set[str]]) -> set[str]:
 
 
 def most_frequent(words: Counter[str]) -> str:
-    """Return the most frequent word, the first in order of bytes if there are several."""
+    """Return the most frequent word, or the first in the order of bytes if there are several."""
     return min(words, key=lambda word: (-words[word], word.encode()))
 
 

@@ -1,4 +1,4 @@
-"""The exact worst case of Gaussian noise and pure releases that a rule admits, over all strategies."""
+"""The exact worst case over all strategies of Gaussian noise and pure releases that a rule admits."""
 
 import math
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ WIDTH = 10.0
 def worst_case(epsilon: float, corners: Sequence[tuple[float, float]]) -> float:
     """Return the largest delta of strategies that remain in one of several corners, by optimal stopping.
 
-    A strategy spends mu^2 in small steps and looks at the loss after each. At any time it may spend the epsilon of the
-    corner that still has room, and the whole epsilon then adds to the loss. Functions of the loss are convex, so linear
+    A strategy spends mu^2 in small steps and sees the loss after each step. At any time it may spend the epsilon of a
+    corner that still has room. The whole epsilon is then added to the loss. Functions of the loss are convex, so linear
     interpolation between the nodes bounds them from above.
 
     Args:

@@ -14,7 +14,7 @@ class Nights:
         self.scores, self.decided, self.released, self.levels = ({word: 0 for word in known} for _ in range(4))
 
     def noise(self, night, word):
-        """Return the noise of a night on a word in cells, by the quantile of its bits."""
+        """Return the noise of a night on a word, in cells. It is the quantile of the bits of the word."""
         from voxpop.privacy.sampling import noisy_cells
 
         content = np.frombuffer(word.encode(), np.uint8)
@@ -24,7 +24,7 @@ class Nights:
         return int(noisy_cells(np.zeros(1, np.int64), proof.sigmas[night - 1], 1 << proof.bits, proof.cell, draws)[0])
 
     def run(self, rows, night):
-        """Run one night. `rows` has a list of words for each user key, or is None for a night without a run."""
+        """Run one night. `rows` contains a list of words for each user key, or is None for a night without a run."""
         plan = self.plan
         for user, words in (rows or {}).items():
             mine, fresh = self.pools.setdefault(user, {}), []
@@ -107,5 +107,5 @@ class Nights:
         return total
 
     def draw(self, purpose, user, name):
-        """Return the first word of a draw."""
+        """Return the first 64-bit word of a draw."""
         return int(self.secret.draws(purpose, np.array([user], np.uint64), np.array([name], np.uint64))[0, 0])

@@ -1,4 +1,4 @@
-"""Reference implementation of pools, in dicts and loops."""
+"""Reference implementation of pools with dicts and loops."""
 
 
 def naive_undecided(held: dict[int, list[int]], states: list[int]) -> dict[int, tuple[list[int], int]]:

@@ -23,7 +23,7 @@ class Client:
 
     Attributes:
         key: A function of only the user's id, which determines the draws of the user.
-        words: The words of the user with their counts, in the order of their symbols; none is too long or empty.
+        words: The words of the user with their counts, in the order of their symbols. No word is too long or empty.
         twin: The number of earlier users with the same key. Without it, users with the same key would be sampled
             together, and one of them could learn about another.
     """
@@ -42,7 +42,7 @@ def client_of(key: int, counts: Mapping[Word, int], rules: Rules, twin: int = 0)
     Args:
         key: The key of the user.
         counts: The number of occurrences of each word.
-        rules: The public rules. Words that are too long together with their end mark are omitted.
+        rules: The public rules. Words that are too long, including the end mark, are omitted.
         twin: The number of earlier users with the same key, as in `Client`.
     """
     fitting = {word: count for word, count in counts.items() if count > 0 and 0 < len(word) <= rules.longest}
@@ -52,8 +52,8 @@ def client_of(key: int, counts: Mapping[Word, int], rules: Rules, twin: int = 0)
 def cast_vote(client: Client, trie: Trie, rules: Rules, secret: "Secret") -> Prefix | None:
     """Return the prefix that a sampled client votes for in the next round, or None if the client does not vote.
 
-    The client picks one of its words. If the prefix of the word is live in the trie, the client votes for that prefix
-    and the next symbols of the word. Otherwise, or if the word has already ended, the client does not vote.
+    The client picks one of its words. If the prefix of the word is alive in the trie, the client votes for that prefix
+    extended by the next symbols of the word. Otherwise, or if the word has already ended, the client does not vote.
 
     Args:
         client: The device.
@@ -70,7 +70,7 @@ def cast_vote(client: Client, trie: Trie, rules: Rules, secret: "Secret") -> Pre
 
 
 def _chosen_word(client: Client, rounds: int, rules: Rules, secret: "Secret") -> Word | None:
-    """Return the user's most frequent word (the first of them in order), or one drawn by frequency."""
+    """Return the user's most frequent word (the first in order if there are several), or a word drawn by frequency."""
     if not client.words:
         return None
     if rules.words == "one":
@@ -85,7 +85,7 @@ def _chosen_word(client: Client, rounds: int, rules: Rules, secret: "Secret") ->
 
 def _draw(client: Client, purpose: str, secret: "Secret") -> int:
     """Return 64 bits for this client and purpose."""
-    # The draw depends on key and twin number, because two users of one key must not share a draw
+    # The draw depends on the key and the twin number, because two users with one key must not share a draw
     # (docs/privacy/heavy-hitters.md, "Conditions").
     return int(secret.draws(purpose, np.array([client.key], np.uint64), client.twin)[0, 0])
 
@@ -101,12 +101,13 @@ def votes_cast(key: int, twin: int, rounds: int, rules: Rules, secret: "Secret")
         secret: The secret of the run.
 
     Returns:
-        At least x votes with exactly the probability that `rules.ballot` gives for x, for ideal bits.
+        The number of votes. With ideal bits, it is at least x with exactly the probability that `rules.ballot` gives
+        for x.
     """
     high, low = secret.draws(f"sample/round {rounds + 1}", np.array([key], np.uint64), twin)[0]
-    # The draw has 128 bits; it is below bar x with exactly P(X >= x) rounded down to 2^-128.
+    # The draw has 128 bits. It is below bar x with exactly the probability P(X >= x), rounded down to 2^-128.
     draw = int(high) << 64 | int(low)
-    # Bars decrease, so the number of bars above one draw has the law of X.
+    # Bars decrease, so the number of bars above one draw has the distribution of X.
     return sum(draw < bar for bar in rules.bars)
 
 
@@ -147,7 +148,7 @@ def run_protocol(clients: Sequence[Client], rules: Rules, secret: "Secret") -> T
 def round_votes(
     clients: Iterable[Client], trie: Trie, rules: Rules, secret: "Secret"
 ) -> list[tuple[Prefix, int] | None]:
-    """Return the vote of each client in the next round, as its prefix and the number of votes for it, or None."""
+    """Return the vote of each client in the next round, which is a prefix and the number of votes for it, or None."""
     return [_said(client, trie, rules, secret) for client in clients]
 
 

@@ -1,4 +1,4 @@
-"""Reference implementation of the sequence model of the theory and the paper: dicts, loops and fractions."""
+"""Reference implementation of the sequence model of the theory and the paper, with dicts, loops and fractions."""
 
 from collections import Counter
 from fractions import Fraction
@@ -14,7 +14,7 @@ def truncate(tokens, alphabet, max_length):
 
 
 def count_grams(sequences, longest):
-    """Count every gram of up to `longest` symbols, with the end mark last; a single end mark is never counted."""
+    """Count every gram of up to `longest` symbols. The end mark may be the last symbol, but never the only one."""
     counts = Counter()
     for sequence in sequences:
         if not sequence:
@@ -41,9 +41,9 @@ class Node:
 
 
 def explore(sequences, alphabet, max_length, max_gram, epsilon, noise, keep_all=True, fixed_threshold=None):
-    """Return all nodes that released a symbol, by gram, as in theory A.2 to A.4, level by level.
+    """Return, by gram, all nodes that released a symbol, level by level as in theory A.2 to A.4.
 
-    `noise(number, symbol number, share)` returns the noise; nodes are numbered level by level in order of their grams.
+    `noise(number, symbol number, share)` returns the noise. Nodes are numbered level by level in the order of grams.
     """
     bins = [*alphabet, END]
     truth = count_grams(sequences, max_gram)
@@ -76,7 +76,7 @@ def _add_noise(node, bins, truth, noise, number, max_length, epsilon, keep_all, 
 
 
 def markov_neighbour(gram, nodes):
-    """Return the node of the longest suffix that has one."""
+    """Return the node of the longest suffix that has a node."""
     for start in range(1, len(gram) + 1):
         if gram[start:] in nodes:
             return nodes[gram[start:]]
@@ -119,7 +119,7 @@ def _children(node, nodes, bins, max_gram, depth):
 
 
 def synthesize(counts, max_length, order):
-    """Apply theory A.5 to a dict from gram (with END last if it ends) to integer count; return counts of sequences.
+    """Apply theory A.5 to a dict from grams (with END last if they end) to integer counts of sequences.
 
     `order` is a sort key of grams, which are taken from the last to the first.
     """
@@ -154,14 +154,14 @@ def synthesize(counts, max_length, order):
 
 
 def draw_together(chances, ends, copies, numbers, start):
-    """Draw sequences step by step, all of them in the order of their histories, with the latest symbol first.
+    """Draw all sequences step by step, in the order of their histories with the latest symbol first.
 
     Args:
         chances: A function that returns the context of a history, and the probabilities of symbols and of the end after
             it.
         ends: The factor of the odds of an end, by length.
-        copies: The weight of the probabilities against one earlier symbol, and the probability of a copy of the latest
-            symbol.
+        copies: The weight of the probabilities relative to one earlier symbol, and the probability of a copy of the
+            latest symbol.
         numbers: One function per sequence, which returns its next uniform number.
         start: A function that returns the next uniform number for all sequences.
     """
@@ -178,7 +178,7 @@ def draw_together(chances, ends, copies, numbers, start):
             history = drawn[number]
             contexts = [chances(history[:place])[0] for place in range(len(history) + 1)]
             novelty, repeats = copies
-            # The places that may be copied; after the empty context, the latest place is copied only with probability
+            # The places that may be copied. After the empty context, the latest place is copied only with probability
             # `repeats`.
             places, share = list(range(len(history))), numbers[number]()
             if share < repeats:

@@ -1,4 +1,4 @@
-"""Reference implementation of the accountant, with exact laws of small cases and hockey-stick divergences, no grid."""
+"""Reference implementation of the accountant, with exact distributions of small cases instead of a grid."""
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -16,7 +16,7 @@ Votes = list[tuple[float, list[Prefix]]]
 
 
 def chances_of_votes(ballot: Ballot) -> list[Fraction]:
-    """Return the probabilities that a user casts 0, 1, ..., theta votes, as the exact fractions of a release."""
+    """Return, as the exact fractions of a release, the probabilities that a user casts 0, 1, ..., theta votes."""
     tails = [Fraction(1), *map(Fraction, ballot.tails)]
     tails += [Fraction(0)] * (ballot.theta + 2 - len(tails))
     return [tail - after for tail, after in pairwise(tails)]
@@ -24,7 +24,7 @@ def chances_of_votes(ballot: Ballot) -> list[Fraction]:
 
 @cache
 def votes_law(holders: int, ballot: Ballot) -> tuple[Fraction, ...]:
-    """Return the law of the sum of the votes of all users of a word, with one entry for theta and more."""
+    """Return the distribution of the sum of the votes of all users of a word, with one entry for theta and more."""
     law = [Fraction(1)] + [Fraction(0)] * ballot.theta
     for _ in range(holders):
         after = [Fraction(0)] * (ballot.theta + 1)
@@ -54,13 +54,13 @@ def one_word_path(factor: float, others: Iterable[int], ballot: Ballot, added: b
 
 
 def worst_one_word(factor: float, most: int, rounds: int, ballot: Ballot, added: bool) -> float:
-    """Return delta of the worst path of numbers of users, in any order, because lost nodes may return."""
+    """Return delta of the worst path of numbers of users. They may have any order, because lost nodes may return."""
     paths = product(range(most + 1), repeat=rounds)
     return max(one_word_path(factor, path, ballot, added) for path in paths)
 
 
 def worst_many_words(factor: float, most: int, rounds: int, ballot: Ballot, added: bool) -> float:
-    """Return delta of the worst adversary, who picks a prefix in each round given the survivors, without a grid."""
+    """Return, without a grid, delta of the worst adversary, who picks a prefix in each round given the survivors."""
 
     def value(first: float, other: float, left: int) -> float:
         if left == 0:
@@ -92,7 +92,7 @@ class Chosen:
 
 
 def honest(client: Client, trie: Trie, rules: Rules) -> Votes:
-    """Return the possible votes of the real client, which casts one vote, for any of its words."""
+    """Return the possible votes of the real client, which casts one vote for any of its words."""
     total = sum(count for _, count in client.words)
     if rules.words == "one" or total == 0:
         vote = cast_vote(client, trie, rules, Chosen(0.0))
@@ -127,7 +127,7 @@ def law_of(
     samples: list[tuple[float, tuple[int, ...]]],
     says: Callable[[Client, Trie, Rules], Votes] = honest,
 ) -> Law:
-    """Return the exact law of the trie over all votes and choices of words, by the real client and server."""
+    """Return the exact distribution of the trie over all votes and choices of words of the real client and server."""
     running: Law = {Trie(): 1.0}
     over: Law = {}
     while running:
@@ -156,5 +156,5 @@ def _one_round(clients, trie, rules, samples, says):
 
 
 def hockey_stick(first: Law, other: Law, factor: float) -> float:
-    """Return the smallest delta with which the first law is within a factor of the other."""
+    """Return the smallest delta with which the first distribution is within a factor of the second."""
     return sum(max(0.0, chance - factor * other.get(trie, 0.0)) for trie, chance in first.items())

@@ -1,7 +1,7 @@
-"""Reference implementations of the algorithms of the papers, with dicts and loops; only for comparison.
+"""Reference implementations of the algorithms of the papers with dicts and loops, only for comparison.
 
-DPSU = Gopi et al., "Differentially Private Set Union" (ICML 2020). Users are lists of distinct items; a histogram is a
-dict. Where the paper is wrong, `docs/privacy/errata.md` lists the differences.
+DPSU = Gopi et al., "Differentially Private Set Union" (ICML 2020). A user is a list of distinct items, and a histogram
+is a dict. `docs/privacy/errata.md` lists the differences from the paper if the paper is wrong.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence, Set
@@ -15,7 +15,7 @@ Weights = dict[Hashable, float]
 
 
 def word_name(secret: Any, word: str) -> int:
-    """Return the name of a word in the draws of samples: bits that follow from its bytes."""
+    """Return the name of a word in the draws of samples, which are bits that follow from its bytes."""
     content = np.frombuffer(word.encode(), np.uint8)
     return int(secret.text_draws("words", content, np.array([0, content.size]))[0, 0])
 
@@ -26,7 +26,7 @@ def bounded_sets(
     priority: Callable[[int, Hashable], int],
     candidates: set[Hashable] | None = None,
 ) -> list[list[Hashable]]:
-    """Make the items of each user distinct, drop those that are not candidates, keep `limit` of smallest priority."""
+    """Return the distinct candidates of each user, at most `limit` with the smallest priorities."""
     bounded = []
     for number, items in enumerate(users):
         distinct = [item for item in dict.fromkeys(items) if candidates is None or item in candidates]
@@ -54,7 +54,7 @@ def weigh_weighted(users: Iterable[Items], norm: int) -> Weights:
 
 
 def weigh_l1_descent(users: Iterable[Items], cutoff: float) -> Weights:
-    """Apply DPSU Algorithm 4, with the cutoff where the paper prints the old weight."""
+    """Apply DPSU Algorithm 4, with the cutoff instead of the old weight that the paper prints."""
     histogram: Weights = {}
     for items in users:
         gaps = {item: cutoff - histogram.get(item, 0.0) for item in items}
@@ -78,7 +78,7 @@ def weigh_l2_descent(users: Iterable[Items], cutoff: float) -> Weights:
 def weigh_capped_descent(
     users: Iterable[Items], cutoffs: dict[Hashable, float], caps: Sequence[float], listed: Set[Hashable] = frozenset()
 ) -> Weights:
-    """Project the gaps onto the unit ball and a box, by bisection for the factor; listed items have a side of 1."""
+    """Project the gaps onto the unit ball and a box, with bisection for the factor. Listed items have a side of 1."""
     histogram: Weights = {}
     for items, cap in zip(users, caps, strict=True):
         gaps = {item: cutoffs[item] - histogram.get(item, 0.0) for item in items}
@@ -98,7 +98,7 @@ def weigh_capped_descent(
 
 
 def weigh_algorithm_8(users: Iterable[Items], cutoff: float, start: Weights | None = None) -> Weights:
-    """Apply DPSU Algorithm 8, which is NOT private as claimed; it is here to show why the library rejects it."""
+    """Apply DPSU Algorithm 8, which is NOT private as claimed. It is here to show why the library rejects it."""
     histogram: Weights = dict(start or {})
     for items in users:
         gaps = {item: cutoff - histogram.get(item, 0.0) for item in items}
@@ -109,7 +109,7 @@ def weigh_algorithm_8(users: Iterable[Items], cutoff: float, start: Weights | No
 
 
 def _level(gaps: list[float], cost: Callable[[float, float], float]) -> float:
-    """Return the level at which the cost is 1, by bisection; the widest gap if all gaps together cost less than 1."""
+    """Return the level at which the cost is 1, by bisection, or the widest gap if all gaps cost less than 1."""
     if not gaps:
         return 0.0
     low, high = 0.0, max(gaps)
@@ -128,7 +128,7 @@ def distance(first: Weights, second: Weights, norm: int) -> float:
 
 
 def pour_in_order(users: Iterable[Items], cutoff: float) -> Weights:
-    """Apply GW (Carvalho et al., 2022): fill items to the cutoff, one after the other, until one unit is used."""
+    """Apply GW (Carvalho et al., 2022), which fills items to the cutoff, one after another, until one unit is used."""
     histogram: Weights = {}
     for items in users:
         left = 1.0
@@ -140,7 +140,7 @@ def pour_in_order(users: Iterable[Items], cutoff: float) -> Weights:
 
 
 def adaptive_weights(users: Sequence[dict[int, float]], tau: float, most: int) -> Weights:
-    """Apply MAD as reconstructed; each user maps items to the shares of a direct split."""
+    """Apply the reconstructed MAD. Each user maps items to the shares of a direct split."""
     start: Weights = {}
     for shares in users:
         if len(shares) <= most:

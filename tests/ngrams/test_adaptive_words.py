@@ -34,7 +34,7 @@ def spent(plan, first, rest):
     ids=str,
 )
 def test_rounds_and_later_passes_add_up_to_the_budget(budget, fields):
-    """Delta follows from the numbers used; increasing either part, or omitting it, gives another delta."""
+    """Delta follows from the numbers used. Increasing or omitting either part gives another delta."""
     plan = vp.NGrams(**fields).plan(budget)
     first = plan.first
     assert isinstance(first, AdaptiveRounds)
@@ -50,7 +50,7 @@ def test_rounds_and_later_passes_add_up_to_the_budget(budget, fields):
 
 
 def test_words_equal_those_of_the_planned_rounds():
-    """Separate rounds with the same secret give the same words, and phrases consist of released words."""
+    """Separate rounds with the same secret release the same words, and phrases consist of released words."""
     corpus = corpus_of([[["old", "red", "barn"], [f"own{user}"]] for user in range(400)])
     plan = vp.NGrams(max_length=3, max_phrases_per_user=5).plan(vp.Budget(4, 1e-6))
     release = plan.release(corpus, seed=3)

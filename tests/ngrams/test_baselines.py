@@ -26,7 +26,7 @@ def naive_counts(users, length):
     return counts
 
 
-def test_every_gram_is_counted_as_a_set_would():
+def test_every_gram_is_counted_as_with_sets():
     """The lengths are 1 to 4, and no gram spans two documents."""
     frame = private_gram_counts(corpus_of(USERS), 4)
     for length in range(1, 5):
@@ -35,7 +35,7 @@ def test_every_gram_is_counted_as_a_set_would():
 
 
 def test_baselines_release_the_common_grams(letters, budget):
-    """All three baselines release phrases of 1,000 users, and no gram of a single user."""
+    """All three baselines release phrases with 1,000 users, but no gram of a single user."""
     grams = AllGrams.of(letters, 3)
     phrase = ("see", "you", "soon")
     for release in (
@@ -51,7 +51,7 @@ def test_baselines_release_the_common_grams(letters, budget):
 
 @pytest.mark.jit
 def test_coverage_and_spurious_share_against_the_truth(letters, budget):
-    """All grams of 100 users are covered; released grams without users count as spurious."""
+    """All grams with 100 users are covered, and released grams without users count as spurious."""
     release = vp.NGrams(max_length=3, max_phrases_per_user=20).release(letters, budget, seed=1)
     coverage = private_ngram_coverage(letters, release, [100, 10**6], 3)
     assert coverage.filter(coverage["k"] == 100)["covered"].to_list() == [1.0, 1.0, 1.0]
@@ -67,7 +67,7 @@ def test_coverage_and_spurious_share_against_the_truth(letters, budget):
     assert share > 0
 
 
-def test_missing_mass_is_that_of_plain_loops(letters, budget):
+def test_missing_mass_equals_that_of_plain_loops(letters, budget):
     """The missing mass is correct for each length and for all lengths together."""
     release = vp.NGrams(max_length=3, max_phrases_per_user=20).release(letters, budget, seed=1)
     counts = [naive_counts(_documents(letters), length) for length in (1, 2, 3)]

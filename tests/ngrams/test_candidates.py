@@ -15,7 +15,7 @@ WORDS = "abcd"
 
 
 def released(data, *, single):
-    """Draw released grams of lengths 1 to 3, each valid given the length before."""
+    """Draw released grams of lengths 1 to 3. Each gram is valid given the grams of the previous length."""
     words = data.draw(st.sets(st.sampled_from(WORDS), min_size=1), label="words")
     lengths = [{(word,) for word in words}]
     for _ in range(data.draw(st.integers(0, 2), label="longer")):
@@ -49,7 +49,7 @@ def as_text(candidates, grams, text, words, *, single):
 
 @given(data=st.data(), single=st.booleans())
 def test_valid_candidates_are_exactly_the_papers_set(data, single):
-    """Candidates are counted without a list, and listed without repetition; ranks follow the order of tokens."""
+    """Candidates are counted without a list and listed without repetition. Ranks follow the order of tokens."""
     words, lengths = released(data, single=single)
     grams, text = as_grams(words, lengths, single=single)
     assert text == sorted(lengths[-1])
@@ -60,8 +60,8 @@ def test_valid_candidates_are_exactly_the_papers_set(data, single):
 
 
 @given(data=st.data(), level=st.integers(1, 40 * FINE_CELLS))
-def test_pruned_candidates_are_exactly_those_whose_forecast_reaches_the_level(data, level):
-    """The candidates agree with exact fractions; there are many ties, because few estimates differ."""
+def test_candidates_remain_exactly_if_their_forecast_reaches_the_level(data, level):
+    """The candidates agree with exact fractions. There are many ties, because few estimates differ."""
     words, lengths = released(data, single=False)
     grams, text = as_grams(words, lengths, single=False)
     cells = st.integers(-3, 9)
@@ -91,7 +91,7 @@ def test_pruned_candidates_are_exactly_those_whose_forecast_reaches_the_level(da
 
 
 def test_estimates_are_never_zero_and_capped():
-    """Products of estimates are therefore positive and do not overflow."""
+    """Therefore products of estimates are positive and do not overflow."""
     estimates = Estimates(np.array([-50, 0, 3, 2**40]), cell=0.5)
     assert estimates.capped.tolist() == [1, 1, 3, 2**36]
     assert Estimates(np.array([-7]), cell=1.0).total == 1

@@ -14,7 +14,7 @@ from voxpop.mechanisms.ngrams import votes as thresholds
 from voxpop.mechanisms.ngrams.votes import Votes
 
 CHANCES = (0.75, 0.5, 0.125)
-"""1 minus these, prices and shares are powers of two or sums of a few, so sums of doubles are exact in any order."""
+"""1 minus these numbers, prices and shares are sums of few powers of two, so sums of doubles are exact in any order."""
 PRICES = 2.0 ** np.arange(-3, 9)
 RULES = [(0.25, 0.0), (0.25, 1.0), (0.0, 0.5), (0.0, 1.0), (0.5, -0.25)]
 REFERENCES = [0, 1]
@@ -22,7 +22,7 @@ REFERENCES = [0, 1]
 
 @pytest.fixture(autouse=True)
 def few_prices(monkeypatch):
-    """Replace the prices by a few powers of two."""
+    """Replace the prices with a few powers of two."""
     monkeypatch.setattr(thresholds, "PRICES", PRICES)
 
 
@@ -32,7 +32,7 @@ def set_reference(monkeypatch, reference):
 
 
 def votes_of(bands):
-    """Return votes of bands, each given as the levels of its candidates."""
+    """Return the votes of bands. Each band is given by the levels of its candidates."""
     reached = [[naive.reached(band, cutpoint) for cutpoint in range(len(CHANCES))] for band in bands]
     return Votes(np.array(reached, np.int64), np.array([len(band) for band in bands]), np.array(CHANCES))
 
@@ -66,7 +66,7 @@ def outcomes(empty):
 
 
 def means(empty, held, rule):
-    """Return means over all outcomes of spurious grams, of charges, and of the charges for only the chosen cutpoints.
+    """Return the means over all outcomes of spurious grams, charges, and charges for only the chosen cutpoints.
 
     Args:
         empty: The number of candidates without users, by band.
@@ -101,7 +101,7 @@ def test_without_users_the_mean_charge_is_the_mean_of_spurious_grams(empty, rule
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("held", [([0, 0, 1, 2, 3, 3, 3], []), ([0] * 7 + [1], [3] * 9)], ids=str)
 def test_with_users_the_mean_charge_is_at_least_the_mean_of_spurious_grams(held, rule, reference, monkeypatch):
-    """The candidates with users have few or many of them, and low or high levels."""
+    """There are few or many candidates with users, and their levels are low or high."""
     set_reference(monkeypatch, reference)
     spurious, charged, _ = means((4, 3), held, rule)
     assert charged >= spurious - 1e-12
@@ -109,7 +109,7 @@ def test_with_users_the_mean_charge_is_at_least_the_mean_of_spurious_grams(held,
 
 @pytest.mark.jit
 def test_a_charge_for_cutpoints_only_is_too_low(monkeypatch):
-    """This broken variant charges as if a band did not choose its cutpoint from the same votes."""
+    """This broken variant ignores that a band chooses its cutpoint from the same votes."""
     short = []
     for reference, rule in product(REFERENCES, RULES):
         set_reference(monkeypatch, reference)
@@ -120,7 +120,7 @@ def test_a_charge_for_cutpoints_only_is_too_low(monkeypatch):
 
 
 def test_a_charge_for_lower_cutpoints_only_is_too_low(monkeypatch):
-    """This broken variant counts each candidate below the reference once, as if no empty ones were above it."""
+    """This broken variant counts each candidate below the reference once, without empty candidates above it."""
     real = thresholds.charges
 
     def once(reached, sizes, reference, chances, *more):

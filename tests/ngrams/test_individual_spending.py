@@ -1,4 +1,4 @@
-"""Tests of extractions with individual budgets, with public values, rejected inputs and the second-chance pass."""
+"""Tests of extractions with individual budgets: public values, rejected inputs and the second-chance pass."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def read(table):
 
 
 def public_numbers(users):
-    """Return the plans after two releases, of a collection, and of a larger one with the weights of the first."""
+    """Return the plans after two releases, of a collection and of a larger collection with the weights of the first."""
     table = crowd()
     more = pl.concat([table, table.with_columns(pl.col("who") + 10_000).head(users)])
     watched = Watched(read(table))
@@ -62,7 +62,7 @@ def test_nothing_public_depends_on_what_users_spent():
 
 
 def with_leak(monkeypatch, leak):
-    """Let the second-chance pass depend on the remaining budgets."""
+    """Make the second-chance pass depend on the remaining budgets."""
     real = LaterPasses.run
 
     def execute(self, step):
@@ -81,7 +81,7 @@ def priced_by_leftovers(step, left):
 
 
 def published_payers(step, left):
-    """Drop the lowest cutpoints, in a number that depends on the number of users with remaining budget."""
+    """Drop the lowest cutpoints. Their number depends on the number of users with remaining budget."""
     return replace(step, vote=replace(step.vote, rules=step.vote.rules[int((left > 0).sum()) % 7 :]))
 
 
@@ -116,7 +116,7 @@ def test_the_plan_of_a_release_lists_the_executed_passes():
 
 
 @pytest.mark.jit
-def test_every_part_of_a_phrase_is_released_after_the_sweep():
+def test_every_part_of_a_phrase_is_released_after_the_second_chance():
     """The second-chance pass adds only grams with parts that are already released."""
     for seed in range(4):
         grams = {tuple(gram) for gram in INDIVIDUAL.release(read(crowd()), BUDGET, seed=seed)}
@@ -132,7 +132,7 @@ def test_one_length_has_no_further_passes():
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9, 32])
 def test_charges_leave_a_remainder_or_use_the_whole_budget(length):
-    """With 5 lengths or more, charges use the whole budget after length 1; with fewer, some budget remains."""
+    """With 5 lengths or more, charges use the whole budget after length 1. With fewer lengths, some budget remains."""
     found = usual_charges((1.0,) * length)
     assert len(found) == length - 1
     assert sum(found) == pytest.approx(1.0) if length >= 5 else sum(found) <= 0.53
@@ -147,30 +147,33 @@ def test_equal_values_change_no_charge(length):
 @pytest.mark.jit
 @pytest.mark.parametrize("values", [[0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 10, 10], [0, 1e6, 0, 0, 1e-6], [1, 4, 1], [0, 1]])
 def test_values_change_charges_within_bounds(values):
-    """A length with all the value gets most; each length keeps a third of its usual charge, and the cap is the same."""
+    """A length with all the value gets the largest charge.
+
+    Each length keeps a third of its usual charge, and the cap is the same.
+    """
     usual, valued = usual_charges((1.0,) * len(values)), usual_charges(worths_of(values))
     assert all(one >= LEAST_SHARE * other for one, other in zip(valued, usual, strict=True))
     assert sum(valued) <= 1 + LEAST_SHARE
     budget = vp.Budget(4, 1e-7)
     plain, plan = (vp.NGrams(len(values), **each).plan(budget) for each in ({}, {"length_weights": values}))
     square = [each.first.square + each.least_later for each in (plain, plan)]
-    assert square[1] == pytest.approx(square[0], rel=1e-3)  # both spend the whole budget, except for a threshold
+    assert square[1] == pytest.approx(square[0], rel=1e-3)  # Both spend the whole budget except for a threshold.
     assert plan.delta <= budget.delta
 
 
 def test_a_value_of_only_the_longest_grams_pays_for_every_vote():
-    """The charges leave nothing to the second-chance pass, and no length is a bottleneck, as length 4 usually is."""
+    """Nothing remains for the second-chance pass, and no length is a bottleneck as length 4 usually is."""
     alone = usual_charges(worths_of([0, 0, 0, 0, 1]))
     assert sum(alone) == pytest.approx(1.0)
     assert alone[2] > 2 * usual_charges((1.0,) * 5)[2]
     short = usual_charges(worths_of([0, 1, 0.1]))
     assert short[0] > usual_charges((1.0,) * 3)[0]
-    assert sum(short) < 0.6  # much is left to the second-chance pass, as usual
+    assert sum(short) < 0.6  # Much remains for the second-chance pass, as usual.
 
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_a_user_who_takes_part_in_every_vote_has_enough_budget(dense):
-    """The rates reserve the charges of the lengths that the longest run of the user may still reach."""
+    """The rates reserve the charges for the lengths that the longest run of the user may still reach."""
     charges, left = Charges(0.5, (1.0,) * 9, dense=dense), np.array([WHOLE])
     for length in range(2, 10):
         measurement, charges = charges.measurement(length)
@@ -200,7 +203,7 @@ class OneBand:
 
 
 def test_deferred_candidates_were_not_selected_and_may_have_users():
-    """Deferred candidates are grouped by level; groups that noise explains are omitted."""
+    """Deferred candidates are grouped by level. Groups that noise explains are omitted."""
     vote = vote_of(None, None, None, [0.5, 1.0, 2.0, 3.0])
     rng = np.random.default_rng(1)
     levels = np.concatenate([np.full(900, 1), np.full(600, 2), np.full(500, 4), rng.integers(1, 6, 10)])
@@ -220,7 +223,7 @@ def test_deferred_candidates_were_not_selected_and_may_have_users():
 
 
 def test_a_list_of_deferred_candidates_covers_all_lengths():
-    """Numbers serve as names; each has a length and a piece; selected grams join their length in order."""
+    """Numbers serve as names. Each has a length and a piece, and selected grams join their length in order."""
     rows = [np.array([[0, 2], [1, 1], [2, 0]], np.int32), np.array([[0, 1, 1]], np.int32)]
     missed = (
         Deferred(np.array([2, 5, 9]), np.array([1, 0, 1]), rows[0]),

@@ -38,7 +38,7 @@ def corpus_of(users):
 @pytest.mark.jit
 @pytest.mark.parametrize("settings", [{}, {"max_length": 3, "length_weights": [5, 1, 1]}, {"known": NOBODY}], ids=list)
 def test_words_and_later_lengths_share_one_sum_for_every_choice(settings):
-    """Later passes get exactly the part of the cap that rounds do not spend, in addition to their own."""
+    """In addition to their own part, later passes get exactly the part of the cap that rounds do not spend."""
     plan = vp.NGrams(**settings).plan(BUDGET)
     proof, menu = plan.certificate.proof, plan.first
     whole = Fraction(proof.choice.square) + Fraction(proof.later.square)
@@ -55,8 +55,8 @@ def test_words_and_later_lengths_share_one_sum_for_every_choice(settings):
 
 
 @pytest.mark.jit
-def test_the_share_falls_with_the_number_of_users():
-    """The unit is the noise of one count with the whole budget, so the same number of users means less at epsilon 1."""
+def test_the_share_decreases_with_the_number_of_users():
+    """The unit is the noise of one count with the whole budget, so users count less at epsilon 1."""
     for budget in (BUDGET, vp.Budget(1, 1e-7)):
         menu = vp.NGrams().plan(budget).first
         unit = menu.sigma * SHARE_OF_CHOICE**0.5
@@ -67,13 +67,13 @@ def test_the_share_falls_with_the_number_of_users():
             if place:
                 assert menu.share_for(counts - 2) > share
     assert menu.share_for(np.full(12, -100)) == menu.shares[0]
-    # The default, and what plans show before the choice, is the share for many users.
+    # The default is the share for many users, which plans show before the choice.
     assert menu.entry(LIMITS[0]) == menu.entry(LIMITS[0], menu.shares[-1])
 
 
 @pytest.mark.jit
 def test_few_users_get_the_share_of_few_users():
-    """The plan of a release contains the share, and its later passes have what is left."""
+    """The plan of a release contains the share, and its later passes have the rest."""
     plan = vp.NGrams(max_length=3).plan(BUDGET)
     few, many = (plan.release(corpus_of(users), seed=3).plan for users in (600, 6000))
     assert few.words.share == pytest.approx(tuned.WORDS_OF_FEW[0][1])
@@ -94,7 +94,7 @@ def test_passes_beyond_the_rest_are_refused(monkeypatch):
         plan.release(corpus_of(600), seed=3)
 
 
-# Words of a list without users.
+# Words of a list that has no users.
 
 
 def listed(words):
@@ -102,7 +102,7 @@ def listed(words):
 
 
 def nobody_and_charge(runs):
-    """Return the mean of released words of nobody, its standard error, and the mean charge, if nobody has the list."""
+    """Return the mean number of released words, its standard error, and the mean charge without users of the list."""
     ngrams = vp.NGrams(max_length=3, max_phrases_per_user=10, max_spurious_share=0.3, known=NOBODY)
     plan, engine, found = ngrams.plan(BUDGET), check_engine(corpus_of(30)), []
     for seed in range(runs):
@@ -115,7 +115,7 @@ def nobody_and_charge(runs):
 
 @pytest.mark.jit
 def test_the_account_begins_with_at_least_the_expected_spurious_words(monkeypatch):
-    """The test detects a charge for the chosen level only, as if no other level were possible.
+    """The test detects a charge for only the chosen level, which ignores all other possible levels.
 
     False alarm below 1e-8.
     """
@@ -133,8 +133,8 @@ def test_the_account_begins_with_at_least_the_expected_spurious_words(monkeypatc
 
 
 @pytest.mark.jit
-def test_phrases_have_what_words_leave_of_the_account(monkeypatch):
-    """The total charge keeps the bound; an account that begins at 0 exceeds it and is detected."""
+def test_phrases_have_the_rest_of_the_account(monkeypatch):
+    """The total charge is within the bound. An account that begins at 0 exceeds it and is detected."""
     corpus, share = corpus_of(900), PLAN.mechanism.max_spurious_share
 
     def charge(seed):
@@ -159,7 +159,7 @@ def test_phrases_have_what_words_leave_of_the_account(monkeypatch):
 
 @pytest.mark.jit
 def test_listed_words_need_fewer_users_and_make_phrases():
-    """Words of 24 users are released with a list more often, and phrases consist of them."""
+    """Words with 24 users are released more often with a list, and phrases consist of them."""
     rows = [(user, "thank you very much") for user in range(24)] + [(user + 24, f"other{user}") for user in range(600)]
     table = pl.DataFrame(rows, schema=["who", "what"], orient="row")
     corpus = vp.read(table, user="who", text="what", options=vp.ReadOptions(progress=False))
@@ -173,7 +173,10 @@ def test_listed_words_need_fewer_users_and_make_phrases():
 
 
 def test_plans_state_the_list():
-    """Size, fingerprint and the risk of listed words of one user; a saved list cannot run again without its words."""
+    """Plans contain the size, fingerprint and risk of listed words of one user.
+
+    A saved list cannot run without its words.
+    """
     text, numbers = str(PLAN), PLAN.to_dict()["known"]
     assert numbers["size"] == 203
     assert numbers["share_without_users"] == tuned.SPURIOUS_WORDS * PLAN.mechanism.max_spurious_share

@@ -1,4 +1,4 @@
-"""End-to-end tests of n-gram extraction, with released grams, rejected inputs and invariants."""
+"""End-to-end tests of n-gram extraction: released grams, rejected inputs and invariants."""
 
 from dataclasses import replace
 
@@ -29,8 +29,8 @@ CELLS = [
 
 
 @pytest.mark.parametrize("cell", CELLS)
-def test_common_phrases_are_released_and_rare_ones_are_not(letters, budget, cell):
-    """Every phrase of 1,000 users is released with all its parts, but no word of a single user."""
+def test_common_phrases_are_released_and_rare_phrases_are_not(letters, budget, cell):
+    """Every phrase with 1,000 users is released with all its parts, but no word of a single user."""
     release = cell.release(letters, budget, seed=3)
     grams = set(release)
     assert {("thank", "you", "very", "much"), ("see", "you", "soon"), ("how", "are", "you")} <= grams
@@ -43,7 +43,7 @@ def test_common_phrases_are_released_and_rare_ones_are_not(letters, budget, cell
 @given(users=written_users(), cell=st.sampled_from(CELLS), seed=st.integers(0, 99))
 @settings(max_examples=60)
 def test_any_release_is_downward_closed_and_within_the_vocabulary(users, cell, seed):
-    """Epsilon is so large that words of a few users are released, with many spurious grams."""
+    """Epsilon is so large that words with a few users and many spurious grams are released."""
     ngrams = replace(cell, max_phrases_per_user=6, max_spurious_share=0.4)
     release = ngrams.release(corpus_of([[["a"]], *users]), vp.Budget(30, 0.01), seed=seed)
     grams = set(release)
@@ -52,7 +52,7 @@ def test_any_release_is_downward_closed_and_within_the_vocabulary(users, cell, s
 
 
 @pytest.mark.jit
-def test_a_seed_repeats_a_release_whatever_the_number_of_threads(letters, budget, monkeypatch):
+def test_a_seed_repeats_a_release_for_any_number_of_threads(letters, budget, monkeypatch):
     """The random values depend on grams and users, not on the order of work."""
     plan = vp.NGrams(max_length=4, max_phrases_per_user=3).plan(budget)
     first = plan.release(letters, seed=7)
@@ -74,7 +74,7 @@ def test_no_two_releases_without_a_seed_share_their_noise(letters):
 
 
 def test_a_run_follows_its_plan(letters, budget):
-    """After length 1, `DPNE` spends at most the mu^2 of the plan, and more than 99.9 percent of it."""
+    """After length 1, `DPNE` spends at most the mu^2 of the plan and more than 99.9 percent of it."""
     plan = vp.papers.DPNE(max_length=4, max_phrases_per_user=20).plan(budget)
     ran = plan.release(letters).plan.ran
     spent = sum(each.sigma**-2 for each in ran[1:])
@@ -86,7 +86,7 @@ def test_a_run_follows_its_plan(letters, budget):
 
 @pytest.mark.jit
 def test_the_plan_spends_its_budget_and_never_more(budget):
-    """Exact accounting spends delta within a thousandth; the accounting of the paper spends half of it or less."""
+    """Exact accounting spends delta up to a thousandth. The accounting of the paper spends at most half of it."""
     for cell in CELLS:
         plan = cell.plan(budget)
         assert plan.delta <= budget.delta
@@ -116,7 +116,7 @@ def test_limits_of_the_paper_may_differ_by_length(letters, budget):
 
 
 def test_without_a_limit_words_have_a_menu_and_phrases_a_constant(letters, budget):
-    """The release states the chosen limit of words; longer phrases have a limit of 100,000 at no cost."""
+    """The release states the chosen limit of words. Longer phrases have a limit of 100,000 at no cost."""
     plan, given = vp.NGrams(2).plan(budget), vp.NGrams(2, max_phrases_per_user=100_000).plan(budget)
     assert plan.sigma[1] == pytest.approx(given.sigma[1], rel=0.01)
     assert plan.to_dict()["max_phrases_per_user"] == given.to_dict()["max_phrases_per_user"] == 100_000
@@ -131,8 +131,8 @@ def test_without_a_limit_words_have_a_menu_and_phrases_a_constant(letters, budge
 
 @pytest.mark.jit
 def test_the_number_of_spurious_grams_follows_eta():
-    """No bigram has users, so the number of spurious bigrams is binomial; false alarm 1e-9."""
-    users = [[[word] for word in "abcdefgh"]] * 400  # all words are common, and there are no bigrams
+    """No bigram has users, so the number of spurious bigrams is binomial (false alarm 1e-9)."""
+    users = [[[word] for word in "abcdefgh"]] * 400  # All words are common, and there are no bigrams.
     corpus, eta, runs = corpus_of(users), 0.25, 120
     plan = vp.papers.DPNE(max_length=2, max_phrases_per_user=8, max_spurious_share=eta).plan(vp.Budget(20, 1e-6))
     found = 0

@@ -1,4 +1,4 @@
-"""Tests of n-grams on real text and clicks, with the published numbers, and the gain from guided pruning."""
+"""Tests of n-grams on real text and clicks: the published numbers, and the gain from guided pruning."""
 
 import numpy as np
 import pytest
@@ -18,19 +18,19 @@ def by_length(release, longest):
 
 @pytest.fixture(scope="module")
 def clicks(data_dir) -> vp.Corpus:
-    """Return the MSNBC clicks, in which each visitor is a user."""
+    """Return the MSNBC clicks. Each visitor is a user."""
     return read_engine(data_dir / "msnbc.parquet", user="user", sequence="sequence")
 
 
 @pytest.fixture(scope="module")
 def posts(data_dir) -> vp.Corpus:
-    """Return the Reddit posts, in which each post is a user."""
+    """Return the Reddit posts. Each post is a user."""
     return read_engine(data_dir / "reddit_posts.parquet", user="user", text="text")
 
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_msnbc_results_equal_the_published_ones(clicks):
+def test_msnbc_results_equal_the_published_results(clicks):
     """The means of 5 runs are within 4 percent of the paper at every length, and within 2 percent in total.
 
     The measured differences are within 2 and 0.5 percent.
@@ -44,7 +44,7 @@ def test_msnbc_results_equal_the_published_ones(clicks):
 @pytest.mark.slow
 @pytest.mark.data
 def test_msnbc_by_default_releases_half_as_much_again(clicks):
-    """The default releases more than 1.6 times the paper's total; the measured factor is near 1.78 (deviation 0.01)."""
+    """The default releases more than 1.6 times the paper's total. The measured factor is near 1.78 (deviation 0.01)."""
     guided = vp.NGrams(max_length=6, max_phrases_per_user=10).release(clicks, vp.Budget(1, 1e-7))
     assert len(guided) > 1.6 * sum(PAPER)
     assert private_spurious_share(AllGrams.of(clicks, 6), guided, 6) < 0.01
@@ -53,7 +53,7 @@ def test_msnbc_by_default_releases_half_as_much_again(clicks):
 @pytest.mark.slow
 @pytest.mark.data
 def test_guided_extraction_from_text_releases_three_times_the_published(posts):
-    """The default releases over 3.5 times as many grams as `DPNE` with limit 100, at the same epsilon and delta.
+    """At the same epsilon and delta, the default releases over 3.5 times as many grams as `DPNE` with limit 100.
 
     The measured factor is near 4.0. Among released grams of up to five words, at most a share of eta has no users.
     """

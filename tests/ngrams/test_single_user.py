@@ -14,9 +14,9 @@ ALONE = np.random.default_rng(1).random((WORDS, WORDS)) < 0.05
 @pytest.mark.jit
 @pytest.mark.parametrize(("users", "again"), [(8, False), (5, True)])
 def test_phrases_of_one_user_are_released_at_most_as_often_as_stated(users, again, record_property):
-    """Each pair of words has several users with no other phrase, and 185 pairs have one.
+    """Each pair of words has several users without another phrase, and 185 pairs have one such user.
 
-    So nearly all candidates are likely, and thresholds are as low as `max_spurious_share` permits. With fewer
+    Therefore nearly all candidates are likely, and thresholds are as low as `max_spurious_share` permits. With fewer
     users the second-chance pass runs too. The probability of a false alarm is below 1e-9 for each case.
     """
     pairs = [f"a{i} a{j}" for i in range(WORDS) for j in range(WORDS) for _ in range(1 if ALONE[i, j] else users)]

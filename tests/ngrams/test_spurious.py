@@ -1,12 +1,12 @@
 """Tests of the number of released grams without users, by length, if nearly all candidates are empty.
 
-A band chooses its cutpoint after the votes, so more empty grams reach the chosen cutpoint than a fixed one. For n empty
-candidates, let W be the largest value, over all cutpoints i, of the number above cutpoint i minus (1 + a) n p_i. For
-every choice, P(W >= x) <= e^(-theta x) with e^theta - 1 = theta (1 + a) (docs/privacy/ngrams.md, "Spurious grams"). So
-the excess of m bands is below a Gamma variable of shape m, except with probability `FALSE_ALARM`, for each length and
-its part of the second-chance pass. For the whole file the probability of a false alarm is below 1e-8. Charges vary with
-the votes, so their sum over all runs may be less than n p_i by a tenth. `test_cutpoints.py` shows exactly, on small
-votes, that their mean is never too low.
+A band chooses its cutpoint after the votes, so more empty grams reach the chosen cutpoint than a fixed cutpoint. For n
+empty candidates, let W be the largest value, over all cutpoints i, of the number above cutpoint i minus (1 + a) n p_i.
+For every choice, P(W >= x) <= e^(-theta x) with e^theta - 1 = theta (1 + a) (docs/privacy/ngrams.md, "Spurious grams").
+Therefore, for each length and its part of the second-chance pass, the excess of m bands is below a Gamma variable of
+shape m, except with probability `FALSE_ALARM`. For the whole file the probability of a false alarm is below 1e-8.
+Charges vary with the votes, so their sum over all runs may be less than n p_i by a tenth. `test_cutpoints.py` shows
+exactly on small votes that the mean of charges is never too low.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ from voxpop.privacy.gate import simulating as selecting
 RUNS, LONGEST, FALSE_ALARM = 10, 5, 1e-9
 pytestmark = pytest.mark.jit
 MOST_BANDS = 24
-"""Upper bound on the bands of a length and its pieces in the second-chance pass, asserted for the collection below."""
+"""An upper bound on the bands of a length and its pieces in the second-chance pass. A test asserts it."""
 SLACK, SHORT = 0.25, 0.9
 """The slack a, and the lowest allowed ratio of the charges of all runs to their expected value."""
 SAID = [[f"said{number:02}{place}" for place in range(LONGEST)] for number in range(40)]
@@ -34,13 +34,13 @@ PLAN = {"max_length": LONGEST, "max_phrases_per_user": 10, "max_spurious_share":
 
 @pytest.fixture(scope="module")
 def mostly_empty():
-    """Return 200 words without users of their pairs, and sentences of five other words with 30 users each."""
+    """Return 200 words such that no user has a pair of them, and sentences of five other words with 30 users each."""
     users = [[[f"word{number:03}"]] for number in range(200) for _ in range(40)]
     return corpus_of(users + [[sentence] for sentence in SAID for _ in range(30)])
 
 
 def numbers_by_length(corpus, monkeypatch, mechanism=vp.NGrams):
-    """Return spurious grams and their estimate over all runs, and the largest number of bands, by length from 2 on."""
+    """Return, by length from 2 on, spurious grams and their estimate over all runs, and the largest number of bands."""
     plan, found = mechanism(**PLAN).plan(vp.Budget(8, 1e-4)), np.zeros((2, LONGEST - 1))
     real, pieces, bands = DeferredList.lengths_of, [], np.zeros(LONGEST - 1, int)
 
@@ -68,15 +68,15 @@ def numbers_by_length(corpus, monkeypatch, mechanism=vp.NGrams):
 
 
 def too_many(found, estimated, bands):
-    """Return for each length whether more grams are spurious than the choice of cutpoints explains."""
+    """Return, for each length, whether more grams are spurious than the choice of cutpoints explains."""
     theta = brentq(lambda x: np.expm1(x) - x * (1 + SLACK), 1e-6, 2.0)
     excess = np.array([gamma.isf(FALSE_ALARM, RUNS * each) / theta if each else 0.0 for each in bands])
     return found > (1 + SLACK) * estimated / SHORT + excess
 
 
 @pytest.mark.parametrize("mechanism", [vp.NGrams, vp.papers.DPNE])
-def test_no_length_has_more_spurious_grams_than_are_stated(mechanism, mostly_empty, monkeypatch):
-    """The bound is satisfied by the default, with screening votes and the second-chance pass, and by `DPNE`."""
+def test_no_length_has_more_spurious_grams_than_stated(mechanism, mostly_empty, monkeypatch):
+    """The default, with screening votes and the second-chance pass, and `DPNE` satisfy the bound."""
     found, estimated, bands = numbers_by_length(mostly_empty, monkeypatch, mechanism)
     print(mechanism, found / RUNS, estimated / RUNS, bands)
     assert not too_many(found, estimated, bands).any()
@@ -85,7 +85,7 @@ def test_no_length_has_more_spurious_grams_than_are_stated(mechanism, mostly_emp
 
 @pytest.mark.parametrize("fault", ["too many go on", "a third of those below"])
 def test_more_spurious_grams_are_detected(fault, mostly_empty, monkeypatch):
-    """Three times as many empty candidates reach the lowest cutpoint, or a third of those below is counted."""
+    """Three times as many empty candidates reach the lowest cutpoint, or only a third of those below it is counted."""
     if fault == "too many go on":
         monkeypatch.setattr(selecting, "FixedRule", lambda chance: FixedRule(min(1, 3 * chance)))
     if fault == "a third of those below":
@@ -98,7 +98,7 @@ def test_more_spurious_grams_are_detected(fault, mostly_empty, monkeypatch):
 
 
 def test_a_higher_eta_is_detected_if_thresholds_are_published(mostly_empty, monkeypatch):
-    """The thresholds are for three times eta, while the plan reports the probability for the correct eta."""
+    """The thresholds are for three times eta, but the plan reports the probability for the correct eta."""
     real = selecting.spurious_hits
     monkeypatch.setattr(selecting, "spurious_hits", lambda who, p, *rest: real(who, min(3 * p, 0.9), *rest))
     assert too_many(*numbers_by_length(mostly_empty, monkeypatch, vp.papers.DPNE))[:2].all()
@@ -106,7 +106,7 @@ def test_a_higher_eta_is_detected_if_thresholds_are_published(mostly_empty, monk
 
 @pytest.mark.parametrize("empty", [30, 1000])
 def test_the_excess_is_bounded_for_any_chosen_cutpoint(empty):
-    """The worst choice, given which candidates are empty, has a mean excess of at most 1 / (2 a), in 4,000 draws.
+    """In 4,000 draws, the worst choice that knows the empty candidates has a mean excess of at most 1 / (2 a).
 
     The excess is below an exponential variable of rate theta, so the sum is below a Gamma variable, except with
     probability 1e-9.

@@ -1,4 +1,4 @@
-"""Candidates that reach a threshold only by noise agree with exact distributions, and doubles with eighty digits."""
+"""Candidates that reach a threshold only by noise follow exact distributions, and doubles agree with eighty digits."""
 
 import numpy as np
 import pytest
@@ -19,15 +19,15 @@ FALSE_ALARM = 1e-9
 
 
 def are_binomial(hits, trials, chance):
-    """Return whether all counts together are plausible for a binomial distribution; false alarm `FALSE_ALARM`."""
+    """Return whether all counts together are plausible for a binomial distribution (false alarm `FALSE_ALARM`)."""
     each = FALSE_ALARM / (2 * np.size(hits))
     low, high = binom.ppf(each, trials, chance), binom.isf(each, trials, chance)
     return bool(np.all((hits >= low) & (hits <= high)))
 
 
 @pytest.mark.parametrize(("count", "chance"), [(50, 0.3), (3, 0.5), (1, 0.01), (400, 0.002)])
-def test_every_number_is_hit_with_the_same_chance_and_independently(count, chance):
-    """The test counts single numbers, and all pairs of neighbours together, over 4,000 secrets."""
+def test_every_number_is_hit_with_the_same_probability_and_independently(count, chance):
+    """The test counts single numbers and all pairs of neighbours together over 4,000 secrets."""
     runs = 4000
     hits = np.zeros((runs, count), np.int64)
     for run in range(runs):
@@ -42,7 +42,7 @@ def test_every_number_is_hit_with_the_same_chance_and_independently(count, chanc
 
 
 def test_doubles_and_many_digits_give_the_same_hits():
-    """If every gap is computed exactly, the hits do not change, for small and large gaps."""
+    """If every gap is computed exactly, the hits do not change, neither for small nor for large gaps."""
     for count, chance in [(10**5, 1e-3), (10**12, 3e-10), (1000, 0.9), (2**46, 1e-13)]:
         quick, exact = (
             hits_below(count, precise.number(chance), Secret.from_seed(3), "test", band=band).tolist()
@@ -53,7 +53,7 @@ def test_doubles_and_many_digits_give_the_same_hits():
 
 
 def test_supported_candidates_get_separate_noise():
-    """Hits on candidates with votes are dropped, whether these candidates pass or not; all other hits remain."""
+    """Hits on candidates with votes are dropped, whether or not these candidates pass. All other hits remain."""
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
     everything = spurious_hits(candidates, precise.number(0.999999), Secret.from_seed(1), "x")
     assert everything.size == 81

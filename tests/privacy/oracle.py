@@ -1,4 +1,4 @@
-"""Independent computations with eighty digits, numerical integration, and the loss distributions of dp-accounting."""
+"""Independent computations with eighty digits, numerical integration and the loss distributions of dp-accounting."""
 
 import math
 
@@ -9,7 +9,7 @@ from voxpop.privacy import precise
 
 
 def gaussian_delta(epsilon, mu):
-    """Return delta of a Gaussian mechanism by the textbook formula, in eighty digits."""
+    """Return delta of a Gaussian mechanism by the textbook formula with eighty digits."""
     mp = precise.context
     e, m = mp.mpf(epsilon), mp.mpf(mu)
     if m == 0:
@@ -18,7 +18,7 @@ def gaussian_delta(epsilon, mu):
 
 
 def pair_delta(epsilon, sigma, threshold, novel_weights, shared_square, mu_rest=0.0):
-    """Return the exact delta of two neighbours with released noisy values, in both directions and eighty digits."""
+    """Return the exact delta of two neighbours with released noisy values, in both directions, to eighty digits."""
     mp = precise.context
     none = mp.mpf(1)
     for weight in novel_weights:
@@ -29,7 +29,7 @@ def pair_delta(epsilon, sigma, threshold, novel_weights, shared_square, mu_rest=
 
 
 def integrated_delta(epsilon, hit, log_density, shift):
-    """Return the hockey-stick divergences of "hit, or shifted noise" and "noise", by summing over a fine grid."""
+    """Return the hockey-stick divergences between "hit, or shifted noise" and "noise", summed over a fine grid."""
     x = np.linspace(-40, 40, 400_001)
     step = x[1] - x[0]
     without, with_user = np.exp(log_density(x)), (1 - hit) * np.exp(log_density(x - shift))

@@ -1,4 +1,4 @@
-"""Budget and Guarantee, which are the allowed and the actual cost."""
+"""Budget, the allowed cost, and Guarantee, the actual cost."""
 
 import subprocess
 import sys
@@ -13,14 +13,14 @@ from voxpop.privacy.guarantee import Guarantee
 
 @pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "3", True, None, 1j])
 def test_invalid_epsilons_are_rejected(epsilon):
-    """Only finite positive real numbers are an epsilon."""
+    """An epsilon must be a finite positive real number."""
     with pytest.raises(BudgetError, match="epsilon"):
         Budget(epsilon, 1e-7)
 
 
 @pytest.mark.parametrize("delta", [-1e-9, 1, 1.5, float("nan"), "1e-7", False])
 def test_invalid_deltas_are_rejected(delta):
-    """Only real numbers in [0, 1) are a delta."""
+    """A delta must be a real number in [0, 1)."""
     with pytest.raises(BudgetError, match="delta"):
         Budget(3, delta)
 

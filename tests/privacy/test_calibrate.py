@@ -1,4 +1,4 @@
-"""Calibration gives known values, uses the whole budget and no more, and raises clear errors."""
+"""Calibration gives known values, spends exactly the budget, and raises clear errors."""
 
 import math
 from dataclasses import replace
@@ -29,7 +29,7 @@ def novelty(shape="symmetric", limit=100, norm=2):
     ],
 )
 @pytest.mark.parametrize("shape", ["symmetric", "even"])
-def test_pairs_equal_the_published_ones(budget, limit, sigma, threshold, shape):
+def test_pairs_equal_the_published_pairs(budget, limit, sigma, threshold, shape):
     """The budget split of the papers gives the numbers of the papers."""
     found = calibrate(budget, novelty(shape, limit), accounting="published")
     assert found.scale == pytest.approx(sigma, abs=5.1e-6)
@@ -47,14 +47,14 @@ def test_pairs_equal_the_published_ones(budget, limit, sigma, threshold, shape):
 )
 @pytest.mark.parametrize("shape", ["symmetric", "even", "fixed"])
 def test_the_joint_bound_gives_the_tabulated_pairs(budget, limit, sigma, threshold, shape):
-    """The exact bound gives the tabulated pair to 1e-4, or one with less noise and a lower threshold."""
+    """The exact bound gives the tabulated pair to 1e-4, or a pair with less noise and a lower threshold."""
     found = calibrate(budget, novelty(shape, limit))
     assert found.scale == pytest.approx(sigma, rel=1e-4)
     assert found.threshold == pytest.approx(threshold, rel=1e-4)
 
 
 def test_published_threshold_of_fixed_weights():
-    """For counts, only a user with all items novel matters."""
+    """For counts, only a user with only novel items matters."""
     found = calibrate(PAPER, UniqueItems(100, "fixed", 1.0, 2), accounting="published", sensitivity=10.0)
     scaled = calibrate(PAPER, UniqueItems(100, "fixed", 0.1, 2), accounting="published")
     assert found.scale == pytest.approx(10 * scaled.scale, rel=1e-12)
@@ -85,7 +85,7 @@ def test_the_budget_is_not_exceeded(epsilon, log_delta, limit, shape, noise, acc
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric"])
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 def test_the_budget_is_spent(shape, noise):
-    """All of delta is spent to 1e-6, and a threshold lower by 0.001, or less noise, exceeds the budget."""
+    """Delta is spent up to 1e-6, and a threshold that is lower by 0.001, or less noise, exceeds the budget."""
     case = novelty(shape, norm=1 if noise == "laplace" else 2)
     scale = calibrate(PAPER, case, noise=noise)
     assert total_delta(scale, 3, case, noise=noise) == pytest.approx(PAPER.delta, rel=1e-6)
@@ -113,7 +113,7 @@ def test_chosen_sigma_is_the_best_by_the_documented_rule():
         assert total_delta(rival, 1, case, noise="gaussian") > budget.delta
 
 
-def test_laplace_scale_is_the_plain_one():
+def test_the_laplace_scale_is_sensitivity_over_epsilon():
     """Both accountings give a Laplace scale of sensitivity over epsilon."""
     for accounting in ("joint", "published"):
         found = calibrate(PAPER, novelty(norm=1), noise="laplace", accounting=accounting, sensitivity=1.0)
@@ -122,7 +122,7 @@ def test_laplace_scale_is_the_plain_one():
 
 
 def test_other_releases_count():
-    """Releases of known items add their mu; Laplace noise has no mu to add."""
+    """Releases of known items add their mu. Laplace noise has no mu to add to."""
     case, scale = novelty(), calibrate(PAPER, novelty())
     alone = total_delta(scale, 3, case, noise="gaussian")
     assert total_delta(scale, 3, case, noise="gaussian", mu_rest=0.3) > alone * 2
@@ -171,7 +171,7 @@ def test_extreme_budgets_are_planned_or_rejected(budget):
     ("accounting", "sigma", "threshold"), [("published", 3.98371, 24.4381), ("joint", 3.89353, 23.5613)]
 )
 def test_the_first_of_nine_lengths_has_the_tabulated_pair(accounting, sigma, threshold):
-    """DPNE has nine equal lengths at epsilon 4, delta 1e-7 and limit 100; two rows are from the theory."""
+    """DPNE has nine equal lengths at epsilon 4, delta 1e-7 and limit 100. Two rows are from the theory."""
     found = calibrate(Budget(4, 1e-7), novelty(), accounting=accounting, rest=math.sqrt(8))
     assert found.scale == pytest.approx(sigma, abs=2e-5)
     assert found.threshold == pytest.approx(threshold, abs=3e-4)
@@ -180,7 +180,7 @@ def test_the_first_of_nine_lengths_has_the_tabulated_pair(accounting, sigma, thr
 
 
 def test_budget_for_later_rounds_reduces_the_first_round():
-    """More budget for later rounds means more noise in the first round; Laplace noise supports no later rounds."""
+    """More budget for later rounds means more noise in the first round. Laplace noise supports no later rounds."""
     alone, beside = (calibrate(PAPER, novelty(), rest=rest) for rest in (0.0, 1.0))
     assert beside.scale > 1.3 * alone.scale
     with pytest.raises(BudgetError, match="rest"):

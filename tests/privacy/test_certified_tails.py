@@ -1,4 +1,4 @@
-"""Decisions compared with fifty digits, from the middle of every law to the limits of doubles."""
+"""Decisions are compared with fifty digits, from the middle of every distribution to the limits of doubles."""
 
 import math
 
@@ -42,7 +42,7 @@ DISTANCES = {"gaussian": 38.0, "laplace": 700.0}
     st.floats(-6, 6).map(lambda log: 10.0**log),
     st.integers(20, 50),
 )
-def test_decisions_equal_those_of_fifty_digits(noise, place, scale, bits):
+def test_decisions_equal_decisions_with_fifty_digits(noise, place, scale, bits):
     """Decisions agree at draws as close to the probability as 128 bits allow, and a little further away."""
     distance = place * DISTANCES[noise]
     threshold_units, unit = 1 << 58, 2.0**-bits
@@ -70,7 +70,7 @@ def assert_doubles_are_within_their_band(rule, weight, chance):
     st.floats(math.log(1e-25), math.log(0.1)).map(math.exp),
     st.integers(0, 60),
 )
-def test_optimal_selection_is_decided_as_the_recursion_of_fifty_digits(epsilon, delta, count):
+def test_optimal_selection_agrees_with_the_recursion_of_fifty_digits(epsilon, delta, count):
     """Iteration of the recursion gives the same decisions as the closed form."""
     e, d, chance = fifty.exp(fifty.mpf(epsilon)), fifty.mpf(delta), fifty.mpf(0)
     for _ in range(count):
@@ -84,7 +84,7 @@ def test_optimal_selection_is_decided_as_the_recursion_of_fifty_digits(epsilon, 
 
 
 def test_both_tails_are_accurate_over_the_whole_range(record_property):
-    """The worst relative error of doubles on a fine grid of distances, as a share of the band, is below a tenth."""
+    """On a fine grid of distances, the worst relative error of doubles is below a tenth of the band."""
     worst = 0.0
     for noise, far in DISTANCES.items():
         rule = ThresholdRule(noise, 1.0, 0, 2.0**-20)
@@ -93,7 +93,7 @@ def test_both_tails_are_accurate_over_the_whole_range(record_property):
             chance = exact_chance(noise, fifty.mpf(units) / 2**20, 0, 1)
             released, missed = (float(side[0]) for side in rule.probability(np.array([units])))
             exact = chance if units < 0 else exact_chance(noise, -fifty.mpf(units) / 2**20, 0, 1)
-            if exact > fifty.mpf("1e-300"):  # below it, doubles lose digits and 128 bits cannot distinguish the values
+            if exact > fifty.mpf("1e-300"):  # Below it, doubles lose digits and 128 bits cannot distinguish the values.
                 worst = max(worst, abs(float(fifty.mpf(min(released, missed)) / exact - 1)) / DECISION_BAND)
     assert worst < 0.1
     record_property("figure", f"doubles use {worst:.2%} of the band that is trusted")

@@ -1,7 +1,7 @@
-"""Noise, sensitivity and grid of every round, computed again from the round itself, match the charge.
+"""The noise, sensitivity and grid of every round are computed again from the round itself, and match the charge.
 
-Grids depend on cutoffs, cutoffs on noise, noise on sensitivity, and sensitivity on grids. If different places choose
-two of these, they can disagree, so these tests compare all four once a round is fixed.
+Grids depend on cutoffs, cutoffs on noise, noise on sensitivity, and sensitivity on grids. If different functions choose
+two of these, they can disagree. Therefore these tests compare all four after a round is fixed.
 """
 
 import math
@@ -29,8 +29,8 @@ from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 mp = precise.context
 FINDINGS = [(0.1, 10**6), (0.03, 10**7), (0.01, 10**7), (0.003, 10**7)]
-"""Plans of nine lengths at delta 1e-8 that once ran with less noise than was charged: by 1, 25, 390 and 95,000 percent
-of delta."""
+"""Plans of nine lengths at delta 1e-8 that once ran with less noise than was charged. The excess was 1, 25, 390 and
+95,000 percent of delta."""
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
 EPSILONS = st.one_of(st.sampled_from([1e-3, 50.0]), st.floats(math.log(1e-3), math.log(50)).map(math.exp))
 DELTAS = st.floats(math.log(1e-12), math.log(0.1)).map(math.exp)
@@ -40,7 +40,7 @@ MANY = st.floats(0, math.log(10**6)).map(lambda log: int(math.exp(log)))
 
 
 def walked(plan, sizes, densities=(0.0,)):
-    """Settle every later length like a release, given the public numbers before it; yield round and charge."""
+    """Settle every later length like a release from the earlier public numbers, and yield the round and the charge."""
     ngrams, dpne = plan.mechanism, isinstance(plan.mechanism, vp.papers.DPNE)
     shares = squares(ngrams, plan.later) if dpne else None
     charges = None if dpne else Charges(plan.later, plan.worths).after_words(sizes[0])
@@ -76,19 +76,19 @@ def check_walk(plan, sizes):
             assert round_plan.shares.setting.cutoff < 2**62
             assert round_plan.threshold <= 2**30
     except BudgetError:
-        pass  # rejected before it ran, so only earlier lengths count
+        pass  # This length was rejected before it ran, so only earlier lengths count.
     assert sum(costs) <= Fraction(plan.later)
     return costs
 
 
 @pytest.mark.parametrize(("epsilon", "limit"), FINDINGS)
-def test_plans_that_were_charged_too_little_are_refused_or_charged_rightly(epsilon, limit):
+def test_plans_that_were_charged_too_little_are_rejected_or_charged_correctly(epsilon, limit):
     """In four counterexamples of a review, eight lengths ran with up to 3.9 times the mu^2 assigned to them."""
     ngrams = vp.papers.DPNE(9, max_phrases_per_user=limit, weighting="policy-gaussian")
     try:
         plan = ngrams.plan(vp.Budget(epsilon, 1e-8))
     except BudgetError:
-        assert epsilon < 0.03, "these two can be planned"
+        assert epsilon < 0.03, "These two can be planned."
         return
     for sizes in ([1, 10**6], [1], [10**4]):
         assert len(check_walk(plan, sizes)) == 8
@@ -96,7 +96,7 @@ def test_plans_that_were_charged_too_little_are_refused_or_charged_rightly(epsil
 
 
 def test_a_grid_that_is_replaced_after_charging_is_rejected(monkeypatch):
-    """The restored fault of that version lets the round take the grid that fits its noise and not the charge."""
+    """The restored fault of that version lets the round use the grid that fits the noise and not the charge."""
     plan = vp.papers.DPNE(9, max_phrases_per_user=10**7, weighting="policy-gaussian").plan(vp.Budget(0.03, 1e-8))
     real = Voting.round
 
@@ -123,7 +123,7 @@ def test_a_grid_that_is_replaced_after_charging_is_rejected(monkeypatch):
     st.lists(MANY, min_size=1, max_size=4),
 )
 def test_no_length_exceeds_its_charge(epsilon, delta, limit, lengths, weighting, ratio, alpha, sizes):
-    """No length exceeds its charge for any earlier releases, from no charge on a length to the whole budget."""
+    """For any earlier releases, from no charge on a length to the whole budget, no length exceeds its charge."""
     ngrams = vp.papers.DPNE(lengths, limit, weighting=weighting, ratio=ratio, alpha=alpha)
     try:
         plan = ngrams.plan(vp.Budget(epsilon, delta))
@@ -145,7 +145,7 @@ def test_more_lengths_than_32_are_refused(lengths):
 @settings(max_examples=at_length(40, 15), phases=UNSHRUNK)
 @given(EPSILONS, DELTAS, LIMITS)
 def test_no_adaptive_round_exceeds_its_charge(epsilon, delta, limit):
-    """The first round and the scored rounds, each with its own grid, stay within the charge in eighty digits."""
+    """With eighty digits, the first round and the scored rounds, each with a separate grid, are within the charge."""
     try:
         plan = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, delta))
     except BudgetError:
@@ -168,7 +168,7 @@ def test_no_adaptive_round_exceeds_its_charge(epsilon, delta, limit):
 @pytest.mark.parametrize("limit", [1, 100, 10**7])
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 50.0])
 def test_no_count_exceeds_its_charge(limit, epsilon):
-    """The shares of one user on the grid of counts, relative to the noise, stay within the charge in eighty digits."""
+    """With eighty digits, the shares of one user on the grid of counts are within the charge for the noise."""
     from voxpop.privacy.weightings.holders import UNIT, share_table
 
     words = SimpleNamespace(grams={"length": pa.array([1] * 300)})
@@ -186,7 +186,7 @@ def test_no_count_exceeds_its_charge(limit, epsilon):
 
 
 def test_check_charged_is_exact():
-    """Noise that is less by one unit in the last place raises an error."""
+    """Noise that is smaller by one unit in the last place raises an error."""
     shares = CalibratedRule(Weighted(), RuleSetting(limit=4, norm=2))
     check_charged(shares, 2.0, 0.25)
     for sigma, square in [(math.nextafter(2.0, 0), 0.25), (2.0, math.nextafter(0.25, 0)), (math.nan, 1.0), (0.0, 1.0)]:

@@ -46,7 +46,7 @@ def test_releases_with_a_spend_compose_as_one_pair(epsilon, pairs):
 
 @given(st.floats(0.01, 3), st.floats(0.1, 3))
 def test_one_pure_release_is_randomised_response(epsilon, own):
-    """The worst release of an epsilon is randomised response, at any other epsilon."""
+    """The worst release with an epsilon is randomised response, at any other epsilon."""
     expected = max(0.0, (math.exp(own) - math.exp(epsilon)) / (1 + math.exp(own)))
     assert composed_delta(epsilon, [Guarantee(own, 0.0)]) == pytest.approx(expected, rel=1e-8, abs=1e-11)
 
@@ -67,8 +67,8 @@ def test_pure_releases_agree_with_randomised_responses_of_dp_accounting(epsilons
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
-def test_events_agree_with_our_own_composition(epsilon):
-    """The events have hits on one side, and Voxpop's pairs on both, so its delta is larger by at most these hits."""
+def test_events_agree_with_the_composition_of_voxpop(epsilon):
+    """Events have hits on one side. Voxpop's pairs have hits on both, so their delta is larger by at most these."""
     budget = vp.Budget(2, 1e-6)
     guarantees = [
         vp.papers.SetUnion(10, "policy-gaussian", 5.0, "joint").plan(budget).guarantee,
@@ -86,7 +86,7 @@ def test_events_agree_with_our_own_composition(epsilon):
 @pytest.mark.parametrize("own", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("at", [-1.0, 0.0, 0.05, 0.5, 3.0])
 def test_events_of_pure_releases_are_at_least_as_bad(own, at):
-    """The exact delta of the Laplace event is at least that of randomised response at every epsilon."""
+    """At every epsilon, the exact delta of the Laplace event is at least the delta of randomised response."""
     scale = Guarantee(own, 0.0).to_dp_event().noise_multiplier
     laplace = 1 - math.exp((at - 1 / scale) / 2) if abs(at) <= 1 / scale else max(0.0, 1 - math.exp(at))
     response = (math.exp(own) - math.exp(at)) / (1 + math.exp(own)) if abs(at) <= own else max(0.0, 1 - math.exp(at))
@@ -123,7 +123,7 @@ def test_the_printed_epsilon_is_no_less_than_the_composed_one(planned, others):
 
 
 def test_many_gaussian_releases_grow_with_the_root():
-    """A hundred counts of epsilon 0.1 cost less than 2 together, not 10."""
+    """Together, a hundred counts of epsilon 0.1 cost less than 2, not 10."""
     once = (
         CountsMechanism(4)
         .plan(vp.Budget(0.1, 1e-9), vp.Release.from_items(_words(), _Plan(), Guarantee(1, 1e-9)))
@@ -132,7 +132,7 @@ def test_many_gaussian_releases_grow_with_the_root():
     assert compose([once] * 100).epsilon < 2
 
 
-def test_many_different_epsilons_stay_an_upper_bound():
+def test_the_sum_of_many_different_epsilons_is_an_upper_bound():
     """Losses are rounded up to a grid, so more releases never cost less."""
     epsilons = [0.01 * math.sqrt(1 + number) for number in range(60)]
     deltas = [composed_delta(1.0, [Guarantee(each, 0.0) for each in epsilons[:count]]) for count in (10, 20, 40, 60)]
@@ -157,8 +157,8 @@ def test_wrong_arguments_are_rejected():
         once.to_dp_event()
 
 
-def test_spends_survive_files():
-    """A spend does not change when it is converted to a dict and back, and conversion checks the numbers."""
+def test_spends_are_unchanged_by_files():
+    """A spend does not change when it is converted to a dict and back. The conversion checks the numbers."""
     guarantee = gaussian(1e-9, 0.5)
     assert Guarantee.from_dict(guarantee.to_dict()).spend == guarantee.spend
     numbers = [
@@ -219,7 +219,7 @@ def _words():
     "mechanism", [vp.Items(max_items_per_user=10), vp.NGrams(max_length=3, max_phrases_per_user=10)]
 )
 def test_counting_after_adaptive_rounds_adds_one_gaussian(mechanism):
-    """Delta is D + delta_G at the root of all squares, as within one release; epsilon is below the sum of both."""
+    """Delta is D + delta_G at the root of all squares, as within one release. Epsilon is below the sum of both."""
     budget, count = vp.Budget(2, 1e-6), gaussian(0.0, 0.3)
     spend = mechanism.plan(budget).guarantee.spend
     assert spend.two_sided
@@ -233,7 +233,7 @@ def test_counting_after_adaptive_rounds_adds_one_gaussian(mechanism):
 
 
 def test_the_mark_of_a_spend_is_kept():
-    """A spend with revealing outcomes on both sides is restored with its mark, and no event stands for it."""
+    """A spend with revealing outcomes on both sides is restored with its mark, and no event represents it."""
     spend = Expense(1e-2, 0.3, two_sided=True)
     assert Expense.from_dict(spend.to_dict()) == spend
     with pytest.raises(vp.errors.InputError, match="no event"):

@@ -43,7 +43,7 @@ def even(rounds, pool):
 
 
 def simulated(rounds, caps, novel, runs, seed, *, growing=False, greedy=False, limit=None, shared=0, choose=None):
-    """Simulate rounds for a user with novel items; return the number of runs with a release.
+    """Simulate rounds for a user with novel items, and return the number of runs with a release.
 
     Args:
         rounds: The rounds and their thresholds.
@@ -51,9 +51,9 @@ def simulated(rounds, caps, novel, runs, seed, *, growing=False, greedy=False, l
         novel: The number of novel items, which only this user has.
         runs: The number of simulated releases.
         seed: The seed of the simulation.
-        growing: Whether dropped items no longer count for caps.
+        growing: Whether caps ignore dropped items.
         greedy: Whether the items of the highest score get the largest possible weight.
-        limit: The number of undecided items that users draw, who then take part at random.
+        limit: The number of undecided items that a user draws. Users take part at random.
         shared: The number of other items that remain undecided and compete for the draws.
         choose: Whether the novel items are ordered by score instead of at random.
     """
@@ -91,8 +91,8 @@ def simulated(rounds, caps, novel, runs, seed, *, growing=False, greedy=False, l
 
 @pytest.mark.parametrize("greedy", [False, True])
 @pytest.mark.parametrize("novel", [1, 2, 7, 30])
-def test_the_bound_holds_for_the_rounds_as_they_are(novel, greedy):
-    """The bound is valid for all ways in which a user shares under its caps, including by score (false alarm 1e-9)."""
+def test_the_bound_is_valid_for_the_real_rounds(novel, greedy):
+    """The bound is valid for any shares within the user's caps, including shares by score (false alarm 1e-9)."""
     runs = 200_000 // novel
     most = binom.isf(FALSE_ALARM, runs, novel_release(ROUNDS, even(ROUNDS, novel)))
     assert simulated(ROUNDS, even(ROUNDS, novel), novel, runs, seed=novel, greedy=greedy) <= most
@@ -106,7 +106,7 @@ def test_the_bound_is_close():
 
 
 def test_caps_that_ignore_dropped_items_are_detected():
-    """Weights then grow as items are dropped, and the remaining items have high scores (false alarm 1e-9)."""
+    """In this variant, weights grow as items are dropped and only high scores remain (false alarm 1e-9)."""
     runs, caps = 60_000, even(ROUNDS, 30)
     most = binom.isf(FALSE_ALARM, runs, novel_release(ROUNDS, caps))
     assert simulated(ROUNDS, caps, 30, runs, seed=2, growing=True) > most
@@ -121,7 +121,7 @@ def test_one_round_is_the_formula(novel):
 
 
 def test_every_number_of_items_is_bounded():
-    """A level counts with its largest number of items, not with its smallest or a number between."""
+    """A level counts with its largest number of items, and not with a smaller number."""
     caps = Caps((1, 30), ((ONE_CAP,) * 3, (ONE_CAP // 4,) * 3), (1.0, 1.0))
     lone = lone_releases(ROUNDS, np.array([[0.25] * 3]), np.ones(1))[0]
     assert novel_release(ROUNDS, caps) == pytest.approx(30 * lone, rel=1e-6)
@@ -140,7 +140,7 @@ def test_increasing_caps_are_refused(caps):
 
 
 def test_finer_grids_give_closer_bounds():
-    """Every grid gives a bound, so the finest grid gives the lowest; the default grid is within two percent of it."""
+    """Every grid gives a bound, and the finest grid gives the lowest. The default grid is within two percent of it."""
     caps = even(ROUNDS, 20)
     bounds = [novel_release(ROUNDS, caps, fineness=fineness) for fineness in (1 / 5, 1 / 10, 1 / 40, 1 / 320)]
     assert bounds == sorted(bounds, reverse=True)
@@ -149,7 +149,7 @@ def test_finer_grids_give_closer_bounds():
 
 @pytest.mark.parametrize(("epsilon", "limit"), [(0.1, 100), (1, 10)])
 def test_the_usual_step_costs_two_to_four_percent(epsilon, limit):
-    """docs/privacy/adaptive.md contains the distance from the bound of a plan to that of a finer step."""
+    """docs/privacy/adaptive.md contains the difference between the bound of a plan and the bound of a finer step."""
     rounds = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, 1e-7)).passes[0]
     usual, finer = (novel_release(rounds.score, rounds.caps, fineness) for fineness in (FINENESS, FINENESS / 4))
     assert 1.02 < usual / finer < 1.04
@@ -157,12 +157,12 @@ def test_the_usual_step_costs_two_to_four_percent(epsilon, limit):
 
 @pytest.mark.parametrize("chance", [1.0, 0.3])
 def test_the_bound_is_above_a_grid_that_always_rounds_up(chance):
-    """A second program, which rounds scores up at each step and uses no lines, converges from above."""
+    """A second program, which rounds scores up at each step and does not interpolate, converges from above."""
     weights = (0.9, 0.5, 0.3)
     bound = float(lone_releases(ROUNDS, np.array([weights]), np.array([chance]))[0])
     rough = [rounded_up(ROUNDS, weights, chance, step) for step in (1 / 50, 1 / 100, 1 / 200)]
     assert rough[0] > rough[1] > rough[2] > 0.99 * bound
-    # The error falls with the step, so the line through the last two points meets the bound near 0.
+    # The error decreases with the step, so the line through the last two points meets the bound near 0.
     assert 2 * rough[2] - rough[1] == pytest.approx(bound, rel=0.02)
 
 
@@ -188,7 +188,7 @@ def rounded_up(rounds, weights, chance, fineness):
 
 @pytest.mark.parametrize("apart", [1e-6, 0.01, 0.015, 0.04])
 def test_drop_thresholds_just_below_thresholds_are_accepted(apart):
-    """The first three lie between the same two points of the grid, so that no cell is left and only round 1 counts."""
+    """The first three are between the same two points of the grid, so no cell remains and only round 1 counts."""
     last = 3.02
     near = CumulativeScore(mus=(0.8, 0.8), parts=(1.0, 1.0), thresholds=(last, 9.0), drop_thresholds=(last - apart,))
     first = max(t * float(ndtr(0.8 / t**0.5 - last)) for t in range(1, 21))
@@ -199,14 +199,14 @@ def test_drop_thresholds_just_below_thresholds_are_accepted(apart):
 
 
 def drawing(pool, chance):
-    """Return caps: users of one item give it all weight, others draw one item with this probability."""
+    """Return caps. Users with one item give it all weight, and other users draw one item with this probability."""
     return Caps((1, pool), ((ONE_CAP,) * 5,) * 2, (1.0, chance))
 
 
 @pytest.mark.parametrize(
     ("novel", "limit", "shared"), [(1, 1, 9), (8, 1, 0), (20, 1, 0), (20, 1, 20), (20, 4, 0), (12, 10, 30)]
 )
-def test_the_bound_holds_for_draws_from_a_pool(novel, limit, shared):
+def test_the_bound_is_valid_for_draws_from_a_pool(novel, limit, shared):
     """The bound is valid for any number of shared items that compete for the draws (false alarm 1e-9)."""
     runs = 400_000 // novel
     most = binom.isf(FALSE_ALARM, runs, novel_release(LONG, drawing(novel + 30, 0.2), 1 / 40) * novel / (novel + 30))

@@ -1,4 +1,4 @@
-"""Biased coins are exact to 2^-128 in both tails, with doubles certified by the exact computation."""
+"""Biased coins are exact to 2^-128 in both tails, and the exact computation certifies the doubles."""
 
 import math
 import time
@@ -28,7 +28,8 @@ def threshold_rule(noise, scale=1.3, threshold=6.4):
 
 def assert_boundary(rule, weight):
     """Check that exactly the 128-bit numbers below the probability release the item."""
-    limit = int(precise.context.ceil(rule.exact(weight) * precise.number(1 << 128)))  # number of releasing draws
+    # the number of draws that release the item
+    limit = int(precise.context.ceil(rule.exact(weight) * precise.number(1 << 128)))
     below = [value for value in (0, limit - 2, limit - 1) if 0 <= value < limit]
     above = [value for value in (limit, limit + 1, 2**128 - 1) if limit <= value < 2**128]
     weights = np.full(len(below) + len(above), weight, dtype=np.int64)
@@ -38,14 +39,14 @@ def assert_boundary(rule, weight):
 @pytest.mark.parametrize("noise", NOISES)
 @settings(max_examples=150)
 @given(weight=st.floats(-20, 40), scale=st.sampled_from([0.3, 1.3, 4.0]))
-def test_the_coin_turns_at_the_exact_probability(noise, weight, scale):
-    """The coin is exact from probabilities far below 2^-64, which only the second word resolves, to misses as small."""
+def test_the_coin_changes_at_the_exact_probability(noise, weight, scale):
+    """The coin is exact for hits and misses with probabilities far below 2^-64, which only the second word resolves."""
     assert_boundary(threshold_rule(noise, scale), round(weight / UNIT))
 
 
 @given(st.integers(0, 200), st.sampled_from([(1.0, 1e-5), (0.1, 1e-25), (20.0, 1e-30), (0.5, 0.7)]))
-def test_the_optimal_coin_turns_at_the_exact_probability(count, parameters):
-    """The same is true for the optimal rule, in which the probability ends at exactly 0 and 1."""
+def test_the_optimal_coin_changes_at_the_exact_probability(count, parameters):
+    """The same is true for the optimal rule, with probabilities from exactly 0 to exactly 1."""
     assert_boundary(SelectionRule(*parameters, unit_weight=2**32), count << 32)
 
 
@@ -72,7 +73,7 @@ def test_distant_weights_are_decided_exactly():
     "rule", [threshold_rule("gaussian"), threshold_rule("laplace"), SelectionRule(0.7, 1e-6, 2**32)]
 )
 def test_fast_and_exact_decisions_agree(rule):
-    """The default band of doubles and a band that trusts no double release the same items."""
+    """The default band for doubles and a band that trusts no double release the same items."""
     rng = np.random.default_rng(5)
     weights = rng.integers(0, 40, 1500) << 32
     weights[::2] = rng.integers(0, 12 << 32, 750)
@@ -83,14 +84,14 @@ def test_fast_and_exact_decisions_agree(rule):
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_double_probabilities_lie_well_within_the_band(noise):
-    """The error of the nearer tail is at most a tenth of the band, down to 2^-128 and far beyond."""
+def test_probabilities_in_doubles_are_well_within_the_band(noise):
+    """The error of the nearer tail is at most a tenth of the band, down to 2^-128 and far below."""
     rule = threshold_rule(noise, 1.2824044517678, 6.397364880191162)
     bound = 37 if noise == "gaussian" else 700
     weights = rule.threshold_units + np.linspace(-bound * 1.28 / UNIT, bound * 1.28 / UNIT, 1201).astype(np.int64)
     released, missed = rule.probability(weights)
     for weight, near in zip(weights.tolist(), np.minimum(released, missed).tolist(), strict=True):
-        mirrored = min(weight, 2 * rule.threshold_units - weight)  # both noises are symmetric
+        mirrored = min(weight, 2 * rule.threshold_units - weight)  # Both kinds of noise are symmetric.
         assert abs(near / float(rule.exact(mirrored)) - 1) < DECISION_BAND / 10
 
 
@@ -102,7 +103,7 @@ def test_scipy_tail_is_accurate():
 
 
 def frequency_is_right(rule, weight, probability, size=400_000):
-    """Return whether a share is within the Hoeffding bound; a correct coin fails with probability below 1e-10."""
+    """Return whether a share is within the Hoeffding bound. A correct coin fails with probability below 1e-10."""
     draws = Secret.fresh().draws("frequency", np.arange(size, dtype=np.uint64), weight % 2**64)
     share = decide(rule, np.full(size, weight, dtype=np.int64), draws).mean()
     return abs(share - probability) < math.sqrt(math.log(2 / 1e-10) / 2 / size)
@@ -111,7 +112,10 @@ def frequency_is_right(rule, weight, probability, size=400_000):
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("distance", [-1.5, -0.5, 0.0, 0.1, 1.5])
 def test_frequencies_match_the_noise(noise, distance):
-    """Items pass as often as noise of that scale exceeds the distance; a threshold off by 0.1 scales is detected."""
+    """Items pass as often as noise of this scale exceeds the distance.
+
+    A threshold that is off by 0.1 scales is detected.
+    """
     rule = threshold_rule(noise)
     weight = rule.threshold_units - round(distance * 1.3 / UNIT)
     normal = math.erfc(distance / math.sqrt(2)) / 2

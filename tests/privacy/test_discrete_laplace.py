@@ -1,4 +1,4 @@
-"""Integer noise is exact at the boundaries of the bits and beyond 128 bits, and has the planned distribution."""
+"""Integer noise is exact at the boundaries of bits and beyond 128 bits, and has the planned distribution."""
 
 from fractions import Fraction
 from math import exp, log
@@ -12,7 +12,7 @@ from mpmath import MPContext
 from voxpop.privacy.sampling import LARGEST_DRAW, Tail, invert, laplace_noise, laplace_tail
 from voxpop.privacy.secret import Secret
 
-SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
+SIGMAS = 7.0  # A normal deviate exceeds this with probability 2.6e-12.
 context = MPContext()
 context.prec = 2000
 
@@ -36,7 +36,7 @@ def rates():
 @settings(max_examples=60)
 @given(rates(), st.floats(0.0, 80.0))
 def test_values_change_at_the_same_point_as_the_exact_tail(rate, depth):
-    """From the middle to tails of 2^-115, one unit of 2^-128 decides; on the unit itself, the next 128 bits decide."""
+    """From the middle to tails of 2^-115, one unit of 2^-128 decides. On the unit itself, the next 128 bits decide."""
     tail = laplace_tail(rate)
     m = max(1, int(min(depth / max(tail.rate, 1e-300), LARGEST_DRAW)))
     if m >= LARGEST_DRAW >> 2:
@@ -54,7 +54,7 @@ def test_values_change_at_the_same_point_as_the_exact_tail(rate, depth):
 
 
 def test_the_last_number_draws_more_bits():
-    """128 zero bits leave every far value possible, so further bits decide."""
+    """After 128 zero bits, all values further out are possible, so further bits decide."""
     tail = laplace_tail(Fraction(1))
     asked = []
 
@@ -90,8 +90,8 @@ def test_noise_has_the_stated_distribution(rate):
             assert abs(deviation) < SIGMAS * (numbers.size * chance * (1 - chance)) ** 0.5 + 1, k
 
 
-def test_noise_depends_on_purpose_and_pair_only():
-    """A repeated request, in any order, gives the same noise; another pair or purpose gives other noise."""
+def test_noise_depends_only_on_purpose_and_pair():
+    """A repeated request, in any order, gives the same noise. Another pair or purpose gives other noise."""
     secret, numbers = Secret.from_seed(1), np.arange(200)
     noise = laplace_noise(Fraction(1, 50), secret, "x", numbers, numbers + 1)
     assert (

@@ -1,7 +1,7 @@
-"""At the ends of every parameter, plans raise a `BudgetError` or keep the promise in eighty-digit arithmetic.
+"""At extreme values of every parameter, planning raises a `BudgetError` or the plan keeps its promise.
 
 The tests compute the promise again from only the public numbers of the plan (noise, threshold, sensitivity of one
-user), by the formulas of docs/privacy, case by case, without the accounting of the library.
+user). They use the formulas of docs/privacy case by case, without the accounting of the library.
 """
 
 import json
@@ -57,7 +57,7 @@ def gaussian_delta(epsilon, mu):
 
 
 def both_ways(epsilon, hit, mu):
-    """Return delta if a novel item is released with this probability, and a Gaussian moves by mu otherwise."""
+    """Return delta if a novel item is released with this probability, and a Gaussian is shifted by mu otherwise."""
     epsilon, log_none = mp.mpf(epsilon), mp.log1p(-hit)
     forward = hit + (1 - hit) * gaussian_delta(epsilon - log_none, mu)
     return max(forward, gaussian_delta(epsilon + log_none, mu))
@@ -75,7 +75,10 @@ def sensitivity_of(one):
 
 
 def novel_cases(one, counts):
-    """Yield numbers of novel items and their weights, which are the extremes of the weighting and values between."""
+    """Yield numbers of novel items and their weights.
+
+    The weights are the extremes of the weighting and values between.
+    """
     setting, name, most = one.shares.setting, one.shares.weighting_rule.name, sensitivity_of(one)
     root = 1 if setting.norm == 1 else 2
     least = mp.mpf(one.shares.weighting_rule.novelty(setting).least)
@@ -139,7 +142,7 @@ def check_selection(epsilon, delta, plan):
     ALPHAS,
     st.lists(LIMITS, min_size=3, max_size=3),
 )
-def test_plans_of_set_union_stay_within_their_guarantee(cell, epsilon, delta, limit, accounting, alpha, counts):
+def test_plans_of_set_union_keep_their_guarantee(cell, epsilon, delta, limit, accounting, alpha, counts):
     """Every weighting and both accountings keep the promise."""
     union = vp.papers.SetUnion(limit, cell, alpha, accounting)
     plan = planned(union, vp.Budget(epsilon, delta))
@@ -161,8 +164,8 @@ def test_plans_of_set_union_stay_within_their_guarantee(cell, epsilon, delta, li
     ALPHAS,
     st.lists(LIMITS, min_size=2, max_size=2),
 )
-def test_plans_of_dpne_stay_within_their_guarantee(epsilon, delta, limit, lengths, weighting, ratio, alpha, counts):
-    """The first length with the cap of all later lengths keeps the promise, and later lengths stay within the cap."""
+def test_plans_of_dpne_keep_their_guarantee(epsilon, delta, limit, lengths, weighting, ratio, alpha, counts):
+    """The first length, with the cap of all later lengths, keeps the promise, and later lengths are within the cap."""
     dpne = vp.papers.DPNE(lengths, limit, weighting=weighting, ratio=ratio, alpha=alpha)
     plan = planned(dpne, vp.Budget(epsilon, delta))
     if plan is None:
@@ -176,8 +179,8 @@ def test_plans_of_dpne_stay_within_their_guarantee(epsilon, delta, limit, length
 @pytest.mark.slow
 @settings(max_examples=10, phases=UNSHRUNK)
 @given(EPSILONS, DELTAS, LIMITS, st.integers(1, 32))
-def test_plans_of_n_grams_stay_within_their_guarantee(epsilon, delta, limit, lengths):
-    """Delta is that of the executed numbers; tests/privacy/test_individual.py checks that users stay within the cap."""
+def test_plans_of_n_grams_keep_their_guarantee(epsilon, delta, limit, lengths):
+    """Delta follows from the executed numbers. tests/privacy/test_individual.py tests the cap of users."""
     plan = planned(vp.NGrams(lengths, limit), vp.Budget(epsilon, delta))
     if plan is None:
         return
@@ -185,11 +188,11 @@ def test_plans_of_n_grams_stay_within_their_guarantee(epsilon, delta, limit, len
     assert all(each.sigma > 0 and each.lowest_threshold <= each.highest_threshold for each in plan.lengths)
 
 
-MOST_HOLDERS = 160  # with more, eighty digits take too long if users vote several times
+MOST_HOLDERS = 160  # With more, eighty digits take too long if users vote several times.
 
 
 def survival_of(ballot, wanted):
-    """Return the survival probability of a prefix in a round, by its number of users, as sums in eighty digits."""
+    """Return the survival probability of a prefix in a round by its number of users, as sums with eighty digits."""
     tails = [1, *map(mp.mpf, ballot.tails), 0]
     chances = [tail - after for tail, after in pairwise(tails)][: ballot.theta]
     below, survives = [mp.mpf(1)] + [mp.mpf(0)] * (ballot.theta - 1), {0: mp.mpf(0)}
@@ -209,8 +212,8 @@ def survival_of(ballot, wanted):
     st.floats(math.log(1e-12), math.log(0.1)).map(math.exp),
     st.sampled_from([1, 3]),
 )
-def test_plans_of_heavy_hitters_stay_within_their_guarantee(epsilon, delta, rounds):
-    """One doubted prefix in every round, for every number of users, never exceeds the delta of the plan.
+def test_plans_of_heavy_hitters_keep_their_guarantee(epsilon, delta, rounds):
+    """One undetermined prefix in every round never exceeds the delta of the plan, for any number of users.
 
     The value is the exact delta of one round, and a lower bound for more rounds.
     """
@@ -232,7 +235,7 @@ def test_plans_of_heavy_hitters_stay_within_their_guarantee(epsilon, delta, roun
 
 
 @given(st.floats(1e-3, 50), st.integers(1, 10_000), st.integers(1, 16))
-def test_plans_of_sequences_stay_within_their_guarantee(epsilon, longest, gram):
+def test_plans_of_sequences_keep_their_guarantee(epsilon, longest, gram):
     """The root spends exactly its share of epsilon, relative to the largest movement of one user."""
     plan = planned(vp.papers.VariableLengthNGrams(longest, gram, ["a", "b", "c"]), vp.Budget(epsilon))
     if plan is None:
@@ -245,7 +248,7 @@ def test_plans_of_sequences_stay_within_their_guarantee(epsilon, longest, gram):
     lengths, variety = part_of_lengths(Fraction(epsilon)), part_of_variety(Fraction(epsilon), 0)
     assert 0 < lengths < 1
     assert 0 < variety < 1
-    # Two user statistics precede the root, which spends a part of the rest, or all of it without children.
+    # Two user statistics precede the root. It spends a part of the rest, or the whole rest without children.
     rest = (1 - lengths) * (1 - variety)
     root = rest * (Fraction(1, 20) if gram > 1 else 1)
     assert contexts.scale == float(longest / (Fraction(epsilon) * root))
@@ -264,7 +267,7 @@ def test_a_delta_below_the_limit_of_128_bits_is_rejected(epsilon, delta):
 
 @pytest.mark.slow
 def test_a_cutoff_that_does_not_fit_its_grid_is_refused():
-    """With so many items per user, the grid is coarse; rounding adds noise, and the cutoff grows with the noise."""
+    """With so many items per user, the grid is coarse. Rounding adds noise, and the cutoff grows with the noise."""
     with pytest.raises(BudgetError, match="cutoff"):
         vp.papers.SetUnion(10**6, "policy-gaussian", 1000.0, "joint").plan(vp.Budget(1e-3, 1.2265865115027022e-12))
 
@@ -277,6 +280,6 @@ def test_a_length_with_almost_no_budget_is_rejected():
 
 
 def test_published_numbers_of_heavy_hitters_are_rejected_if_unconfirmed():
-    """A rate of one in millions would need hundreds of millions of cases, so planning raises an error at once."""
+    """A rate of one in millions would need hundreds of millions of cases, so planning immediately raises an error."""
     with pytest.raises(BudgetError, match="too small to be accounted for"):
         vp.papers.TrieHH(max_length=64).plan(vp.Budget(1e-3, 1e-8))

@@ -17,7 +17,7 @@ from voxpop.privacy.individual import noise_for
     sensitivities=st.lists(st.floats(1.0, 1.1), min_size=11, max_size=11),
 )
 def test_the_exact_spending_never_exceeds_the_cap(cap, lengths, ratio, sensitivities):
-    """In exact fractions, the sigmas that run spend nearly the whole cap and not more, for any ratio of lengths."""
+    """For any ratio of lengths, the executed sigmas spend nearly the whole cap and not more, in exact fractions."""
     found, spent = squares(DPNE(max_length=lengths, ratio=ratio), cap), Fraction(0)
     assert len(found) == lengths - 1
     for square, sensitivity in zip(found, sensitivities, strict=False):

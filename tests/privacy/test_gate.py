@@ -1,4 +1,4 @@
-"""Faults that the gate or the certificate must stop, so nothing is released with less noise than was certified."""
+"""Faults that the gate or the certificate must stop, so that nothing is released with less noise than was certified."""
 
 import json
 import sys
@@ -37,13 +37,13 @@ REFUSED = "nothing was read"
 
 @pytest.fixture(scope="module")
 def talk():
-    """Return phrases of 4,000 users, with more words than the number up to which tokens are few."""
+    """Return phrases of 4,000 users. There are more words than the maximum number of tokens that counts as few."""
     phrases = [" ".join(f"{part}{phrase:02}" for part in "abcd") for phrase in range(40)]
     table = pl.DataFrame({"who": [row // 4 for row in range(16_000)], "what": phrases * 400})
     return read_engine(table, user="who", text="what")
 
 
-# Passes of n-grams with less noise, or cheaper, than a schedule was charged for.
+# Passes of n-grams that have less noise or a lower price than the charge of the schedule requires.
 
 
 def quiet_votes(step):
@@ -80,12 +80,12 @@ def blind_measurements(step):
 
 
 def fewer_candidates(step):
-    """A vote lists only the candidates with a high forecast, and users weigh all valid ones."""
+    """A vote lists only the candidates with a high forecast, but users weigh all valid candidates."""
     return step if step.kind != "screening" else replace(step, vote=replace(step.vote, candidates=step.among.rule))
 
 
 def coarser_grid(step):
-    """A grid on which the sensitivity is larger than the noise was charged for."""
+    """A grid with a larger sensitivity than the noise was charged for."""
     if step.kind != "vote":
         return step
     setting = replace(
@@ -102,7 +102,7 @@ def no_bound(step):
 
 
 def same_name(step):
-    """Every measurement has the draws of the first."""
+    """Every measurement has the draws of the first measurement."""
     return step if step.kind != "measurement" else replace(step, length=1)
 
 
@@ -122,7 +122,7 @@ FAULTS = [
 @pytest.mark.jit
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_an_invalid_schedule_is_rejected(fault, talk, monkeypatch):
-    """The honest release passes; each fault is rejected before noise is drawn."""
+    """The correct release passes, and each fault is rejected before noise is drawn."""
     plan, real = NGRAMS.plan(BUDGET), Runner.execute
     honest = plan.release(talk, seed=5)
     assert {each["pass"] for each in honest.plan.transcript} >= {"measurement", "screening", "vote"}
@@ -136,7 +136,7 @@ def test_an_invalid_schedule_is_rejected(fault, talk, monkeypatch):
 @pytest.mark.jit
 @pytest.mark.parametrize("cheaper", [False, True])
 def test_the_published_algorithm_pays_for_every_pass(cheaper, talk, monkeypatch):
-    """Passes that all users pay for add up to the cap, so less noise is rejected if the cap is used up."""
+    """Passes that all users pay for add up to the cap, so less noise is rejected if the cap is exhausted."""
     plan, real = vp.papers.DPNE(max_length=3).plan(BUDGET), Runner.execute
     assert len(plan.release(talk, seed=1))
 
@@ -156,7 +156,7 @@ def test_the_published_algorithm_pays_for_every_pass(cheaper, talk, monkeypatch)
 
 @pytest.mark.jit
 def test_a_change_of_the_plan_after_its_certificate_has_no_effect(talk):
-    """Rounds with a hundredth of the noise, put into a checked plan by force, are ignored."""
+    """Rounds with a hundredth of the noise that are forced into a checked plan are ignored."""
     plan = vp.Items(max_items_per_user=20).plan(BUDGET)
     honest = plan.release(talk, seed=3)
     louder = tuple(replace(each, sigma=each.sigma / 100) for each in plan.passes[0].rounds)
@@ -165,7 +165,7 @@ def test_a_change_of_the_plan_after_its_certificate_has_no_effect(talk):
 
 
 def test_a_certificate_with_less_noise_is_refused():
-    """Every scale of a certificate, moved by a percent to the unsafe side, exceeds the claim or is out of range."""
+    """Every scale of a certificate, if moved by a percent to the unsafe side, exceeds the claim or is out of range."""
     numbers = vp.Items(max_items_per_user=20).plan(BUDGET).certificate.to_dict()
     assert check(Certificate.from_dict(numbers)) <= BUDGET.delta
     for number in range(len(numbers["numbers"]["rounds"]["later"])):
@@ -200,7 +200,7 @@ def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
         gate = AdaptiveGate(plan.certificate.to_json(), Secret.fresh())
         gate.open(talk)
         with pytest.raises(InternalError):
-            gate.choose(fault)  # before the noisy counts
+            gate.choose(fault)  # This is before the noisy counts.
         gate.classes()
         with pytest.raises(InternalError):
             gate.choose(fault)
@@ -208,7 +208,7 @@ def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
             gate.round(0)
 
 
-def test_chosen_rounds_keep_each_cap():
+def test_chosen_rounds_are_within_each_cap():
     """The squares and the probability of a novel item are compared separately, each within a thousandth of its cap."""
     plan = vp.Items().plan(BUDGET)
     slack, rounds = plan.certificate.proof.slack, plan.passes[0].entry(100).stated()
@@ -237,7 +237,7 @@ def test_counts_run_after_their_limit_is_chosen(talk):
 
 
 def test_passes_run_once_and_in_order(talk):
-    """A pass that runs twice would use its noise twice; a data set outside of the certificate has no gate."""
+    """A pass that runs twice would use its noise twice. A data set outside of the certificate has no gate."""
     gate = AdaptiveGate(vp.Items(max_items_per_user=20).plan(BUDGET).certificate.to_json(), Secret.fresh())
     for early in (gate.released, gate.classes, lambda: gate.round(0), lambda: gate.round(1)):
         with pytest.raises(InternalError, match=REFUSED):
@@ -272,7 +272,7 @@ def test_passes_run_once_and_in_order(talk):
 
 
 def test_a_night_is_charged_and_read_once(tmp_path):
-    """A second reading would add the noise of the night again; nights beyond the plan have no noise."""
+    """A second reading would add the noise of the night again. Nights beyond the plan have no noise."""
     plan = vp.Items().series(tmp_path / "series", BUDGET, nights=3, seed=1).plan
     gate, pools = NightsGate(plan.certificate.to_json(), Secret.from_seed(1)), NightlyPools.empty()
     gate.missed(pools, 1)
@@ -300,7 +300,7 @@ def test_weights_are_not_opened_by_functions_without_noise(talk):
             opening()
 
 
-# A planner, and a whole installation, with a wrong bound.
+# A planner and a whole installation with a wrong bound.
 
 
 def halved(monkeypatch, modules):
@@ -311,8 +311,8 @@ def halved(monkeypatch, modules):
 
 
 @pytest.mark.jit
-def test_a_planner_with_a_wrong_bound_makes_no_plan(monkeypatch):
-    """The certificate is checked by the formulas of the proof and not by those of the planner."""
+def test_a_planner_with_a_wrong_bound_cannot_make_a_plan(monkeypatch):
+    """The certificate is checked with the formulas of the proof and not with the formulas of the planner."""
     menu._entry.cache_clear()
     halved(monkeypatch, [adaptive])
     with pytest.raises(InternalError, match="exceed"):
@@ -321,7 +321,7 @@ def test_a_planner_with_a_wrong_bound_makes_no_plan(monkeypatch):
 
 @pytest.mark.jit
 def test_a_release_of_a_faulty_installation_is_not_verified(monkeypatch, tmp_path, talk):
-    """A release that a planted fault let through is rejected by an installation without the fault."""
+    """An installation without the planted fault rejects a release that the fault permitted."""
     menu._entry.cache_clear()
     with monkeypatch.context() as patch:
         real = cumulative.novel_release

@@ -1,4 +1,4 @@
-"""The analytic Gaussian mechanism, compared with eighty digits and with dp-accounting."""
+"""The analytic Gaussian mechanism is compared with eighty digits and with dp-accounting."""
 
 import math
 
@@ -28,19 +28,19 @@ def relative_error(epsilon, mu):
 @settings(max_examples=300)
 @given(st.floats(-4, 2), st.floats(-6, 1.3), st.sampled_from([1, 1, -1]))
 def test_delta_is_right_to_eleven_digits(log_epsilon, log_mu, sign):
-    """For epsilon of either sign and mu over seven decades, delta agrees with eighty digits to 1e-11."""
+    """For an epsilon of either sign and mu over seven decades, delta agrees with eighty digits to 1e-11."""
     assert relative_error(sign * 10**log_epsilon, 10**log_mu) < 1e-11
 
 
 @pytest.mark.parametrize("mu", [0.2499999, 0.25, 1e-9, 12.0])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-12, -1e-12, 1e-3, -5.0])
 def test_delta_is_correct_at_the_boundary_of_two_formulas(epsilon, mu):
-    """The boundaries between the formulas and values of epsilon near 0 are as accurate as the rest."""
+    """Delta is as accurate at the boundaries between formulas, and at values of epsilon near 0, as elsewhere."""
     assert relative_error(epsilon, mu) < 1e-11
 
 
 def test_delta_without_a_shift_is_zero():
-    """With mu 0 both laws are the same, so delta is 0, or 1 - e^epsilon below 0."""
+    """With a mu of 0 both distributions are the same, so delta is 0, or 1 - e^epsilon if epsilon is below 0."""
     assert delta(1.0, 0.0) == 0.0
     assert delta(-1.0, 0.0) == pytest.approx(1 - math.exp(-1), rel=1e-15)
 
@@ -55,8 +55,8 @@ def test_delta_is_never_nan():
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta_target", DELTAS)
-def test_sigma_is_the_least_private_one(epsilon, delta_target):
-    """In eighty digits, delta at sigma is at most the target, and above it at a sigma smaller by 1e-12."""
+def test_sigma_is_the_smallest_private_sigma(epsilon, delta_target):
+    """With eighty digits, delta at sigma is at most the target, and is above it at a sigma that is smaller by 1e-12."""
     found = sigma(epsilon, delta_target)
     assert oracle.gaussian_delta(epsilon, 1 / precise.number(found)) <= delta_target
     assert oracle.gaussian_delta(epsilon, 1 / precise.number(found * (1 - 1e-12))) > delta_target

@@ -1,4 +1,4 @@
-"""The individual filter has whole-number costs, and rounds bounds and noise to the safe side, by exact fractions."""
+"""The individual filter has whole-number costs, and rounds bounds and noise to the safe side in exact fractions."""
 
 from fractions import Fraction
 from math import isqrt
@@ -46,8 +46,8 @@ def test_costs_equal_the_reference_and_never_exceed_the_budget(cap, cost, sensit
 
 
 @given(CAPS, COSTS, SENSITIVITIES, PACES, st.lists(LEFT, min_size=1))
-def test_no_user_moves_further_than_charged(cap, cost, sensitivity, rates, left):
-    """(bound + S - 1)^2 / sigma^2 is at most the paid mu^2, exactly: bound and noise are rounded to the safe side."""
+def test_no_user_moves_the_weights_further_than_charged(cap, cost, sensitivity, rates, left):
+    """(bound + S - 1)^2 / sigma^2 is at most exactly the paid mu^2. Bound and noise are rounded to the safe side."""
     keeper = IndividualFilter(cap)
     charge = keeper.charge(cost, sensitivity, rates)
     costs = charge.costs(np.array(left), np.ones(len(left), bool), np.full(len(left), 3))
@@ -76,7 +76,7 @@ def test_no_path_spends_more_than_the_cap(cap, passes):
 
 
 def test_a_user_without_candidates_pays_nothing_and_adds_no_weight():
-    """A user without a candidate keeps its budget for other passes."""
+    """A user without a candidate keeps the user's budget for other passes."""
     charge = IndividualFilter(1.0).charge(WHOLE // 2, 1.001)
     costs = charge.costs(np.array([WHOLE, WHOLE]), np.array([True, False]))
     assert costs.tolist() == [WHOLE // 2, 0]
@@ -84,7 +84,7 @@ def test_a_user_without_candidates_pays_nothing_and_adds_no_weight():
 
 
 def test_movements_below_the_rounding_error_change_no_user():
-    """If the payment of a user does not cover the rounding of all other users, the user moves nothing."""
+    """If the payment of a user does not cover the rounding of all other users, the user does not move any weight."""
     charge = IndividualFilter(1.0).charge(WHOLE, 1.1)
     assert charge.bounds(np.array([WHOLE // 200])).tolist() == [0]
 
@@ -96,7 +96,7 @@ def test_charges_above_the_budget_are_rejected(cost, rates):
         IndividualFilter(1.0).charge(cost, 1.0, rates)
 
 
-def test_paces_ask_for_runs():
+def test_rates_require_runs():
     """With rates, the payment depends on the runs, so missing runs raise an error."""
     charge = IndividualFilter(1.0).charge(1, 1.0, (0, 1))
     assert charge.by_runs

@@ -26,7 +26,7 @@ def one_case(items, weight, shared):
     return Cases(np.array([float(items)]), np.array([weight]), np.array([shared]))
 
 
-# epsilon, delta, limit, sigma, threshold, and delta over target if novel weights have no lower bound
+# These are epsilon, delta, limit, sigma, threshold, and delta over the target if novel weights have no lower bound.
 TABLE = [
     (3, TARGET, 100, 1.28240, 6.39736, 1.67),
     (3, TARGET, 300, 1.28242, 6.62599, 1.79),
@@ -45,7 +45,7 @@ def test_tabulated_pairs_equal_the_computed_ones(epsilon, target, limit, sigma, 
 
 @pytest.mark.parametrize(("sigma", "threshold", "used"), [(3.89353, 23.5613, 0.98), (3.91300, 23.6608, 0.8)])
 def test_the_first_of_nine_levels_has_the_tabulated_pair(sigma, threshold, used):
-    """With one unknown level and eight known levels of the same sigma, the tabulated pairs stay within 1e-7."""
+    """With one unknown level and eight known levels of the same sigma, the tabulated pairs are within 1e-7."""
     whole = joint_delta(symmetric(100), 4.0, sigma, threshold, 1.0, mu_rest=math.sqrt(8) / sigma)
     assert used * 1e-7 <= whole <= 1e-7 * (1 + 2e-4)
 
@@ -61,7 +61,7 @@ settings_of_random_mechanisms = {
 
 @settings(max_examples=60)
 @given(**settings_of_random_mechanisms, sensitivity=st.sampled_from([1.0, 1.000001, 1.3]), seed=st.integers(0, 2**32))
-def test_symmetric_bound_holds_and_is_tight(epsilon, sigma, height, limit, mu_rest, sensitivity, seed):
+def test_the_symmetric_bound_is_valid_and_tight(epsilon, sigma, height, limit, mu_rest, sensitivity, seed):
     """No admissible pair exceeds the bound, and some pair is within 3 % of it."""
     rng = np.random.default_rng(seed)
     least = limit**-0.5 * rng.uniform(0.3, 1)
@@ -85,7 +85,7 @@ def test_symmetric_bound_holds_and_is_tight(epsilon, sigma, height, limit, mu_re
 @settings(max_examples=25)
 @given(**settings_of_random_mechanisms, shape=st.sampled_from(["even", "fixed"]))
 def test_enumerated_bounds_are_the_supremum(epsilon, sigma, height, limit, mu_rest, shape):
-    """For even and fixed weights the bound is the largest delta over users with n items, t of them novel."""
+    """For even and fixed weights the bound is the largest delta over users with n items, t of which are novel."""
     case = UniqueItems(limit=limit, shape=shape, least=limit**-0.5, norm=2)
     threshold = 1 + height * sigma
     exact = max(
@@ -99,7 +99,7 @@ def test_enumerated_bounds_are_the_supremum(epsilon, sigma, height, limit, mu_re
 
 
 def test_unequal_novel_weights_are_worse():
-    """One heavy and 99 light novel items exceed 100 equal ones, so the bound covers only equal weights."""
+    """One heavy and 99 light novel items exceed 100 items of equal weight, so the bound covers only equal weights."""
     sigma, threshold = 1.29786, 7.88429
     equal = oracle.pair_delta(4, sigma, threshold, [0.1] * 100, 0.0)
     unequal = oracle.pair_delta(4, sigma, threshold, [0.99] + [0.0142] * 99, 0.0)
@@ -109,8 +109,8 @@ def test_unequal_novel_weights_are_worse():
 
 @pytest.mark.parametrize("limit", [513, 2000, 40_000])
 def test_cells_of_large_limits_cover_single_numbers(limit):
-    """If numbers of novel items are grouped, the bound still covers each, and exceeds the largest by at most 3 %."""
-    sigma, threshold = 1.3, 6.0  # so low that novel items determine delta
+    """If numbers of novel items are grouped, the bound covers each number, and exceeds the largest by at most 3 %."""
+    sigma, threshold = 1.3, 6.0  # It is so low that novel items determine delta.
     items = np.unique(np.geomspace(1, limit, 4000).astype(np.int64)).astype(float)
     for shape in ("symmetric", "even", "fixed"):
         case = UniqueItems(limit=limit, shape=shape, least=limit**-0.5 * (1 - 1e-12), norm=2)
@@ -131,7 +131,7 @@ def test_sampled_cases_are_admissible():
 
 @pytest.mark.parametrize(("items", "weight", "held"), [(100, 0.1, 100), (60, 0.1, 100), (40, 0.12, 60), (1, 1.0, 1)])
 def test_pair_agrees_with_the_privacy_loss_distribution(items, weight, held):
-    """A pair built as a dp-accounting PLD, "hit" composed with a Gaussian, has the closed form's delta to 1e-6."""
+    """As a PLD of dp-accounting, "hit" composed with a Gaussian has the delta of the closed form to 1e-6."""
     sigma, threshold = 1.28240, 6.39736
     shared = (held - items) * weight**2
     # On a grid of losses where -ln(1 - hit) is a multiple of the step, the accountant is exact.
@@ -145,13 +145,13 @@ def test_pair_agrees_with_the_privacy_loss_distribution(items, weight, held):
 
 
 def test_calibrated_worst_pair_costs_the_whole_budget():
-    """The worst pair of the calibrated mechanism, as a PLD, has the certified delta to 1e-6."""
+    """As a PLD, the worst pair of the calibrated mechanism has the certified delta to 1e-6."""
     case = symmetric(100)
     scale = calibrate(Budget(3, TARGET), case)
     cases = certified_cases(case, 1.0)
     worst = int(deltas(cases, 3, scale.scale, scale.threshold).argmax())
     items, weight, shared = cases.items[worst], cases.weight[worst], cases.shared[worst]
-    assert shared < 0.05  # nearly all novel: the part for shared items changes only the last digits
+    assert shared < 0.05  # Nearly all items are novel, so the part for shared items changes only the last digits.
     interval = -items * math.log1p(-math.erfc((scale.threshold - weight) / scale.scale / math.sqrt(2)) / 2)
     _, loss = oracle.hit_distribution(1, interval)
     loss = loss.compose(oracle.gaussian_distribution(max(math.sqrt(shared), 0.05) / scale.scale, interval))
@@ -160,7 +160,7 @@ def test_calibrated_worst_pair_costs_the_whole_budget():
 
 @pytest.mark.parametrize(("epsilon", "hit", "mu"), [(3.0, 2e-5, 0.75), (0.3, 0.2, 0.4), (1.0, 0.01, 0.0)])
 def test_pair_agrees_with_numerical_integration(epsilon, hit, mu):
-    """Both directions of the hockey-stick divergence, summed over a grid, give the closed form."""
+    """Sums over a grid for both directions of the hockey-stick divergence give the closed form."""
     sums = oracle.integrated_delta(epsilon, hit, lambda x: -x * x / 2 - math.log(2 * math.pi) / 2, mu)
     case = one_case(1, 0.0, mu**2)
     found = deltas(case, epsilon, 1.0, -float(ndtri(hit)))

@@ -1,4 +1,4 @@
-"""The noise that reaches private weights, on the engine that weighs, equals the numbers of the certificate exactly."""
+"""On the engine that weighs, the noise that reaches private weights equals the numbers of the certificate exactly."""
 
 import json
 from fractions import Fraction
@@ -84,7 +84,7 @@ def rule_of(first):
 
 
 def assert_rounds(seen, rounds):
-    """Compare the noise of a first round and of all later ones."""
+    """Compare the noise of a first round and of all later rounds."""
     (first,) = kinds(seen, ReleaseDecisions)
     assert first.rule == rule_of(rounds.first)
     assert_later(seen, rounds)
@@ -101,7 +101,7 @@ def assert_later(seen, rounds):
 
 
 def test_adaptive_rounds(talk, seen):
-    """The choice, the first round and all later rounds."""
+    """The choice, the first round and all later rounds have the planned noise."""
     certificate = vp.Items().release(talk, BUDGET, seed=1).plan.certificate
     (classes,) = kinds(seen, CellNoise)
     assert (classes.sigma, classes.unit, classes.cell) == (certificate.proof.choice.sigma, 1, 1)
@@ -109,7 +109,7 @@ def test_adaptive_rounds(talk, seen):
 
 
 def test_classic_passes_run_with_the_planned_noise(talk, seen):
-    """One rule with the scale and the threshold of the certificate."""
+    """Each pass has one rule with the scale and the threshold of the certificate."""
     for weighting in ("policy-gaussian", "policy-laplace", "weighted", "count-laplace"):
         union = vp.papers.SetUnion(20, weighting, accounting="joint")
         certificate = union.release(talk, BUDGET, seed=1).plan.certificate
@@ -141,7 +141,7 @@ def test_n_grams_run_with_the_planned_noise(talk, seen):
 
 
 def test_counts_and_rankings_run_with_the_planned_noise(talk, seen):
-    """Counts of users in classes, counts of grams, and ranks."""
+    """The counts of users in classes, the counts of grams, and ranks have the planned noise."""
     words = vp.Items(max_items_per_user=20).release(talk, BUDGET, seed=1)
     del seen[:]
     tally = words.count(talk, BUDGET, seed=1)
@@ -159,7 +159,10 @@ def test_counts_and_rankings_run_with_the_planned_noise(talk, seen):
 
 @pytest.mark.jit
 def test_profiles_run_with_the_planned_noise(seen):
-    """Rounds over single and over joint values, counts, and cover; the parts fit into the cap of what follows."""
+    """Rounds over single and joint values, counts and cover have their noise.
+
+    The parts fit into the cap of later releases.
+    """
     table = pl.DataFrame({"u": range(3000), "city": ["a", "b"] * 1500, "n": [1, 2, 3, 4] * 750})
     profile = vp.profile(table, user="u", budget=BUDGET, columns=["city", "n"], joint=[("city", "n")], seed=1)
     later = profile.plan.certificate.proof.later
@@ -178,7 +181,7 @@ def test_profiles_run_with_the_planned_noise(seen):
 
 @pytest.mark.jit
 def test_sequences_run_with_the_planned_noise(talk, seen):
-    """The rate of every count is its share of epsilon over the sensitivity, exactly."""
+    """The rate of every count is exactly its share of epsilon over the sensitivity."""
     alphabet = [f"{part}{phrase:02}" for part in "abcd" for phrase in range(40)]
     for mechanism in (
         vp.Sequences(max_length=6, alphabet=alphabet),
@@ -201,7 +204,10 @@ def test_sequences_run_with_the_planned_noise(talk, seen):
 
 
 def test_nights_run_with_the_planned_noise(tmp_path, seen):
-    """Readings have sigma, factor and cell of their night, and the past of a new item has those of earlier nights."""
+    """Readings have the sigma, factor and cell of their night.
+
+    The past of a new item has the numbers of earlier nights.
+    """
     series = vp.Items().series(tmp_path / "series", BUDGET, nights=3, seed=1)
     for night in (1, 2, 3):
         rows = pl.DataFrame({"who": range(900), "what": [f"tea{night}", "milk"] * 450})
@@ -213,8 +219,8 @@ def test_nights_run_with_the_planned_noise(tmp_path, seen):
         assert (each.sigma, each.factor, each.unit, each.cell) == (sigma, factor, 1 << proof.bits, proof.cell)
 
 
-def test_votes_follow_the_certified_law():
-    """A prefix needs theta votes, by the law of the certificate, in at most this number of rounds."""
+def test_votes_follow_the_certified_distribution():
+    """A prefix needs theta votes from the distribution of the certificate, in at most this number of rounds."""
     rules, laws = Rules(Ballot(0.4, 5, 0.2, 0.3), 2), []
     gate = votes_gate(rules, Secret.from_seed(1))
 
@@ -229,7 +235,7 @@ def test_votes_follow_the_certified_law():
 
 
 def test_noise_of_a_tree_covers_the_steps_that_released_lengths_imply():
-    """Only the gate decides the number of counted steps, by the certificate; walk, noise and transcript agree."""
+    """Only the gate determines the number of counted steps, by the certificate. Walk, noise and transcript agree."""
     told = []
 
     class Walk:
@@ -258,8 +264,11 @@ def test_noise_of_a_tree_covers_the_steps_that_released_lengths_imply():
     assert passes[0]["released"] == [4_000, 0, 0, 0]
 
 
-def test_released_lengths_decide_length_and_noise_of_a_tree():
-    """Only the gate decides the length of sequences. No statistic counts more symbols, and the noise covers fewer."""
+def test_released_lengths_determine_length_and_noise_of_a_tree():
+    """Only the gate determines the length of sequences.
+
+    No statistic counts more symbols, and the noise covers fewer.
+    """
     told = []
 
     class Walk:
@@ -289,8 +298,8 @@ def test_released_lengths_decide_length_and_noise_of_a_tree():
 
 
 @pytest.mark.parametrize("usual", [0, 10])
-def test_a_usual_length_out_of_range_is_no_proof(usual):
-    """It is at least 1 and at most the length of all, and it needs the rule that it belongs to."""
+def test_a_usual_length_out_of_range_is_not_proved(usual):
+    """It must be at least 1 and at most the maximum length, and it needs the rule that it belongs to."""
     rule = Fraction(4, 5), Fraction(15)
     check(Certificate(Claim(1.0, 0.0), PathsProof("contexts", Fraction(1), 2, 9, 4, None, *rule, 9)))
     for given in ((*rule, usual), (None, None, 3)):
@@ -309,13 +318,13 @@ def test_an_incomplete_rule_for_steps_is_refused(rule):
 
 
 def test_an_alphabet_without_a_source_is_not_proved():
-    """It is given, or found by a release that the certificate contains."""
+    """An alphabet is given, or found by a release that the certificate contains."""
     with pytest.raises(InternalError, match="does not apply"):
         check(Certificate(Claim(1.0, 0.0), PathsProof("contexts", Fraction(1), None, 9, 4, None)))
 
 
 def test_paths_follow_parents():
-    """A share is a part of the path to the parent; nodes of other levels, and several roots, are refused."""
+    """A share is a part of the path to the parent. Nodes of other levels and several roots are rejected."""
     gate = PathsGate(text_of(PathsProof("contexts", Fraction(1), 2, 3, 4, None)), Secret.from_seed(1))
 
     class Walk:
@@ -353,7 +362,7 @@ def test_paths_follow_parents():
 
 @pytest.mark.parametrize("before", [3, 4])
 def test_a_context_that_its_parent_does_not_have_is_refused(before):
-    """A symbol beyond the last one would name a context of the next node, whose path may be spent: it is refused."""
+    """A symbol beyond the last symbol is rejected. It would name a context of the next node, which may be spent."""
     gate = paths_gate(Limits(Fraction(1), 2, 4, 5), [1, 1, 1, 1, 2, 0, 2], Secret.from_seed(1))
     tenth, whole = Fraction(1, 10), Fraction(1)
     gate.level(np.array([-1], np.int32), np.array([-1], np.int32), [tenth])
@@ -366,7 +375,7 @@ def test_a_context_that_its_parent_does_not_have_is_refused(before):
 
 @pytest.mark.parametrize(("row", "symbol"), [(1, -2), (-1, 0), (-1, 1), (2, -2), (0, 2)])
 def test_a_gram_that_does_not_belong_to_its_row_is_refused(row, symbol):
-    """A symbol below the first one, or a row out of range, would name a gram whose path may be spent: it is refused."""
+    """A symbol below the first symbol, or a row out of range, is rejected. It would name a gram that may be spent."""
     gate = paths_gate(Limits(Fraction(1), 2, 4, 5), [1, 1, 1, 1, 2, 0, 2], Secret.from_seed(1), "grams")
     none, tenth, whole = np.empty(0, np.int64), Fraction(1, 10), Fraction(1)
     gate.children(none, none, [tenth])
@@ -378,7 +387,7 @@ def test_a_gram_that_does_not_belong_to_its_row_is_refused(row, symbol):
 
 
 def test_keys_with_counts_have_the_noise_of_their_certificate(seen):
-    """The classes, each entry of one number per key, and the sums of other rows, in units of the grid."""
+    """The classes, each entry of one number per key, and the sums of other rows are compared in units of the grid."""
     table = pl.DataFrame({"who": range(3000), "what": ["tea", "milk", "bread"] * 1000})
     keyed = vp.KeyCounts({"what": "string"}, [("what",)])
     data = keyed.read(table, user="who", options=vp.ReadOptions(progress=False))

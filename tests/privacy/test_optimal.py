@@ -1,4 +1,4 @@
-"""The optimal rule for one item per user, with its closed form, its recursion, and both tails."""
+"""The optimal rule for one item per user: its closed form, its recursion, and both tails."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from voxpop.privacy.decisions import exact_probability, selection_probability
 
 
 def recursion(epsilon, delta, most):
-    """Return the probabilities by the definition, in eighty digits."""
+    """Return the probabilities by the definition, with eighty digits."""
     mp = precise.context
     growth, mass, values = mp.exp(mp.mpf(epsilon)), mp.mpf(delta), [mp.mpf(0)]
     for _ in range(most):
@@ -23,7 +23,7 @@ def recursion(epsilon, delta, most):
 @settings(max_examples=50)
 @given(st.floats(-2, 1.3), st.floats(-30, -0.05))
 def test_closed_form_is_the_recursion(log_epsilon, log_delta):
-    """In eighty digits both agree exactly; in doubles the error of the nearer tail is at most 1e-12."""
+    """With eighty digits both agree exactly. In doubles, the error of the nearer tail is at most 1e-12."""
     epsilon, delta = 10**log_epsilon, 10**log_delta
     most = min(400, int(-7 * log_delta / epsilon) + 8)
     values = recursion(epsilon, delta, most)
@@ -48,8 +48,8 @@ def test_the_last_miss_probabilities_are_accurate(epsilon, log_delta):
 
 @settings(max_examples=25)
 @given(st.floats(0.05, 5), st.floats(-12, -1))
-def test_the_rule_is_private_and_no_more(epsilon, log_delta):
-    """Between c and c + 1 users, some event uses up delta for every c below the top, and no event exceeds it."""
+def test_the_rule_is_private_and_tight(epsilon, log_delta):
+    """For every c below the top, some event attains delta between c and c + 1 users, and no event exceeds it."""
     delta, mp = 10**log_delta, precise.context
     growth = mp.exp(mp.mpf(epsilon))
     for count in range(60):
@@ -60,7 +60,7 @@ def test_the_rule_is_private_and_no_more(epsilon, log_delta):
 
 
 def test_values_equal_known_values():
-    """An item without users is never released, an item of one user with delta, and an item of 10^15 users always."""
+    """An item is never released without users, with probability delta for one user, and always for 10^15 users."""
     released, missed = selection_probability(1.0, 1e-5, np.array([0, 1, 2, 10**15]))
     assert released[:2].tolist() == pytest.approx([0, 1e-5], rel=1e-13)
     assert released[2] == pytest.approx(1e-5 * (1 + np.e), rel=1e-13)

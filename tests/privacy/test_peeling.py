@@ -1,4 +1,4 @@
-"""The cost of picking the largest counts, with exact small cases, a search, and the drawn noise."""
+"""The cost of picking the largest counts: exact small cases, a search, and the drawn noise."""
 
 from decimal import Decimal, localcontext
 from itertools import permutations, product
@@ -23,7 +23,7 @@ UNIT = 1 << 24
 
 
 def rankings(counts, picks, rate):
-    """Return the probability of each ranking of `picks` items, by exponential mechanisms without replacement."""
+    """Return the probability of each ranking of `picks` items with exponential mechanisms without replacement."""
     weights = {place: exp(rate * (count - max(counts))) for place, count in enumerate(counts)}
     chances = {}
     for order in permutations(weights, picks):
@@ -36,7 +36,7 @@ def rankings(counts, picks, rate):
 
 
 def delta_between(counts, joined, picks, rate, epsilon):
-    """Return the larger delta of both directions, exactly."""
+    """Return the exact delta of the worse of both directions."""
     one, other = rankings(counts, picks, rate), rankings(joined, picks, rate)
     forward = sum(max(0.0, other[order] - exp(epsilon) * one[order]) for order in one)
     backward = sum(max(0.0, one[order] - exp(epsilon) * other[order]) for order in one)
@@ -44,7 +44,7 @@ def delta_between(counts, joined, picks, rate, epsilon):
 
 
 def worst(picks, rate, epsilon, items=4, highest=12):
-    """Return the largest delta over neighbouring counts, with all differences that matter, and random ones."""
+    """Return the largest delta over neighbouring counts, with all differences that matter and random differences."""
     rng = np.random.default_rng(picks)
     tops = [counts for counts in product((0, 1, 3, highest), repeat=items) if counts == tuple(sorted(counts))]
     tops += [tuple(rng.integers(0, highest, items)) for _ in range(60)]
@@ -57,13 +57,13 @@ def worst(picks, rate, epsilon, items=4, highest=12):
 
 @pytest.mark.parametrize(("picks", "rate", "epsilon"), [(1, 0.9, 0.5), (2, 0.5, 0.6), (3, 0.4, 0.5), (3, 1.0, 1.2)])
 def test_no_neighbours_exceed_the_bound(picks, rate, epsilon):
-    """One more user raises any of four counts; the probabilities of all rankings are exact."""
+    """One more user increases any of four counts. The probabilities of all rankings are exact."""
     assert 0.0 < worst(picks, rate, epsilon) <= peeling_delta(epsilon, picks, rate)
 
 
 @pytest.mark.parametrize("picks", [1, 2, 3])
-def test_the_sum_of_rates_is_kept_and_nearly_reached(picks):
-    """The loss is at most k rates and nearly reaches it, so a mutant with a tenth less noise would be detected."""
+def test_the_loss_is_at_most_the_sum_of_rates_and_close_to_it(picks):
+    """The loss is at most k rates and close to this bound, so a mutant with a tenth less noise would be detected."""
     assert worst(picks, 0.5, 0.5 * picks) < 1e-15
     assert peeling_delta(0.5 * picks, picks, 0.5 / (1 + 1e-6)) == 0.0
     assert worst(picks, 0.5, 0.5 * picks / 1.1, highest=40) > 0.0
@@ -78,7 +78,7 @@ def test_a_mutant_without_composition_of_picks_is_detected():
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("picks", [1, 10, 1000])
 def test_the_largest_rate_spends_the_budget(epsilon, picks):
-    """The largest rate spends the budget and not more; noise grows with at most the root of the number of picks."""
+    """The largest rate spends exactly the budget. Noise grows at most with the root of the number of picks."""
     budget = Budget(epsilon, 1e-7)
     rate = largest_rate(budget, picks, 50_000)
     assert spent(budget, picks, 50_000, rate) <= budget.delta
@@ -89,8 +89,8 @@ def test_the_largest_rate_spends_the_budget(epsilon, picks):
 
 @given(epsilon=st.floats(0.01, 10), picks=st.integers(1, 5000), rate=st.floats(1e-4, 2), order=st.floats(1.001, 1e4))
 @settings(max_examples=300)
-def test_no_order_gives_less_than_the_best_by_much(epsilon, picks, rate, order):
-    """For any order, the result is at most one part in a million above the bound of that order."""
+def test_no_order_is_much_better_than_the_chosen_order(epsilon, picks, rate, order):
+    """For any order, the result exceeds the bound of that order by at most one part in a million."""
     given_order = (order - 1) * (picks * order * rate**2 / 8 - epsilon) + order * np.log1p(-1 / order) - log(order - 1)
     found = peeling_delta(epsilon, picks, rate)
     assert found <= exp(min(given_order, 0.0)) * (1 + 1e-6)
@@ -141,7 +141,7 @@ def drawn(counts, rate, trials, seed=None):
     return np.argsort(-noisy, axis=1, kind="stable")
 
 
-def test_rankings_follow_their_law():
+def test_rankings_follow_their_distribution():
     """A chi-square test covers all 24 rankings of four counts (false alarm 1e-9)."""
     counts, rate, trials = (5, 3, 3, 0), 0.4, 200_000
     orders, seen = np.unique(drawn(counts, rate, trials, seed=2), axis=0, return_counts=True)
@@ -152,8 +152,11 @@ def test_rankings_follow_their_law():
 
 
 @pytest.mark.parametrize(("factor", "caught"), [(1.0, False), (2.0, True)])
-def test_no_more_is_shown_than_the_claim(factor, caught):
-    """One more user raises one of two counts; at twice the rate, the first place shows too much (false alarm 1e-9)."""
+def test_rankings_do_not_show_more_than_the_claim(factor, caught):
+    """One more user increases one of two counts.
+
+    At twice the rate, the first place shows too much (false alarm 1e-9).
+    """
     budget, trials = Budget(0.5, 1e-6), 400_000
     rate = largest_rate(budget, 1, 2) * factor
     first = {pair: int((drawn(pair, rate, trials)[:, 0] == 0).sum()) for pair in ((21, 40), (20, 40), (5, 8), (4, 8))}

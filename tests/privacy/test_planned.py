@@ -47,7 +47,7 @@ PLANS = {
 
 
 def changed(plan):
-    """Yield copies of a plan by `dataclasses.replace`: unchanged, with another budget, and with each number halved."""
+    """Yield copies from `dataclasses.replace`: unchanged, with another budget, and with each number halved."""
     yield replace(plan)
     yield replace(plan, budget=vp.Budget(0.01, plan.budget.delta))
     for each in fields(plan):
@@ -92,8 +92,8 @@ def test_a_copied_or_pickled_plan_is_unchanged(name):
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_the_plan_of_a_release_has_the_guarantee_that_it_was_released_with(name):
-    """The plan also contains the records of the release: lengths that ran, an alphabet that was found."""
+def test_the_plan_of_a_release_has_the_guarantee_of_the_release(name):
+    """The plan also contains the records of the release, such as lengths that ran or an alphabet that was found."""
     released = PLANS[name].release(given_to(PLANS[name]), seed=1)
     for each in released.values() if isinstance(released, dict) else [released]:
         assert replace(each.guarantee, private=True) == replace(each.plan.guarantee, private=True)
@@ -102,7 +102,7 @@ def test_the_plan_of_a_release_has_the_guarantee_that_it_was_released_with(name)
 
 
 def plan_classes(base=Planned):
-    """Return every concrete class of plans that voxpop defines, once all mechanisms are imported."""
+    """Return every concrete class of plans that voxpop defines, after importing all mechanisms."""
     for each in MECHANISMS:
         load_object(each.config)
     below = [each for child in base.__subclasses__() for each in plan_classes(child)]
@@ -152,18 +152,18 @@ def public_calls(plan):
         try:
             value = getattr(plan, name)
         except InputError:
-            continue  # a changed plan has no guarantee
+            continue  # A changed plan has no guarantee.
         yield value
         if not callable(value) or isinstance(value, type):
             continue
         for arguments, named in attempts(plan):
-            with suppress(Exception):  # a wrong call may fail in any way
+            with suppress(Exception):  # A wrong call may fail in any way.
                 yield value(*arguments, **named)
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_no_public_call_makes_a_plan_that_states_another_guarantee(name):
-    """After any read, call or replacement, a plan states the planned guarantee or none, and is never changed."""
+def test_no_public_call_returns_a_plan_with_another_guarantee(name):
+    """After any read, call or replacement, a plan is unchanged and states the planned guarantee or no guarantee."""
     plan, before = PLANS[name], copy.deepcopy(PLANS[name])
     seen = [plan, *changed(plan)]
     for start in list(seen):
@@ -212,7 +212,7 @@ class Spending(Planned[str, object, object]):
 
 
 def test_planning_ends_with_a_check():
-    """A plan that spends more than the budget, or whose numbers are no numbers of its proof, raises an error."""
+    """A plan that spends more than the budget, or has numbers that do not fit its proof, raises an error."""
     enough = sigma(BUDGET.epsilon, BUDGET.delta * (1 - 1e-9))
     for scale, words in ((0.999 * enough, "exceed the budget"), (-1.0, "does not apply")):
         with pytest.raises(InternalError, match=words):

@@ -25,7 +25,7 @@ def gaussian_rounds(epsilon, novel, mu):
     ("epsilon", "steps", "sigmas"), [(2.0, (1, 3), (4.0, 1.5)), (1.0, (20, 1, 5), (3.0, 5.0, 2.5)), (0.5, (2,), (3.0,))]
 )
 def test_gaussian_rounds_are_bounded_by_their_pair(epsilon, steps, sigmas):
-    """Composing "hit" and Gaussian round by round in dp-accounting costs at most the symmetric pair.
+    """In dp-accounting, the composition of "hit" and Gaussian round by round costs at most the symmetric pair.
 
     The pair costs at most the probability of a hit more, because it has hits on both sides.
     """
@@ -40,7 +40,7 @@ def test_gaussian_rounds_are_bounded_by_their_pair(epsilon, steps, sigmas):
 
 
 @given(st.floats(0.1, 5), st.floats(1e-9, 0.05), st.floats(0.05, 2))
-def test_gaussian_rounds_agree_with_eighty_digits(epsilon, novel, mu):
+def test_gaussian_rounds_agree_with_their_formula_in_eighty_digits(epsilon, novel, mu):
     """The formula agrees with its evaluation in eighty digits."""
     mp = precise.context
     hit = mp.mpf(novel) / (2 * mp.ncdf(-mp.mpf(mu) / 2))
@@ -58,10 +58,10 @@ def test_gaussian_rounds_grow_with_both_arguments(epsilon, novel, mu, less_novel
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.7, 1.0])
 @pytest.mark.parametrize("hit", [1e-4, 0.1, 0.6])
-def test_laplace_pair_costs_its_hits_only(epsilon, share, hit):
+def test_a_laplace_pair_costs_only_its_hits(epsilon, share, hit):
     """With pure noise of the right scale on shared items, neither direction exceeds the probability of a hit."""
     scale = 1 / epsilon
-    unit = (1 - share) * epsilon  # the shift of the shared item, measured in scales
+    unit = (1 - share) * epsilon  # The shift of the shared item is measured in scales.
     assert scale * unit <= 1
     directions = oracle.integrated_delta(epsilon, hit, lambda x: -np.abs(x) - math.log(2), unit)
     assert max(directions) <= hit + 1e-7

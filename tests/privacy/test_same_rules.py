@@ -47,8 +47,8 @@ def rounds_of(plan):
 @pytest.mark.parametrize(
     "mechanism", [*PLANNED, vp.papers.DPNE(3, max_phrases_per_user=20), vp.papers.DPNE(1, weighting="policy-gaussian")]
 )
-def test_thresholds_reach_the_coins_unlowered(mechanism):
-    """The deciding threshold is exactly the one that gave delta, on the grid that was charged."""
+def test_coins_use_the_unchanged_thresholds(mechanism):
+    """The coin uses exactly the threshold that gave delta, on the grid that was charged."""
     plan = mechanism.plan(BUDGET)
     for one in rounds_of(plan):
         rule = one.rule(BUDGET)
@@ -59,7 +59,7 @@ def test_thresholds_reach_the_coins_unlowered(mechanism):
 
 @pytest.mark.parametrize("union", UNIONS)
 def test_the_spend_of_a_union_covers_its_rounds(union):
-    """The spend that a ledger and `compose` add up is at least the cost of the rounds that run."""
+    """Ledgers and `compose` add up a spend that is at least the cost of the rounds that run."""
     plan = union.plan(BUDGET)
     spend = plan.guarantee.spend
     assert Fraction(spend.mu) ** 2 >= mu_squared(plan.last)
@@ -70,7 +70,7 @@ def test_the_spend_of_a_union_covers_its_rounds(union):
     "ngrams", [vp.papers.DPNE(5, max_phrases_per_user=20, weighting="policy-gaussian", ratio=1.5), vp.papers.DPNE(5)]
 )
 def test_the_spend_of_ngrams_covers_every_length_that_runs(ngrams):
-    """The spend of n-grams covers the rounds that a walk settles one after the other."""
+    """The spend of n-grams covers the rounds that a walk settles one after another."""
     plan = ngrams.plan(BUDGET)
     spend = plan.guarantee.spend
     later = sum(mu_squared(one) for one, _ in walked(plan, [3, 1000]))
@@ -85,7 +85,7 @@ def test_a_single_length_is_a_set_union(weighting):
     items = vp.papers.SetUnion(50, weighting).plan(BUDGET).last
     assert type(words.shares.weighting_rule) is type(items.shares.weighting_rule)
     assert words.shares.setting.bits == items.shares.setting.bits
-    # With later lengths, n-grams use the smallest noise, while the best pair for items has more.
+    # With later lengths, n-grams use the smallest noise, but the best pair for items has more.
     assert words.scale == pytest.approx(items.scale, rel=1e-6)
     assert words.threshold == pytest.approx(items.threshold, rel=1e-6)
     assert words.cutoff == pytest.approx(items.cutoff, rel=1e-6) if words.cutoff else items.cutoff is None
@@ -121,7 +121,7 @@ def test_no_pass_uses_the_noise_of_another(talk, mechanism, memory, monkeypatch)
     assert len(drawn) >= 3
 
 
-def test_a_repeated_pass_would_be_seen(talk, monkeypatch):
+def test_a_repeated_pass_would_be_detected(talk, monkeypatch):
     """The test above fails on a release in which all rounds have the noise of the first."""
     from voxpop.privacy.gate import rounds as running
 

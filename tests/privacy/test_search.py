@@ -10,7 +10,7 @@ from voxpop.privacy.numerics import around, crossing, lowest
 
 @given(st.floats(0.001, 999), st.floats(0.1, 9))
 def test_crossing_is_on_the_safe_side_and_near(root, power):
-    """The result is never before the root, and within the tolerance of it."""
+    """The result is never before the root, and is within the tolerance."""
 
     def curve(x):
         return root**power - x**power
@@ -34,7 +34,7 @@ def test_a_crossing_at_the_start_is_found():
 
 @given(st.floats(0.0, 10.0), st.floats(-1, 11), st.floats(1e-3, 12))
 def test_a_wrong_initial_bracket_is_corrected(root, low, width):
-    """For any guess, the bracket contains the root and stays within its limits."""
+    """For any guess, the bracket contains the root and is within its limits."""
 
     def curve(x):
         return root - x
@@ -45,6 +45,6 @@ def test_a_wrong_initial_bracket_is_corrected(root, low, width):
 
 
 @given(st.floats(0.1, 9.9))
-def test_lowest_finds_the_valley(bottom):
+def test_lowest_finds_the_minimum(bottom):
     """The golden-section search ends near the minimum."""
     assert abs(lowest(lambda x: abs(x - bottom), 0.0, 10.0, 40) - bottom) < 1e-6

@@ -1,4 +1,4 @@
-"""A secret is reproducible within a release, unrelated between purposes, and never shown."""
+"""Draws from a secret are reproducible within a release and unrelated between purposes. The key is never shown."""
 
 import copy
 import hashlib
@@ -48,7 +48,7 @@ def test_a_single_second_number_is_used_for_all():
     assert secret.draws("x", first[:0], 0).shape == (0, 2)
 
 
-def test_different_things_get_different_bits():
+def test_different_requests_get_different_bits():
     """Other secrets, purposes, positions and orders of a pair share no draw (false alarm below 1e-34)."""
     one, first = Secret.fresh(), np.arange(50, dtype=np.uint64)
     runs = [
@@ -77,7 +77,7 @@ def test_bits_are_balanced():
 
 @given(st.binary(min_size=32, max_size=32), st.lists(st.binary(max_size=20), max_size=6))
 def test_each_text_is_a_separate_block(key, texts):
-    """Up to 15 bytes draw AES of the bytes, zeros and the length; longer texts draw BLAKE2b with the same key."""
+    """Up to 15 bytes draw AES of the bytes, zeros and the length. Longer texts draw BLAKE2b with the same key."""
     subkey = hashlib.blake2b(b"noise/text", key=key, digest_size=32, person=b"voxpop purpose").digest()
     expected = []
     for text in texts:
@@ -112,7 +112,10 @@ def text_draws(secret, texts):
 
 
 def test_a_restricted_secret_draws_only_for_its_purposes():
-    """A restricted secret also works after pickling; it shows no key and cannot give purposes that it does not have."""
+    """A restricted secret also works after pickling.
+
+    It shows no key and cannot create purposes that it does not have.
+    """
     secret, one = Secret.fresh(), np.ones(1, np.uint64)
     restricted = pickle.loads(pickle.dumps(secret.restrict("a", "b", f"noise{TEXT}")))
     assert (restricted.draws("b", one, 5) == secret.draws("b", one, 5)).all()

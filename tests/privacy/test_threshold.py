@@ -20,7 +20,7 @@ def novelty(shape="symmetric", limit=100, norm=2):
 
 @pytest.mark.parametrize(("limit", "threshold"), [(100, 6.82366), (300, 7.05613)])
 def test_published_gaussian_threshold(limit, threshold):
-    """The threshold equals that of the papers at epsilon 3 and delta e^-10."""
+    """The threshold equals the papers' threshold at epsilon 3 and delta e^-10."""
     found = lowest_threshold(novelty(limit=limit), "gaussian", 1.3327913294, math.exp(-10) / 2, 1.0)
     assert found == pytest.approx(threshold, abs=5e-6)
 
@@ -34,7 +34,7 @@ def test_published_laplace_threshold():
 
 
 def test_laplace_threshold_below_the_weight():
-    """With a delta above a half, the threshold is below the weight, where the tail formula of the papers is wrong."""
+    """With a delta above one half, the threshold is below the weight, and the tail formula of the papers is wrong."""
     single = novelty(limit=1, norm=1)
     threshold = lowest_threshold(single, "laplace", 1.0, 0.9, 1.0)
     assert threshold == pytest.approx(1 + math.log(0.2), rel=1e-12)
@@ -45,7 +45,7 @@ def test_laplace_threshold_below_the_weight():
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @given(scale=st.floats(0.1, 30), log_delta=st.floats(-12, -0.1), limit=st.integers(1, 3000))
 def test_threshold_and_probability_are_inverse(shape, noise, scale, log_delta, limit):
-    """At the threshold for delta, a novel item is released with probability at most delta, and hardly less."""
+    """At the threshold for delta, a novel item is released with a probability of at most delta and close to it."""
     case = novelty(shape, limit, 1 if noise == "laplace" else 2)
     threshold = lowest_threshold(case, noise, scale, 10**log_delta, 1.0)
     found = release_probability(case, noise, scale, threshold, 1.0)

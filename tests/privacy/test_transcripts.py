@@ -1,4 +1,4 @@
-"""Certificates and transcripts: numbers of the plan, and functions of released results only."""
+"""Certificates and transcripts contain only numbers of the plan and functions of released results."""
 
 import json
 from fractions import Fraction

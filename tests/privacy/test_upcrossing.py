@@ -1,4 +1,4 @@
-"""The bound on the probability that noise ever reaches a threshold, and the reading of a night."""
+"""The bound on the probability that noise ever reaches a threshold, and the readings of a night."""
 
 import numpy as np
 from hypothesis import example, given, settings
@@ -12,7 +12,7 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
 def fine(spreads, thresholds):
-    """Return the sum of upcrossing probabilities by Gauss-Legendre quadrature, much finer and without rounding up."""
+    """Return the sum of upcrossing probabilities by a much finer Gauss-Legendre quadrature without rounding up."""
     total = np.sqrt(np.cumsum(np.square(spreads)))
     levels = thresholds / total
     found = ndtr(-levels[0])
@@ -27,10 +27,10 @@ def fine(spreads, thresholds):
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 40), st.floats(2.0, 7.0))
-@example(1178825972, 23, 2.0)  # thresholds decrease by half a deviation where steps are short
+@example(1178825972, 23, 2.0)  # Thresholds decrease by half a deviation if steps are short.
 @example(3614318297, 37, 2.0)
 def test_the_bound_is_above_a_fine_quadrature_and_close(seed, nights, level):
-    """The bound is above the quadrature by less than half a percent, also for decreasing thresholds."""
+    """The bound exceeds the quadrature by less than half a percent, even for decreasing thresholds."""
     rng = np.random.default_rng(seed)
     spreads = rng.uniform(0.05, 1, nights)
     thresholds = np.sqrt(np.cumsum(np.square(spreads))) * (level + rng.uniform(0, 0.5, nights))
@@ -38,7 +38,10 @@ def test_the_bound_is_above_a_fine_quadrature_and_close(seed, nights, level):
 
 
 def test_the_bound_is_above_simulated_noise():
-    """Of 200,000 paths, the share has a standard error of 0.0004, and misses by six of them with probability 1e-9."""
+    """The share of 200,000 paths has a standard error of 0.0004.
+
+    It deviates by six standard errors with probability 1e-9.
+    """
     rng, spreads = np.random.default_rng(1), np.linspace(0.2, 1.0, 12)
     total = np.sqrt(np.cumsum(np.square(spreads)))
     thresholds = 2.5 * total
@@ -48,7 +51,10 @@ def test_the_bound_is_above_simulated_noise():
 
 
 def test_readings_are_exact_and_have_the_stated_noise():
-    """Readings are whole cells by night and item; the variance of 20,000 is within 6 standard errors (1e-8)."""
+    """Readings are whole cells by night and item.
+
+    The variance of 20,000 readings is within 6 standard errors (1e-8).
+    """
     names = np.arange(40_000, dtype=np.uint64).reshape(-1, 2)
     none = np.zeros(20_000, np.int64)
     one = NightReading(3, 5, 2.0, 2**20, 2**9, Secret.from_seed(1))

@@ -1,4 +1,4 @@
-"""Tiny tables with every outcome, from the law of the running code as fractions: delta of whole releases of keys."""
+"""The delta of whole releases of keys for tiny tables, over every outcome, in exact fractions of the real code."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -33,7 +33,7 @@ def level_at(noise, users, uniform):
 
 @cache
 def law(noise, users):
-    """Return the probabilities of all levels of a key, which fall as the uniform number rises: by bisection."""
+    """Return the probabilities of all levels of a key by bisection. Levels decrease as the uniform number increases."""
     if users == 0:
         return {0: Fraction(1)}
     found, begin = {}, 0
@@ -69,7 +69,7 @@ def excess(one, other, factor):
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.filterwarnings("ignore:.*delta")
 def test_no_tiny_table_exceeds_the_certificate(limit, budget):
-    """With zero to two other users and three keys, shared or novel, in both directions, at L = 1, 2 and 3."""
+    """Tables have zero to two other users and three shared or novel keys, in both directions and at L = 1, 2 and 3."""
     keyed = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=limit, other_rows=False)
     plan = keyed.plan(vp.Budget(*budget))
     (noise,), spent, factor = plan.menu, Fraction(check(plan.certificate)), growth(budget[0])
@@ -81,7 +81,8 @@ def test_no_tiny_table_exceeds_the_certificate(limit, budget):
             found += [excess(joined, without, factor), excess(without, joined, factor)]
     # Fractions of e^epsilon and of draws are wrong by 2^-120 at most.
     assert max(found) <= spent + Fraction(1, 1 << 120)
-    # The certificate is reached for one key and nearly for more; all novel keys are missed with (1 - d)^L.
+    # The certificate is attained for one key, and nearly for more keys. All novel keys are missed with probability (1 -
+    # d)^L.
     each = float(spent) / limit
     assert float(max(found)) > (1 - (1 - each) ** limit) * 0.999
 
@@ -100,7 +101,7 @@ def test_the_enumeration_finds_less_noise(change):
 
 @pytest.mark.filterwarnings("ignore:.*delta")
 def test_a_choice_by_noisy_numbers_costs_no_more_than_its_part():
-    """One class with integer Laplace noise chooses one or two keys per user; outcomes are pairs of both."""
+    """One class with integer Laplace noise chooses one or two keys per user. Outcomes are pairs of both."""
     plan = vp.KeyCounts({"key": "string"}, [("key",)], other_rows=False).plan(vp.Budget(2, 0.05))
     spent, factor, rate = Fraction(check(plan.certificate)), growth(2), float(plan.choosing)
     far = 800
@@ -125,7 +126,7 @@ def test_a_choice_by_noisy_numbers_costs_no_more_than_its_part():
 
 @pytest.mark.parametrize("other_rows", [False, True])
 def test_rounds_after_pure_releases_are_charged_as_their_mixture(other_rows):
-    """The delta of rounds is d + the mean of a Gaussian trade-off over two losses, by numbers from other code."""
+    """With numbers from other code, the delta of rounds is d plus the mean of a Gaussian trade-off over two losses."""
     plan = vp.KeyCounts({"key": "string"}, [("key",)], other_rows=other_rows).plan(vp.Budget(2, 1e-7))
     proof = plan.certificate.proof
     mu = mpmath.sqrt(

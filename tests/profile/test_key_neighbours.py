@@ -1,4 +1,4 @@
-"""Neighbouring tables through the real kernels of keys with counts, and faults that the search must find."""
+"""Neighbouring tables in the real kernels of keys with counts, and faults that the search must find."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -25,7 +25,7 @@ WORDS = [f"0|k{number}" for number in range(8)]
 
 
 class Seen(Opening):
-    """An opening that keeps the private weights by key, and releases all keys."""
+    """An opening that stores the private weights by key and releases all keys."""
 
     def __init__(self, found):
         self.found = found
@@ -41,11 +41,11 @@ class Seen(Opening):
 
 
 def weights_of(users, place, monkeypatch):
-    """Return the exact classes, the weights by key and the sums of shares of a release whose noise is replaced."""
+    """Return the exact classes, the weights by key and the sums of shares of a release without noise."""
     found = []
     monkeypatch.setattr(gates, "WholeNoise", lambda rate, secret, purpose: Seen(found))
     monkeypatch.setattr(gates, "KeyNumbers", lambda noise, unit, secret, purpose: Seen(found))
-    # The same draws of users with and without the extra one.
+    # The draws of users are the same with and without the extra user.
     gate = gates.KeysGate(PLAN.certificate.to_json(), Secret.from_seed(5))
     engine = check_engine(replace(corpus_of(list(users.values()), list(users)), token_source=KEYED.keys.token_source))
     gate.classes(engine)
@@ -82,8 +82,8 @@ def worst(monkeypatch, pairs=60):
         return np.max([distances(rng, patched) for _ in range(pairs)], axis=0)
 
 
-def test_no_user_moves_more_than_is_charged(monkeypatch):
-    """One user moves one class by 1, at most L keys by 1 each, and shares by at most 1; each bound is reached."""
+def test_no_user_changes_more_than_is_charged(monkeypatch):
+    """One user changes one class by 1, at most L keys by 1 each, and shares by at most 1. Each bound is attained."""
     classes, keys, users, shares, fractions = worst(monkeypatch)
     assert (classes, keys, users, fractions) == (1, 1, 1, 0)
     assert 0.999 < shares <= 1
@@ -95,7 +95,7 @@ LIMIT, EDGES = 2, (2, 3, 4)
 
 
 def parts_of(users, monkeypatch):
-    """Return the n1, n2, sizes, and counts of users of more keys, from a release with its noise replaced."""
+    """Return n1, n2, the sizes, and the counts of users with more keys, from a release without noise."""
     found = []
     monkeypatch.setattr(gates, "WholeNoise", lambda rate, secret, purpose: Seen(found))
     monkeypatch.setattr(gates, "PartNumbers", lambda parts, secret, purpose: Seen(found))
@@ -117,7 +117,7 @@ def parts_of(users, monkeypatch):
 
 
 def moved_parts(rng, monkeypatch):
-    """Return what the extra user moves in each part, as shares of what its number of keys is charged for."""
+    """Return the changes by the extra user in each part, relative to the charge for the user's number of keys."""
     users = {
         int(key): [[WORDS[i] for i in rng.integers(0, 8, rng.integers(1, 4))] for _ in range(rng.integers(1, 3))]
         for key in rng.choice(1000, rng.integers(2, 9), replace=False)
@@ -134,13 +134,13 @@ def moved_parts(rng, monkeypatch):
     )
     heavy = np.abs(sizes - fewer_sizes).sum(), np.abs(counts - fewer_counts).sum()
     changed = np.abs(counts - fewer_counts).max(initial=0)
-    # A user is in one part, and moves nothing in the other parts.
+    # A user is in one part, and changes nothing in the other parts.
     allowed = {1: (1, 0, 0, 0), 2: (0, 2, 0, 0)}.get(held, (0, 0, 1, LIMIT))
     return [*(moved - most for moved, most in zip((one, two, *heavy), allowed, strict=True)), changed - 1], allowed
 
 
 def worst_parts(monkeypatch, pairs=80):
-    """Return the largest excess over what is charged, by part, and whether each bound is reached."""
+    """Return the largest excess over the charge by part, and whether each bound is attained."""
     rng = np.random.default_rng(11)
     with monkeypatch.context() as patched:
         found = [moved_parts(rng, patched) for _ in range(pairs)]
@@ -149,8 +149,8 @@ def worst_parts(monkeypatch, pairs=80):
     return excess, reached
 
 
-def test_no_user_moves_more_than_its_part(monkeypatch):
-    """One key by 1, or two keys by 1 each, or one class by 1 and at most l counts by 1 each; each bound is reached."""
+def test_no_user_changes_more_than_the_charge_of_the_part(monkeypatch):
+    """A user changes one key or two keys by 1, or one class and at most l counts by 1. Each bound is attained."""
     excess, reached = worst_parts(monkeypatch)
     assert excess.max() == 0
     assert all(reached)
@@ -158,21 +158,21 @@ def test_no_user_moves_more_than_its_part(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_detects_users_of_two_keys_who_count_twice(monkeypatch):
-    """The mutant also counts users of two keys among users of more keys."""
+    """The mutant also counts users with two keys among users with more keys."""
     monkeypatch.setattr(LocalCorpus, "with_more", lambda corpus, items, real=LocalCorpus.with_more: real(corpus, 1))
     assert worst_parts(monkeypatch)[0][2:4].min() > 0
 
 
 @pytest.mark.slow
 def test_the_search_detects_users_of_many_keys_who_find_keys(monkeypatch):
-    """The mutant adds users of more keys to the numbers that decide about keys."""
+    """The mutant adds users with more keys to the numbers that determine the released keys."""
     monkeypatch.setattr(gates, "PART_WEIGHTS", (0, 1 << 31, 1, 1))
     assert worst_parts(monkeypatch)[0][1] > 0
 
 
 @pytest.mark.slow
 def test_the_search_detects_users_of_many_keys_without_a_limit(monkeypatch):
-    """The mutant counts all released keys of users of more keys."""
+    """The mutant counts all released keys of users with more keys."""
     real = gates.KeysGate.more
 
     def unlimited(gate, limit):
@@ -191,7 +191,7 @@ def test_the_search_detects_users_of_many_keys_without_a_limit(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_finds_users_who_weigh_more_than_one(monkeypatch):
-    """The mutant weighs a user of more keys twice per key."""
+    """The mutant weighs a user with more keys twice per key."""
     monkeypatch.setattr(gates, "WholeShares", lambda shares: WholeShares((0, 2) if shares == (0, 1) else shares))
     assert worst_parts(monkeypatch)[0][4] > 0
 
@@ -214,7 +214,7 @@ def test_the_search_detects_users_who_count_for_all_their_keys(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_finds_fractional_weights(monkeypatch):
-    """The mutant shares a user among all keys, as counts after rounds do; integer noise would show the shares."""
+    """The mutant divides a user among all keys, as counts after rounds do. Integer noise would show the shares."""
     real = gates.KeysGate.numbers
 
     class Shared:
@@ -250,7 +250,7 @@ COPIES = 60_000
 
 
 def released_copies(users_of_a_copy, plan):
-    """Return the numbers of copies whose key is released, of this number of users with one key each."""
+    """Return the numbers of the copies with a released key. In each copy, this number of users have one key each."""
     users = [[[f"0|c{copy}"]] for copy in range(COPIES) for _ in range(users_of_a_copy)]
     data = replace(corpus_of(users), token_source=plan.mechanism.keys.token_source)
     return len(plan.release(data))
@@ -263,10 +263,10 @@ def shown(plan, users):
 
 
 @pytest.mark.slow
-def test_a_key_that_is_drawn_twice_is_found(monkeypatch):
+def test_a_key_that_is_drawn_twice_is_detected(monkeypatch):
     """The broken variant tests each key with two draws, so a novel key has twice the delta.
 
-    The probability of a false alarm is below 1e-9: the plan releases a novel key with a probability of 0.02.
+    The probability of a false alarm is below 1e-9, because the plan releases a novel key with a probability of 0.02.
     """
     with pytest.warns(UserWarning, match="delta"):
         budget = vp.Budget(1.0, 0.02)
@@ -288,8 +288,8 @@ def test_a_key_that_is_drawn_twice_is_found(monkeypatch):
 
 
 @pytest.mark.slow
-def test_less_noise_is_found(monkeypatch):
-    """The broken variant has the noise of twice the rate; the plan shows at most epsilon with its error of 1e-9."""
+def test_less_noise_is_detected(monkeypatch):
+    """The broken variant has the noise of twice the rate. The plan shows at most epsilon with an error of 1e-9."""
     with pytest.warns(UserWarning, match="delta"):
         budget = vp.Budget(1.0, 0.02)
     plan = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=1, other_rows=False).plan(budget)
@@ -302,7 +302,7 @@ def test_less_noise_is_found(monkeypatch):
 
 
 def copies_in_parts(plan, monkeypatch):
-    """Return the numbers of copies whose only user, of one key or of two, releases any key in parts."""
+    """Return the numbers of the copies in which the only user, with one or two keys, releases any key in parts."""
     monkeypatch.setattr(type(plan), "entry_for", lambda plan, counts: len(plan.menu))
     found = []
     for held in (1, 2):
@@ -315,8 +315,8 @@ def copies_in_parts(plan, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*delta")
-def test_parts_that_are_drawn_twice_are_found(monkeypatch):
-    """The variant tests each key of users of one and of two keys with two draws; the plan keeps delta for both."""
+def test_parts_that_are_drawn_twice_are_detected(monkeypatch):
+    """The variant tests each key of users with one and two keys with two draws. The plan keeps delta for both."""
     plan = vp.KeyCounts({"key": "string"}, [("key",)], other_rows=False).plan(vp.Budget(1.0, 0.02))
     most = COPIES * 0.02 + 6 * (COPIES * 0.02) ** 0.5
     one, two = copies_in_parts(plan, monkeypatch)
@@ -339,7 +339,7 @@ def test_parts_that_are_drawn_twice_are_found(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*delta")
-def test_parts_with_a_lower_threshold_are_found(monkeypatch):
+def test_parts_with_a_lower_threshold_are_detected(monkeypatch):
     """The broken variant has a threshold that is lower by 3."""
     plan = vp.KeyCounts({"key": "string"}, [("key",)], other_rows=False).plan(vp.Budget(1.0, 0.02))
     real = gates.PartNumbers

@@ -1,4 +1,4 @@
-"""Truncated geometric noise: its delta is the exact excess over all outcomes, and draws follow its probabilities."""
+"""Truncated geometric noise. Its delta is the exact excess over all outcomes, and draws follow its probabilities."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -45,7 +45,10 @@ def excess(one: dict[int | None, float], other: dict[int | None, float], rate: f
 
 @pytest.mark.parametrize("name", NOISES)
 def test_delta_is_the_exact_excess_of_all_neighbours(name):
-    """For every number of users and in both directions no outcome set exceeds delta; novel keys have exactly delta."""
+    """For every number of users and in both directions, no set of outcomes exceeds delta.
+
+    Novel keys have exactly delta.
+    """
     noise, delta = NOISES[name]
     stated, rate = float(key_delta(noise)), float(noise.rate)
     assert stated == pytest.approx(delta, rel=1e-9)
@@ -61,8 +64,8 @@ def test_delta_is_the_exact_excess_of_all_neighbours(name):
 
 
 @pytest.mark.parametrize("name", NOISES)
-def test_selection_is_the_optimal_one(name):
-    """The probability of release differs from that of optimal selection by less than delta, near the last numbers."""
+def test_selection_is_optimal(name):
+    """The probability of release differs from optimal selection by less than delta, near the last numbers."""
     noise, delta = NOISES[name]
     for users in range(1, 2 * noise.reach + 3):
         optimal = float(exact_probability(float(noise.rate), delta, users))
@@ -73,14 +76,14 @@ def test_selection_is_the_optimal_one(name):
 
 @pytest.mark.parametrize("change", [{"end": 2.0}, {"coin": 1.01}, {"rate": 1.01}, {"reach": -1}], ids=str)
 def test_less_noise_has_a_larger_delta(change):
-    """Each number binds: if it is moved to the unsafe side, delta exceeds the allowed one."""
+    """Each number binds. If it is moved to the unsafe side, delta exceeds the allowed delta."""
     noise, delta = NOISES["1, 1e-07"]
     (name, factor), *_ = change.items()
     value = getattr(noise, name)
     moved = value + factor if name == "reach" else value * (Fraction(factor) if name == "rate" else factor)
     less = replace(noise, **{name: moved})
     if name == "rate":
-        # Less noise at the epsilon that is charged for.
+        # There is less noise than the charged epsilon requires.
         every = [outcomes(less, users) for users in range(2 * noise.reach + 3)]
         found = max(excess(more, few, float(noise.rate)) for few, more in pairwise(every))
         assert found > delta * 1.001
@@ -89,7 +92,7 @@ def test_less_noise_has_a_larger_delta(change):
 
 
 def reference(noise: KeyNoise, users: int, uniform: int) -> int:
-    """Return the level of one key by whole numbers, one threshold after the other."""
+    """Return the level of one key in whole numbers, one threshold after another."""
     table = _noise_table(noise)
     z = sum(tail > uniform for tail in table.tails) - noise.reach
     y = users + z
@@ -99,7 +102,7 @@ def reference(noise: KeyNoise, users: int, uniform: int) -> int:
 
 @pytest.mark.parametrize("name", NOISES)
 def test_draws_equal_those_of_the_reference(name):
-    """Random draws, and draws at and next to each threshold, in which the upper 64 bits are equal."""
+    """The draws are random, or at and next to each threshold with equal upper 64 bits."""
     noise, _ = NOISES[name]
     table, rng = _noise_table(noise), np.random.default_rng(5)
     near = [value + step for value in (*table.tails, *table.coins) for step in (-1, 0, 1) if 0 <= value + step < 2**128]
@@ -114,7 +117,7 @@ def test_draws_equal_those_of_the_reference(name):
 
 @pytest.mark.parametrize("name", NOISES)
 def test_the_table_has_the_probabilities_of_the_noise(name):
-    """Tails and coins are the sums of probabilities, to 2^-50 of each."""
+    """Tails and coins are the sums of probabilities, each up to a factor of 1 + 2^-50."""
     noise, _ = NOISES[name]
     chances, table = noise_probabilities(noise), _noise_table(noise)
     tails = np.cumsum(chances[::-1])[:-1]
@@ -126,7 +129,7 @@ def test_the_table_has_the_probabilities_of_the_noise(name):
 
 
 def test_spread_and_bound_equal_those_of_a_sample():
-    """Of 200,000 draws, the standard deviation is within 2 percent; no smaller bound covers 95 percent."""
+    """The standard deviation of 200,000 draws is within 2 percent, and no smaller bound covers 95 percent."""
     noise, _ = NOISES["1, 1e-07"]
     words = np.random.default_rng(3).integers(0, 2**64, (200_000, 2), np.uint64, endpoint=False)
     z = key_levels(noise, np.full(len(words), 1000), words) + noise.reach - 1 - 1000

@@ -1,4 +1,4 @@
-"""Users in parts: the delta of tiny tables by the law of the noise, the threshold, and draws that follow the law."""
+"""Users in parts: the delta of tiny tables, the threshold, and draws that follow the distribution of the noise."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -31,7 +31,7 @@ def laplace(rate, far):
 
 @cache
 def law(case, one, two):
-    """Return the probability of each level of a key, from 0 (not released) on."""
+    """Return the probability of each level of a key, beginning with 0 (not released)."""
     parts = PARTS[case]
     far = int(45 / float(parts.rate))
     z = np.arange(-far, far + 1)
@@ -52,7 +52,7 @@ def excess(one, other, epsilon):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_no_tiny_table_exceeds_delta(case):
-    """An extra user of one or of two keys, shared or novel, next to users of one and of two keys, both directions."""
+    """The extra user has one or two keys, shared or novel, and other users have one or two keys, in both directions."""
     found = []
     for one, two in product(range(3), repeat=2):
         found += [(law(case, one + 1, two),), (law(case, one, two),)]
@@ -65,15 +65,15 @@ def test_no_tiny_table_exceeds_delta(case):
         pairs += [excess(more, less, case[0]), excess(less, more, case[0])]
     spent = float(parts_delta(PARTS[case]))
     assert max(alone + pairs) <= spent + 1e-12
-    # Two novel keys are missed together by (1 - d)^2.
+    # Two novel keys are both missed with probability (1 - d)^2.
     assert max(alone + pairs) > 0.95 * spent
-    # Keys that others have cost no delta.
+    # Keys that other users have cost no delta.
     assert alone[1:9] == pytest.approx([0] * 8, abs=1e-12)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_threshold_is_the_smallest(case):
-    """The threshold keeps delta, and a threshold of one less does not."""
+    """The threshold keeps delta, but a threshold that is lower by one does not."""
     parts = PARTS[case]
     assert parts_delta(parts) <= case[1] < parts_delta(replace(parts, threshold=parts.threshold - 1))
 
@@ -90,7 +90,7 @@ def drawn(case, one, two, number=200_000):
 
 @pytest.mark.parametrize("case", CASES[:2], ids=str)
 @pytest.mark.parametrize(("one", "two"), [(1, 0), (0, 1), (3, 4)])
-def test_draws_follow_the_law(case, one, two):
+def test_draws_follow_the_distribution(case, one, two):
     """The frequency of every level is within 6 standard errors of its probability."""
     levels = drawn(case, one, two)
     chance = law(case, one, two)
@@ -99,13 +99,16 @@ def test_draws_follow_the_law(case, one, two):
 
 
 def test_a_weight_that_does_not_fit_is_refused():
-    """Sums over machines of more than 2^30 users of one key would not contain both numbers."""
+    """Sums over machines with more than 2^30 users of one key could not contain both numbers."""
     with pytest.raises(InputError, match="more than a billion"):
         drawn(CASES[0], 1 << 30, 0, number=1)
 
 
-def test_spread_and_bound_are_those_of_the_probabilities():
-    """The standard deviation of the sum of three noises; the bound covers 95 percent, and one less does not."""
+def test_spread_and_bound_follow_from_the_probabilities():
+    """The standard deviation is that of a sum of three noises.
+
+    The bound covers 95 percent, but a bound one lower does not.
+    """
     parts = PARTS[1.0, 0.2]
     chance, z = parts_probabilities(parts, 3, 400), np.arange(-400, 401)
     assert chance.sum() == pytest.approx(1)

@@ -31,7 +31,7 @@ JOINT = [("city", "year")]
 
 
 def visits(users=4000, each=1, seed=3):
-    """Return `each` rows per user with a city and a year, and one row of every tenth user with a unique city."""
+    """Return `each` rows per user with a city and a year. Every tenth user has one more row with a unique city."""
     rng = np.random.default_rng(seed)
     who = np.repeat(np.arange(users), each)
     own = np.arange(0, users, 10)
@@ -42,7 +42,7 @@ def visits(users=4000, each=1, seed=3):
 
 
 def mostly_one(users=4000):
-    """Return users of whom 70 percent have one city, 20 percent two and 10 percent three to five."""
+    """Return users. Of these, 70 percent have one city, 20 percent two cities and 10 percent three to five."""
     cities = np.arange(10)
     held = [1 + (each % 10 >= 7) + (each % 10 == 9) * (1 + each // 10 % 3) for each in range(users)]
     rows = [(who, f"city {city}") for who, n in enumerate(held) for city in np.roll(cities, who // 3)[:n]]
@@ -56,7 +56,10 @@ def truth_of(table, *names):
 
 @pytest.mark.parametrize(("each", "entry"), [(1, 0), (6, 4)], ids=["one key", "rounds"])
 def test_keys_are_loaded_with_types_counts_and_metadata(each, entry):
-    """All 15 common keys are released with their types and numbers within 6 errors; no key of one user is."""
+    """All 15 common keys are released with their types, and with numbers within 6 standard errors.
+
+    No key of one user is.
+    """
     table = visits(each=each)
     found = vp.profile(table, user="who", joint=JOINT, budget=BUDGET, options=QUIET)
     assert found.plan.chosen == entry
@@ -90,7 +93,7 @@ def test_bounds_contain_the_number_as_often_as_stated():
 
 
 def test_sets_of_fewer_columns_are_margins():
-    """Several sets are released together, of one column or more, under one guarantee."""
+    """Several sets of one or more columns are released together under one guarantee."""
     table = visits(each=3)
     found = vp.profile(
         table, user="who", joint=[("city", "year"), ("year",)], budget=BUDGET, options=QUIET, other_rows=False, seed=1
@@ -102,7 +105,7 @@ def test_sets_of_fewer_columns_are_margins():
 
 
 def test_margins_are_never_below_their_cells():
-    """Violations get the mean, cells of two margins included; other numbers do not change."""
+    """Violations are replaced with the mean, also for cells of two margins. Other numbers do not change."""
     names = (("a", "b"), ("a",), ("b",))
     sets = np.array([0, 0, 0, 1, 1, 2, 2], np.int32)
     items = pa.array(["x|1", "x|2", "y|1", "x", "y", "1", "z|"], pa.large_string())
@@ -125,8 +128,11 @@ def test_margins_are_never_below_their_cells():
         assert kept.tolist() == after.tolist()
 
 
-def test_a_public_limit_makes_no_choice():
-    """With max_keys_per_user=1 the whole epsilon goes to one number per key; above 3 keys per user rounds run."""
+def test_a_public_limit_needs_no_choice():
+    """With max_keys_per_user=1, one number per key gets the whole epsilon.
+
+    With more than 3 keys per user, rounds run.
+    """
     table = visits()
     plan = vp.KeyCounts.of(table, user="who", joint=JOINT, max_keys_per_user=1, other_rows=False).plan(BUDGET)
     assert plan.certificate.proof.edges == ()
@@ -141,8 +147,8 @@ def test_a_public_limit_makes_no_choice():
 
 @pytest.mark.parametrize("limit", [None, 1, 3, 20])
 @pytest.mark.parametrize("other_rows", [True, False])
-def test_certificates_keep_the_budget_and_bind(limit, other_rows):
-    """Delta is at most the budget's and nearly reaches it; with a larger epsilon of one part the check refuses."""
+def test_certificates_are_within_the_budget_and_tight(limit, other_rows):
+    """Delta is at most the budget's and close to it. With a larger epsilon for one part, the check raises an error."""
     for budget in (BUDGET, vp.Budget(0.5, 1e-8), vp.Budget(8, 1e-6)):
         plan = vp.KeyCounts({"city": "string"}, [("city",)], limit, other_rows).plan(budget)
         proof = plan.certificate.proof
@@ -152,7 +158,7 @@ def test_certificates_keep_the_budget_and_bind(limit, other_rows):
 
 
 def test_repeated_releases_have_a_spend():
-    """Rounds also run for one key per user; 52 releases cost a small part of the sum of epsilons."""
+    """Rounds also run for one key per user, and 52 releases cost a small part of the sum of epsilons."""
     table = visits()
     keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, repeated=True)
     plan = keyed.plan(vp.Budget(1, 1e-7))
@@ -194,7 +200,7 @@ def spends(**changes):
 
 
 def test_numbers_moved_to_the_unsafe_side_are_refused():
-    """Each number that binds; the unchanged certificate keeps its claim."""
+    """Each number that binds is moved. The unchanged certificate keeps its claim."""
     proof = proof_of_keys()
     assert isinstance(proof, KeysProof)
     assert spends() <= 1e-7
@@ -294,7 +300,7 @@ def test_the_gate_refuses_what_the_certificate_does_not_contain():
 
 
 def test_the_gate_of_parts_refuses_other_steps():
-    """The parts run in order, once each, and before the rest; only their own entry has them."""
+    """The parts run in order, once each, and before the rest. Only their own entry has parts."""
     gate, engine, _ = opened()
     gate.classes(engine)
     with pytest.raises(InternalError):
@@ -319,7 +325,10 @@ def test_the_gate_of_parts_refuses_other_steps():
 
 
 def test_most_users_of_one_key_run_in_parts(tmp_path):
-    """Keys, counts, bounds, transcript and saved files of the entry of parts; users of more keys are counted."""
+    """Keys, counts, bounds, transcript and saved files belong to the entry of parts.
+
+    Users with more keys are counted.
+    """
     table = mostly_one()
     found = vp.profile(table, user="who", joint=[("city",)], budget=BUDGET, options=QUIET)
     assert found.plan.chosen == 3
@@ -335,8 +344,8 @@ def test_most_users_of_one_key_run_in_parts(tmp_path):
     assert main(["verify", str(tmp_path / "parts")]) == 0
 
 
-def test_users_needed_are_those_of_the_entry_that_ran():
-    """A released plan has the numbers of its own entry, and users of more keys never release a key in parts."""
+def test_users_needed_belong_to_the_entry_that_ran():
+    """A released plan has the numbers of its own entry, and users with more keys never release a key in parts."""
     plan = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET)
     found = [
         [plan.ran(each, None, 3 * (each == 3) or None).users_needed(0.9, per_user=n) for n in (1, 2, 3)]
@@ -348,8 +357,8 @@ def test_users_needed_are_those_of_the_entry_that_ran():
     assert found[3] == [12, 23, None]
 
 
-def test_the_probability_of_release_in_parts_is_that_of_the_noise():
-    """It agrees with 100,000 draws for users of one and of two keys, within 5 standard errors."""
+def test_the_probability_of_release_in_parts_follows_from_the_noise():
+    """The probability agrees with 100,000 draws for users with one and two keys, within 5 standard errors."""
     parts = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET).parts
     rng, rate = np.random.default_rng(1), float(parts.rate)
     one, two = (np.subtract(*rng.geometric(-np.expm1(-each), (2, 100_000))) for each in (2 * rate, rate))
@@ -361,7 +370,7 @@ def test_the_probability_of_release_in_parts_is_that_of_the_noise():
 
 
 def test_parts_without_a_released_key_end():
-    """If no key reaches the threshold, users of more keys count nothing."""
+    """If no key reaches the threshold, users with more keys count nothing."""
     gate, engine, _ = opened()
     gate.classes(engine)
     gate.choose(3)
@@ -395,7 +404,7 @@ def test_the_remaining_score_is_not_measured_between_rounds():
 
 
 def same_on_all_engines(table, joint, limit):
-    """Return the release in memory, which is that within a limit and that of the reference engine of dicts."""
+    """Return the release in memory, which must be the same within a limit and on the reference engine of dicts."""
     keyed = vp.KeyCounts.of(table, user="who", joint=joint, max_keys_per_user=limit)
     plan = keyed.plan(vp.Budget(4, 1e-6))
     corpora = [
@@ -416,19 +425,19 @@ def same_on_all_engines(table, joint, limit):
 @pytest.mark.parametrize("each", [1, 2, 6])
 @pytest.mark.parametrize("limit", [None, 1, 2])
 def test_all_engines_release_the_same(each, limit):
-    """In memory, within a limit, and the reference engine of dicts."""
+    """The engines are in memory, within a limit, and the reference engine of dicts."""
     assert len(same_on_all_engines(visits(900, each), [("city", "year"), ("city",)], limit)) >= 5
 
 
 def test_all_engines_release_the_same_in_parts():
-    """Users of one, of two and of more keys are the same on every engine."""
+    """Users with one, two and more keys are the same on every engine."""
     found = same_on_all_engines(mostly_one(900), [("city",)], None)
     assert found.plan.chosen == 3
     assert len(found) == 10
 
 
 def test_saved_keys_are_the_same(tmp_path):
-    """Values, plan, entry and certificate are restored; the record is verified; the report names the keys."""
+    """Values, plan, entry and certificate are restored, the record is verified, and the report names the keys."""
     for each, name in ((1, "few"), (6, "many")):
         found = vp.profile(visits(each=each), user="who", joint=JOINT, budget=BUDGET, options=QUIET)
         found.save(tmp_path / name)
@@ -444,7 +453,7 @@ def test_saved_keys_are_the_same(tmp_path):
 
 
 def test_the_command_line_releases_keys(tmp_path, capsys):
-    """`voxpop profile --joint` without columns releases only keys; --max-keys-per-user and --no-other-rows apply."""
+    """`voxpop profile --joint` without columns releases only keys. --max-keys-per-user and --no-other-rows apply."""
     visits().write_parquet(tmp_path / "visits.parquet")
     given = [str(tmp_path / "visits.parquet"), "--user", "who", "--joint", "city,year"]
     spend = ["--epsilon", "2", "--delta", "1e-7"]
@@ -483,8 +492,11 @@ def test_wrong_arguments_have_errors(how, said):
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_sets_of_one_name_are_refused(alone):
-    """The cover and the flat table name a set by its columns, joined; a second set of this name would replace it."""
+def test_sets_with_the_same_name_are_rejected(alone):
+    """The cover and the flat table name a set by its joined columns.
+
+    A second set of this name would replace the first.
+    """
     table = pl.DataFrame({"who": [1], "a x b": ["p"], "a": ["q"], "b": ["r"]})
     how = {"joint": [("a x b",), ("a", "b")]} if alone else {"joint": "pairs"}
     with pytest.raises(InputError, match="same name"):
@@ -492,7 +504,7 @@ def test_sets_of_one_name_are_refused(alone):
 
 
 def test_an_exhausted_ledger_names_the_command_for_keys(tmp_path, capsys):
-    """The advice is for keys with --repeated, and is correct: a release of the largest epsilon in it fits."""
+    """The advice is for keys with --repeated. It is correct, because a release with the largest epsilon in it fits."""
     account = vp.Ledger(tmp_path / "ledger").open("visits", vp.Budget(3, 1e-6), create=True)
     table, how = visits(300), {"user": "who", "joint": JOINT, "options": QUIET, "ledger": account}
     vp.profile(table, budget=vp.Budget(1, 1e-7), **how)
@@ -507,7 +519,7 @@ def test_an_exhausted_ledger_names_the_command_for_keys(tmp_path, capsys):
 @pytest.mark.parametrize("other_rows", [True, False])
 @pytest.mark.parametrize("sets", [1, 2, 7])
 def test_a_reserve_pays_for_keys_of_any_sets(tmp_path, other_rows, sets):
-    """What the mu^2 after the rounds is spent on does not change the spend, so one reserve pays for all of these."""
+    """The spend does not depend on the use of the mu^2 after the rounds, so one reserve pays for keys of any sets."""
     account = vp.Ledger(tmp_path / "ledger").open("visits", vp.Budget(6, 1e-5), create=True)
     reserve = account.reserve(vp.KeyCounts({"key": "string"}, [("key",)], repeated=True).plan(vp.Budget(0.5, 1e-7)), 9)
     columns = {f"column {number}": "string" for number in range(sets)}
@@ -525,17 +537,17 @@ def test_budgets_without_a_threshold_are_refused():
 
 
 def test_the_choice_is_as_accurate_as_noise_allows():
-    """Classes below the noise count as empty, except if fewer users of more keys are plausible."""
+    """Classes below the noise count as empty unless fewer users with more keys are plausible."""
     assert assumed_users([4000, 30, -20, 9], 20.0) == [4000.0, 0.0, 0.0, 0.0]
     assert assumed_users([2600, 963, 298, 139], 20.0) == [2600.0, 963.0, 298.0, 139.0]
-    # A class that is invisible alone continues a tail ...
+    # A class that is not visible on its own continues a tail ...
     assert assumed_users([2600, 963, 298, 139], 67.0) == [2600.0, 963.0, 298.0, 139.0]
-    # ... unless its number is too low for one.
+    # ... unless its number is too low for a tail.
     assert assumed_users([4000, 12_000, 10, 60], 67.0) == [4000.0, 12_000.0, 0.0, 0.0]
 
 
 def test_tokens_of_keys_only_are_numbered_from_zero():
-    """Sets of one and of several columns; values of single columns are escaped once."""
+    """Sets have one or several columns. Values of single columns are escaped once."""
     keys = TypedKeys((KeyColumn("a", "string"), KeyColumn("b", "int64")), (), (("a", "b"), ("a",)), alone=True)
     tokens = keys.tokens([pa.array(["x|y", "z"]), pa.array([1, None])])
     assert tokens.to_pylist() == [["0|x\\|y|1", "1|x\\|y"], ["1|z"]]
@@ -545,7 +557,7 @@ def test_tokens_of_keys_only_are_numbered_from_zero():
 
 
 def test_two_releases_have_different_noise():
-    """Noise follows from the secret of the release only."""
+    """Noise follows only from the secret of the release."""
     gate, engine, _ = opened(max_keys_per_user=1, other_rows=False)
     gate.choose(0)
     first = gate.numbers(engine)[1]

@@ -1,4 +1,4 @@
-"""Rounds over public candidates, with their cost, candidates without users, and neighbours on the release code."""
+"""Rounds over public candidates: their cost, candidates without users, and neighbours on the release code."""
 
 from math import fsum
 
@@ -29,14 +29,14 @@ def tokens(number):
 
 
 def released(rounds, corpus, candidates, secret):
-    """Return the released candidates, given in two parts."""
+    """Return the released candidates from candidates in two parts."""
     square = fsum((each.shares.sensitivity / each.sigma) ** 2 for each in rounds.rounds) * (1 + 1e-12)
     return set(released_known(rounds, square, corpus, candidates, secret).to_pylist())
 
 
 @pytest.mark.parametrize(("square", "limit", "number"), [(0.4, 100, 10**6), (2.0, 400, 50), (0.05, 102_400, 10**8)])
 def test_the_rounds_spend_their_square_and_no_more(square, limit, number):
-    """The noise that runs spends the square; the thresholds give the expected number of spurious candidates."""
+    """The executed noise spends the square, and the thresholds give the expected number of spurious candidates."""
     rounds = plan_known(square, limit, number, 0.5)
     spent = fsum((each.shares.sensitivity / each.sigma) ** 2 for each in rounds.rounds)
     assert 0.999 * square < spent <= square
@@ -52,7 +52,7 @@ def test_less_noise_than_charged_is_refused(monkeypatch):
 
 
 def test_candidates_without_users_are_released_as_often_as_planned(monkeypatch):
-    """500 of 100,000 are expected in each of 3 runs; the sum is within 7 deviations, false alarm below 1e-11.
+    """500 of 100,000 are expected in each of 3 runs. The sum is within 7 deviations (false alarm below 1e-11).
 
     The test also detects a variant without noise.
     """
@@ -67,7 +67,7 @@ def test_candidates_without_users_are_released_as_often_as_planned(monkeypatch):
 
 
 @given(weight=st.integers(0, 1 << 40), more=st.integers(0, 1 << 40), seed=st.integers(0, 2**32))
-def test_noisy_cells_rise_with_the_weight(weight, more, seed):
+def test_noisy_cells_increase_with_the_weight(weight, more, seed):
     """For the same draw, cells increase exactly with the weight, so weight never prevents a release by noise."""
     draws = Secret.from_seed(seed).draws("test", np.arange(50, dtype=np.uint64), 0)
     one, other = (noisy_cells(np.full(50, each), 1.7, 1 << 30, 1 << 20, draws) for each in (weight, weight + more))
@@ -87,7 +87,7 @@ def test_candidates_released_by_noise_do_not_depend_on_users():
 
 
 def recorded(monkeypatch, rounds, corpus, candidates, secret):
-    """Return the weight of every candidate that got noise, by round and name; outcomes follow the draws only."""
+    """Return the weight of every candidate that got noise, by round and name. Outcomes depend only on the draws."""
     weights = {}
 
     def step(self, mine, names, score):
@@ -106,7 +106,7 @@ def recorded(monkeypatch, rounds, corpus, candidates, secret):
 
 
 def farthest(monkeypatch, cases, rounds):
-    """Return the largest squared change of weights by one user, in sigma, and if the same candidates got noise."""
+    """Return the largest squared change of weights by one user, in sigma, and whether the same candidates got noise."""
     worst, same, rng = 0.0, True, np.random.default_rng(7)
     for case in range(cases):
         size = int(rng.integers(1, 9))
@@ -133,7 +133,7 @@ def farthest(monkeypatch, cases, rounds):
 
 
 def test_one_user_moves_the_weights_by_at_most_what_is_charged(monkeypatch):
-    """The sum is over all rounds and candidates; the same candidates get noise with and without the user."""
+    """The sum is over all rounds and candidates. The same candidates get noise with and without the user."""
     square = 0.8
     worst, same = farthest(monkeypatch, 60, plan_known(square, 100, 1000, 0.5))
     assert same
@@ -142,7 +142,7 @@ def test_one_user_moves_the_weights_by_at_most_what_is_charged(monkeypatch):
     assert tight <= square
 
 
-def test_the_search_detects_noise_on_candidates_with_users_only(monkeypatch):
+def test_the_search_detects_noise_on_only_candidates_with_users(monkeypatch):
     """In the broken variant, candidates without users get no noise, so the only user of a candidate is detected."""
     monkeypatch.setattr(
         AdaptiveGate, "_released_by_noise", lambda self, rounds, letters, starts: np.zeros(starts.size - 1, np.bool_)
@@ -161,7 +161,7 @@ def shown(rounds):
 
 @pytest.mark.jit
 def test_candidates_of_one_user_pass_the_audit(monkeypatch):
-    """A test between no user and one user has nearly the power of one Gaussian shift, and not more.
+    """A test between no user and one user has nearly the power of one Gaussian shift, but not more.
 
     The test detects less noise than planned. False alarm below 1e-9.
     """

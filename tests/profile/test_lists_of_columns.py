@@ -1,4 +1,4 @@
-"""Profiles with public lists of values for each of some columns."""
+"""Profiles with public lists of values for some columns."""
 
 import json
 from dataclasses import replace
@@ -48,7 +48,7 @@ def profiles():
 
 
 def test_listed_values_need_fewer_users(profiles):
-    """More cities are released with a list; the plan has their users needed, and the marks are those of the lists."""
+    """More cities are released with a list. The plan has their users needed, and the marks agree with the lists."""
     without, with_lists = profiles
     assert 2 * len(without.columns["city"]) < len(with_lists.columns["city"])
     assert without.columns["city"].known is None
@@ -63,7 +63,7 @@ def test_listed_values_need_fewer_users(profiles):
 
 
 def test_explanations_and_reports_mark_listed_values(profiles):
-    """A listed value has its own users needed and probability, and pages with and without counts have marks."""
+    """A listed value has separate users needed and a separate probability. Pages with and without counts have marks."""
     profile, city = profiles[1], profiles[1].columns["city"]
     listed, other = city.explain(city.to_list()[0]), city.explain("nowhere")
     assert "on the public list" in " ".join(listed.reasons)
@@ -77,7 +77,7 @@ def test_explanations_and_reports_mark_listed_values(profiles):
 
 
 def parts_of(monkeypatch, rows, change=lambda parts, gate: parts):
-    """Return the items of the list that the gate receives, and those that get noise, in a release of rows."""
+    """Return, for a release of rows, the items of the list that the gate receives and the items that get noise."""
     seen, original = [], AdaptiveGate.round
 
     def watched(self, number, listed=None):
@@ -95,13 +95,16 @@ def parts_of(monkeypatch, rows, change=lambda parts, gate: parts):
 
 
 def held_only(parts, gate):
-    """Return the deliberately broken list, which has only those values that users have."""
+    """Return the deliberately broken list, which has only values that users have."""
     held = set(gate._pools._vocabulary.to_pylist())
     return [part.filter(pa.array([each in held for each in part.to_pylist()], pa.bool_())) for part in parts]
 
 
 def test_neighbours_use_the_same_list(monkeypatch):
-    """Values of the extra user only and of nobody are in the list of both; the list of the broken variant differs."""
+    """Both lists have values of only the extra user and values without users.
+
+    The lists of the broken variant differ.
+    """
     rows = table(600), pl.concat([table(600), EXTRA])
     one, two = (parts_of(monkeypatch, each) for each in rows)
     expected = [f"0|city {number}" for number in range(150)] + ["0|a\\|b\\\\", "0|only"]
@@ -140,7 +143,7 @@ def test_saved_profiles_keep_their_marks(profiles, tmp_path):
 
 @pytest.mark.parametrize("column", ["city", "year", "note"])
 def test_verification_detects_other_marks(profiles, column):
-    """No column has more marks than its list has values, and a table with lists has marks."""
+    """No column has more marks than its list has values, and every table with lists has marks."""
     plan, table = profiles[1].plan, profiles[1].table
     assert contradictions(profiles[1], plan) == []
     number = table["set"].to_numpy() == profiles[1].keys.names[column]
@@ -154,7 +157,7 @@ def test_verification_detects_other_marks(profiles, column):
     assert contradictions(profiles[1], profiles[0].plan) == ["the set of columns"]
 
 
-def test_spellings_of_values_are_those_of_the_column():
+def test_values_are_spelled_like_the_column():
     """The strings of a file become the values of the column, so a price of 1.50 is the item 1.5."""
     rows = pl.DataFrame({"who": range(100), "price": [Decimal("1.50")] * 100, "paid": [True] * 100})
     lists = {"price": ["1.50", "1.5", "2"], "paid": ["True", "false"]}
@@ -169,8 +172,8 @@ def test_spellings_of_values_are_those_of_the_column():
         vp.ProfileMechanism.of(rows, user="who", columns=["price"], known={"price": ["much"]})
 
 
-def test_columns_may_be_called_like_the_numbers_of_a_plan():
-    """Lists by column are told from the lists of a saved plan."""
+def test_columns_may_have_the_names_of_numbers_of_a_plan():
+    """Lists by column are distinguished from the lists of a saved plan."""
     rows = pl.DataFrame({"who": range(10), "fingerprint": ["a"] * 10, "size": ["b"] * 10, "columns": ["c"] * 10})
     known = {name: ["a", "b"] for name in ("fingerprint", "size", "columns")}
     assert vp.ProfileMechanism.of(rows, user="who", known=known).known_columns.size == 6
@@ -189,7 +192,7 @@ def test_columns_may_be_called_like_the_numbers_of_a_plan():
     ],
 )
 def test_lists_that_do_not_fit_are_refused(known, message):
-    """Values must have the type of their column; numbers are spelled as the strings of a column of strings."""
+    """Values must have the type of their column. For a column of strings, numbers are spelled as strings."""
     if message is None:
         assert vp.ProfileMechanism.of(table(10), **CHOSEN, known=known).known_columns.size == 1
         return
@@ -197,14 +200,14 @@ def test_lists_that_do_not_fit_are_refused(known, message):
         vp.ProfileMechanism.of(table(10), **CHOSEN, known=known)
 
 
-def test_keys_with_counts_take_no_list():
-    """The message names the release that takes a list."""
+def test_keys_with_counts_do_not_accept_a_list():
+    """The message names the release that accepts a list."""
     with pytest.raises(InputError, match=r"vp\.Items"):
         profiling_of(table(10), user="who", joint=[("city",)], known={"city": ["Delft"]})
 
 
 def test_fingerprints_depend_on_columns_and_lists():
-    """The same list of another column, and another list of the same column, have other fingerprints."""
+    """The same list for another column, and another list for the same column, have other fingerprints."""
     keys = vp.ProfileMechanism.of(table(10), user="who", columns=["city", "note"]).keys
     given = {"city": ["a"]}, {"note": ["a"]}, {"city": ["b"]}, {"city": ["a"], "note": ["a"]}
     assert len({KnownColumns.of(each, keys).fingerprint for each in given}) == 4
@@ -212,7 +215,7 @@ def test_fingerprints_depend_on_columns_and_lists():
 
 
 def test_the_command_takes_lists_by_column(tmp_path, capsys):
-    """`voxpop profile --known` may be repeated; other forms are refused."""
+    """`voxpop profile --known` may be repeated. Other forms are rejected."""
     table().write_parquet(tmp_path / "rows.parquet")
     (tmp_path / "cities.txt").write_text("\n".join(LISTS["city"]))
     where = [str(tmp_path / "rows.parquet"), "--user", "who", "--columns", "city,year"]

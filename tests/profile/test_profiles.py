@@ -1,4 +1,4 @@
-"""Tests of profiles, with chosen columns, released values, costs and saved files."""
+"""Tests of profiles: chosen columns, released values, costs and saved files."""
 
 import datetime
 import json
@@ -31,7 +31,7 @@ QUIET = vp.ReadOptions(progress=False)
 
 
 def orders(users=4000):
-    """Return two orders of each user; a quarter of the values of `own` are unique."""
+    """Return two orders of each user. A quarter of the values of `own` are unique."""
     rng = np.random.default_rng(3)
     city = rng.integers(0, 6, users)
     rows = 2 * users
@@ -64,7 +64,7 @@ def profile(table):
 
 
 def test_values_keep_their_types(profile):
-    """All values that many users share are released, and no value of a single user."""
+    """All values that many users share are released, but no value of a single user."""
     assert profile.columns["city"].to_list() == ["Delft", "Kiel", "Lund", "Oslo", "Turku", "a|b"]
     assert profile.columns["year"].to_list() == [2024, 2025, 2026]
     assert profile.columns["paid"].to_list() == [False, True]
@@ -79,7 +79,7 @@ def test_values_keep_their_types(profile):
 
 
 def test_columns_are_releases_for_other_software(profile, table):
-    """Filters and "other" use the types of the columns."""
+    """Filters and the replacement "other" use the types of the columns."""
     kept = vp.exports.filter(profile.joint["city", "year"], table)
     assert kept.height == table.height
     other = vp.exports.with_other(profile.columns["own"], table)
@@ -88,7 +88,7 @@ def test_columns_are_releases_for_other_software(profile, table):
 
 
 def test_counts_and_cover_are_correct_up_to_noise(profile, table):
-    """All numbers are within 6 standard errors; for fewer than 60 numbers, false alarm below 1e-7."""
+    """All numbers are within 6 standard errors (for fewer than 60 numbers, false alarm below 1e-7)."""
     exact = dict(table.group_by("city").agg(pl.col("customer").n_unique()).rows())
     found = profile.counts("city")
     assert found["users"].to_pylist() == sorted(found["users"].to_pylist(), reverse=True)
@@ -137,7 +137,7 @@ def test_the_noise_of_cover_is_the_planned_noise(table):
 
 
 def test_a_column_without_released_values_has_cover_zero():
-    """The share is 0 and not noise over noise, in the profile and in everything that shows it."""
+    """In the profile and in all outputs, the share is 0 and not noise divided by noise."""
     table = pl.DataFrame(
         {"u": range(2000), "address": [f"10.0.0.{n}" if n < 54 else None for n in range(2000)], "level": ["a"] * 2000}
     )
@@ -160,7 +160,7 @@ def test_parents_of_released_joint_values_are_released(table):
 
 
 def test_combinations_with_too_many_candidates_are_skipped(table, monkeypatch):
-    """City and year have 18 candidates, the other combination 60 more; the report shows that it is omitted."""
+    """City and year have 18 candidates, and the other combination has 60 more. The report shows that it is omitted."""
     monkeypatch.setattr(typed_keys, "MOST_CANDIDATES", 20)
     joint = [("city", "year"), ("paid", "city", "day")]
     columns = ["city", "year", "paid", "day"]
@@ -201,7 +201,7 @@ def test_columns_are_chosen_by_type_and_name():
 
 
 def test_all_sources_with_a_schema_declare_the_same_columns(table, tmp_path):
-    """Sources are files, tables of several libraries and a dictionary; CSV has strings, unless `types=` is given."""
+    """Sources are files, tables of several libraries and a dictionary. CSV has strings unless `types=` is given."""
     some = table.select("customer", "city", "year")
     some.write_parquet(tmp_path / "t.parquet")
     some.write_ipc(tmp_path / "t.arrow")
@@ -221,7 +221,7 @@ def test_all_sources_with_a_schema_declare_the_same_columns(table, tmp_path):
 
 
 def test_the_plan_is_printed_before_anything_runs(table, capsys):
-    """The printed plan shows the columns, and the columns that are omitted."""
+    """The printed plan shows the columns and the omitted columns."""
     vp.profile(table, user="customer", budget=BUDGET)
     printed = capsys.readouterr().err
     assert "city (string), year (int64)" in printed
@@ -229,7 +229,7 @@ def test_the_plan_is_printed_before_anything_runs(table, capsys):
 
 
 def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
-    """The cost is computed from the executed numbers of rounds, counts and cover; over 97 percent of delta is used."""
+    """The cost follows from the executed numbers of rounds, counts and cover. Over 97 percent of delta is used."""
     for counts, joint in ((True, ()), (False, ()), (True, [("a", "b")]), (False, [("a", "b")])):
         plan = vp.ProfileMechanism({"a": "string", "b": "string", "c": "int64"}, joint=joint, counts=counts).plan(
             BUDGET
@@ -270,8 +270,8 @@ def test_budgets_that_are_too_small_are_refused():
         vp.ProfileMechanism({"a": "string"}).plan(vp.Budget(1, 1e-30))
 
 
-def test_data_that_were_read_otherwise_are_refused(table):
-    """The data are words or keys of other columns, and no message quotes them."""
+def test_data_with_another_reading_is_rejected(table):
+    """The data contains words or keys of other columns, and no message quotes it."""
     plan = vp.ProfileMechanism({"city": "string"}).plan(BUDGET)
     other = vp.ProfileMechanism({"own": "string"}).read(table, user="customer")
     for data in (vp.read(table, user="customer", items="own"), other):
@@ -280,7 +280,7 @@ def test_data_that_were_read_otherwise_are_refused(table):
 
 
 def test_the_engine_of_plain_dicts_gives_the_same_result(table):
-    """The engine contract suffices, also for cover, and a memory limit does not change the profile."""
+    """The engine contract is sufficient, even for cover, and a memory limit does not change the profile."""
     some = table.head(600)
     profiling = vp.ProfileMechanism.of(some, user="customer", text=["note"], joint=[("city", "year")])
     corpus = check_engine(profiling.read(some, user="customer"))
@@ -295,7 +295,7 @@ def test_the_engine_of_plain_dicts_gives_the_same_result(table):
 
 
 def test_a_result_is_saved_and_loaded(profile, table, tmp_path):
-    """A loaded profile equals the saved one and has the same report; a changed file is rejected."""
+    """A loaded profile equals the saved profile and has the same report. A changed file is rejected."""
     profile.with_metadata(title="Orders").save(tmp_path / "profile")
     again = vp.load(tmp_path / "profile", vp.Profile)
     assert again == profile
@@ -315,7 +315,7 @@ def test_a_result_is_saved_and_loaded(profile, table, tmp_path):
 
 
 def test_columns_with_unusual_names_are_read():
-    """There are a column named like a column of counts, a nested user, and a name with a bar and a quotation mark."""
+    """The names are that of a column of counts, a nested user, and a name with a bar and a quotation mark."""
     rows = [{"id": number} for number in range(2000)]
     table = pl.DataFrame({"who": rows, "users": [1, 2] * 1000, 'a|"': ["x"] * 2000})
     found = vp.profile(table, user="who.id", budget=BUDGET, joint="pairs", options=QUIET, seed=1)
@@ -324,7 +324,7 @@ def test_columns_with_unusual_names_are_read():
 
 
 def test_results_without_counts_are_written(table):
-    """Without counts more values are released, and there are neither counts nor cover."""
+    """Without counts, more values are released, and there are neither counts nor cover."""
     found = vp.profile(table, user="customer", budget=BUDGET, counts=False, options=QUIET, seed=1)
     assert found.cover == {}
     assert found.to_arrow().column_names == ["column", "value"]
@@ -345,12 +345,12 @@ def test_a_ledger_is_charged_once(table, tmp_path):
         vp.profile(table, user="customer", budget=vp.Budget(3, 9e-7), options=QUIET, ledger=account)
 
 
-def test_errors_that_do_not_depend_on_noise_come_before_the_charge(table, tmp_path):
-    """The cases are data of another reading, and more joint keys than a memory limit allows for any release."""
+def test_errors_that_do_not_depend_on_noise_precede_the_charge(table, tmp_path):
+    """The cases are data with another reading, and more joint keys than a memory limit allows for any release."""
     account = vp.Ledger(tmp_path / "ledger.json").open("orders", vp.Budget(3, 1e-6), create=True)
     profiling = vp.ProfileMechanism.of(table, user="customer", joint="pairs")
     plan, corpus = profiling.plan(BUDGET), check_engine(profiling.read(table, user="customer"))
-    # Enough for all single keys, but not for the possible joint keys.
+    # The limit is enough for all single keys, but not for the possible joint keys.
     room = BYTES_OF_ITEM * len(corpus.vocabulary) - 1
     small = corpus.within(MemoryLimit(1 << 30, room, tmp_path))
     for data, error in ((vp.read(table, user="customer", items="own"), InputError), (small, MemoryLimitError)):
@@ -362,7 +362,7 @@ def test_errors_that_do_not_depend_on_noise_come_before_the_charge(table, tmp_pa
 
 
 def test_hundreds_of_columns_are_profiled(tmp_path):
-    """There are 300 columns, and a memory limit."""
+    """There are 300 columns and a memory limit."""
     columns = {f"c{number}": [number % 3, number % 5] * 1500 for number in range(300)}
     table = pl.DataFrame({"u": range(3000), **columns})
     limited = vp.ReadOptions(memory="3GiB", progress=False)
@@ -416,7 +416,7 @@ def test_the_command_line_gives_the_same_result(table, tmp_path, capsys, monkeyp
     ],
 )
 def test_no_percentage_is_shown_if_noise_is_as_large(covered, other, released, shown):
-    """Without a released value nothing is covered, for any noise."""
+    """Without a released value, nothing is covered, whatever the noise."""
     from voxpop.release.profile import ColumnCover
 
     assert ColumnCover(covered, other, 10.0).shown(released) == shown

@@ -1,4 +1,4 @@
-"""Tests of typed keys, in which each key has one token despite bars, backslashes and nulls, and of cover by row."""
+"""Tests of typed keys and of cover by row. Each key has one token, despite bars, backslashes and nulls."""
 
 import datetime
 from itertools import product
@@ -67,10 +67,10 @@ def test_rows_become_the_keys_of_the_reference(rows):
 
 @given(rows=ROWS, data=st.data())
 def test_candidates_are_the_joint_keys_of_listed_values(rows, data):
-    """The candidates are all joint keys, with or without users, each once; a stage keeps these tokens.
+    """The candidates are all joint keys, with or without users, and each occurs once. A stage keeps these tokens.
 
-    The test uses parts of any size. A combination has no candidates, and a stage keeps no tokens of it, if its
-    candidates exceed the limit together with those of the previous combinations.
+    The test uses parts of any size. If the candidates of a combination, together with those of the previous
+    combinations, exceed the limit, it has no candidates and a stage keeps no tokens of it.
     """
     corpus = corpus_of(rows)
     every = dict(zip(corpus.vocabulary.to_pylist(), decoded(KEYS, corpus.vocabulary), strict=True))
@@ -107,8 +107,8 @@ def shared(rows, released):
 
 
 @given(rows=ROWS, parts=st.integers(1, 5), data=st.data())
-def test_cover_is_that_of_the_reference(rows, parts, data):
-    """The sums are the same for all divisions of users into parts; each share is rounded down."""
+def test_cover_equals_the_reference(rows, parts, data):
+    """The sums are the same for all divisions of users into parts. Each share is rounded down."""
     every = [key for row in rows for key in keys_of_row(row, COLUMNS, TEXTS, ())]
     released = {key for key in every if data.draw(st.booleans())}
     users = {}
@@ -124,7 +124,7 @@ def test_cover_is_that_of_the_reference(rows, parts, data):
 
 
 def farthest(pairs=300):
-    """Return the largest l2 change of all sums by one user, over the charged root of the number of columns."""
+    """Return the largest l2 change of all sums by one user, divided by the charged root of the number of columns."""
     rng, worst = np.random.default_rng(5), 0.0
     for _ in range(pairs):
         values = ["x", "y", None][: rng.integers(1, 4)]
@@ -170,7 +170,7 @@ def test_joining_without_escaping_is_detected(monkeypatch):
 
 @pytest.mark.parametrize("joint", [[("a",)], [("a", "a")], [("a", "t")], [("a", "x")], [("a", "b"), ("a", "b")]])
 def test_invalid_combinations_are_rejected(joint):
-    """The cases are one column, a column twice, a text, an unknown column, and a combination twice."""
+    """The cases are one column, a repeated column, a text, an unknown column, and a repeated combination."""
     with pytest.raises(InputError, match="different combinations"):
         TypedKeys(KEYS.columns, TEXTS, tuple(joint))
 
@@ -184,7 +184,7 @@ def test_a_column_of_another_type_than_planned_is_refused():
 
 
 def test_tokens_of_lists_and_other_tokenizers_are_exported():
-    """The named tokenizer splits texts into words; the empty text has no words."""
+    """The named tokenizer splits texts into words. The empty text has no words."""
     keys = TypedKeys((KeyColumn("t", "string"),), ("t",))
     assert keys.tokens([pa.array(["Tea |, tea", None, ""])], "whitespace").to_pylist() == [
         ["0|Tea", "0|\\|,", "0|tea"],

@@ -1,4 +1,4 @@
-"""`Release.complete` equals a naive search over tuples, and cuts a prompt like the texts of the release."""
+"""`Release.complete` equals a naive search over tuples, and splits a prompt like the texts of the release."""
 
 import time
 
@@ -34,7 +34,7 @@ def through(grams, beginning):
 
 
 def naive_continuations(grams, tokens, begun, limit):
-    """Return the continuations that a search of all grams finds for every context, the longest context first."""
+    """Return the continuations that a search of all grams finds for every context, from the longest to the shortest."""
     found = []
     shortest = 0 if begun is not None or not tokens else 1
     for size in range(len(tokens), shortest - 1, -1):
@@ -45,7 +45,8 @@ def naive_continuations(grams, tokens, begun, limit):
 
         def key(token, context=context):
             ends = [(*context, token)[start:] for start in range(len(context) + 1)]
-            # The comparison ends at a beginning that no gram has: `Completer` ranks shorter beginnings only until then.
+            # The comparison ends at a beginning that no gram has, because `Completer` ranks shorter beginnings only
+            # until then.
             counts = []
             for end in ends:
                 counts.append(-through(grams, end))
@@ -74,7 +75,7 @@ def test_the_result_equals_a_search_for_every_gram(grams, prompt, limit):
 
 @given(GRAMS, st.lists(TOKENS, max_size=5))
 def test_completions_work_if_parts_are_missing(grams, prompt):
-    """For any set, continuations and contexts equal the results of the search, and no continuation is repeated."""
+    """For any set of grams, continuations and contexts equal the results of the search, without repetition."""
     found = seen(release_of(grams).complete(prompt, 1000))
     expected = naive_continuations(grams, tuple(prompt), None, 1000)
     assert sorted(found) == sorted(expected)
@@ -99,21 +100,21 @@ PHRASES = {("thank", "you", "for"), ("thank", "you", "f"), ("you", "found"), ("x
         ("thank you", ["f", "for", "found"]),
         ("THANK  you ", ["f", "for", "found"]),
         ("thank you fo", ["for", "found"]),
-        ("thank you f", ["x"]),  # released after "you", so it is a whole token
-        ("x f", ["f", "for", "found"]),  # no gram begins with "x f", so "f" is the beginning of a word
+        ("thank you f", ["x"]),  # It is released after "you", so it is a whole token.
+        ("x f", ["f", "for", "found"]),  # No gram begins with "x f", so "f" is the beginning of a word.
         ("nothing f", ["x"]),
-        ("x the end", ["end"]),  # nothing follows "end", so it is completed to itself
+        ("x the end", ["end"]),  # Nothing follows "end", so it is completed to itself.
         ("unheard ", []),
         ("unheard", []),
     ],
 )
 def test_the_last_word_of_a_text_is_read(prompt, tokens):
-    """A last word is a whole token if it was released there and something follows; otherwise it can be unfinished."""
+    """A last word is a whole token if it was released there and a token follows it. Otherwise it can be unfinished."""
     assert [each.token for each in release_of(downward_closed(PHRASES)).complete(prompt)] == tokens
 
 
 def test_an_empty_prompt_completes_beginnings():
-    """An empty prompt returns the first tokens of grams; tokens that begin more grams have precedence."""
+    """An empty prompt returns the first tokens of grams. Tokens that begin more grams have precedence."""
     found = release_of([("a",), ("b",), ("b", "a")]).complete("")
     assert seen(found) == [("b", (), 2), ("a", (), 1)]
     assert found[0].gram == ("b",)
@@ -137,14 +138,14 @@ def test_an_empty_release_has_no_completions():
         ("", "Don't!! PANIC", ["Don't!!", "panic"]),
     ],
 )
-def test_prompts_are_cut_as_the_texts_were(reading, prompt, tokens):
-    """The recorded tokenizer of the release cuts the prompt; without a record, white space separates tokens."""
+def test_prompts_are_split_like_the_texts(reading, prompt, tokens):
+    """The recorded tokenizer of the release splits the prompt. Without a record, white space separates tokens."""
     release = release_of([*((token,) for token in tokens), (*tokens, "next")], reading)
     assert release.complete(f"{prompt} ")[0].gram == (*tokens, "next")
 
 
 def test_a_word_with_an_apostrophe_may_grow():
-    """A last word with either kind of apostrophe can be unfinished; an apostrophe at its end ends the word."""
+    """A last word with either kind of apostrophe can be unfinished. An apostrophe at the end ends the word."""
     for text in ("I don't", "I don\u2019t"):
         assert cut_prompt(text, "words", ()) == (["i", "don't"], True)
     assert cut_prompt("I don\u2019", "words", ()) == (["i", "don"], False)
@@ -158,7 +159,7 @@ def test_an_item_is_one_prompt():
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=30))
-def test_words_equal_those_of_the_private_side(text):
+def test_words_equal_the_words_of_private_texts(text):
     """The tokenizer of prompts agrees with the reference implementation of the tokenizer of private texts."""
     assert cut_prompt(text, "words", ()).tokens == naive_corpus.words(text)
 
@@ -177,7 +178,7 @@ def test_invalid_numbers_of_rows_are_rejected(first):
         release_of([("a",)]).complete("a", first)
 
 
-def test_reading_survives_saving(tmp_path):
+def test_saving_keeps_the_reading(tmp_path):
     """`save` keeps the name of the tokenizer, and writes no name if it is unknown."""
     release_of([("a",)], "words").save(tmp_path / "known")
     release_of([("a",)]).save(tmp_path / "unknown")
@@ -186,7 +187,7 @@ def test_reading_survives_saving(tmp_path):
     assert b"token_source" not in (tmp_path / "unknown" / "release.json").read_bytes()
 
 
-def test_mechanisms_record_how_texts_were_cut(tmp_path):
+def test_mechanisms_record_the_tokenizer_of_texts(tmp_path):
     """`read` records the tokenizer, a saved corpus keeps it, and every kind of release has it."""
     import re
 
@@ -208,7 +209,7 @@ def test_mechanisms_record_how_texts_were_cut(tmp_path):
 
 
 def test_a_call_takes_little_time(capsys):
-    """A call on 100,000 phrases takes about 0.1 ms of processor time; the test fails at ten times the promised 1 ms."""
+    """A call on 100,000 phrases takes about 0.1 ms of processor time. The test fails at ten times the promised 1 ms."""
     grams = {(f"w{i % 300}", f"w{i % 331}", f"w{i % 7}") for i in range(60_000)}
     grams |= {gram[:2] for gram in grams} | {gram[:1] for gram in grams}
     release = release_of(grams)
@@ -223,7 +224,7 @@ def test_a_call_takes_little_time(capsys):
 
 
 def test_counts_rank_completions():
-    """Within a context, continuations are ordered by their number of users, and those without a count are last."""
+    """Within a context, continuations are ordered by their numbers of users. Continuations without a count are last."""
     rows = [["a"], ["b"], ["c"], ["a", "b"], ["a", "c"], ["a", "c", "d"], ["b", "e", "f"]]
     release = vp.Release(table_of_lists(rows), StoredPlan({}), vp.Guarantee(4, 1e-7), "whitespace")
     tally = vp.Counts(release, np.array([9, 8, 7, 50, 6, 5, 4]), 1.0, StoredPlan({}), vp.Guarantee(1, 1e-8))

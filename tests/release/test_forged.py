@@ -1,4 +1,4 @@
-"""Loading, showing and verifying forged folders raises a clean error within a bounded time."""
+"""Loading, showing and verifying forged folders raise a clean error within a bounded time."""
 
 import json
 import os
@@ -22,7 +22,7 @@ OPTIONS = vp.ReadOptions(progress=False)
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory):
-    """Save one of everything that is loaded again."""
+    """Save one result of each kind that can be loaded."""
     folder = tmp_path_factory.mktemp("originals")
     table = pl.DataFrame({"who": range(1500), "a": ["x", "y", "z"] * 500, "s": [["p", "q"]] * 1500})
     corpus = vp.read(table, user="who", items="a", options=OPTIONS)
@@ -75,7 +75,7 @@ CONTENTS = {
 @pytest.mark.parametrize("content", CONTENTS)
 @pytest.mark.parametrize("record", RECORDS)
 def test_invalid_records(folder, record, content):
-    """Depth, repeated names, numbers that are not finite and other JSON raise an error of voxpop."""
+    """Deep nesting, repeated names, numbers that are not finite and other JSON raise an error of voxpop."""
     path = folder / record
     path.write_bytes(CONTENTS[content](path.read_bytes()))
     with pytest.raises(InputError):
@@ -97,7 +97,7 @@ LOADED = {
 
 @pytest.fixture
 def alarm():
-    """Fail after minutes instead of waiting for ever."""
+    """Fail after minutes instead of waiting forever."""
 
     def late(*_):
         raise AssertionError("it waits for a pipe, or reads a device")
@@ -114,7 +114,7 @@ def alarm():
 @pytest.mark.parametrize("place", PIPES)
 @pytest.mark.usefixtures("alarm")
 def test_pipes_and_devices_are_not_read(folder, place, kind):
-    """A pipe would wait for ever for a writer, and a device has no end."""
+    """A pipe would wait forever for a writer, and a device has no end."""
     path = folder / place
     path.unlink()
     if kind == "pipe":
@@ -128,8 +128,8 @@ def test_pipes_and_devices_are_not_read(folder, place, kind):
         LOADED["counts" if "counts" in place else place.split("/")[0]](folder)
 
 
-def test_an_expression_of_a_folder_runs_only_to_complete_and_not_for_long(folder, monkeypatch):
-    """Loading, showing and verifying compile no expression; completing ends it after some seconds."""
+def test_an_expression_of_a_folder_runs_only_for_completions_and_briefly(folder, monkeypatch):
+    """Loading, showing and verifying compile no expression. Completion stops it after a few seconds."""
     from voxpop.reading import one_text
 
     path = folder / "release" / "release.json"

@@ -1,4 +1,4 @@
-"""The scripts of the report, run by Node, return the same values as the Python code that they repeat."""
+"""The scripts of the report, which Node runs, return the same values as the corresponding Python code."""
 
 import io
 import json
@@ -54,7 +54,7 @@ def run(script, data):
 
 @pytest.mark.parametrize("reading", ["words", "whitespace", "characters", ""])
 def test_prompts_are_tokenized_the_same_everywhere(reading):
-    """Both tokenizers return the same tokens, and the same answer to whether the last token may grow."""
+    """Both tokenizers return the same tokens, and agree on whether the last token may grow."""
     body = "console.log(JSON.stringify(DATA.map((text) => cutPrompt(text, %s, new Map()))));"
     found = run(scripts(("cutting",)) + body % json.dumps(reading), TEXTS)
     wanted = [cut_prompt(text, reading, {}) for text in TEXTS]
@@ -128,7 +128,7 @@ def test_a_key_of_one_column_is_one_column():
     ("size", "first"), [(3, "word0 · word1 · word2"), (1000, "300 of 1,000, evenly spaced: word0 · word3 ")]
 )
 def test_the_printed_page_contains_grams(size, first):
-    """The paragraph for paper contains the grams of the list as text nodes, at most 300, with escapes."""
+    """The paragraph for print contains at most 300 grams of the list, as text nodes with escapes."""
     fake = """
     class Node { constructor() { this.parts = []; } append(each) { this.parts.push(each); }
       replaceChildren(...parts) { this.parts = parts; }

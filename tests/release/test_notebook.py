@@ -36,7 +36,7 @@ PLANS = {
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_a_plan_is_displayed_as_it_is_printed(name):
+def test_a_plan_is_displayed_as_it_prints(name):
     """The end of a cell, `repr(plan)` and `print(plan)` show the same text, without the address of an object."""
     plan = PLANS[name]()
     assert repr(plan) == str(plan)
@@ -45,7 +45,7 @@ def test_a_plan_is_displayed_as_it_is_printed(name):
 
 
 def test_counts_show_their_plan_and_their_numbers():
-    """A tally shows its largest counts and its guarantee with the release; its plan looks the same as with `print`."""
+    """A tally shows its largest counts and its guarantee with the release. Its plan looks the same as with `print`."""
     posts = corpus()
     words = vp.Items().release(posts, BUDGET)
     tally = words.count(posts, vp.Budget(4, 1e-7))
@@ -68,7 +68,7 @@ def test_a_ranking_shows_its_order():
 
 
 def test_a_corpus_displays_no_private_data():
-    """Two corpora with different words and numbers of users are displayed in the same way in a notebook."""
+    """A notebook displays two corpora with different words and numbers of users in the same way."""
     few = vp.read(pl.DataFrame({"who": [1], "what": ["secret"]}), user="who", text="what")
     assert few._repr_html_() == corpus()._repr_html_()
     assert "secret" not in few._repr_html_()
@@ -90,7 +90,7 @@ def test_a_release_shows_its_guarantee_and_words_first():
 
 
 def test_a_release_of_many_phrases_shows_some_of_each_length():
-    """A release of phrases shows some grams of each length, not only words, which are first."""
+    """A release of phrases shows some grams of each length, beginning with words."""
     said = ["thank you very much", "see you tomorrow", "good morning to all"] * 1000
     posts = vp.read(pl.DataFrame({"who": range(3000), "what": said}), user="who", text="what")
     phrases = vp.NGrams(max_length=3).release(posts, vp.Budget(4, 1e-7))
@@ -119,7 +119,7 @@ def test_a_guarantee_displays_its_meaning():
 
 
 def test_grams_are_printed_safely_and_words_first():
-    """Control characters are escaped and blanks quoted; letters sort before digits, and digits before other signs."""
+    """Control characters are escaped and blanks quoted. Letters sort before digits, and digits before other signs."""
     assert printable(("a\x1b[31m", " ", "")) == "a\\x1b[31m ' ' ''"
     assert words_first([("'",), ("1",), ("a",), ("é",)]) == [("a",), ("é",), ("1",), ("'",)]
 
@@ -147,13 +147,13 @@ def shown_of(release, monkeypatch):
         patch.setattr(sys, "stderr", sink)
         shown = in_notebook(patch)
         release()
-    assert sink.getvalue() == ""  # notebooks show standard error in red
+    assert sink.getvalue() == ""  # Notebooks show standard error in red.
     assert shown[-1].endswith(" s")
     return shown[-1].rsplit(", ", 1)[0]
 
 
 def test_a_release_shows_its_progress_in_a_notebook(monkeypatch):
-    """A release displays a line with the number of rounds or lengths in a notebook, and nothing outside of one."""
+    """In a notebook, a release displays a line with the number of rounds or lengths. Elsewhere it displays nothing."""
     posts, sink = corpus(), Notebook()
     monkeypatch.setattr(sys, "stderr", sink)
     vp.Items().release(posts, BUDGET)
@@ -164,7 +164,7 @@ def test_a_release_shows_its_progress_in_a_notebook(monkeypatch):
 
 
 def test_heavy_hitters_show_their_rounds(monkeypatch):
-    """The progress line of heavy hitters counts the executed rounds; the plan contains the maximum number."""
+    """The progress line of heavy hitters counts the executed rounds. The plan contains the maximum number."""
     held = vp.read(pl.DataFrame({"who": range(3000), "what": ["sun", "star", "moon"] * 1000}), user="who", items="what")
     plan = vp.HeavyHitters(max_length=6).plan(BUDGET)
     line = shown_of(lambda: plan.release(held), monkeypatch)

@@ -1,4 +1,4 @@
-"""Public queries depend only on the release, and the results of private ones are exact and marked."""
+"""Public queries depend only on the release. The results of private queries are exact and marked."""
 
 import datetime
 import re
@@ -39,13 +39,13 @@ def phrases(said):
 
 
 def grams_of(user, length):
-    """Return the grams of a user, with repetitions."""
+    """Return the grams of a user, including repeated grams."""
     return [tuple(text[at : at + length]) for text in user for at in range(len(text) - length + 1)]
 
 
 @given(documents, st.sets(st.lists(st.sampled_from("abcd"), min_size=1, max_size=3).map(tuple), min_size=1))
 def test_grams_are_counted_as_in_plain_python(users, listed):
-    """Users of all grams and of listed ones, and occurrences, equal those of a count in dictionaries."""
+    """The users of all grams and of listed grams, and the occurrences, equal counts with dictionaries."""
     held = corpus_of(users)
     names = {word: number for number, word in enumerate(held.vocabulary.to_pylist())}
     by_length = {}
@@ -66,7 +66,7 @@ def test_grams_are_counted_as_in_plain_python(users, listed):
 
 
 def test_the_explanation_shows_how_an_item_was_read(words):
-    """An explanation contains the tokens, in the normal form of the tokenizer."""
+    """An explanation contains the tokens in the normal form of the tokenizer."""
     found = words.explain("Apt-GET")
     assert (found.tokens, found.released) == (("apt", "get"), False)
     assert "Released alone: apt, get." in str(found)
@@ -78,7 +78,7 @@ def test_the_explanation_shows_how_an_item_was_read(words):
 
 
 def test_similar_items_are_named(words):
-    """Released items without accents, case or punctuation are named for a missing one."""
+    """For a missing item, released items that differ only in accents, case or punctuation are named."""
     assert words.explain(["Cafe"]).similar == (("café",),)
     assert words.explain("cafe").similar == (("café",),)
     assert words.explain("zsh").similar == ()
@@ -96,8 +96,8 @@ def test_a_phrase_needs_its_parts(phrases):
     assert "All its parts were released" in str(phrases.explain("please get"))
 
 
-def test_users_needed_equal_those_of_the_plan(words, phrases, tmp_path):
-    """This is also the case for a saved release, which makes its plan again."""
+def test_users_needed_equal_the_numbers_of_the_plan(words, phrases, tmp_path):
+    """This is also the case for a saved release, which computes its plan again."""
     plan = vp.Items(max_items_per_user=100).plan(BUDGET)
     wanted = [plan.users_needed(each, per_user=10) for each in (0.5, 0.95)]
     words.save(tmp_path / "words")
@@ -119,14 +119,14 @@ def test_votes_and_their_limits_are_explained(said):
 
 
 def test_a_minimum_of_users_is_explained(said):
-    """So is the number of users that the plan requires."""
+    """The explanation contains the number of users that the plan requires."""
     release = vp.Items(max_items_per_user=20, min_users=50).release(said, BUDGET)
     assert "fewer than 50 users have (min_users)" in str(release.explain("zsh"))
 
 
 @pytest.mark.parametrize("given_as", [("NL", datetime.date(2026, 11, 22)), ("NL", "2026-11-22")])
 def test_keys_are_explained_as_values_or_as_texts(given_as):
-    """A key is a value of its columns, or their spelling as on a command line."""
+    """A key is given as a value of its columns, or spelled as on a command line."""
     table = pl.DataFrame({"who": range(2000), "country": "NL", "day": datetime.date(2026, 11, 22)})
     release = vp.Items(max_items_per_user=1).release(vp.read(table, user="who", items=["country", "day"]), BUDGET)
     assert release.explain(given_as).released
@@ -138,14 +138,17 @@ def test_keys_are_explained_as_values_or_as_texts(given_as):
 
 
 def test_plans_of_other_classes_are_explained_without_numbers(release_of):
-    """A plan that cannot be made again gives an explanation without users."""
+    """A plan that cannot be computed again gives an explanation without users."""
     found = release_of("tea").explain("milk")
     assert "cannot compute the plan again" in str(found)
     assert found.needed == ()
 
 
-def test_an_explanation_contains_private_numbers_only_if_asked(words, said):
-    """With the corpus, an explanation contains the users, marked as private, and rounded unless exact."""
+def test_an_explanation_contains_private_numbers_only_on_request(words, said):
+    """With the corpus, an explanation contains the number of users.
+
+    It is marked as private, and rounded unless exact.
+    """
     assert "PRIVATE" not in str(words.explain("apt"))
     assert "private" not in words.explain("apt").to_dict()
     found = words.explain("apt", said)
@@ -176,7 +179,7 @@ def test_a_summary_is_private_and_rounded(said):
 
 
 def test_a_summary_of_items_and_of_empty_data():
-    """Items have no texts; a token with the name of a figure does not replace it; an empty table has a summary."""
+    """Items have no texts, a token with the name of a figure does not replace it, and an empty table has a summary."""
     table = pl.DataFrame({"who": [1, 1, 2], "what": ["users", "users", "tea"]})
     found = vp.read(table, user="who", items="what").summary(exact=True, frequent=2)
     assert "texts or sequences" not in found.figures
@@ -188,7 +191,7 @@ def test_a_summary_of_items_and_of_empty_data():
 
 
 def test_settings_are_compared_without_data():
-    """The comparison has a row for each setting, budget, length and number of items, with the numbers of the plans."""
+    """The comparison has a row with the numbers of the plans for each setting, budget, length and number of items."""
     budgets = [vp.Budget(1, 1e-7), vp.Budget(2, 1e-7)]
     found = vp.compare(
         {"few": vp.Items(max_items_per_user=20), "two": vp.NGrams(max_length=2, max_phrases_per_user=20)}, budgets
@@ -219,7 +222,7 @@ def test_errors_of_invalid_comparisons_name_the_next_step(release_of):
         ([vp.Items()], None, "give budgets="),
         ([vp.Items(), release_of("a")], BUDGET, "or only releases"),
         ([release_of("a")], BUDGET, "Remove it"),
-        ([vp.Sequences(alphabet=["a"])], vp.Budget(1), "has no number of users that an item needs"),
+        ([vp.Sequences(alphabet=["a"])], vp.Budget(1), "does not compute the number of users that an item needs"),
         ([vp.Items()], [4], "voxpop.Budget"),
         ([4], BUDGET, "got a value of type int"),
     ):
@@ -228,7 +231,7 @@ def test_errors_of_invalid_comparisons_name_the_next_step(release_of):
 
 
 def test_an_evaluation_counts_frequent_items_and_coverage(said, words):
-    """The evaluation is marked as private and agrees with counts by hand."""
+    """The evaluation is marked as private and agrees with manual counts."""
     grams = table_of_lists([["apt"], ["nobody"], ["café", "noir"]])
     release = Release(grams, words.plan, words.guarantee, "words")
     found = vp.evaluate(release, said, users=[2, 1001])
@@ -244,7 +247,7 @@ def test_an_evaluation_counts_frequent_items_and_coverage(said, words):
 
 
 def test_counts_and_rankings_are_evaluated(said, words):
-    """The errors of counts agree with their standard error, and the first places are right here."""
+    """The errors of counts agree with their standard error, and in this case the first places are correct."""
     tally = words.count(said, vp.Budget(1, 1e-8), counted_in_full=10, seed=1)
     facts = vp.evaluate(tally, said).facts
     assert facts["counts"] == len(words)
@@ -283,7 +286,7 @@ def test_no_mechanism_reads_exact_figures():
 
 @pytest.mark.parametrize("wrong", [7, None, ["a", 1], b"apt"])
 def test_items_of_other_types_are_rejected(words, wrong):
-    """The error contains the allowed items, and the explanation of an empty item contains no limit."""
+    """The error contains the allowed types, and the explanation of an empty item contains no limit."""
     with pytest.raises(InputError, match="`item` must be a text or a list of tokens"):
         words.explain(wrong)
     assert "limit" not in str(words.explain(""))

@@ -31,14 +31,17 @@ def table_of(rows):
 
 
 def test_items_are_yielded_in_order(words):
-    """A release of words iterates over words in the order of their bytes; `each_gram` yields tuples of one word."""
+    """Iteration over a release of words yields words in the order of their bytes.
+
+    `each_gram` yields tuples of one word.
+    """
     assert list(words) == words.to_list() == ["Zoo", "milk", "tea", "été", "𝔘nicode"]
     assert list(words.each_gram()) == [(word,) for word in words]
     assert len(words) == 5
 
 
 def test_tuples_are_yielded_if_grams_were_requested():
-    """A release of grams yields tuples even if only single tokens were released: its type is independent of data."""
+    """A release of grams yields tuples even if only single tokens were released. The type does not depend on data."""
     assert list(Release(table_of([("a",)]), PLAN, GUARANTEE)) == [("a",)]
 
 
@@ -61,7 +64,7 @@ def test_a_release_contains_only_released_values(words, gram):
 
 
 def test_tables_have_the_promised_columns(words):
-    """The three kinds of table agree in columns, types and rows; words are one column of strings."""
+    """The three kinds of table agree in columns, types and rows. Words are one column of strings."""
     frame = words.to_polars()
     assert frame.schema == {"word": pl.String}
     assert frame["word"].to_list() == words.to_pandas()["word"].tolist() == words.to_list()
@@ -75,7 +78,7 @@ def test_tables_have_the_promised_columns(words):
 
 @pytest.mark.parametrize("name", ["gram", "length", "word", "users", "place", "noisy"])
 def test_a_key_column_may_have_any_name(name, tmp_path):
-    """Tables of keys, counts and rankings have the key column and one column of results, also if names collide."""
+    """Tables of keys, counts and rankings have the key column and one column of results, even if names collide."""
     rows = pl.DataFrame({"who": range(6000), name: [7] * 4000 + [5] * 2000})
     corpus, budget = vp.read(rows, user="who", items=name), vp.Budget(epsilon=4, delta=1e-8)
     keys = vp.Items(max_items_per_user=1).release(corpus, budget)
@@ -90,7 +93,7 @@ def test_a_key_column_may_have_any_name(name, tmp_path):
 
 
 def test_key_columns_may_have_the_names_of_result_columns():
-    """No column of results hides a key column, also if the keys have both the usual and the second name."""
+    """No column of results hides a key column, even if the keys have both the usual and the second name."""
     for name in ("users", "place"):
         names = [name, f"noisy_{name}"]
         rows = pl.DataFrame({"who": range(400), **dict.fromkeys(names, [1, 2] * 200)})
@@ -110,7 +113,7 @@ def test_key_columns_may_have_the_names_of_result_columns():
 
 
 def test_files_of_words_and_phrases_are_plain(words, tmp_path):
-    """The saved table is that of `to_arrow`, and a table with other columns is not loaded."""
+    """The saved table equals the table of `to_arrow`, and a table with other columns is not loaded."""
     phrases = Release(words.grams, words.plan, words.guarantee)
     for number, each in enumerate((words, phrases)):
         folder = tmp_path / str(number)
@@ -138,7 +141,7 @@ def test_repr_marks_a_seeded_release(release_of):
     assert "NOT PRIVATE" in repr(release_of("tea", private=False))
 
 
-def test_equality_is_about_the_set_the_numbers_and_the_promise(words, release_of):
+def test_equality_compares_the_set_the_numbers_and_the_guarantee(words, release_of):
     """Releases with the same grams, plan and guarantee are equal; a difference in any part makes them unequal."""
     assert words == Release.from_items(pa.array(words.to_list()), StoredPlan(words.plan.to_dict()), words.guarantee)
     assert words != Release(words.grams, words.plan, words.guarantee)
@@ -200,7 +203,7 @@ def test_metadata_is_refused(words):
 
 
 @given(st.sets(grams, max_size=12), st.data())
-def test_bytes_depend_on_the_set_only(members, data):
+def test_bytes_depend_only_on_the_set(members, data):
     """The bytes of the file depend only on the rows, not on the chunks and slices of the table."""
     rows = canonical(members)
     cut = data.draw(st.integers(0, len(rows)))

@@ -1,4 +1,4 @@
-"""`replace_folder`: after a crash at any moment, the folder is the old one or the new one."""
+"""Tests of `replace_folder`. After a crash at any moment, either the old or the new folder exists."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ OLD, NEW = {"a": b"old", "b": b"old"}, {"a": b"new", "b": b"new"}
 
 
 class Crash(BaseException):
-    """Simulate the end of the process, as closely as a test can."""
+    """Simulate the end of the process as closely as a test can."""
 
 
 def contents(path):
@@ -28,7 +28,7 @@ def contents(path):
 
 @pytest.fixture(params=["exchange", "by turns"])
 def system(request, monkeypatch):
-    """Simulate a system that can exchange folders, and one that cannot."""
+    """Simulate a system that can exchange folders, and a system that cannot."""
     if request.param == "by turns":
         monkeypatch.setattr(folder, "exchange", lambda first, second: False)
     return request.param
@@ -54,7 +54,7 @@ class Breaker:
 
 
 def run_broken(target, at, failure, *, also_after):
-    """Replace `target` with NEW while call number `at` fails; return whether that call happened."""
+    """Replace `target` with NEW while call number `at` fails, and return whether that call occurred."""
     with pytest.MonkeyPatch.context() as patch:
         breaker = Breaker(patch, at, failure, also_after=also_after)
         with suppress(Crash, OSError):
@@ -81,7 +81,7 @@ def test_a_crash_at_any_step_leaves_the_old_or_the_new_files(tmp_path, system, b
 
 @pytest.mark.parametrize("before", [None, OLD], ids=["first save", "replacement"])
 def test_an_error_at_any_step_leaves_the_old_or_the_new_files(tmp_path, system, before):
-    """If one step fails and the process continues, a reader finds the old or new folder, and no other remains."""
+    """If one step fails and the process continues, only the old or the new folder remains."""
     for at in range(1, 100):
         target = tmp_path / str(at) / "words"
         if before:
@@ -119,7 +119,7 @@ def test_a_release_moved_aside_can_be_loaded(words, tmp_path):
 
 
 def test_two_writers_do_not_disturb_each_other(tmp_path, monkeypatch):
-    """If a second writer finishes while the first one writes, the folder contains the files of the last writer."""
+    """If a second writer finishes while the first writes, the folder contains the files of the last writer."""
     target, plain = tmp_path / "words", folder._write
 
     def write_slowly(fresh, files):
@@ -152,7 +152,7 @@ KILLED = """
 
 
 def test_kills_at_random_moments_leave_one_complete_folder(tmp_path):
-    """A writer killed 20 times during its work always leaves one complete folder and at most its unfinished files."""
+    """A writer that is killed 20 times always leaves one complete folder and at most its unfinished files."""
     target = tmp_path / "words"
     for turn in range(20):
         process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(KILLED), str(target)], stdout=subprocess.PIPE)

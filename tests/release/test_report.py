@@ -97,7 +97,7 @@ UNIONS = [
 
 @pytest.mark.parametrize("union", UNIONS, ids=str)
 @pytest.mark.parametrize("size", [1, 10, 20])
-def test_probabilities_of_set_union_equal_those_of_the_plan(union, size):
+def test_probabilities_of_set_union_agree_with_the_plan(union, size):
     """The formula of the report gives the same number of users as the plan."""
     plan = union.plan(BUDGET)
     numbers = plan.to_dict()
@@ -107,14 +107,14 @@ def test_probabilities_of_set_union_equal_those_of_the_plan(union, size):
         assert users_for(chance, probability) == plan.users_needed(probability, per_user=size)
 
 
-def test_probabilities_of_optimal_selection_equal_those_of_the_plan():
+def test_probabilities_of_optimal_selection_agree_with_the_plan():
     """For one item per user, the optimal rule at the plan's delta gives the same number of users as the plan."""
     plan = vp.papers.OptimalSelection().plan(BUDGET)
     chance = optimal_chance(plan.budget.epsilon, plan.budget.delta)
     assert [users_for(chance, p) for p in (0.01, 0.5, 0.999)] == [plan.users_needed(p) for p in (0.01, 0.5, 0.999)]
 
 
-def test_probabilities_of_ngrams_equal_those_of_the_plan():
+def test_probabilities_of_ngrams_agree_with_the_plan():
     """With the planned noise instead of the noise of the run, the report gives the same number of users as the plan."""
     plan = vp.NGrams(max_length=4, max_phrases_per_user=50).plan(BUDGET)
     voting = plan.mechanism.voting(2)
@@ -126,7 +126,7 @@ def test_probabilities_of_ngrams_equal_those_of_the_plan():
             assert users_for(chance, probability) == plan.users_needed(probability, length=each.length)
 
 
-def test_probabilities_of_heavy_hitters_equal_those_of_the_plan():
+def test_probabilities_of_heavy_hitters_agree_with_the_plan():
     """For the worst case of the plan, the report gives the same number of users as the plan."""
     plan = vp.HeavyHitters(max_length=8).plan(vp.Budget(2, 1e-7))
     chance = voting_chance(plan.to_dict())
@@ -142,7 +142,7 @@ def test_a_cutoff_that_is_too_low_never_suffices():
 
 
 def test_the_report_names_the_independent_check_and_the_kinds_of_proof():
-    """The report mentions that a separate program proves the guarantee, and which table lists the kinds of proof."""
+    """The report mentions the separate program that proves the guarantee, and the table of the kinds of proof."""
     release = vp.Items(max_items_per_user=10).release(
         vp.read({"who": [1], "what": ["x"]}, user="who", items="what"), BUDGET
     )
@@ -173,13 +173,13 @@ def test_every_mechanism_has_its_text(name):
 
 @pytest.mark.parametrize("numbers", [{}, {"mechanism": "items"}, {"mechanism": "n-grams", "ran": []}, {"x": [1]}])
 def test_unknown_plans_have_a_general_text(numbers):
-    """A plan of an unknown mechanism is shown as numbers, without any statement about them."""
+    """A plan of an unknown mechanism is shown as numbers, without statements about them."""
     page = page_of(release_of([("tea",)], StoredPlan(numbers), vp.Guarantee(4, 1e-7)))
     assert "has no text for the plan of this release" in page
     assert "How many people it took" not in page
 
 
-def test_page_is_saved_and_depends_on_the_release_only(tmp_path):
+def test_the_page_is_saved_and_depends_only_on_the_release(tmp_path):
     """Saving, loading and saving again give the same page, which contains the checksums of the other files."""
     release = release_of([("tea",), ("milk",)], PLANS["union.html"])
     release.save(tmp_path / "once")
@@ -191,7 +191,7 @@ def test_page_is_saved_and_depends_on_the_release_only(tmp_path):
 
 
 def test_grams_do_not_become_markup():
-    """Tokens that contain markup are only in the packed list; the page has the same elements as without them."""
+    """Tokens that contain markup are only in the packed list. The page has the same elements as without them."""
     plan = PLANS["union.html"]
     page, plain = (Parsed(page_of(release_of(grams, plan))) for grams in ([(each,) for each in NASTY], [("tea",)]))
     assert [tag for tag, _ in page.elements] == [tag for tag, _ in plain.elements]
@@ -235,7 +235,7 @@ def test_policy_allows_these_scripts_and_no_network():
 
 
 def test_a_release_that_is_not_private_is_marked_everywhere():
-    """The title, an alert and the statement mark a release that is not private; its page has no factor e^epsilon."""
+    """The title, an alert and the statement mark a release that is not private. Its page has no factor e^epsilon."""
     plan = PLANS["union.html"]
     grams = [("tea",)]
     private = page_of(release_of(grams, plan))
@@ -266,7 +266,7 @@ def test_page_states_the_numbers_of_an_extraction():
 
 @given(st.floats(1e-300, 1e300))
 def test_bounds_are_rounded_up(number):
-    """A bound in the text is never below the number, and at most 1.1 % above it, plus 1 for numbers from 1000."""
+    """A bound in the text is never below the number, and at most 1.1 % above it, plus 1 from 1000 on."""
     shown = Fraction(in_words.at_most(number).replace(",", ""))
     assert Fraction(number) <= shown <= Fraction(number) * Fraction("1.011") + (1 if number >= 1000 else 0)
 
@@ -307,7 +307,7 @@ def test_counts_and_rankings_are_not_denied():
     assert ["an order by frequency" in page for page in pages] == [True, False, False]
     assert ["the number of users of an item" in page for page in pages] == [True, False, True]
     assert ["items, with noisy counts" in page for page in pages] == [False, True, False]
-    assert not any("At this epsilon" in page for page in pages[1:])  # a statement about the release only
+    assert not any("At this epsilon" in page for page in pages[1:])  # This is a statement about only the release.
     for page in pages:
         [stated] = re.findall(r"</span>\(([0-9.]+), [0-9e-]+\)-DP", page)
         assert f"<dt>Epsilon</dt><dd>{stated}</dd>" in page
@@ -341,7 +341,7 @@ def test_shares_are_rounded_up(share):
 
 
 def outcomes_of_the_worst(epsilon, delta):
-    """Return the probability of each outcome with and without the user, in decreasing order of the ratio of the two.
+    """Return the probability of each outcome with and without the user, in decreasing order of their ratio.
 
     The mechanism with these outcomes dominates every private mechanism.
     """
@@ -353,7 +353,7 @@ def outcomes_of_the_worst(epsilon, delta):
     st.floats(0.01, 8), st.floats(1e-12, 9e-3) | st.just(0.0), st.floats(1e-9, 0.999), st.just(0.0) | st.floats(1e-9, 1)
 )
 def test_posterior_is_at_most_the_table(epsilon, delta, before, taken):
-    """The table bounds the certainty after every conclusion from the worst mechanism.
+    """The table bounds the certainty of every conclusion from the worst mechanism.
 
     The bound applies to conclusions that have probability at least 100 delta if the user took part.
     """
@@ -382,7 +382,7 @@ def test_the_table_of_odds_is_informative_at_epsilon_8():
         (1, 0, []),
     ],
 )
-def test_large_numbers_are_called_large(epsilon, delta, said):
+def test_large_epsilon_and_delta_have_a_caution(epsilon, delta, said):
     """An epsilon above 4 or a delta above 1e-5 is shown with a caution in amber and without a tick."""
     guarantee = vp.Guarantee(epsilon, delta)
     found = in_words.cautions(guarantee)
@@ -439,8 +439,8 @@ def test_the_report_contains_the_metadata_of_the_operator(tmp_path):
     assert records[0] == records[1]
 
 
-def test_words_can_be_added_later(tmp_path):
-    """Saving the same release again with a title does not need `overwrite=True`; another release needs it."""
+def test_metadata_can_be_added_later(tmp_path):
+    """Saving the same release again with a title does not need `overwrite=True`, but another release does."""
     release = release_of([("tea",)], PLANS["union.html"])
     release.save(tmp_path / "here")
     vp.load(tmp_path / "here").with_metadata(title="Tea").save(tmp_path / "here")
@@ -461,7 +461,7 @@ def test_metadata_must_be_one_line(tmp_path, said):
 
 
 @pytest.mark.parametrize("said", [3, ["title"], {"title": 3}, {"date": "yesterday"}, {"title": "x" * 501}])
-def test_a_record_with_damaged_words_is_refused(tmp_path, said):
+def test_a_record_with_damaged_metadata_is_rejected(tmp_path, said):
     """Metadata from a file is checked like metadata from a caller."""
     import polars as pl
 
@@ -487,7 +487,7 @@ def test_a_release_names_its_ledger_entry(tmp_path):
 
 
 def test_a_page_of_a_hundred_thousand_phrases_is_small():
-    """A page of 100,000 phrases is smaller than 2 MB, and so far below 4 MB."""
+    """A page of 100,000 phrases is smaller than 2 MB, far below the limit of 4 MB."""
     tokens = [f"{number * 2654435761 % 2**32:x}" for number in range(9000)]
     grams = {(token,) for token in tokens}
     grams |= {(tokens[i % 9000], tokens[i * i * 31 % 9000]) for i in range(60_000)}
@@ -498,7 +498,7 @@ def test_a_page_of_a_hundred_thousand_phrases_is_small():
 
 
 def test_the_page_of_a_very_large_release_states_its_omissions(monkeypatch):
-    """Above the limit, the page contains the first grams and reports the omission; headings count all grams."""
+    """Above the limit, the page contains the first grams and reports the omission. Headings count all grams."""
     from voxpop.release.report import page
 
     monkeypatch.setattr(page, "MOST_SHOWN", 2)
@@ -556,9 +556,9 @@ def test_text_has_contrast(theme):
     "union", [vp.papers.SetUnion(20, accounting="joint"), vp.Items(20), vp.papers.OptimalSelection()]
 )
 def test_a_plan_states_the_bound_of_min_users(union):
-    """The report contains the guarantee of `min_users` with its bound, rounded up; without `min_users` it does not.
+    """The report contains the guarantee of `min_users` with its bound, rounded up, but only if `min_users` is given.
 
-    With optimal selection, items of fewer users than that have probability 0.
+    With optimal selection, items with fewer users have probability 0.
     """
     budget = vp.Budget(2, 1e-7)
     plans = [replace(union, min_users=each).plan(budget) for each in (None, 40)]

@@ -17,7 +17,7 @@ BUDGET = vp.Budget(4, 1e-8)
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """Return one result of each kind, with the folder it is saved in."""
+    """Return one result of each kind with its folder."""
     table = pl.DataFrame({"who": range(3000), "what": ["tea with milk", "tea"] * 1500})
     corpus = read_engine(table, user="who", text="what")
     words = vp.Items().release(corpus, BUDGET)
@@ -53,7 +53,7 @@ def test_tables_agree(results, kind):
 
 @KINDS
 def test_load_reads_every_kind(results, kind):
-    """A loaded result has the rows, numbers and guarantee of the saved one."""
+    """A loaded result has the rows, numbers and guarantee of the saved result."""
     result, folder = results[kind]
     again = vp.load(folder, kind)
     assert isinstance(again, kind)
@@ -62,7 +62,7 @@ def test_load_reads_every_kind(results, kind):
 
 
 def test_load_returns_the_type_of_the_folder(results):
-    """Without a kind, `load` returns the release or model; for another kind, the error names the kind in the folder."""
+    """Without a kind, `load` returns the release or model. For another kind, the error names the kind in the folder."""
     assert isinstance(vp.load(results[vp.Release][1]), vp.Release)
     assert isinstance(vp.load(results[vp.SequenceModel][1]), vp.SequenceModel)
     with pytest.raises(vp.errors.ReleaseError, match="contains a Release, not a SequenceModel"):
@@ -77,7 +77,7 @@ def test_a_report_is_shown_inline_and_saved(results, kind, tmp_path):
     stated = result.total.adaptive
     assert str(stated) in report.html
     assert report._repr_html_().startswith("<iframe")
-    assert "<script" not in report._repr_html_()  # the page is escaped
+    assert "<script" not in report._repr_html_()  # The page is escaped.
     report.save(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text() == report.html
     with pytest.raises(vp.errors.ReleaseError, match="already exists"):
@@ -103,7 +103,7 @@ def test_missing_pandas_is_reported(results, monkeypatch):
 
 
 def test_counts_belong_to_one_release(results, tmp_path):
-    """Counts are neither saved with nor loaded from a release with equal grams and another guarantee."""
+    """Counts are not saved to or loaded from a release with equal grams and another guarantee."""
     words, tally = results[vp.Release][0], results[vp.Counts][0]
     other = vp.Release(words.grams, StoredPlan({}), vp.Guarantee(1, 1e-9), words.token_source, words.keys)
     other.save(tmp_path / "other")
@@ -147,7 +147,7 @@ def test_counts_are_bound_to_their_release_and_not_to_equal_tables(results, tmp_
 
 
 def test_a_release_of_an_earlier_version_has_no_id(results, tmp_path):
-    """A release without an id is loaded, saved and counted as before; counts are bound to the whole record."""
+    """A release without an id is loaded, saved and counted as before. Its counts are bound to the whole record."""
     words = replace(results[vp.Release][0], id="")
     words.save(tmp_path / "words")
     assert "id" not in json.loads((tmp_path / "words" / "release.json").read_bytes())

@@ -19,7 +19,7 @@ ADDED = {
     "counts": ("counts", lambda words, posts: words.count(posts, BUDGET)),
     "top": ("top", lambda words, posts: words.top(posts, BUDGET, k=3)),
 }
-"""Results that are saved with a release, as the stem of their files and the function that makes them."""
+"""The results that are saved with a release, by the stem of their files, and the functions that make them."""
 
 
 class Case:
@@ -125,7 +125,7 @@ def test_the_guarantee_is_the_same_everywhere(case, shown):
 def test_every_number_of_the_plan_is_the_same_everywhere(case, shown):
     """The plan, the record and the JSON output have the same numbers, which the report lists.
 
-    The texts of the plan that ran and of the stored plan have one source, a common function.
+    One function creates the text of the plan that ran and the text of the stored plan.
     """
     numbers = case.result.plan.to_dict()
     assert case.record["plan"] == numbers == case.loaded.plan.to_dict() == json.loads(json.dumps(numbers))

@@ -1,4 +1,4 @@
-"""`Release.save` and `load`: round trips, and the folders and files that they refuse."""
+"""`Release.save` and `load`: round trips, and the folders and files that they reject."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def saved(words, tmp_path):
 
 
 def test_values_are_the_same_after_a_round_trip(words, saved):
-    """A loaded release equals the saved one, including the numbers of its plan."""
+    """A loaded release equals the saved release, including the numbers of its plan."""
     again = load(saved)
     assert again == words
     assert again.plan.sigma == words.plan.sigma
@@ -61,9 +61,9 @@ def test_a_running_plan_is_saved_with_its_numbers(words, tmp_path):
 
 
 def test_folder_contains_three_files_and_only_public_numbers(saved):
-    """The folder contains checksums, grams, report and a record of exactly the listed entries, and no other file.
+    """The folder contains only checksums, grams, report and a record with exactly the listed entries.
 
-    No other folder is left.
+    No other folder remains.
     """
     assert sorted(contents(saved)) == ["SHA256SUMS", "release.json", "release.parquet", "report.html"]
     record = json.loads((saved / "release.json").read_text(encoding="utf-8"))
@@ -82,7 +82,7 @@ def test_folder_contains_three_files_and_only_public_numbers(saved):
     assert os.listdir(saved.parent) == ["words"]
 
 
-def test_bytes_depend_on_the_release_only(words, saved, tmp_path):
+def test_bytes_depend_only_on_the_release(words, saved, tmp_path):
     """Saving again, to the same or another folder, and saving a loaded release give the same bytes."""
     first = contents(saved)
     load(saved).save(tmp_path / "again")
@@ -114,7 +114,7 @@ def test_files_are_replaced_only_on_request(saved, release_of):
     assert contents(saved) == before
 
 
-def test_makes_parents_and_takes_an_empty_folder(words, tmp_path):
+def test_save_creates_parents_and_accepts_an_empty_folder(words, tmp_path):
     """`save` creates missing parents and accepts an empty folder."""
     words.save(tmp_path / "a" / "b")
     (tmp_path / "empty").mkdir()
@@ -187,7 +187,7 @@ def test_load_refuses_other_folders_and_files(tmp_path):
 @pytest.mark.parametrize("name", ["release.json", "release.parquet"])
 @pytest.mark.parametrize("keep", [0, 1, 100, -1])
 def test_load_detects_truncation(saved, name, keep):
-    """`load` reports a file cut short anywhere except at its final line break."""
+    """`load` reports a file that is truncated anywhere except at its final line break."""
     content = (saved / name).read_bytes().rstrip()
     (saved / name).write_bytes(content[:keep])
     with pytest.raises(ReleaseError, match="was changed or is damaged"):
@@ -243,8 +243,8 @@ def test_load_refuses_an_incomplete_record(saved, changes):
         load(saved)
 
 
-def test_load_reads_one_release_while_another_arrives(saved, words, release_of, monkeypatch):
-    """`load` never mixes files of two releases: if the folder is replaced between reads, it reads all files again."""
+def test_load_reads_one_release_while_another_is_saved(saved, words, release_of, monkeypatch):
+    """`load` never mixes files of two releases. If the folder is replaced between reads, it reads all files again."""
     from voxpop.release.saving import ResultKind
 
     plain, reads = ResultKind._read, []
@@ -258,7 +258,7 @@ def test_load_reads_one_release_while_another_arrives(saved, words, release_of, 
 
     monkeypatch.setattr(ResultKind, "_read", read_and_disturb)
     assert list(load(saved)) == ["oat"]
-    assert len(reads) == 9  # three files again, and once more for the guarantees of all results in the folder
+    assert len(reads) == 9  # It reads three files again, and once more for the guarantees of all results in the folder.
 
 
 def test_load_raises_an_error_if_a_folder_keeps_changing(saved, monkeypatch):

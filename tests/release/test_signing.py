@@ -38,7 +38,7 @@ def folder(made, tmp_path):
 
 @pytest.fixture
 def key(tmp_path):
-    """Return an SSH key, with a file of permitted signers beside it."""
+    """Return an SSH key with a file of permitted signers next to it."""
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)
     kind, text = (tmp_path / "key.pub").read_text().split()[:2]
     (tmp_path / "signers").write_text(f"ann@example.org {kind} {text}\n")
@@ -47,7 +47,7 @@ def key(tmp_path):
 
 @needs_ssh
 def test_a_signed_folder_is_verified(folder, key, tmp_path, capsys):
-    """The signature is checked with the folder, by the command line and by ssh-keygen itself."""
+    """The command line and ssh-keygen itself check the signature of the folder."""
     assert main(["sign", str(folder), "--key", str(key)]) == 0
     signature, signers = tmp_path / "phrases.sig", tmp_path / "signers"
     call = ["verify", str(folder), "--signature", str(signature), "--signers", str(signers), "--identity"]
@@ -75,7 +75,7 @@ def test_a_signed_folder_is_verified(folder, key, tmp_path, capsys):
 @needs_ssh
 @pytest.mark.parametrize("harm", ["metadata", "another key", "another file"])
 def test_signatures_of_other_people_are_rejected(folder, key, tmp_path, harm):
-    """A folder that was saved again, another person's signature and one of another file are invalid."""
+    """The signatures of a folder that was saved again, of another person and of another file are invalid."""
     signature, signers = tmp_path / "phrases.sig", tmp_path / "signers"
     sign(folder, key, signature)
     check_signature(folder, signature, signers, "ann@example.org")
@@ -111,7 +111,7 @@ def test_only_whole_folders_are_signed(folder, key, tmp_path):
 
 @needs_ssh
 def test_only_a_signed_job_runs(key, tmp_path, monkeypatch, capsys):
-    """A job runs with the signature of its file; a changed job and an override do not."""
+    """A job runs with the signature of its file. A changed job and an override do not run."""
     monkeypatch.chdir(tmp_path)
     pl.DataFrame({"who": range(400), "what": "tea"}).write_parquet("t.parquet")
     job = 'command="items"\nsource="t.parquet"\noutput="words"\ntable={user="who",items="what"}\n'
@@ -137,7 +137,7 @@ def test_signatures_without_ssh_are_reported(folder, tmp_path, monkeypatch):
 
 
 def test_a_digest_depends_on_the_folder(folder, capsys):
-    """Another digest than that of the folder is an error; options of a signature need each other."""
+    """A digest that differs from the folder's is an error, and the options for a signature require each other."""
     digest = verify(folder)["digest"]
     assert main(["verify", str(folder), "--digest", digest]) == 0
     vp.load(folder).with_metadata(title="Other").save(folder)
@@ -162,7 +162,7 @@ def test_phrases_with_names_are_skipped(made, tmp_path):
 
 
 def test_keys_without_names():
-    """Values of columns are compared as texts, each column for itself."""
+    """Values of columns are compared as texts, separately for each column."""
     table = pl.DataFrame({"who": range(3000), "name": ["ann", "tea|x", "milk"] * 1000, "size": 7})
     keys = vp.Items(max_items_per_user=1).release(vp.read(table, user="who", items=["name", "size"]), BUDGET)
     assert keys.without(["Ann", "tea|x"]).to_list() == [("milk", 7)]
@@ -170,7 +170,7 @@ def test_keys_without_names():
 
 
 def test_lists_of_names_are_read(tmp_path):
-    """A list is strings or a file with one word per line."""
+    """A list consists of strings or is a file with one word per line."""
     plan, guarantee = vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7)
     words = vp.Release.from_items(pa.array(["ann", "bob", "tea"]), plan, guarantee, "words")
     (tmp_path / "names.txt").write_text("\ufeffAnn\n\nBOB \n")
@@ -187,7 +187,7 @@ NAMES = ["Abigail", "may", "miller's", "miller’s", "tea", "ольга", "van d
 
 
 def test_public_lists_of_names():
-    """Names of the given locales are removed, also with 's, except for words that are kept; other words remain."""
+    """Names of the given locales are removed, also with 's, except for words to keep. Other words remain."""
     pytest.importorskip("faker", reason="faker is not installed: pip install voxpop[names]")
     items = pa.array(sorted(NAMES, key=str.encode))
     words = vp.Release.from_items(items, vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7), "items")
@@ -204,7 +204,7 @@ def test_public_lists_of_names():
 
 
 def test_names_of_every_locale_are_read():
-    """Each locale that the message lists has names, without the patterns that Faker combines them by."""
+    """Each locale that the message lists has names, without the patterns by which Faker combines them."""
     person = pytest.importorskip("faker.providers.person", reason="faker is not installed")
     empty = []
     for each in pkgutil.iter_modules(person.__path__):
@@ -228,7 +228,7 @@ def test_a_missing_faker_is_reported(monkeypatch):
 
 @pytest.mark.parametrize("mechanism", [vp.Items(max_items_per_user=20), vp.NGrams(max_length=2)])
 def test_mentions_that_the_tokenizer_removed(mechanism):
-    """The default tokenizer cuts "@bob" to "bob", so a filter of mentions would find none: it is an error."""
+    """The default tokenizer reduces "@bob" to "bob", so a filter of mentions would find none and raises an error."""
     said = pl.DataFrame({"who": range(3000), "what": ["see @bob soon"] * 3000})
     words = mechanism.release(vp.read(said, user="who", text="what"), BUDGET)
     assert "bob" in words

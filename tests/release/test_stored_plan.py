@@ -1,4 +1,4 @@
-"""`StoredPlan`: the numbers of a loaded release."""
+"""Tests of `StoredPlan`, which contains the numbers of a loaded release."""
 
 import copy
 import pickle

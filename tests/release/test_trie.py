@@ -22,7 +22,7 @@ def table_of(grams):
 
 
 def unpacked(packed):
-    """Unpack the text like the page, into the beginnings of each length with their numbers."""
+    """Unpack the text, as the page does, into the beginnings of each length with their numbers."""
     content = json.loads(zlib.decompress(b64decode(packed)))
     above, found = [()], {}
     for children, tokens, numbers in content["depths"]:

@@ -44,7 +44,7 @@ SEQUENCES = {"alphabet": vp.Sequences(alphabet=["a", "b", "c"]), "found": vp.Seq
 def folders(tmp_path_factory):
     """Return a folder of saved results of every mechanism and several settings.
 
-    The folder of the first also contains counts and a ranking.
+    The folder of the first result also contains counts and a ranking.
     """
     home = tmp_path_factory.mktemp("verified")
     table = pl.DataFrame({"who": range(3000), "what": ["thank you very much", "see you soon"] * 1500})
@@ -126,7 +126,7 @@ def copy(folders, tmp_path):
 
 
 def resummed(folder):
-    """Write the checksums again, like a forger."""
+    """Write the checksums again, as a forger would."""
     lines = [
         f"{hashlib.sha256(each.read_bytes()).hexdigest()}  {each.name}\n"
         for each in sorted(folder.iterdir())
@@ -136,8 +136,8 @@ def resummed(folder):
 
 
 @pytest.mark.parametrize("change", ["report", "added", "missing", "list"])
-def test_changed_files_are_found(copy, change):
-    """`verify` reports a changed report, which the record does not cover, new and missing files, and a missing list."""
+def test_changed_files_are_detected(copy, change):
+    """`verify` reports a changed report (outside of the record), new and missing files, and a missing list."""
     if change == "report":
         (copy / "report.html").write_text((copy / "report.html").read_text().replace("at most", "about"))
     elif change == "added":
@@ -157,7 +157,7 @@ def test_a_list_of_another_format_is_rejected(copy, content):
         verify(copy)
 
 
-def test_an_added_folder_is_found(copy):
+def test_an_added_folder_is_detected(copy):
     """A folder is reported as added and not read as a file."""
     (copy / "more").mkdir()
     with pytest.raises(ReleaseError, match="was added since"):
@@ -190,8 +190,8 @@ def test_another_zlib_packs_the_same_report(copy):
 
 
 @pytest.mark.parametrize("name", ["default", "phrases", "found", "hitters"])
-def test_a_forged_report_is_found(folders, tmp_path, name):
-    """`verify` detects a forged report even with new checksums, because the report follows from the result."""
+def test_a_forged_report_is_detected(folders, tmp_path, name):
+    """`verify` detects a forged report even with new checksums, because the result determines the report."""
     copy = tmp_path / "copy"
     shutil.copytree(folders / name, copy)
     page = copy / "report.html"
@@ -220,7 +220,7 @@ def test_a_forged_report_is_found(folders, tmp_path, name):
         ("top.json", lambda record: record["guarantee"].update(delta=1e-12)),
     ],
 )
-def test_forged_numbers_are_found(copy, name, change):
+def test_forged_numbers_are_detected(copy, name, change):
     """`verify` detects forged numbers even with new checksums."""
     record = json.loads((copy / name).read_text())
     change(record)
@@ -231,7 +231,7 @@ def test_forged_numbers_are_found(copy, name, change):
 
 
 def of_two(part):
-    """Return a change that takes a part of the record of another entry."""
+    """Return a change that replaces a part of the record with that of another entry."""
     return lambda record, other: record.update({part: other[part]})
 
 
@@ -242,7 +242,7 @@ def with_limit_of_more(record, _):
 
 
 def with_passes_of_parts(record, _):
-    """State that users of one, of two and of more keys were measured, where the certificate says rounds."""
+    """State that users with one, two and more keys were measured, although the certificate contains rounds."""
     with_limit_of_more(record, _)
     record["transcript"] = [{"pass": name} for name in ("classes", "few", "sizes", "more", "rest")]
     record["transcript"][3]["limit"] = 4
@@ -280,7 +280,7 @@ def test_parts_of_another_entry_are_detected(folders, tmp_path, name, change):
         sums = {**record["checksums"], "profile.json": checksum((copy / "profile.json").read_bytes())}
         (copy / "report.html").write_bytes(vp.load(copy)._page(sums))
     except LookupError:
-        pass  # no report of such a plan
+        pass  # There is no report of such a plan.
     resummed(copy)
     with pytest.raises(ReleaseError, match=r"profile\.json: "):
         verify(copy)
@@ -335,7 +335,7 @@ FORGED_PROFILE = {
 
 @pytest.fixture(scope="module")
 def with_list(tmp_path_factory):
-    """Return the folder of a profile with a list, of a column, and of joint values."""
+    """Return the folder of a profile with a list, a column and joint values."""
     path = tmp_path_factory.mktemp("lists") / "list"
     table = pl.DataFrame({"who": range(3000), "what": ["a", "b", "c"] * 1000, "year": [2024, 2025] * 1500})
     how = {"columns": ["what", "year"], "joint": "pairs", "known": {"what": ["a", "z"]}}
@@ -360,7 +360,7 @@ def with_margin(tmp_path_factory):
     + [("with_list", change) for change in FORGED_PROFILE.values()],
     ids=[*FORGED, *FORGED_PROFILE],
 )
-def test_contents_that_no_release_has_are_found(request, tmp_path, source, change):
+def test_contents_that_no_release_has_are_detected(request, tmp_path, source, change):
     """Cover, keys, marks and counts must be possible for the plan, even with new checksums and a new report."""
     copy = tmp_path / "copy"
     shutil.copytree(request.getfixturevalue(source), copy)
@@ -375,14 +375,14 @@ def test_contents_that_no_release_has_are_found(request, tmp_path, source, chang
         sums = {**record["checksums"], "profile.json": checksum((copy / "profile.json").read_bytes())}
         (copy / "report.html").write_bytes(vp.load(copy)._page(sums))
     except (LookupError, ReleaseError):
-        pass  # no report of such contents
+        pass  # There is no report of such contents.
     resummed(copy)
     with pytest.raises(ReleaseError, match=r"was changed after|is not the one that the settings give|has another form"):
         verify(copy)
 
 
 @pytest.mark.parametrize("name", ["default", "phrases", "hitters", "alphabet", "profile"])
-def test_a_missing_transcript_is_found(folders, tmp_path, name):
+def test_a_missing_transcript_is_detected(folders, tmp_path, name):
     """Every release has passes, so a record without them is forged."""
     copy = tmp_path / "copy"
     shutil.copytree(folders / name, copy)

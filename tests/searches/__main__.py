@@ -1,4 +1,4 @@
-"""`PYTHONPATH=tests python -m searches`: search sound weightings for neighbours at a larger distance than they claim.
+"""Search sound weightings for neighbours beyond the claimed distance: `PYTHONPATH=tests python -m searches`.
 
 The exit code is 0 if the search finds none, and 1 otherwise.
 """
@@ -17,7 +17,7 @@ from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 LIMITS = (3, 6, 100)
 PAIRS_FOR_A_RELEASE = 50_000
-"""Pairs on kernels for each pair in whole releases, which take half a second."""
+"""The number of pairs on kernels for each pair in whole releases. A pair in whole releases takes half a second."""
 
 
 def sound_cells() -> list[tuple[str, int]]:
@@ -26,7 +26,7 @@ def sound_cells() -> list[tuple[str, int]]:
 
 
 def search_all(pairs: int, seed: int, say: Callable[[str], object] = print) -> float:
-    """Search every sound weighting with its share of pairs, report each weighting, and return the largest distance."""
+    """Search and report every sound weighting with its share of the pairs, and return the largest distance."""
     cells = sound_cells()
     each = pairs // (len(cells) * (len(LIMITS) + 1)) + 1
     farthest = 0.0
@@ -43,7 +43,7 @@ def search_all(pairs: int, seed: int, say: Callable[[str], object] = print) -> f
 
 
 def search_own_reaches(pairs: int, seed: int, say: Callable[[str], object]) -> float:
-    """Search the weightings of phrases for users who move weights beyond their bound; return the largest excess."""
+    """Search the weightings of phrases for users who move weights beyond their bound, and return the largest excess."""
     beyond = 0.0
     for name in ("weighted", "policy-gaussian"):
         begun = perf_counter()
@@ -56,7 +56,7 @@ def search_own_reaches(pairs: int, seed: int, say: Callable[[str], object]) -> f
 
 
 def search_releases(pairs: int, seed: int, say: Callable[[str], object]) -> float:
-    """Take neighbours through whole releases of n-grams; return the largest fraction of its budget that one user spent.
+    """Run whole releases of n-grams for neighbours, and return the largest fraction of the budget that a user spent.
 
     The result is infinite if a public value depends on the payments of users.
     """

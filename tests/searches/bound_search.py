@@ -1,6 +1,6 @@
-"""A search of neighbouring pairs with individual contribution bounds, on the kernels of the individual filter.
+"""A search of neighbouring pairs with individual contribution bounds on the kernels of the individual filter.
 
-The extra user must move the weights by at most its bound, for any bounds of all other users, from zero to several
+The extra user must move the weights by at most the user's bound. Other users may have any bounds, from zero to several
 times 1.
 """
 
@@ -65,7 +65,7 @@ def search_reaches(weighting: str | WeightingRule, *, pairs: int, limit: int = 6
 
 
 def some_reaches(rng: Generator, shape: tuple[int, int]) -> Int64s:
-    """Return bounds of users, which are zero, a few steps, any below 1, exactly 1, and several times 1."""
+    """Return bounds of users: zero, a few steps, any number below 1, exactly 1, and several times 1."""
     kind = rng.integers(5, size=shape)
     parts = rng.random(shape) * np.array([0.0, 2e-6, 1.0, 0.0, float(MOST_BOUND)])[kind]
     bounds: Int64s = np.where(kind == 3, ONE_BOUND, np.floor(parts * ONE_BOUND)).astype(np.int64)
@@ -73,7 +73,7 @@ def some_reaches(rng: Generator, shape: tuple[int, int]) -> Int64s:
 
 
 def reach_distances(crowds: Crowds, weighting_rule: WeightingRule, bounds: Int64s, limit: int) -> Floats:
-    """Return the distance between the two histograms of each pair, for users with these bounds, by the real kernel."""
+    """Return the distance between the two histograms of each pair in the real kernel, for users with these bounds."""
     setting = RuleSetting(limit, 2, weighting_rule.bits(crowds.cutoff), bound=MOST_BOUND)
     setting = replace(setting, cutoff=round(crowds.cutoff * setting.unit))
     larger = _weighed(crowds, weighting_rule, setting, crowds.sets, bounds)

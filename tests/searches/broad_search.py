@@ -1,4 +1,4 @@
-"""A search of millions of neighbouring pairs for a weighting with a larger sensitivity than it claims."""
+"""A search of millions of neighbouring pairs for a larger sensitivity than a weighting claims."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from voxpop.kernels.arrays import Floats
 from voxpop.privacy.weightings.rule import WeightingRule
 
 CELLS_AT_ONCE = 1 << 21
-"""Largest number of entries of the table of users and items in one batch."""
+"""The largest number of entries of the table of users and items in one batch."""
 CLIMBERS = 256
 TOLERANCE = 1e-12
 """A larger excess over 1 is a violation, because rounding of the distance is smaller.
@@ -60,7 +60,7 @@ def search_broadly(
     users: int | None = None,
     seed: int = 0,
 ) -> Searched:
-    """Search neighbouring pairs for the largest distance, thousands in one call of the real kernel.
+    """Search neighbouring pairs for the largest distance. One call of the real kernel weighs thousands of pairs.
 
     Half of the pairs are random, a quarter are piled up like the known counterexample, and a quarter are steps of hill
     climbs from the best of both. Starting weights are arbitrary, because a weighting must be contractive from all of
@@ -106,7 +106,7 @@ def _measured(weighting_rule: WeightingRule, norm: int, limit: int, crowds: Crow
 
 
 def _sweep(measure: Measure, make: Callable[[int], Crowds], pairs: int) -> tuple[int, Top]:
-    """Weigh batches of fresh pairs; return the number of pairs and the best pair."""
+    """Weigh batches of new pairs, and return the number of pairs and the best pair."""
     done, best = 0, (-1.0, make(1))
     while done < pairs:
         size = max(1, CELLS_AT_ONCE // make(1).sets[0].size // 16)

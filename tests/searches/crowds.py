@@ -1,8 +1,8 @@
 """Thousands of small neighbouring collections that one call of a kernel weighs together.
 
-Each pair has a separate block of items, so pairs are independent. A pair starts from arbitrary weights, left by earlier
-users, because a weighting must not increase the distance of two histograms from any starting weights. The extra user
-follows, in the larger collection only, and then the same users in both.
+Each pair has a separate block of items, so pairs are independent. A pair starts from arbitrary weights of earlier
+users, because a weighting must not increase the distance of two histograms for any starting weights. Then the larger
+collection has the extra user, and finally both have the same users.
 """
 
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ class Crowds:
         return len(self.start)
 
     def distances(self, weighting_rule: WeightingRule, norm: int, limit: int) -> Floats:
-        """Return the distance between the two histograms of each pair, by the real kernel."""
+        """Return the distance between the two histograms of each pair in the real kernel."""
         setting = RuleSetting(limit, norm, weighting_rule.bits(self.cutoff))
         setting = replace(setting, cutoff=round(self.cutoff * setting.unit))
         larger = self._weighed(weighting_rule, setting, self.sets)
@@ -55,7 +55,7 @@ class Crowds:
         return Crowds(self.start[chosen], self.sets[chosen], self.cutoff)
 
     def better(self, other: "Crowds", wins: Bools) -> "Crowds":
-        """Return the pairs, replaced by those of the other batch where `wins` is true."""
+        """Return the pairs, with the pairs of the other batch if `wins` is true."""
         start = np.where(wins[:, None], other.start, self.start)
         return Crowds(start, np.where(wins[:, None, None], other.sets, self.sets), self.cutoff)
 
@@ -71,7 +71,7 @@ class Crowds:
 
 
 def some_start(rng: Generator, shape: tuple[int, ...], cutoff: float) -> Floats:
-    """Return initial weights: a third each is zero, arbitrary, and slightly below the cutoff."""
+    """Return initial weights. A third is zero, a third is arbitrary, and a third is slightly below the cutoff."""
     kind = rng.integers(3, size=shape)
     below = np.maximum(cutoff - rng.random(shape), 0.0)
     return np.select([kind == 0, kind == 1], [np.zeros(shape), rng.random(shape) * cutoff], below)
@@ -89,16 +89,16 @@ def wild_crowds(rng: Generator, pairs: int, limit: int, users: int | None = None
     items, users = int(rng.integers(1, min(limit, 8) + 1)), users or int(rng.integers(1, 7))
     cutoff = float(rng.uniform(1.0, 4.0))
     held = rng.random((pairs, users, items), np.float32) < rng.random((pairs, users, 1), np.float32)
-    held[:, 0, 0] |= ~held[:, 0].any(axis=1)  # the extra user has at least one item
+    held[:, 0, 0] |= ~held[:, 0].any(axis=1)  # The extra user has at least one item.
     return Crowds(some_start(rng, (pairs, items), cutoff), held, cutoff)
 
 
 def piled_crowds(rng: Generator, pairs: int, limit: int, users: int | None = None) -> Crowds:
     """Return pairs built like the worst known pairs for Algorithm 8 of DPSU.
 
-    All items but one start a little below the cutoff, and the last item starts at zero. The extra user has all items.
-    Each later user has the last item and a few other items that no other later user has. Since the extra user raised
-    these other items, the later users give more weight to the last item.
+    All items except the last start slightly below the cutoff, and the last item starts at zero. The extra user has all
+    items. Each later user has the last item and a few other items that no other later user has. Because the extra user
+    raised these other items, the later users give more weight to the last item.
 
     Args:
         rng: The random generator.

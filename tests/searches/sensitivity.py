@@ -32,7 +32,7 @@ class Written(WeightingRule):
         raise NotImplementedError
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
-        """Run the weighting for one user at a time, rounded down to the grid and clipped at the cutoff."""
+        """Run the weighting for one user at a time. Weights are rounded down to the grid and clipped at the cutoff."""
         cutoff = setting.cutoff / setting.unit
         for begin, end in pairwise(starts):
             mine = items[begin:end]
@@ -70,8 +70,8 @@ def search_sensitivity(
 
     The search runs the real kernel on both collections. A distance above 1 (and a little rounding) refutes a weighting,
     but a search without such a distance proves nothing. Half of the pairs are small and arbitrary. The other half are
-    built like the known counterexample to DPSU's Algorithm 8, with items just below the cutoff, one user who has all of
-    them, then users with new items.
+    built like the known counterexample to DPSU's Algorithm 8. Items are just below the cutoff, one user has all of
+    them, and then users with new items follow.
 
     Args:
         weighting: A name, or a rule.
@@ -134,7 +134,7 @@ def _some_items(rng: np.random.Generator, universe: int, limit: int) -> Int32s:
 
 
 def _crowded(rng: np.random.Generator, limit: int, cutoff: float) -> tuple[_Users, int]:
-    """Return users of items near the cutoff, a user with all of these, then users with one of them and new items."""
+    """Return users with items near the cutoff, a user with all of them, then users with one of them and new items."""
     near = int(rng.integers(1, limit + 1))
     users = [np.array([item], np.int32) for item in range(near - 1) for _ in range(int(cutoff))]
     fresh = count(near)

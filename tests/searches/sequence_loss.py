@@ -1,4 +1,4 @@
-"""The exact privacy loss of one user in sequences: a search over neighbouring collections on the real code.
+"""The exact privacy loss of one user in sequences, by a search over neighbouring collections on the real code.
 
 The larger collection releases a tree. Then the smaller collection is counted along the same releases. Each noisy
 histogram contributes its l1 distance times its share of epsilon over the sensitivity. The sum, an exact fraction of
@@ -22,7 +22,7 @@ from voxpop.privacy.secret import Secret
 
 Words = Sequence[Sequence[int]]
 UNBOUNDED = Fraction(10**9)
-"""The loss if different noise follows equal outputs, because the noise then identifies the user."""
+"""The loss if different noise follows equal outputs. In this case the noise identifies the user."""
 REAL_COUNTS = ContextNoise.__call__
 
 
@@ -70,7 +70,7 @@ def search_sequence_loss(pairs: int = 500, seed: int = 0) -> CostliestPair:
         users = [_some_symbols(rng, limits) for _ in range(int(rng.integers(1, 30)))]
         extra = int(rng.integers(len(users)))
         if rng.integers(2):
-            # As many steps as one user can have, with all symbols distinct or repeated.
+            # The number of steps that one user can have, with all symbols distinct or repeated.
             users[extra] = [place * limits.alphabet // limits.max_length for place in range(limits.max_length)]
         usual = int(rng.integers(limits.max_length + 1)) or None
         loss = pair_loss(limits, users, extra, Secret.from_seed(seed * pairs + number), grams, usual)
@@ -104,7 +104,7 @@ def pair_loss(
 def loss_along(
     limits: Limits, users: Words, extra: int, lengths: Sequence[int], secret: Secret, usual: int | None = None
 ) -> tuple[Fraction, int, int]:
-    """Return the loss of one pair if these lengths are released, and the longest and the counted steps that follow."""
+    """Return the loss of one pair if these lengths are released, and the resulting longest and counted steps."""
     larger = _Recorder(lengths=np.array([lengths]))
     tree = _grow(limits, users, secret, larger, False, usual)
     others = [user for number, user in enumerate(users) if number != extra]
@@ -120,7 +120,7 @@ def _loss(
     except _OtherNoiseError:
         return UNBOUNDED
     loss = Fraction(0)
-    # For each histogram and bin: the share of the node over its sensitivity.
+    # For each histogram and bin, the share of the node over its sensitivity.
     for one, other, shares in zip(larger.histograms, smaller.histograms, larger.shares, strict=True):
         for key in one.keys() | other.keys():
             loss += shares[key] * abs(one.get(key, 0) - other.get(key, 0))

@@ -1,12 +1,12 @@
 """A search of neighbouring collections through whole releases of n-grams, on the real release path.
 
-The first collection is released, and the weights of every pass are kept. Its neighbour, without one user, then follows
-the same public path: it weighs its own data in every pass, but the release uses the weights of the first collection.
+The first collection is released, and the weights of every pass are kept. Then its neighbour, without one user, follows
+the same public path. It weighs its own data in every pass, but the release uses the weights of the first collection.
 Two conditions must be satisfied (docs/privacy/individual.md):
 
 - The squared distances between the two, relative to the squares of the noise that ran, add up over all passes after
   length 1 to at most the planned sum.
-- Both give the same release, including the plan: all public values are functions of noisy weights.
+- Both give the same release, including the plan, because all public values are functions of noisy weights.
 """
 
 from collections.abc import Iterator
@@ -29,9 +29,9 @@ from voxpop.testing.collections import corpus_of_tokens
 WALK = NGrams(max_length=4, max_phrases_per_user=12, max_spurious_share=0.1)
 """The default mechanism on a small scale."""
 BUDGET = Budget(8.0, 1e-4)
-"""A budget at which a thousand users suffice for every part of a walk."""
+"""A budget at which a thousand users are enough for every part of a walk."""
 WORDS, USERS = 130, 700
-"""A number of words above the number up to which tokens are few."""
+"""A number of words above the maximum number of tokens that counts as few."""
 OWN = 90
 """Words that only the first user and at most one other user have. They are more than a pool contains."""
 SENTENCES = (12, 60)
@@ -104,7 +104,7 @@ class Watched:
         return getattr(self._engine, name)
 
     def pools(self, secret: Any) -> WatchedPools:
-        """Begin adaptive rounds; rounds on Spark are not recorded, since executors decide there."""
+        """Begin adaptive rounds. Rounds on Spark are not recorded, because executors decide there."""
         pools = self._engine.pools(secret)
         return WatchedPools(pools, self.passes, self._path) if isinstance(pools, Pools) else pools
 
@@ -175,7 +175,7 @@ class Walked:
 
 
 def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joined: bool = True) -> Walked:
-    """Take two neighbours through one release.
+    """Run one release for two neighbours.
 
     Args:
         plan: The plan of n-grams with individual budgets.
@@ -194,7 +194,7 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
     try:
         again = plan.release(second, seed=seed)
         differs = again.plan.to_dict() != ran.to_dict() or not again.grams.equals(released.grams)
-        # The saved data also follows from noisy weights, as it is the certificate with the choices, and the transcript.
+        # The saved data also follows from noisy weights. It is the certificate with the choices, and the transcript.
         differs |= (again.plan.certificate, again.plan.transcript) != (ran.certificate, ran.transcript)
     except StrayedError:
         differs = True
@@ -216,14 +216,14 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
 
 
 def square_of_words(plan: NGramsPlan) -> float:
-    """Return the mu^2 of length 1 in a plan that ran; the rest of a menu's cap is for later lengths."""
+    """Return the mu^2 of length 1 in a plan that ran. The rest of a menu's cap is for later lengths."""
     if plan.words is None:
         raise InternalError("words need adaptive rounds, but none ran")
     return plan.words.square + (plan.first.sigma**-2 if isinstance(plan.first, Menu) else 0.0)
 
 
 def search_walks(pairs: int, seed: int = 0, ngrams: NGrams = WALK, budget: Budget = BUDGET) -> Iterator[Walked]:
-    """Take neighbours through whole releases with adaptive rounds, votes and second-chance pass.
+    """Run whole releases for neighbours, with adaptive rounds, votes and the second-chance pass.
 
     Args:
         pairs: The number of pairs.
@@ -247,7 +247,7 @@ def search_walks(pairs: int, seed: int = 0, ngrams: NGrams = WALK, budget: Budge
 
 
 def said(rng: np.random.Generator) -> LocalCorpus:
-    """Return users of common sentences or parts of them, and of words in any order; one user also has unique words."""
+    """Return users of common sentences or parts of them, and of words in any order. One user also has unique words."""
     sentences = rng.integers(0, WORDS, (rng.integers(*SENTENCES, endpoint=True), WALK.max_length + 1))
     whole = np.pad(sentences[: rng.integers(1, 4)], ((0, 0), (0, 1)), constant_values=-1).ravel()
     own = np.append(WORDS + np.arange(rng.integers(OWN, endpoint=True)), -1)

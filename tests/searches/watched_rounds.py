@@ -1,9 +1,9 @@
 """Adaptive rounds of two neighbouring collections, with the weights of each round and their distance.
 
 The first collection runs the rounds, and the outcome of every item in every round is kept. Its neighbour weighs its own
-data, but items that the first collection decided get the outcome that they had there. So both have the same noisy
-weights of shared items. Then (docs/privacy/adaptive.md, "Shared items") both must decide about the same items in every
-round, except for those that are only in the pool of the extra user.
+data, but items that the first collection decided get the outcome that they had there. Therefore both have the same
+noisy weights of shared items. By docs/privacy/adaptive.md ("Shared items"), both must decide about the same items in
+every round, except items that are only in the pool of the extra user.
 """
 
 from collections.abc import Hashable
@@ -127,7 +127,7 @@ class WatchedSizes:
 
 
 def strayed(larger: list[Round], smaller: list[Round]) -> bool:
-    """Return whether rounds differ in more than items of only the extra user.
+    """Return whether rounds differ in other items than those of only the extra user.
 
     Args:
         larger: The rounds of the collection with the user, beginning with the first.
@@ -141,7 +141,10 @@ def strayed(larger: list[Round], smaller: list[Round]) -> bool:
 
 
 def hit(larger: list[Round], smaller: list[Round]) -> bool:
-    """Return whether an item of only the extra user was released; this is charged to delta, and both then differ."""
+    """Return whether an item of only the extra user was released.
+
+    This event is charged to delta, and both releases differ.
+    """
     return any(one.released() - other.weights.keys() for one, other in zip(larger, smaller, strict=True))
 
 

@@ -1,7 +1,7 @@
-"""A search of neighbouring pairs through grouping, bounding, order of users and weighing, the whole private side.
+"""A search of neighbouring pairs on the whole private side: grouping, bounding, ordering users and weighing.
 
 `broad_search.py` calls the kernels on sets that are already bounded. Here users have more items than the limit, and
-some of them twice; the code of a release chooses the items that count and the order of users. All pairs are in one
+have some items twice. The code of a release chooses the items that count and the order of users. All pairs are in one
 collection, each with separate users and items.
 """
 
@@ -40,7 +40,7 @@ def search_weighing(weighting: str | WeightingRule, *, norm: int, pairs: int, li
         weighting: A name, or a rule of `voxpop.mechanisms.set_union`.
         norm: The norm, 1 or 2.
         pairs: The number of pairs, rounded up to whole batches.
-        limit: The maximum number of items per user; users have up to 6.
+        limit: The maximum number of items per user. Users have up to 6 items.
         seed: The seed of the search.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Tests of the context tree, with counts by a reference implementation, truncation to max_length, smoothing, draws."""
+"""Tests of the context tree: counts by a reference implementation, truncation to max_length, smoothing and draws."""
 
 from collections import Counter
 from dataclasses import replace
@@ -20,7 +20,7 @@ from voxpop.privacy.path_budget import Limits
 from voxpop.privacy.secret import Secret
 
 PAGES = ["home", "news", "sport", "weather"]
-SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
+SIGMAS = 7.0  # A normal deviate exceeds this with probability 2.6e-12.
 SEQUENCES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=5), min_size=1, max_size=15)
 
 
@@ -60,8 +60,11 @@ def naive_counts(tree, users, max_length, size=3):
 
 @settings(max_examples=60)
 @given(SEQUENCES, st.integers(1, 4), st.integers(1, 40))
-def test_counts_equal_those_of_the_reference_implementation(users, max_gram, copies):
-    """With hardly any noise, nodes count the symbols after their contexts; "others" has contexts in no other child."""
+def test_counts_equal_the_reference_implementation(users, max_gram, copies):
+    """With almost no noise, nodes count the symbols after their contexts.
+
+    "others" has the contexts of no other child.
+    """
     users = users * copies
     tree = grown(users, max_gram=max_gram)
     counts = naive_counts(tree, users, 5)
@@ -70,13 +73,13 @@ def test_counts_equal_those_of_the_reference_implementation(users, max_gram, cop
 
 
 def test_the_end_after_max_length_symbols_is_not_counted_as_a_step():
-    """A full sequence has max_length steps; a shorter one of n symbols has n + 1."""
+    """A full sequence has max_length steps. A shorter sequence of n symbols has n + 1 steps."""
     assert grown([[0, 1, 2, 0, 1]] * 7, max_gram=1).counts.sum() == 35
     assert grown([[0, 1, 2, 0]] * 7, max_gram=1).counts.sum() == 35
 
 
 def test_frequent_contexts_are_longer():
-    """Frequent contexts are split by the symbol before them; rare contexts are counted together."""
+    """Frequent contexts are split by the symbol before them. Rare contexts are counted together."""
     size = 100
     tree = grown([[0, 1, 0, 1, 0]] * 500, epsilon=500, size=size)
     paths = {tuple(path_of(tree, node)) for node in range(tree.nodes)}
@@ -96,7 +99,7 @@ def test_smoothed_probabilities_add_up_to_one(model):
 
 
 def test_large_noise_gives_the_probabilities_of_shorter_contexts():
-    """At a scale far above the counts, longer contexts have their parents' probabilities; otherwise, their own."""
+    """If the scale is far above the counts, longer contexts have their parents' probabilities, otherwise their own."""
     rng = np.random.default_rng(0)
     alike = np.array([4000, 3000, 2000, 1000])
     own = np.stack([np.roll(alike, shift) // 2 for shift in (1, 2)] * 4)
@@ -114,8 +117,8 @@ def test_large_noise_gives_the_probabilities_of_shorter_contexts():
 @pytest.mark.jit
 @settings(max_examples=40, deadline=None)
 @given(st.floats(-50, 400), st.floats(0.01, 200), st.floats(0.5, 100), st.floats(0.01, 0.99))
-def test_quantiles_equal_those_of_integrals(noisy, expected, scale, level):
-    """The closed forms agree with sums over a fine grid; the posterior below the quantile has the given share."""
+def test_quantiles_agree_with_integrals(noisy, expected, scale, level):
+    """The closed forms agree with sums over a fine grid. The posterior below the quantile has the given share."""
     edges, weights = np.array([0.0, 0.5, 1.0, 2.0, 5.0]), np.array([[0.1, 0.4, 0.3, 0.2]])
     one = lambda value: np.array([value])  # noqa: E731
     found = count_quantiles(one(noisy), one(expected), one(scale), edges, weights, np.zeros(1, int), one(level))[0]
@@ -130,7 +133,7 @@ def test_quantiles_equal_those_of_integrals(noisy, expected, scale, level):
 
 
 def naive_fit(noisy, expected, scale, edges, weights, prior_bins, rounds, smoothings):
-    """Run expectation maximisation with smoothing; the likelihood of a cell is a sum over a fine grid."""
+    """Run expectation maximisation with smoothing. The likelihood of a cell is a sum over a fine grid."""
     parts = 4000
     inside = edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(parts) + 0.5) / parts
     like = np.array(
@@ -155,8 +158,8 @@ def naive_fit(noisy, expected, scale, edges, weights, prior_bins, rounds, smooth
     st.integers(0, 4),
     st.integers(0, 3),
 )
-def test_fitted_ratios_equal_those_of_the_reference_implementation(bins, prior_bins, rounds, smoothings):
-    """There are few or many bins, with and without a prior and smoothing; the weights add up to 1."""
+def test_fitted_ratios_equal_the_reference_implementation(bins, prior_bins, rounds, smoothings):
+    """There are few or many bins, with and without a prior and smoothing. The weights add up to 1."""
     noisy, expected, scale = np.array(bins).T
     edges, weights = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 5.0]), np.array([0.1, 0.2, 0.3, 0.3, 0.1])
     fitted = fit_ratios(noisy, expected, scale, edges, weights, prior_bins, rounds, smoothings)
@@ -186,9 +189,11 @@ def one_level(shape, scale, seed):
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("scale", [50, 500])
 def test_smoothing_reduces_noise(name, scale):
-    """Smoothed counts are as close to the truth as counts cut off at 0, much closer for large noise, and add up.
+    """Smoothed counts are as close to the truth as counts that are cut off at 0, or much closer for large noise.
 
-    There are 20 fixed seeds. The noise of a sum of counts has the deviation scale (2 width)^(1/2); seven deviations are
+    They add up.
+
+    There are 20 fixed seeds. The noise of a sum of counts has the deviation scale (2 width)^(1/2). Seven deviations are
     allowed.
     """
     ours, cut = [], []
@@ -205,8 +210,8 @@ def test_smoothing_reduces_noise(name, scale):
 
 
 @pytest.mark.jit
-def test_draws_of_the_root_spread_as_noise_does():
-    """If counts are far above the noise, a bootstrap draw is the count plus noise of the same deviation.
+def test_draws_of_the_root_have_the_spread_of_the_noise():
+    """If counts are far above the noise, a bootstrap draw is the count plus noise with the same deviation.
 
     There are 400 draws of 17 symbols each. The mean square of n Laplace numbers of variance 2 has the deviation (20 /
     n)^(1/2); for n = 6,800, seven deviations are 0.38.
@@ -252,7 +257,7 @@ def test_the_model_resembles_the_data(visits, model):
 
 
 def test_the_table_contains_the_released_counts(model):
-    """The table has one row for each node and symbol, with its integer count; estimates are at least 0."""
+    """The table has one row for each node and symbol with its integer count. Estimates are at least 0."""
     frame = model.to_polars()
     assert frame.columns == ["gram", "begins", "others", "ends", "count", "estimate", "scale"]
     assert len(frame) == len(model) == model.tree.counts.size

@@ -36,14 +36,14 @@ def test_charts_show_the_answers(model):
 
 
 def test_the_report_states_whether_only_single_symbols_were_counted(model, symbols_alone, tmp_path):
-    """No released number shows how such sequences begin and continue, so the page warns of the intervals."""
+    """No released number shows how such sequences begin and continue, so the page has a warning about the intervals."""
     for name, each in (("contexts", model), ("alone", symbols_alone)):
         each.save(tmp_path / name)
         page = (tmp_path / name / "report.html").read_text()
         assert ("Only single symbols were counted" in page) == (name == "alone")
 
 
-def test_the_table_of_transitions_is_that_of_the_answers(model):
+def test_the_table_of_transitions_agrees_with_the_answers(model):
     """If every symbol has a row, cells are the rounded shares, and there is no column for other symbols."""
     table = charts_of(model, END)["transitions"]
     assert set(table["columns"]) == {*PAGES, END}
@@ -69,7 +69,7 @@ def test_symbols_without_a_row_are_one_column_together(model):
 
 @pytest.mark.jit
 def test_many_and_unusual_symbols_are_modelled():
-    """Symbols beyond twenty share one column; names that are invisible or too long get a readable form."""
+    """Symbols beyond twenty share one column. Names that are invisible or too long get a readable form."""
     symbols = [f"page{number}" for number in range(28)] + ["turn\u202ed", "x" * 60]
     rows = pl.DataFrame({"who": range(900), "pages": [[symbols[i % 30], symbols[(i * 7) % 30]] for i in range(900)]})
     corpus = read_engine(rows, user="who", sequence="pages")
@@ -89,8 +89,8 @@ def test_a_model_with_many_counts_is_saved_quickly(model, monkeypatch):
 
 
 @pytest.mark.jit
-def test_the_report_has_them_for_a_loaded_model_too(model, tmp_path):
-    """If a model is saved, loaded and saved again, the page is the same to the byte."""
+def test_the_report_of_a_loaded_model_is_the_same(model, tmp_path):
+    """If a model is saved, loaded and saved again, the page is the same byte by byte."""
     model.save(tmp_path / "one")
     vp.load(tmp_path / "one", vp.SequenceModel).save(tmp_path / "two")
     pages = [(tmp_path / name / "report.html").read_bytes() for name in ("one", "two")]

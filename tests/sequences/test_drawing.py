@@ -1,4 +1,4 @@
-"""Tests of sequences drawn together, with a reference implementation, their distribution, and varying counts."""
+"""Tests of sequences that are drawn together: a reference implementation, their distribution, and varying counts."""
 
 from collections import Counter
 from dataclasses import replace
@@ -14,7 +14,7 @@ from voxpop.kernels.uniform import uniform
 from voxpop.mechanisms.sequences import drawing
 from voxpop.mechanisms.sequences.constants import LEAST_NOVELTY, NEVER
 
-SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
+SIGMAS = 7.0  # A normal deviate exceeds this with probability 2.6e-12.
 
 
 def sampler_of(model, novelty, repeats=0.0):
@@ -33,8 +33,8 @@ def listed(drawn):
     st.integers(0, 2**64 - 1),
     st.tuples(st.sampled_from([*LEAST_NOVELTY, 4.0, NEVER]), st.sampled_from([0.0, 0.3, 0.98])),
 )
-def test_drawn_as_by_loops(model, symbols_alone, alone, number, seed, copies):
-    """Every symbol equals the one of the reference implementation."""
+def test_draws_equal_those_of_loops(model, symbols_alone, alone, number, seed, copies):
+    """Every symbol equals the symbol of the reference implementation."""
     sampler = sampler_of(symbols_alone if alone else model, *copies)
     tree = sampler.tree
     seeds = np.random.default_rng(seed).integers(0, 2**64, number, dtype=np.uint64)
@@ -49,7 +49,8 @@ def test_drawn_as_by_loops(model, symbols_alone, alone, number, seed, copies):
     numbers = [lambda state=state: uniform(state) for state in states]
     naive = draw_together(chances, sampler.fit.ends, copies, numbers, lambda: uniform(shared))
     drawn = listed(sampler.draw(seeds))
-    # Probabilities are differences of running sums, so a boundary may have a rounding error: one draw in about 1e12.
+    # Probabilities are differences of running sums, so a boundary may have a rounding error. It affects one draw in
+    # about 1e12.
     assert drawn == naive
 
 
@@ -81,10 +82,10 @@ def spread_of_counts(sampler):
 
 
 @pytest.mark.jit
-def test_counts_vary_less_than_those_of_independent_sequences(model, monkeypatch):
-    """Counts vary less than a quarter as much; a broken variant without spreading has the variance of independence.
+def test_counts_vary_less_than_for_independent_sequences(model, monkeypatch):
+    """The variance of counts is below a quarter. A broken variant without spreading has the variance of independence.
 
-    Each of 16 variances of 60 counts has a relative deviation of 0.18; seven deviations of their mean are below 0.5.
+    Each of 16 variances of 60 counts has a relative deviation of 0.18. Seven deviations of their mean are below 0.5.
     """
     sampler = sampler_of(model, NEVER)
     assert spread_of_counts(sampler) < 0.25
@@ -94,7 +95,7 @@ def test_counts_vary_less_than_those_of_independent_sequences(model, monkeypatch
 
 
 def test_more_steps_than_one_batch_are_drawn(model, monkeypatch):
-    """Drawing in pieces, one after the other, loses no sequence; a draw without seeds is empty."""
+    """Drawing in pieces, one after another, loses no sequence. A draw without seeds is empty."""
     seeds = np.arange(25, dtype=np.uint64)
     monkeypatch.setattr(drawing, "_MOST_TOGETHER", 10 * model.max_length)
     pieces = [listed(model._sampler.draw(seeds[start : start + 10])) for start in (0, 10, 20)]
@@ -104,7 +105,7 @@ def test_more_steps_than_one_batch_are_drawn(model, monkeypatch):
 
 @given(st.integers(1, 2_000), st.integers(0, 2**64 - 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
 def test_every_run_is_spread_evenly(size, seed, start, low, high):
-    """The number of elements of a run in an interval is the expected one, up to 3 + log2(size)."""
+    """The number of elements of a run in an interval is the expected number, up to 3 + log2(size)."""
     low, high = sorted((low, high))
     found = drawing._spread(size, np.array([seed], np.uint64))[int(start * size) :]
     held = ((found >= low) & (found < high)).sum()

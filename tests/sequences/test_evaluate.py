@@ -24,7 +24,7 @@ def cases(users=6_000, seed=0):
 
 @pytest.mark.jit
 def test_better_models_resemble_the_data_more():
-    """At a large epsilon nearly nothing differs; at a small epsilon more does; another process differs most."""
+    """At a large epsilon there is almost no difference, and at a small epsilon more. Another process differs most."""
     corpus, mechanism = cases(), vp.Sequences(alphabet=STEPS)
     found = [vp.evaluate(mechanism.release(corpus, vp.Budget(epsilon), seed=1), corpus).facts for epsilon in (0.02, 50)]
     poor, good = found
@@ -52,8 +52,8 @@ def test_better_models_resemble_the_data_more():
 
 
 @pytest.mark.jit
-def test_each_distance_is_that_of_samples():
-    """The distances of lengths, first and last symbols are those of the drawn sequences to data of another process."""
+def test_each_distance_is_measured_on_samples():
+    """The distances of lengths, first and last symbols are between the drawn sequences and data of another process."""
     model = vp.Sequences(alphabet=STEPS).release(cases(), vp.Budget(20), seed=1)
     users, other = 3_000, ["pay", "check", "check"]
     corpus = read_engine(pl.DataFrame({"who": range(users), "steps": [other] * users}), user="who", sequence="steps")
@@ -70,7 +70,7 @@ def test_each_distance_is_that_of_samples():
 
 
 def test_the_comparison_is_marked_private():
-    """The first line of the text marks it; items have no order to compare."""
+    """The first line of the text contains the mark. Items have no order to compare."""
     corpus = cases(300)
     model = vp.Sequences(alphabet=STEPS, other="(other)").release(corpus, vp.Budget(8), seed=1)
     found = vp.evaluate(model, corpus)

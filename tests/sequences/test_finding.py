@@ -29,8 +29,8 @@ def test_one_call_finds_the_alphabet_and_counts(visits):
 
 @settings(max_examples=10)
 @given(st.floats(1e-3, 1e3))
-def test_both_steps_spend_no_more_than_the_budget(epsilon):
-    """In exact fractions the sum is at most the budget, and hardly less."""
+def test_both_steps_spend_at_most_the_budget(epsilon):
+    """In exact fractions, the sum is at most the budget and close to it."""
     try:
         plan = vp.Sequences(alphabet="find").plan(vp.Budget(epsilon, 1e-7))
     except vp.errors.BudgetError:
@@ -44,7 +44,7 @@ def test_both_steps_spend_no_more_than_the_budget(epsilon):
 
 
 def test_finding_needs_a_delta_and_users(visits):
-    """Without delta no token can be found; with too few users for the budget no token is found."""
+    """Without delta, no token can be found. With too few users for the budget, no token is found."""
     with pytest.raises(vp.errors.BudgetError, match="delta"):
         vp.Sequences(alphabet="find").plan(vp.Budget(1))
     with pytest.raises(vp.errors.InputError, match="no alphabet"):

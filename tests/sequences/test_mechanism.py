@@ -40,13 +40,13 @@ def test_fields_out_of_range_are_refused(fields, words):
 
 
 def test_a_missing_alphabet_is_an_error_with_a_next_step(visits):
-    """The configuration is valid without an alphabet; plans and releases require a public one."""
+    """The configuration is valid without an alphabet, but plans and releases require a public alphabet."""
     bare = vp.Sequences(max_length=20, max_gram=5)
     for call in (lambda: bare.plan(vp.Budget(1)), lambda: bare.release(visits, vp.Budget(1))):
         with pytest.raises(vp.errors.InputError, match="public") as refusal:
             call()
         assert 'alphabet="find"' in str(refusal.value)
-        assert "home" in str(refusal.value)  # in the example of the message
+        assert "home" in str(refusal.value)  # This is in the example of the message.
     assert bare.to_dict()["alphabet_size"] is None
 
 
@@ -70,11 +70,14 @@ def test_an_alphabet_from_a_release_and_the_total_cost(visits):
 
 
 def test_the_plan_states_the_numbers_before_any_data():
-    """Lengths get at most 7 % of epsilon, distinct and repeated symbols at most 15 % of the rest; the root is next."""
+    """Lengths get at most 7 % of epsilon, and distinct and repeated symbols at most 15 % of the rest.
+
+    The root is next.
+    """
     plan = vp.Sequences(alphabet=[str(page) for page in range(17)]).plan(vp.Budget(0.5, 1e-7))
     left = (1 - 0.07) * 0.85
     assert plan.to_dict()["scale_of_lengths"] == pytest.approx(1 / (0.5 * 0.07))
-    # A twentieth of the rest, for the usual 20 symbols.
+    # The root gets a twentieth of the rest, for the usual 20 symbols.
     assert plan.scale == pytest.approx(20 / 0.5 * 20 / left)
     assert plan.threshold == pytest.approx(18 * 20 / 0.5 / (left * 0.95))
     assert plan.guarantee == vp.Guarantee(0.5, 0.0)
@@ -85,7 +88,7 @@ def test_the_plan_states_the_numbers_before_any_data():
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e5])
-def test_budgets_that_make_no_sense_are_refused(epsilon):
+def test_budgets_that_are_out_of_range_are_rejected(epsilon):
     """Epsilon is too small for integers of 64 bits, or too large to protect any user."""
     with pytest.raises(vp.errors.BudgetError, match="epsilon"):
         vp.Sequences(alphabet=["a"]).plan(vp.Budget(epsilon))
@@ -116,16 +119,16 @@ USERS = st.lists(
 
 
 def test_a_plan_of_single_symbols_has_no_threshold():
-    """No symbol is a context then, so the plan has text without a number of occurrences."""
+    """In this plan no symbol is a context, so the text has no number of occurrences."""
     plan = vp.Sequences(max_gram=1, alphabet=["home", "news"]).plan(vp.Budget(1))
     assert plan.threshold is None
     assert "context" not in str(plan)
 
 
-@pytest.mark.jit  # long inputs show nothing more without it, and take minutes
-@pytest.mark.usefixtures("few_sessions_in_test")  # the test compares texts, and not the accuracy of answers
+@pytest.mark.jit  # Without this, long inputs would show nothing more, but take minutes.
+@pytest.mark.usefixtures("few_sessions_in_test")  # The test compares texts, not the accuracy of answers.
 def test_noise_that_exceeds_the_plan_is_not_excluded_by_its_text():
-    """Without a max_length, long sequences get more noise than that of 20 steps; the text and the page state it."""
+    """Without a max_length, long sequences get more noise than 20 steps would. The text and the page state this."""
     rng = np.random.default_rng(1)
     frame = pl.DataFrame({"who": range(2000), "pages": [rng.choice(["home", "news"], 40).tolist()] * 2000})
     corpus = read_engine(frame, user="who", sequence="pages")
@@ -143,8 +146,11 @@ def test_noise_that_exceeds_the_plan_is_not_excluded_by_its_text():
 
 
 @given(USERS, st.integers(1, 8))
-def test_documents_of_a_user_are_joined_and_cut(users, most):
-    """All documents of a user are joined without unknown symbols, then cut; users without a symbol are absent."""
+def test_documents_of_a_user_are_joined_and_truncated(users, most):
+    """All documents of a user are joined without unknown symbols and then truncated.
+
+    Users without a symbol are absent.
+    """
     rows = [(number, document) for number, documents in enumerate(users) for document in documents]
     corpus = read_engine(
         pl.DataFrame(rows, schema={"who": pl.Int64, "what": pl.List(pl.String)}, orient="row"),
@@ -158,7 +164,7 @@ def test_documents_of_a_user_are_joined_and_cut(users, most):
 
 @given(USERS, st.integers(1, 8), st.integers(0, 1000))
 def test_sequences_are_sampled(users, most, seed):
-    """One of a user's documents with a symbol is drawn and cut; other users do not affect the choice."""
+    """One of a user's documents with a symbol is drawn and truncated. Other users do not affect the choice."""
     rows = [(number, document) for number, documents in enumerate(users) for document in documents]
     schema = {"who": pl.Int64, "what": pl.List(pl.String)}
     corpus = read_engine(pl.DataFrame(rows, schema=schema, orient="row"), user="who", sequence="what")
@@ -198,7 +204,7 @@ def test_a_large_alphabet_contains_all_symbols_that_occur(visits):
 
 
 def test_other_tokens_become_one_symbol(capsys):
-    """Sequences keep their lengths: a typo in the alphabet shows as its symbol, and the message reports it."""
+    """Sequences keep their lengths. A typo in the alphabet appears as this symbol, and the message reports it."""
     rows = pl.DataFrame({"who": range(900), "pages": [["home", "serach", "buy"], ["x", "home"], ["y"]] * 300})
     corpus = read_engine(rows, user="who", sequence="pages")
     for alphabet in (["home", "search", "buy"], "find"):
@@ -217,6 +223,6 @@ def test_other_tokens_become_one_symbol(capsys):
 
 @pytest.mark.parametrize("other", ["home", "", 3])
 def test_the_symbol_for_all_others_is_not_in_the_alphabet(other):
-    """It must be a string, and not in the alphabet."""
+    """The symbol must be a string that is not in the alphabet."""
     with pytest.raises(vp.errors.InputError, match="`other`"):
         vp.Sequences(alphabet=["home"], other=other)

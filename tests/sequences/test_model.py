@@ -1,4 +1,4 @@
-"""Tests of a sequence model, with probabilities that add up, draws that follow them, tables and files."""
+"""Tests of a sequence model: probabilities that add up, draws that follow them, tables and files."""
 
 import itertools
 import json
@@ -21,7 +21,7 @@ from voxpop.release.saving import checksum
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
 PAGES = ["home", "news", "sport", "weather"]
-SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
+SIGMAS = 7.0  # A normal deviate exceeds this with probability 2.6e-12.
 
 
 def test_probabilities_after_every_context_add_up_to_one(model):
@@ -37,7 +37,7 @@ def test_probabilities_after_every_context_add_up_to_one(model):
 
 
 def test_probabilities_of_all_sequences_add_up_to_one(visits):
-    """The sum is over all sequences of at most three symbols; the empty sequence has probability 0."""
+    """The sum is over all sequences of at most three symbols. The empty sequence has probability 0."""
     short = vp.Sequences(max_length=3, max_gram=3, alphabet=PAGES).release(visits, vp.Budget(3), seed=2)
     every = itertools.chain.from_iterable(itertools.product(PAGES, repeat=n) for n in range(4))
     assert sum(short.probability(each) for each in every) == pytest.approx(1, abs=1e-9)
@@ -48,8 +48,8 @@ def test_probabilities_of_all_sequences_add_up_to_one(visits):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("novelty", LEAST_NOVELTY)
-def test_probabilities_add_up_to_one_with_as_many_copies_as_there_can_be(visits, novelty):
-    """The model has single symbols only, and the latest place is excluded from the urn."""
+def test_probabilities_add_up_to_one_with_the_maximum_number_of_copies(visits, novelty):
+    """The model has only single symbols, and the latest place is excluded from the urn."""
     sampler = vp.Sequences(max_length=3, max_gram=1, alphabet=PAGES).release(visits, vp.Budget(3), seed=2)._sampler
     sampler = replace(sampler, fit=replace(sampler.fit, novelty=novelty))
     every = itertools.chain.from_iterable(itertools.product(range(len(PAGES)), repeat=n) for n in range(1, 4))
@@ -73,13 +73,13 @@ def test_draws_follow_the_probabilities(model):
 
 
 def test_only_seeded_draws_repeat(model):
-    """The same seed and number give the same sequences; draws without a seed differ."""
+    """The same seed and number give the same sequences. Draws without a seed differ."""
     assert model.sample(50, seed=1).equals(model.sample(50, seed=1))
     assert not model.sample(50).equals(model.sample(50))
 
 
 def test_a_saved_result_is_loaded_unchanged(model, tmp_path):
-    """A loaded model equals the saved one, also if it replaced an earlier model, and its plan cannot run."""
+    """A loaded model equals the saved model, even if it replaced an earlier model. Its plan cannot run."""
     model.save(tmp_path / "model")
     model.save(tmp_path / "model")
     again = vp.load(tmp_path / "model", vp.SequenceModel)
@@ -151,7 +151,7 @@ def test_an_empty_release_is_reported(model):
             call()
 
 
-def test_next_has_intervals_on_request(model):
+def test_the_query_next_has_intervals_on_request(model):
     """The probabilities are the same with and without intervals."""
     plain, sure = model.next(["home"]), model.next(["home"], level=0.9)
     assert plain.columns == ["symbol", "probability"]
@@ -177,8 +177,8 @@ def test_a_model_of_an_earlier_version_is_rejected(model, tmp_path):
         vp.load(tmp_path / "model")
 
 
-def test_releases_depend_on_the_secret_only(visits):
-    """A seed repeats a release; two releases without a seed differ."""
+def test_releases_depend_only_on_the_secret(visits):
+    """A seed repeats a release. Two releases without a seed differ."""
     sequences = vp.Sequences(max_length=5, max_gram=3, alphabet=PAGES)
     assert sequences.release(visits, vp.Budget(1), seed=5) == sequences.release(visits, vp.Budget(1), seed=5)
     assert sequences.release(visits, vp.Budget(1)) != sequences.release(visits, vp.Budget(1))

@@ -49,7 +49,8 @@ def collections():
     )
 
 
-@example((3, ["b", "b", "abbab", "abbcc"], 1), Fraction(5), 5, 4, 205712)  # a total equals a sum except in its last bit
+# A total equals a sum except in its last bit.
+@example((3, ["b", "b", "abbab", "abbcc"], 1), Fraction(5), 5, 4, 205712)
 @settings(max_examples=150)
 @given(
     collections(),
@@ -58,7 +59,7 @@ def collections():
     st.integers(1, 5),
     st.integers(0, 10**6),
 )
-def test_the_tree_equals_that_of_the_theory(collection, epsilon, max_length, max_gram, seed):
+def test_the_tree_equals_the_tree_of_the_theory(collection, epsilon, max_length, max_gram, seed):
     """Grams, noisy counts, consistent counts and scales equal the results of loops over dicts and fractions."""
     size, sequences, copies = collection
     sequences = [naive.truncate(each, ALPHABET[:size], max_length) for each in sequences * copies]
@@ -83,7 +84,7 @@ def test_the_tree_equals_that_of_the_theory(collection, epsilon, max_length, max
 
 
 def test_counts_are_occurrences():
-    """A gram that occurs twice in a sequence counts twice: 6 in 5 sequences, as in the paper; (END,) is not a gram."""
+    """A gram that occurs twice in a sequence counts twice (6 in 5 sequences, as in the paper). (END,) is no gram."""
     sequences = ["abcab", "ab", "cab", "abc", "ab"]
     counts = naive.count_grams(sequences, 5)
     assert counts["a", "b"] == 6
@@ -107,7 +108,7 @@ FIGURE = {
 
 
 def test_the_first_two_levels_of_figure_1_get_the_budgets_printed_there():
-    """The root gets epsilon/5; I1 gets 4/5 for one predicted level, I2 and I3 get 2/5 for two predicted levels."""
+    """The root gets epsilon/5. I1 gets 4/5 for one predicted level, and I2 and I3 get 2/5 for two predicted levels."""
     paths = PathBudget(Limits(Fraction(1), alphabet=3, max_length=5, max_gram=5))
     root = paths.spend(0, Fraction(1, 5))
     assert paths.shares[root].own == Fraction(1, 5)
@@ -118,8 +119,8 @@ def test_the_first_two_levels_of_figure_1_get_the_budgets_printed_there():
     assert shares == [Fraction(4, 5), Fraction(2, 5), Fraction(2, 5)]
 
 
-def test_the_last_level_of_figure_1_differs_as_the_errata_say():
-    """The figure gives I2-I3 and I3-I1 the whole rest; by the printed formula, 2 and 3 levels are predicted for them.
+def test_the_last_level_of_figure_1_differs_as_in_the_errata():
+    """The figure gives I2-I3 and I3-I1 the whole rest. By the printed formula, 2 and 3 levels are predicted for them.
 
     The Markov neighbours are I3 (4 of 9 go to I1) and I1 (all go to I2).
     """
@@ -128,7 +129,7 @@ def test_the_last_level_of_figure_1_differs_as_the_errata_say():
 
 
 def test_the_consistent_counts_of_figure_1_are_reproduced():
-    """I2-I3 has probabilities 4/7, 0, 1/7, 2/7 as in the paper; v13 (I3-I1-I2) has half the count of its parent."""
+    """I2-I3 has probabilities 4/7, 0, 1/7, 2/7 as in the paper, and v13 (I3-I1-I2) has half the count of its parent."""
     tree = plant(_level([-1], [""]))
     tree, _ = grow_tree(tree, _level([0, 1, 2], ["1", "2", "3"]))
     deeper = [tree.child[0, 1] * 4 + 2, tree.child[0, 2] * 4]
@@ -140,7 +141,7 @@ def test_the_consistent_counts_of_figure_1_are_reproduced():
 
 
 def _level(parents, names):
-    """Return a level with the counts printed in the figure; the root has no end mark."""
+    """Return a level with the counts that the figure shows. The root has no end mark."""
     counts = [(*FIGURE[name], -1)[:4] for name in names]
     return Level(np.array(parents), np.ones(len(parents)), np.array(counts))
 
@@ -188,7 +189,7 @@ def test_the_root_has_no_end_mark():
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("length", [2, 4, 7])
-def test_synthesis_is_the_papers(visits, seed, length):
+def test_synthesis_equals_that_of_the_paper(visits, seed, length):
     """Sequences and their numbers equal the result of the paper's loops over the same whole counts."""
     mechanism = vp.papers.VariableLengthNGrams(l_max=length, n_max=3, alphabet=PAGES)
     model = mechanism.release(visits, vp.Budget(0.2 + seed), seed=seed)
@@ -210,7 +211,7 @@ def test_synthesis_is_the_papers(visits, seed, length):
 
 
 def test_the_class_documents_its_behaviour(visits):
-    """Plan, guarantee and table have the expected values; wrong fields are rejected."""
+    """Plan, guarantee and table have the expected values, and wrong fields are rejected."""
     mechanism = vp.papers.VariableLengthNGrams(l_max=8, n_max=4, alphabet=PAGES)
     plan = mechanism.plan(vp.Budget(3))
     assert (plan.scale, plan.guarantee) == (pytest.approx(8 * 4 / 3), vp.Guarantee(3, 0.0))

@@ -1,4 +1,4 @@
-"""Tests of one user's privacy loss by an exact search and an audit of outputs, which both detect broken variants."""
+"""Tests of one user's privacy loss by an exact search and an audit of outputs. Both detect broken variants."""
 
 import sys
 from fractions import Fraction
@@ -26,8 +26,8 @@ from voxpop.privacy.path_budget import Limits
 from voxpop.privacy.sampling import laplace_noise
 from voxpop.privacy.secret import Secret
 
-ALARM = 1e-10  # probability that one bound of the audit errs
-RUNS = 2500  # a limit below is missed with probability under 1e-8; with 1,500 runs it was 1e-4
+ALARM = 1e-10  # the probability that one bound of the audit is wrong
+RUNS = 2500  # A limit below is missed with probability below 1e-8. With 1,500 runs it was 1e-4.
 
 
 def count_the_end_at_the_root(monkeypatch):
@@ -39,21 +39,21 @@ def count_the_end_at_the_root(monkeypatch):
 
 @pytest.mark.jit
 def test_no_pair_of_neighbours_costs_more_than_epsilon():
-    """For every tree of a random search the exact loss is at most the whole budget, and the worst one reaches it."""
+    """For every tree of a random search, the exact loss is at most the whole budget, and the worst tree attains it."""
     worst = search_sequence_loss(pairs=500, seed=5)
     assert worst.loss == 1
 
 
 @pytest.mark.slow
 def test_no_pair_of_a_long_search_costs_more_than_epsilon():
-    """The search covers many more pairs: 12,000 in `make trust`."""
+    """The search covers many more pairs, 12,000 in `make trust`."""
     assert search_sequence_loss(pairs=at_length(12_000, 4_000), seed=6).loss == 1
 
 
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_an_end_mark_counted_at_the_root(monkeypatch):
-    """With the end mark at the root one user changes max_length + 1 counts there, and the loss exceeds 1."""
+    """With the end mark at the root, one user changes max_length + 1 counts there, and the loss exceeds 1."""
     count_the_end_at_the_root(monkeypatch)
     worst = search_sequence_loss(pairs=300, seed=5)
     assert worst.loss > 1
@@ -72,7 +72,7 @@ def test_the_search_detects_a_sequence_cut_one_symbol_too_late():
 def epsilon_shown(event, epsilon, users, extra, limits):
     """Return a lower bound on the loss over epsilon, from the frequency of an event with and without a user.
 
-    The bound errs with probability 2e-10.
+    The bound is wrong with probability 2e-10.
     """
     with_user = sum(event(released(limits, [*users, extra])) for _ in range(RUNS))
     without = sum(event(released(limits, users)) for _ in range(RUNS))
@@ -102,20 +102,20 @@ def test_the_audit_finds_no_violation():
 @pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_detects_an_end_mark_counted_at_the_root(monkeypatch):
-    """The broken variant shows more than its epsilon: 1.45 times, with a deviation of 0.06."""
+    """The broken variant shows 1.45 times its epsilon, with a deviation of 0.06."""
     count_the_end_at_the_root(monkeypatch)
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
 
 
 @pytest.mark.slow
 def test_the_audit_detects_noise_of_half_the_scale(monkeypatch):
-    """Noise for half the sensitivity shows more than epsilon: 1.6 times, with a deviation of 0.05."""
+    """Noise for half the sensitivity shows 1.6 times epsilon, with a deviation of 0.05."""
     monkeypatch.setattr(path_budget, "laplace_noise", lambda rate, *others: laplace_noise(2 * rate, *others))
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
 
 
 class Forgetful(path_budget.PathBudget):
-    """Plant the fault that every node takes its part of the whole budget and ignores the spend of its path."""
+    """Plant the fault that every node takes a part of the whole budget and ignores the spend of its path."""
 
     def spend(self, above, part):
         self.shares.append(path_budget.Share(Fraction(0), part))
@@ -143,7 +143,7 @@ CONTEXTS = Limits(Fraction(1), alphabet=1, max_length=1, max_gram=1)
 
 
 def test_the_search_reaches_epsilon_with_contexts():
-    """A user of max_length symbols, as many of them distinct as possible, costs exactly the whole budget."""
+    """A user of max_length symbols, with as many distinct symbols as possible, costs exactly the whole budget."""
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
     assert pair_loss(limits, [[0, 1, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) == 1
 
@@ -151,24 +151,24 @@ def test_the_search_reaches_epsilon_with_contexts():
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_an_end_mark_after_whole_sequences(monkeypatch):
-    """A whole sequence then has max_length + 1 steps, and the loss exceeds 1."""
+    """With this fault, a whole sequence has max_length + 1 steps, and the loss exceeds 1."""
     whole_sequences_have_an_end(monkeypatch)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
-    # So many whole sequences that all steps are counted.
+    # There are so many whole sequences that all steps are counted.
     assert pair_loss(limits, [[0, 1, 0], *[[0, 0, 0]] * 40], 0, Secret.from_seed(0)) > Fraction(5, 4)
 
 
 @pytest.mark.slow  # the test checks the search, and not the package
 def test_the_search_detects_contexts_that_ignore_earlier_payments(monkeypatch):
-    """If every context took its part of the whole budget again, long contexts would exceed epsilon."""
+    """If every context again took a part of the whole budget, long contexts would exceed epsilon."""
     monkeypatch.setattr(trees, "PathBudget", Forgetful)
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
     assert pair_loss(limits, [[0, 1, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) > 1
 
 
 LONG_AMONG_SHORT = [[0, 1, 0, 1, 0, 1], *[[0]] * 60]
-"""The tree counts two steps of each of these, of at most six."""
+"""The tree counts two of the at most six steps of each of these."""
 SIX = Limits(Fraction(60), alphabet=2, max_length=6, max_gram=3)
 
 
@@ -191,7 +191,7 @@ def test_the_search_detects_more_steps_than_the_noise_covers(monkeypatch, furthe
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_a_number_of_steps_that_follows_from_the_data(monkeypatch):
-    """If true lengths decided the number of counted steps, the noise would distinguish one user from none."""
+    """If true lengths determined the number of counted steps, the noise would reveal the presence of one user."""
     real, rule, true = counting.MemoryTreeWalk.count_lengths, path_budget.StepsRule.steps, []
 
     def count_lengths(self, first):
@@ -213,8 +213,8 @@ def test_the_search_detects_a_number_of_steps_that_follows_from_the_data(monkeyp
     st.integers(1, 40),
     st.fractions(Fraction(1, 100), 60),
 )
-def test_the_number_of_steps_is_that_of_the_reference_implementation(most, lengths, alphabet, epsilon):
-    """For any released numbers, the choice has at least one step and enough of them, and no choice is cheaper."""
+def test_the_number_of_steps_equals_the_reference_implementation(most, lengths, alphabet, epsilon):
+    """For any released numbers, the choice has enough steps and at least one, and no choice is cheaper."""
     first = length_classes(most)
     released = np.array(lengths[: first.size])
     limits = Limits(epsilon, alphabet, most, 3)
@@ -249,7 +249,7 @@ def naive_steps(most, first, released, alphabet, epsilon):
     st.integers(1, 40),
     st.fractions(Fraction(1, 100), 2),
 )
-def test_the_length_of_sequences_is_that_of_the_reference_implementation(most, lengths, usual, rate):
+def test_the_length_of_sequences_equals_the_reference_implementation(most, lengths, usual, rate):
     """For any released numbers, drawn sequences include all lengths that noise cannot explain."""
     first = length_classes(most)
     released = np.array(lengths[: first.size])
@@ -281,9 +281,10 @@ FOUR = Limits(Fraction(40), alphabet=1, max_length=4, max_gram=2)
 @pytest.mark.jit
 @pytest.mark.parametrize("extra", [1, 4, *(pytest.param(each, marks=pytest.mark.slow) for each in (2, 3))])
 def test_no_released_lengths_of_a_small_case_cost_more_than_epsilon(extra):
-    """All lengths that matter to the rules are released in turn, and each neighbour then costs at most all of epsilon.
+    """All lengths that matter to the rules are released in turn, and each neighbour costs at most the whole epsilon.
 
-    The case has four classes of length. The numbers are below and above that from which noise does not explain a class.
+    The case has four classes of length. The numbers are below and above the number from which noise does not explain a
+    class.
     """
     users, visited, worst = [[0], [0, 0], [0] * extra], set(), Fraction(0)
     for lengths in product((-3, 0, 1, 4, 40), repeat=4):
@@ -291,7 +292,7 @@ def test_no_released_lengths_of_a_small_case_cost_more_than_epsilon(extra):
         assert loss <= 1, lengths
         visited.add((longest, steps))
         worst = max(worst, loss)
-    # A length of 1 is never chosen, because the class after a clear one is whole, and 2 is usual if no class is clear.
+    # A length of 1 is never chosen. The class after a clear class is whole, and 2 is usual if no class is clear.
     assert visited == {(2, 2), (3, 2), (3, 3), (4, 4)}
     assert worst == 1
 
@@ -299,7 +300,7 @@ def test_no_released_lengths_of_a_small_case_cost_more_than_epsilon(extra):
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_a_length_that_follows_from_the_data(monkeypatch):
-    """If true lengths decided the length of sequences, one user could change the noise of all that follows."""
+    """If true lengths determined the length of sequences, one user could change the noise of all later counts."""
     real, rule, true = counting.MemoryTreeWalk.count_lengths, path_budget.StepsRule.classes, []
 
     def count_lengths(self, first):
@@ -383,7 +384,7 @@ def steps_of(limits, users):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_of_contexts_finds_no_violation(monkeypatch):
-    """On the most revealing event of the smallest case, contexts show most of their 0.81 of epsilon, never more."""
+    """On the most revealing event of the smallest case, contexts show most of their 0.81 of epsilon and never more."""
     monkeypatch.setattr(sys.modules[__name__], "released", steps_of)
     monkeypatch.setattr(sys.modules[__name__], "RUNS", 4000)
     first = lambda counts: counts[0] >= 1  # noqa: E731
@@ -393,7 +394,7 @@ def test_the_audit_of_contexts_finds_no_violation(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_detects_an_end_mark_after_whole_sequences(monkeypatch):
-    """The broken variant reveals both a symbol and an end: 1.71 times epsilon."""
+    """The broken variant reveals both a symbol and an end, and shows 1.71 times epsilon."""
     whole_sequences_have_an_end(monkeypatch)
     monkeypatch.setattr(sys.modules[__name__], "RUNS", 4000)
     monkeypatch.setattr(sys.modules[__name__], "released", steps_of)

@@ -1,4 +1,4 @@
-"""Tests of lengths, distinct and repeated symbols, with counts by a reference implementation, and drawn sequences."""
+"""Tests of lengths, distinct and repeated symbols: counts by a reference implementation, and drawn sequences."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -24,7 +24,7 @@ from voxpop.privacy.path_budget import Limits
 from voxpop.privacy.secret import Secret
 
 PAGES = ["home", "news", "sport", "weather"]
-SIGMAS = 7.0  # a normal deviate passes this with probability 2.6e-12
+SIGMAS = 7.0  # A normal deviate exceeds this with probability 2.6e-12.
 
 
 @By
@@ -40,8 +40,11 @@ def exact(keys, counts):
     st.integers(1, 2),
     st.integers(1, 9),
 )
-def test_counts_equal_those_of_the_reference_implementation(users, most, counted, bins, steps):
-    """Each user counts in one class of length; distinct and repeated symbols, and first steps, are summed over all."""
+def test_counts_equal_the_reference_implementation(users, most, counted, bins, steps):
+    """Each user counts in one class of length.
+
+    Distinct and repeated symbols, and first steps, are summed over users.
+    """
     flat = [symbol for user in users for symbol in [*user, 3]]
     walk, other = MemoryTreeWalk(np.array(flat, np.int32), 3, most), naive.NaiveTree(users, 3, most)
     first = length_classes(most)
@@ -57,14 +60,14 @@ def test_counts_equal_those_of_the_reference_implementation(users, most, counted
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(1, 12))
 def test_a_user_changes_the_sum_of_both_numbers_by_at_most_the_counted_symbols(user, counted):
-    """A symbol cannot both be new and repeat the previous one, which gives the sensitivity of the noise."""
+    """A symbol cannot both be new and repeat the previous symbol. This gives the sensitivity of the noise."""
     found = count_variety(np.array(user, np.int32), np.array([0]), np.array([len(user)]), 4, counted)
     assert found.min() >= 0
     assert found.sum() <= min(len(user), counted)
 
 
 def test_contexts_are_counted_more_easily_if_noise_is_large():
-    """The factor is 1 up to a tenth of the mean count of a pair, a half from a fifth on, and in proportion between."""
+    """The factor is 1 up to a tenth of the mean count of a pair, one half from a fifth on, and linear between."""
     limits = Limits(Fraction(1), 9, 10, 3)
     # The noise of a pair is 10 (9 + 1)^2 / steps.
     found = [_ease(limits, steps) for steps in (1e9, 10_000.0, 8_000.0, 5_000.0, 10.0)]
@@ -73,7 +76,7 @@ def test_contexts_are_counted_more_easily_if_noise_is_large():
 
 @pytest.mark.parametrize("most", [1, 2, 3, 20, 100, 10_000])
 def test_classes_cover_all_lengths(most):
-    """The classes begin at 1 and increase, and the last contains only sequences that are cut."""
+    """The classes begin at 1 and increase, and the last class contains only truncated sequences."""
     first = length_classes(most)
     assert (first[0], first[-1]) == (1, most)
     assert (np.diff(first) > 0).all()
@@ -81,7 +84,7 @@ def test_classes_cover_all_lengths(most):
 
 
 def naive_shares(sampler):
-    """Return the exact share of each length, from the probabilities of all sequences."""
+    """Return the exact share of each length from the probabilities of all sequences."""
     most, symbols = sampler.tree.max_length, range(sampler.tree.width - 1)
     every = (list(each) for size in range(1, most + 1) for each in product(symbols, repeat=size))
     shares = np.zeros(most + 1)
@@ -93,7 +96,7 @@ def naive_shares(sampler):
 @pytest.mark.jit
 @pytest.mark.parametrize("gram", [1, 3])
 @pytest.mark.parametrize("copies", [(1.5, 0.0), (NEVER, 0.0), (1.5, 0.4)])
-def test_shares_of_lengths_equal_those_of_all_sequences(visits, copies, gram):
+def test_shares_of_lengths_follow_from_all_sequences(visits, copies, gram):
     """The simulated shares are exact up to the noise of 200,000 sequences, and the fit reaches given shares."""
     model = vp.Sequences(4, gram, alphabet=PAGES).release(visits, vp.Budget(4), seed=1)
     sampler = model._sampler
@@ -127,7 +130,7 @@ def variety(sampler, most=12):
 
 @pytest.mark.jit
 def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
-    """With little noise, lengths (except within a class) and variety agree; without copies variety is too large."""
+    """With little noise, lengths (except within a class) and variety agree. Without copies, variety is too large."""
     corpus, pages = people
     model = vp.Sequences(12, 1, alphabet=PAGES).release(corpus, vp.Budget(20), seed=1)
     real = np.mean([len(set(each)) for each in pages])
@@ -165,7 +168,7 @@ def test_drawn_sequences_repeat_symbols_as_users_do(repeats):
 
 @pytest.mark.jit
 def test_noise_that_hides_the_profile_leaves_the_chain(model):
-    """If noise far exceeds lengths and distinct symbols, sequences follow the contexts, with the usual variety."""
+    """If noise far exceeds lengths and distinct symbols, sequences follow the contexts with the usual variety."""
     profile = StepProfile(
         np.full_like(model.profile.lengths, -(10**7)), np.full_like(model.profile.variety, -(10**9)), (1e9, 1e9)
     )
@@ -189,7 +192,7 @@ def test_no_sequence_is_empty_without_a_node_for_beginnings():
     assert model.probability([]) == 0
 
 
-def test_the_profile_of_a_bootstrap_moves(model):
+def test_the_profile_varies_between_bootstrap_models(model):
     """Bootstrap models have different lengths and variety, so intervals include the noise of the profile."""
     fits = [ContextSampler.of(model.tree, model.profile, Secret.from_seed(seed)).fit for seed in range(2)]
     assert not np.array_equal(fits[0].ends, fits[1].ends)

@@ -1,4 +1,4 @@
-"""Tests of queries to a model, with their meaning, and the coverage of their intervals."""
+"""Tests of queries of a model: their meaning, and the coverage of their intervals."""
 
 from collections import Counter
 
@@ -22,8 +22,8 @@ SPREADS = {
     "lengths": (0.93, 0.11),
     "funnel": (0.98, 0.14),
 }
-"""Means, rounded down, and deviations, rounded up, of the coverage in 80 releases with fresh secrets. The intervals of
-the funnel were always correct."""
+"""The means (rounded down) and deviations (rounded up) of the coverage in 80 releases with fresh secrets. The intervals
+of the funnel were always correct."""
 BOUNDS = {"starting": (0.68, 1.0), "transitions": (0.86, 0.995), "lengths": (0.76, 1.0), "funnel": (0.79, 1.0)}
 
 
@@ -46,8 +46,8 @@ def laid(sessions):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_funnels_equal_those_of_a_reference_implementation(seed):
-    """Sessions and funnels are random, with repeated steps, and few or many symbols between the steps."""
+def test_funnels_equal_a_reference_implementation(seed):
+    """Sessions and funnels are random, with repeated steps and few or many symbols between the steps."""
     rng = np.random.default_rng(seed)
     sessions = [rng.integers(3, size=rng.integers(1, 9)).tolist() for _ in range(60)]
     steps, within = rng.integers(3, size=rng.integers(1, 5)), int(rng.integers(1, 6))
@@ -64,8 +64,8 @@ def test_paths_count_sessions_once():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_frequent_paths_equal_those_of_a_reference_implementation(seed):
-    """The results are the most frequent runs, ties in the order of symbols, and the share of sessions with each run."""
+def test_frequent_paths_equal_a_reference_implementation(seed):
+    """The results are the most frequent runs (ties in the order of symbols) and the share of sessions with each run."""
     rng = np.random.default_rng(seed)
     size, length = int(rng.integers(1, 5)), int(rng.integers(1, 5))
     lists = [rng.integers(size, size=rng.integers(1, 7)).tolist() for _ in range(rng.integers(1, 30))]
@@ -79,7 +79,7 @@ def test_frequent_paths_equal_those_of_a_reference_implementation(seed):
 
 @pytest.fixture(scope="module")
 def chain():
-    """Return a first-order Markov chain, as probabilities of the first symbol, and of each next symbol or the end."""
+    """Return a first-order Markov chain as probabilities of the first symbol, and of each next symbol or the end."""
     rng = np.random.default_rng(11)
     start, steps = rng.dirichlet(np.ones(5)), rng.dirichlet(np.ones(6), 5)
     return start, steps
@@ -124,12 +124,12 @@ def false_alarm(mean, deviation, low, high):
 
 @pytest.mark.slow
 def test_intervals_have_their_nominal_coverage(chain):
-    """Nine of ten intervals or more cover the truth: beginnings, transitions, lengths and a funnel, over 80 releases.
+    """Over 80 releases, nine of ten intervals of beginnings, transitions, lengths and a funnel cover the truth.
 
     The probability of a false alarm is below 1e-9, by Bennett's inequality for means of independent numbers between 0
     and 1 with the means and deviations in `SPREADS`. Transitions are the most sensitive case, because each release has
-    30 of them. They cover more than 0.9, because the error of a shorter memory is added to that of the noise. All other
-    queries have no upper bound, because 80 releases are too few to detect wider intervals.
+    30 of them. They cover more than 0.9, because the error of a shorter memory is added to the error of the noise. All
+    other queries have no upper bound, because 80 releases are too few to detect wider intervals.
     """
     assert sum(false_alarm(*SPREADS[name], *bounds) for name, bounds in BOUNDS.items()) < 1e-9
     sessions = sessions_of(chain, 20_000, np.random.default_rng(3))
@@ -152,7 +152,7 @@ def test_intervals_have_their_nominal_coverage(chain):
     assert all(BOUNDS[name][0] < share <= BOUNDS[name][1] for name, share in shares.items()), shares
 
 
-def test_questions_have_answers(model):
+def test_queries_have_the_expected_answers(model):
     """Columns, order, bounds and sums are as expected."""
     following = model.next(["home"], level=0.9).rename({"probability": "share"})
     assert following["share"].sum() == pytest.approx(1)
@@ -170,7 +170,7 @@ def test_questions_have_answers(model):
     assert funnel["share"][0] >= funnel["share"][1]
 
 
-def test_wrong_questions_are_explained(model):
+def test_wrong_queries_are_explained(model):
     """Levels, steps and distances outside the allowed range are rejected."""
     with pytest.raises(vp.errors.InputError, match="level"):
         model.next(level=1)
@@ -186,16 +186,16 @@ def test_wrong_questions_are_explained(model):
 def closing():
     """Return a model of users whose sequences end with one symbol, so that contexts determine where they end."""
     rng = np.random.default_rng(4)
-    # Few have 9, 11 or 13 symbols: classes of length do not show this.
+    # Few users have 9, 11 or 13 symbols. Classes of length do not show this.
     sizes = rng.choice(np.arange(1, 14), 2000, p=np.array([1, 3, 9, 5, 5, 5, 5, 5, 1, 9, 1, 9, 1]) / 59)
     pages = [[*rng.choice(["a", "b"], size - 1).tolist(), "z"] for size in sizes.tolist()]
     corpus = read_engine(pl.DataFrame({"who": range(2000), "pages": pages}), user="who", sequence="pages")
     return vp.Sequences(max_length=15, max_gram=3, alphabet=["a", "b", "z"]).release(corpus, vp.Budget(2), seed=3)
 
 
-@pytest.mark.jit  # without it there are fewer bootstrap models, whose spread says less
+@pytest.mark.jit  # Without this there are fewer bootstrap models, and their spread is less informative.
 def test_intervals_of_lengths_include_the_error_of_classes(closing):
-    """Users are only counted in classes such as 6 to 8, so each length varies as a part of its class does."""
+    """Users are counted only in classes such as 6 to 8, so each length varies as a part of its class."""
     frame, users = closing.lengths(), closing.n_users
     share, error = frame["share"].to_numpy(), frame["error"].to_numpy()
     for first, last in [(4, 5), (6, 8), (9, 13)]:
@@ -204,8 +204,8 @@ def test_intervals_of_lengths_include_the_error_of_classes(closing):
         assert (error[mine] > 0.7 * deviation).all()
 
 
-def test_shares_of_lengths_agree_with_those_released(closing):
-    """Each class has the released share, also if no ends of drawn sequences do, and each interval contains it."""
+def test_shares_of_lengths_agree_with_the_released_shares(closing):
+    """Each class has the released share, even if the ends of drawn sequences do not, and each interval contains it."""
     frame, profile, users = closing.lengths(), closing.profile, closing.n_users
     starts = np.append(length_classes(15), 16) - 1
     for place, released in enumerate(profile.lengths.tolist()):
@@ -258,7 +258,7 @@ def test_intervals_of_first_symbols_contain_the_released_shares(model):
         assert found[symbol]["low"] <= share <= found[symbol]["high"]
 
 
-def test_symbols_alone_have_no_released_first_symbols(symbols_alone):
+def test_models_of_single_symbols_have_no_released_first_symbols(symbols_alone):
     """If only symbols are counted, the intervals of first symbols contain their distance from equal shares."""
     assert plain_starts(symbols_alone.tree) == []
     found = symbols_alone.starting()

@@ -1,4 +1,4 @@
-"""Test on MSNBC, as in the paper: 17 pages, 989,818 users."""
+"""A test on MSNBC as in the paper, with 17 pages and 989,818 users."""
 
 import numpy as np
 import polars as pl

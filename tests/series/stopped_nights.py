@@ -1,4 +1,4 @@
-"""Kill a night before each access to a file and run it again: `python -m series.stopped_nights FOLDER`.
+"""Kill a night before each access to a file, and run it again: `python -m series.stopped_nights FOLDER`.
 
 The program prints, for each step, the words of the series by the night of their release.
 """
@@ -21,7 +21,7 @@ NIGHTS = 4
 
 
 def rows(night: int) -> vp.Corpus:
-    """Return rows such that most nights release something."""
+    """Return rows with which most nights release something."""
     words = [f"w{number}" for number in range(night)]
     table = pl.DataFrame({"who": range(900), "what": [words[user % len(words)] for user in range(900)]})
     return vp.read(table, user="who", items="what")
@@ -49,7 +49,7 @@ def night(folder: Path, number: int, step: int = 0) -> None:
             if steps == step:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    if step:  # a hook cannot be removed again
+    if step:  # A hook cannot be removed.
         sys.addaudithook(hook)
     new = series.run(ROWS[number], night=number)
     with open(folder.parent / f"{folder.name}.seen", "a") as seen:
@@ -80,7 +80,7 @@ def main(where: Path) -> None:
         step += 1
         folder = where / f"step{step}"
         folder.mkdir()
-        start(folder)  # in this process, so that forked processes have the compiled code and the plans
+        start(folder)  # This runs in this process, so that forked processes have the compiled code and the plans.
         killed = forked(night, folder, 2, step)
         forked(rest, folder, killed)
 

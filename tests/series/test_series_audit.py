@@ -1,4 +1,4 @@
-"""Audits of whole series, with many copies of two tiny streams, one of which has an additional user.
+"""Audits of whole series with many copies of two tiny streams. One of them has an additional user.
 
 Each copy has separate words and users, so the copies are independent trials. Every bound has a false-alarm probability
 of 1e-9.

@@ -1,4 +1,4 @@
-"""Tests of the folder of a series, with its public files, the effects of opening it, and users who are removed."""
+"""Tests of the folder of a series: its public files, the effects of opening it, and the removal of users."""
 
 import datetime
 import json
@@ -30,7 +30,7 @@ def test_the_first_night_has_the_same_public_files_with_or_without_an_item(tmp_p
     found = set()
     for name, users in (("nobody", []), ("null", [7]), ("one", [7])):
         values = [None if name == "null" else 1 for _ in users]
-        if kind == "declared":  # a CSV file with types that the caller declares
+        if kind == "declared":  # This is a CSV file with types that the caller declares.
             path, options = tmp_path / f"{name}.csv", {"types": {"what": "int64"}}
             path.write_text("who,what\n" + "".join(f"{user},{'' if name == 'null' else 1}\n" for user in users))
         else:
@@ -79,7 +79,7 @@ def test_a_table_without_rows_has_the_types_of_its_schema(tmp_path, form):
 
 
 def test_a_series_does_not_move_to_another_engine_without_users(tmp_path):
-    """A night of this machine without users decides the engine like a night with users."""
+    """A night of this machine without users determines the engine like a night with users."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5)
     table = pl.DataFrame({"who": [1], "what": ["tea"]})
     series.run(vp.read(table.clear(), user="who", items="what"))
@@ -91,7 +91,7 @@ def test_a_series_does_not_move_to_another_engine_without_users(tmp_path):
 
 
 def test_the_secret_is_not_shown(tmp_path):
-    """The key of all draws is in no text that a log or a traceback shows."""
+    """No text in a log or traceback contains the key of all draws."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5)
     record, _ = series._read()
     assert record.secret not in repr(record)
@@ -105,7 +105,7 @@ def listing(folder):
 
 
 def test_opening_a_wrong_folder_does_not_change_it(tmp_path):
-    """Folders keep their modes and files, and a mistyped name makes no folder."""
+    """Folders keep their modes and files, and a mistyped name creates no folder."""
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o775)
@@ -132,8 +132,8 @@ def test_opening_a_wrong_folder_does_not_change_it(tmp_path):
         assert listing(tmp_path) == before
 
 
-def test_a_series_without_its_folder_creates_no_new_one(tmp_path):
-    """A call on a lost series raises an error and leaves no folder that looks like one."""
+def test_a_series_without_its_folder_creates_no_new_folder(tmp_path):
+    """A call on a lost series raises an error and leaves no folder that looks like a series."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5)
     shutil.rmtree(tmp_path / "s")
     for call in (
@@ -182,7 +182,7 @@ IDS = {
 
 @pytest.mark.parametrize("name", IDS)
 def test_a_user_of_any_type_can_be_removed(tmp_path, name):
-    """The id is given as in the rows; the numbers of items and nights are returned, and None the second time."""
+    """The id is given as in the rows. The call returns the numbers of items and nights, and None the second time."""
     ids, user = IDS[name]
     several = isinstance(ids, list)
     columns = {"a": ids[0], "b": ids[1]} if several else {"a": ids}

@@ -18,10 +18,7 @@ from voxpop.privacy.secret import Secret
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 6), st.integers(1, 3), st.integers(0, 12))
 def test_nights_equal_the_reference(seed, nights, pool, tried, listed):
-    """Releases by night, scores, levels, pools and remaining budgets agree, with a public list and without.
-
-    Some nights have no run.
-    """
+    """Releases by night, scores, levels, pools and budgets agree, with and without a list. Some nights have no run."""
     rng = np.random.default_rng(seed)
     known = rng.permutation([*WORDS, "nobody", "neither", "no one"])[:listed].tolist()
     plan, secret = some_plan(rng, nights, pool, tried, known), Secret.from_seed(seed)
@@ -53,7 +50,7 @@ def test_nights_equal_the_reference(seed, nights, pool, tried, listed):
             for key, a, b in zip(pools.keys, pools.starts[:-1], pools.starts[1:], strict=True)
         }
         assert held == naive.pools
-        for mine in held.values():  # the order does not depend on the engine: by night, then by bytes
+        for mine in held.values():  # The order, by night and then by bytes, does not depend on the engine.
             assert list(mine) == sorted(mine, key=lambda word: (mine[word], word.encode()))
         assert dict(zip(pools.keys.tolist(), pools.left.tolist(), strict=True)) == naive.left
         assert NightlyPools.of(pools.arrays()).arrays().keys() == pools.arrays().keys()
@@ -79,7 +76,8 @@ def test_a_pool_takes_items_in_order_of_arrival():
 def test_released_items_keep_their_place_in_the_pool():
     """A pool only grows, so a user with three items, one of them released, has no room for a fourth.
 
-    If released items made room again, one user could have more unique items than delta is computed for.
+    If released items made room again, one user could have more unique items than the number for which delta is
+    computed.
     """
     plan, secret = vp.Items(max_items_per_user=3).plan_series(vp.Budget(3, 1e-6), 9), Secret.from_seed(1)
     pools = NightlyPools.empty()

@@ -1,4 +1,4 @@
-"""Tests of the numbers of a series, in which the guarantee follows from the executed numbers."""
+"""Tests of the numbers of a series. The guarantee follows from the executed numbers."""
 
 import json
 from dataclasses import replace
@@ -70,7 +70,7 @@ def test_numbers_that_cost_more_are_refused():
 
 @pytest.mark.parametrize("nights", [30, 1000])
 def test_every_night_is_charged_for_its_readings(nights):
-    """Delta covers 2^31 readings per night, each within 2^-128 in each of 2^23 cells; epsilon 25 makes this visible."""
+    """Delta covers 2^31 readings per night, each within 2^-128 in each of 2^23 cells. Epsilon 25 makes this visible."""
     plan = vp.Items().plan_series(vp.Budget(25, 1e-6), nights)
     exact = np.array(plan.proof.thresholds) - np.cumsum(plan.proof.factors) / 2
     hit = ndtr(ndtri(plan.proof.pool * ever_reached(plan.spreads, exact)) + plan.proof.square**0.5)
@@ -83,7 +83,7 @@ def test_every_night_is_charged_for_its_readings(nights):
 
 
 def test_the_state_depends_only_on_scores():
-    """No item rests on the first night; released items remain released."""
+    """No item rests on the first night, and released items remain released."""
     plan = vp.Items().plan_series(BUDGET, 30)
     scores = np.array([-(2**50), plan.rests[20], plan.rests[20] - 1, 2**50, 2**50])
     released, none = np.array([0, 0, 0, 0, 3]), np.full(5, UNLISTED)

@@ -1,8 +1,8 @@
-"""Tests of neighbouring streams on the code that releases, with P without a user x and Q with x.
+"""Tests of neighbouring streams on the code that releases. P is the process without a user x, and Q the process with x.
 
-Half of the streams have a public list, with items of several users, of x only, and of nobody.
+Half of the streams have a public list, with items of several users, of only x, and of nobody.
 
-P and Q are coupled on the readings of Q. On the same readings both must give the same results, except for pairs that
+P and Q are coupled on the readings of Q. On the same readings, both must give the same results except for pairs that
 only x has, and x must move all readings together by at most M. Deletions are covered by probabilities, because a
 coupling does not detect names that are removed.
 """
@@ -40,7 +40,7 @@ class Stream:
         self.pools, self.log = begun(listed), ()
 
     def begin(self, night):
-        """Give users new words, as a function of the user, the night and the earlier releases."""
+        """Give users new words, which are a function of the user, the night and the earlier releases."""
         people = {}
         for user in self.users:
             own = np.random.default_rng(zlib.crc32(repr((self.seed, user, night, self.log)).encode()))
@@ -58,7 +58,7 @@ class Stream:
         return dict(zip(self.pools.words.to_pylist(), values.tolist(), strict=True))
 
     def end(self, night, read, novel=()):
-        """Add the readings of Q to the scores, and release; novel words are never released."""
+        """Add the readings of Q to the scores, and release. Novel words are never released."""
         words = self.pools.words.to_pylist()
         pools = self.pools
         pools.scores = pools.scores + np.array([read[word] for word in words], np.int64)
@@ -131,7 +131,7 @@ def is_found(monkeypatch, outcomes):
     return any(trial(seed, monkeypatch, False)[0] in outcomes for seed in range(STREAMS))
 
 
-def test_no_user_moves_more_than_its_budget(monkeypatch):
+def test_no_user_moves_readings_by_more_than_the_budget(monkeypatch):
     """The largest share is close to M, so the search is not too weak."""
     outcomes, share = searched(monkeypatch, streams=3 * STREAMS)
     assert set(outcomes) == {"ok"}
@@ -169,7 +169,7 @@ def test_active_new_items_are_detected(monkeypatch):
 
     def states(plan, scores, decided, levels, night):
         found = real(plan, scores, decided, levels, night)
-        if night == len(plan.proof.costs):  # items of the last night are at the end
+        if night == len(plan.proof.costs):  # Items of the last night are at the end.
             found[found.size // 2 :] = 2
         return found
 
@@ -205,7 +205,7 @@ def test_a_rule_about_listed_items_with_users_is_detected(monkeypatch):
 
 
 def test_payments_that_depend_on_other_users_are_detected(monkeypatch):
-    """In the broken variant, only half of all users pay, chosen by their places."""
+    """In the broken variant, only half of all users pay. Their places determine which."""
     real = NightlyPools.pay
 
     def pay(self, charge, states, since):
@@ -219,7 +219,7 @@ def test_payments_that_depend_on_other_users_are_detected(monkeypatch):
 
 
 def released_after_deletion(keep, copies=300, holders=3):
-    """Return the rate at which words are released after all users but x were removed, without x and with x."""
+    """Return the rates at which words are released after all users except x were removed, without and with x."""
     rates = []
     for extra in (0, 1):
         secret, plan = Secret.from_seed(extra), some_plan(np.random.default_rng(1), 4, 1, 4)
@@ -249,7 +249,9 @@ def released_after_deletion(keep, copies=300, holders=3):
 
 
 def test_names_remain_after_deletions():
-    """Names remain, so both rates are similar; a broken variant removes names and releases words that P cannot release.
+    """Names remain, so both rates are similar.
+
+    A broken variant removes names, and releases words that P cannot release.
 
     For 300 words a rate of 0.2 differs from its estimate by more than 0.15 with probability below 1e-9.
     """

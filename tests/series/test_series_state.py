@@ -1,4 +1,4 @@
-"""Tests of the state of a series: nights are atomic, and only the newest state is accepted."""
+"""Tests of the state of a series. Nights are atomic, and only the newest state is accepted."""
 
 import json
 import os
@@ -43,7 +43,10 @@ def account(tmp_path):
 @pytest.mark.jit
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_night_that_is_killed_at_any_step_is_completed(tmp_path):
-    """A night is killed before each file access and run again: equal releases by night, one charge, no extra files."""
+    """A night is killed before each file access and run again.
+
+    Releases by night are equal, with one charge and no extra files.
+    """
     call = [sys.executable, "-m", "series.stopped_nights", str(tmp_path)]
     tests = Path(__file__).parents[1]
     path = os.pathsep.join([str(tests), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -59,7 +62,7 @@ def test_a_night_that_is_killed_at_any_step_is_completed(tmp_path):
 
 
 def test_a_restored_state_is_refused(tmp_path, account, monkeypatch):
-    """The checksum in the ledger detects the old state; without it the same budget would be spent twice."""
+    """The checksum in the ledger detects the old state. Without it, the same budget would be spent twice."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
     series.run(rows("tea"))
     shutil.copytree(tmp_path / "s", tmp_path / "copy")
@@ -69,11 +72,11 @@ def test_a_restored_state_is_refused(tmp_path, account, monkeypatch):
         with pytest.raises(LedgerError, match="restored or copied"):
             call()
     monkeypatch.setattr(LedgerAccount, "advance", lambda *_: None)
-    assert series.run(rows("milk")).guarantee == vp.Guarantee(3, 1e-6)  # the broken variant runs night 2 again
+    assert series.run(rows("milk")).guarantee == vp.Guarantee(3, 1e-6)  # The broken variant runs night 2 again.
 
 
-def test_only_one_of_two_copies_runs_further(tmp_path, account):
-    """After a night of one of two copies of a folder, the other copy is refused."""
+def test_only_one_of_two_copies_can_continue(tmp_path, account):
+    """After one of two copies of a folder has run a night, the other copy is rejected."""
     vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
     shutil.copytree(tmp_path / "s", tmp_path / "copy")
     vp.Items().series(tmp_path / "copy").run(rows("milk"))
@@ -82,7 +85,7 @@ def test_only_one_of_two_copies_runs_further(tmp_path, account):
 
 
 def test_a_lost_state_ends_the_series(tmp_path, account):
-    """The series can be neither opened nor started again; another series is charged."""
+    """The series can be neither opened nor started again, and another series is charged."""
     vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
     shutil.rmtree(tmp_path / "s")
     with pytest.raises(ReleaseError, match="contains no state of a series"):
@@ -107,7 +110,7 @@ def test_an_interrupted_start_is_charged_once(tmp_path, account, monkeypatch):
 
 @pytest.mark.parametrize("key", [None, b"k" * 32])
 def test_a_changed_state_is_refused(tmp_path, key):
-    """A state that was cut or edited is refused."""
+    """A state that was truncated or edited is rejected."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5, key=key)
     series.run(rows("tea"))
     file = tmp_path / "s" / "state.voxpop"
@@ -123,7 +126,7 @@ def test_a_changed_state_is_refused(tmp_path, key):
 
 
 def test_the_folder_is_private_and_can_be_encrypted(tmp_path):
-    """Only the owner may read it; with a key the file contains no plain word, and only this key opens it."""
+    """Only the owner may read it. With a key, the file contains no plain word, and only this key opens it."""
     key = bytes(range(32))
     plain = vp.Items().series(tmp_path / "plain", BUDGET, nights=5)
     sealed = vp.Items().series(tmp_path / "sealed", BUDGET, nights=5, key=key)
@@ -142,7 +145,7 @@ def test_the_folder_is_private_and_can_be_encrypted(tmp_path):
 
 
 def test_nights_are_numbered(tmp_path):
-    """The last night returns its release again for any rows; omitted nights count; earlier nights are refused."""
+    """The last night returns its release again for any rows, omitted nights count, and earlier nights are rejected."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     first = series.run(rows("tea"), night=1)
     assert series.run(rows("other"), night=1) == series.run(rows("tea"), night=1) == first
@@ -163,7 +166,7 @@ def test_nights_are_numbered(tmp_path):
 
 
 def test_a_stopped_night_is_completed_with_its_own_rows(tmp_path, monkeypatch):
-    """A night that stopped after its rows were stored runs on these rows, even if it is given other rows.
+    """A night that stopped after its rows were stored runs on these rows, even if a caller passes other rows.
 
     The same noise on other rows would publish their difference.
     """
@@ -210,7 +213,7 @@ def test_one_process_at_a_time(tmp_path, monkeypatch):
 
 
 def test_the_checksum_in_a_ledger_is_keyed(tmp_path, account):
-    """Readers of the ledger cannot test guesses of the rows: the checksum of the same content depends on a secret."""
+    """Readers of the ledger cannot test guesses of the rows, because the checksum of a content depends on a secret."""
     vp.Items().series(tmp_path / "s", BUDGET, nights=3, ledger=account).run(rows("tea"))
     content, record = (tmp_path / "s" / state.STATE_FILE).read_bytes(), vp.Items().series(tmp_path / "s")._read()[0]
     assert account.entries[0].release == record.previous == state._checksum(content, record)
@@ -219,7 +222,7 @@ def test_the_checksum_in_a_ledger_is_keyed(tmp_path, account):
 
 
 def test_a_ledger_charges_a_series_by_its_spend(tmp_path, account):
-    """The ledger charges all nights as one Gaussian release at the start; the label is refused for other releases."""
+    """The ledger charges all nights as one Gaussian release at the start. The label is rejected for other releases."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=3, ledger=account)
     [entry] = account.entries
     spend = entry.guarantee.spend
@@ -231,7 +234,7 @@ def test_a_ledger_charges_a_series_by_its_spend(tmp_path, account):
 
 
 def test_every_series_has_a_separate_secret(tmp_path):
-    """All nights of a series have the same secret; another series has another secret."""
+    """All nights of a series have the same secret, and another series has another secret."""
     one, two = (vp.Items().series(tmp_path / name, BUDGET, nights=3) for name in "ab")
     before = one._read()[0].secret
     one.run(rows("tea"))
@@ -284,7 +287,7 @@ def test_a_removed_user_has_no_further_budget(tmp_path):
 
 
 def test_rows_must_be_of_one_kind(tmp_path):
-    """Rows with columns of another type are refused on a later night; an empty night is accepted."""
+    """Rows with columns of another type are rejected on a later night, but an empty night is accepted."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     series.run(rows("tea"))
     table = pl.DataFrame({"who": range(10), "what": range(10)})
@@ -337,7 +340,7 @@ def test_ids_of_another_family_are_refused_on_later_nights(tmp_path, saved):
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.int64()])
-def test_the_release_of_an_empty_first_night_is_that_of_one_user(tmp_path, kind):
+def test_the_release_of_an_empty_first_night_equals_that_of_one_user(tmp_path, kind):
     """Names and types of columns are recorded even if no user had an item."""
     found = []
     for number, item in enumerate([[], [None], ["7"]]):

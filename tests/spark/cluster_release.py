@@ -2,8 +2,8 @@
 
 python cluster_release.py MASTER TABLE EVENTS WORKER_PID WORKER_PID
 
-The driver makes one release with each failure: a task hangs, and Spark starts a copy of it (speculation); an executor
-is killed, and its worker starts another; a worker is killed and does not return.
+The driver makes one release with each failure. A task hangs, and Spark starts a copy of it (speculation). An executor
+is killed, and its worker starts another. A worker is killed and does not return.
 """
 
 import json
@@ -32,7 +32,7 @@ SETTINGS = {
     "spark.executor.memory": "512m",
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
-    "spark.speculation.quantile": "0.5",  # one of two executors hangs: half of the tasks end
+    "spark.speculation.quantile": "0.5",  # One of two executors hangs, so half of the tasks end.
     "spark.shuffle.io.retryWait": "500ms",  # three times for each lost executor
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",
@@ -93,18 +93,18 @@ def hang():
 
 
 def kill_executor():
-    """Kill the Java process that runs tasks; its worker remains."""
+    """Kill the Java process that runs tasks. Its worker remains."""
     for executor in executor_of(workers[1]):
         os.kill(executor, signal.SIGKILL)
 
 
 def kill_worker():
-    """Kill a worker and its executor, like a machine failure."""
+    """Kill a worker and its executor, as a failure of the machine would."""
     os.killpg(int(workers[0]), signal.SIGKILL)
 
 
 def released(harm):
-    """Release phrases, with a failure while tasks of length 2 run; return the number of running tasks and the grams."""
+    """Release phrases with a failure during tasks of length 2, and return the number of running tasks and the grams."""
     calls, ran = [], []
 
     def work():

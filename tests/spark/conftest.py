@@ -25,7 +25,7 @@ def pyspark():
 
 @pytest.fixture(scope="session")
 def java(pyspark):
-    """Skip tests if Spark cannot start; configure every later Java process to start quickly."""
+    """Skip tests if Spark cannot start, and configure every later Java process to start quickly."""
     os.environ.setdefault("JDK_JAVA_OPTIONS", QUICK_JAVA)
     try:
         return java_program()
@@ -45,7 +45,7 @@ def written(tmp_path_factory):
 def spark(java, written):
     """Return a session of two cores.
 
-    Most of the time is Java's planning, so queries are interpreted and plans are not checked. Sessions in separate
+    Java's planning takes most of the time, so queries are interpreted and plans are not checked. Sessions in separate
     processes (`test_once.py`, `test_errors_met.py`, `test_connect.py`, `test_cluster.py`) have Spark's default
     settings.
     """
@@ -96,7 +96,7 @@ def talk():
 
 @pytest.fixture
 def collected(spark, monkeypatch):
-    """Return the tables that the driver collects; all other methods of collecting are disabled."""
+    """Return the tables that the driver collects. All other methods of collecting are disabled."""
     from pyspark.sql.classic.dataframe import DataFrame
 
     tables, real = [], DataFrame.toArrow

@@ -1,4 +1,4 @@
-"""Spark partitions without Spark: the tasks of the engine run one after the other in this process."""
+"""Spark partitions without Spark. The tasks of the engine run one after another in this process."""
 
 from functools import partial
 
@@ -36,7 +36,7 @@ def beside(state, arrays):
 
 
 def summed(parts, words):
-    """Return the weight by name over all places, added up as Spark does: separate sums of high and low parts."""
+    """Return the weight by name over all places. As on Spark, high and low parts have separate sums."""
     high, low = {}, {}
     for part in parts:
         for batch in part:
@@ -57,7 +57,7 @@ class PlacedLevels:
         self.states, self.length, self.size, self.candidates, self.order, self.words = states, 1, None, None, None, None
 
     def weigh(self, shares, limit, secret, pass_name):
-        """Return the weight by name; at length 1, names are words."""
+        """Return the weight by name. At length 1, names are words."""
         weighing = restricted_weighing(shares, limit, secret, pass_name, order=ALL_LENGTHS)
         if self.size is None:
             self.order = secret.restrict(f"order/{ALL_LENGTHS}") if shares.sequential else None
@@ -93,14 +93,14 @@ class PlacedLevels:
 
 
 class PlacedPools:
-    """A variant of `SparkPools` that uses tables of messages instead of DataFrames; a shuffle groups them by place."""
+    """A variant of `SparkPools` with tables of messages instead of DataFrames. A shuffle groups them by place."""
 
     def __init__(self, states, secret, reducers=pools.MOST_REDUCERS):
         self.states, self.secret, self.news = states, secret, messages.STATE_SCHEMA.empty_table()
         self.reducers = min(len(states), reducers)
 
     def draw(self, released, size, pass_name, listed=None):
-        """Give every user a pool of items without the released words; a public list is passed along."""
+        """Give every user a pool of items without the released words. A public list is passed along."""
         settings = {"size": size, "pass_name": pass_name, "secret": self.secret}
         settings |= {"places": len(self.states), "reducers": self.reducers}
         public = word_arrays(pa.array([*released, *(listed or [])], pa.large_string()))
@@ -126,7 +126,7 @@ class PlacedPools:
         self.news = met(self.items, met(self.users, self.news, weigh), advance)
 
     def released(self):
-        """Return the words that rounds released, in order, and the levels of listed ones."""
+        """Return the words that rounds released, in order, and the levels of listed words."""
         mine = self.news.filter(pc.is_in(self.news["name"], pa.array(pools.OF_ITEMS)))
         homes = messages.spread_rows(self.reducers)[np.asarray(mine["sender"])]
         states = mine.set_column(0, "place", pa.array(homes, pa.int32()))
@@ -143,7 +143,7 @@ def grouped(table):
 
 
 def met(there, news, work):
-    """Run a task on the rows of each place and the messages to it; Spark gives empty groups no columns."""
+    """Run a task on the rows of each place and the messages to it. On Spark, empty groups have no columns."""
     sent, nothing = grouped(news), pa.table({})
     found = [work(there.get(place, nothing), sent.get(place, nothing)) for place in sorted({*there, *sent})]
     return pa.concat_tables(found) if found else messages.STATE_SCHEMA.empty_table()

@@ -1,4 +1,4 @@
-"""Adaptive rounds on Spark equal those of the local engine for any placement, and every undecided item gets noise."""
+"""Adaptive rounds on Spark equal local rounds for any placement, and every undecided item gets noise."""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -42,7 +42,10 @@ def shares_of(weighting_rule, limit):
 
 
 def capped(limit, size, chance=1.0):
-    """Return a weighting with caps: users with an entire pool get half of the usual weight, or get weight by chance."""
+    """Return a weighting with caps.
+
+    Users with an entire pool give half of the usual weight, or give weight at random.
+    """
     weights = ((ONE_CAP,), (lattice(0.5),))
     setting = RuleSetting(limit, 2, BITS, 2 << BITS)
     return CappedDescent(setting, Caps((size - 1, size), weights, (1.0, chance)), 0)
@@ -61,7 +64,7 @@ def levels_of(number, secret):
 
 @dataclass
 class Recording(Opening):
-    """A step that records its arguments; that of listed items, by another step, is `known`."""
+    """A step that records its arguments. `known` is another step for listed items."""
 
     step: Any
     known: Any = None
@@ -88,10 +91,10 @@ class Recording(Opening):
     chance=st.sampled_from([0.4, 1.0]),
 )
 @settings(max_examples=80, deadline=None)
-def test_rounds_equal_those_of_the_local_engine(users, data, additive, limit, size, released, listed, reducers, chance):
+def test_rounds_equal_local_rounds(users, data, additive, limit, size, released, listed, reducers, chance):
     """Weights, scores and names of every item agree in every round.
 
-    Users may have any places if weights are additive; otherwise all users are in one place.
+    Users may have any places if weights are additive. Otherwise all users are in one place.
     """
     keys = list(range(7, 7 + len(users)))
     most = 3 if additive else 0
@@ -124,7 +127,7 @@ def test_rounds_equal_those_of_the_local_engine(users, data, additive, limit, si
 
 @dataclass
 class Additive:
-    """The same shares, except that weights do not depend on earlier users."""
+    """The same shares, but weights do not depend on earlier users."""
 
     shares: CappedDescent
 
@@ -148,7 +151,7 @@ class Chosen(Opening):
 
 
 def test_every_undecided_item_of_a_pool_gets_noise():
-    """Items that no user drew also get noise: each of 4 users draws one of 6 items, and the step receives all six."""
+    """Items that no user drew also get noise. Each of 4 users draws one of 6 items, and the step receives all six."""
     users = [[list("abcdef")] for _ in range(4)]
     secret = Secret.from_seed(1)
     pools = PlacedPools(states_of(users, range(4), [0, 1, 1, 2]), secret)
@@ -208,7 +211,7 @@ def test_one_partition_releases_the_same_as_the_local_engine(read_both, crowd, c
     assert len(one) > 20
 
 
-def test_several_partitions_lose_little_and_tell_the_driver_released_items_only(read_both, crowd, collected):
+def test_several_partitions_lose_little_and_send_only_released_items_to_the_driver(read_both, crowd, collected):
     """The driver also receives whether all pools fit into one task."""
     local, spread_out = read_both(crowd, 4, items="what")
     union = vp.Items(max_items_per_user=3)
@@ -217,7 +220,7 @@ def test_several_partitions_lose_little_and_tell_the_driver_released_items_only(
     assert fits.to_pylist() == [{"fits": True}]
     named = [table for table in collected if table is not fits]
     told = [name.decode() for table in named for name in table["name"].to_pylist()]
-    # The first round adds the level of each released item, which is 1.
+    # The first round adds the level 1 for each released item.
     assert {tuple(table.column_names) for table in named} == {("name",), ("name", "level")}
     assert {level for table in collected if "level" in table.column_names for level in table["level"].to_pylist()} <= {
         1

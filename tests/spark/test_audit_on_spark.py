@@ -1,4 +1,4 @@
-"""The audit on Spark has the cases of a memory limit, with the same exact probabilities, and a broken variant.
+"""The audit on Spark has the cases of a memory limit with the same exact probabilities, and a broken variant.
 
 The audit must detect the broken variant. The probability of a false alarm is at most 2e-12 per case.
 """
@@ -29,7 +29,7 @@ COPIES = 12_000
 def test_no_case_shows_more_than_the_claim_on_spark(spark, record_property):
     """The cases are set union and n-grams with default settings, in which order matters.
 
-    Each side has two releases, the minimum, because the time of a release on Spark hardly depends on the number of
+    Each side has two releases, which is the minimum. The time of a release on Spark hardly depends on the number of
     copies.
     """
     findings = [examine(case, case.copies, ERROR) for case in engine_cases(on_spark(spark), COPIES)]
@@ -62,7 +62,7 @@ def test_every_default_pass_of_n_grams_is_audited_on_spark(spark, record_propert
 
 
 @pytest.mark.slow
-def test_noise_cut_to_0_6_is_detected_in_every_pass_on_spark(spark, monkeypatch):
+def test_noise_reduced_to_0_6_is_detected_in_every_pass_on_spark(spark, monkeypatch):
     """Each case has enough releases to miss the reduced noise with probability below 1e-6."""
     cut = 0.6
     real = votes.NoisyLevels

@@ -1,4 +1,7 @@
-"""A standalone cluster of a master and two workers on loopback: hanging tasks, a killed executor, a killed worker."""
+"""A standalone cluster with a master and two workers on loopback.
+
+Tasks hang, and an executor and a worker are killed.
+"""
 
 import json
 import os
@@ -75,7 +78,7 @@ def cluster(java, tmp_path):
 
 
 def test_failures_during_a_length_change_nothing(cluster, talk, tmp_path):
-    """Lost data is computed again, from the source or by a copy of the task, and the release equals the local one."""
+    """Lost data is computed again, from the source or by a copy of the task. The release equals the local release."""
     address, workers = cluster
     path, events = tmp_path / "talk.parquet", tmp_path / "events"
     events.mkdir()

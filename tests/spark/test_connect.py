@@ -1,4 +1,4 @@
-"""A client of Spark Connect, which has only DataFrames, gives the same release."""
+"""A client of Spark Connect, which has only DataFrames, returns the same release."""
 
 import json
 import subprocess
@@ -46,7 +46,8 @@ def test_a_connect_client_releases_the_same_items(java, talk, tmp_path):
     done = subprocess.run([sys.executable, "-c", CLIENT, str(path)], capture_output=True, text=True, timeout=400)
     assert done.returncode == 0, done.stderr[-4000:]
     told = json.loads(done.stdout.splitlines()[-1])
-    corpus = read_engine(talk.sort("who", "what"), user="who", text="what")  # documents are ordered by content on Spark
+    # On Spark, documents are ordered by content.
+    corpus = read_engine(talk.sort("who", "what"), user="who", text="what")
     phrases = vp.papers.DPNE(max_length=3, max_phrases_per_user=4).release(corpus, vp.Budget(4, 1e-8), seed=3)
     sequences = vp.Sequences(max_length=6, max_gram=3, alphabet=["thank", "you", "very"])
     assert told["grams"] == [list(gram) for gram in phrases]

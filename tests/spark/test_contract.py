@@ -1,8 +1,4 @@
-"""The engine contract on Spark: executors agree with the reference implementation.
-
-Rows that are handed over on reading become the corpus of a local table, which `tests/contracts` compares with the
-reference implementation.
-"""
+"""The engine contract on Spark. Executors, transferred rows and the reference implementation agree."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Types follow from a schema and not from values, so one user's rows change no type, no spelling and no other row."""
+"""Types follow from a schema and not from values, so one user's rows do not change types, spellings or other rows."""
 
 import pyarrow as pa
 import pytest
@@ -25,7 +25,10 @@ def collated(spark):
 @pytest.mark.parametrize("user", ["who", ["n", "who"], ["who", "n"]])
 @ROADS
 def test_users_with_a_collation_are_refused(spark, user, partitions):
-    """One user of Spark would be 512 users of voxpop; the error names the column, the collation and the next step."""
+    """One user of Spark would become 512 users of voxpop.
+
+    The error names the column, the collation and the next step.
+    """
     frame = collated(spark)
     assert frame.select("who").distinct().count() == 1
     with pytest.raises(ColumnError, match=r'"who" has the collation UTF8_LCASE.*collate\(`who`, \'UTF8_BINARY\'\)'):
@@ -43,7 +46,7 @@ def test_users_with_a_collation_are_refused(spark, user, partitions):
 
 @ROADS
 def test_items_with_a_collation_keep_their_spelling(spark, partitions):
-    """Spellings that a collation treats as equal remain separate items; no spelling depends on another user."""
+    """Spellings that a collation treats as equal remain separate items, so no spelling depends on another user."""
     rows = [(number, "Tea" if number % 2 else "tEA") for number in range(800)]
     frame = spark.createDataFrame(rows, "who long, what string")
     plain = frame.selectExpr("who", "what", "array(what) AS list")
@@ -61,7 +64,7 @@ def test_items_with_a_collation_keep_their_spelling(spark, partitions):
 
 
 @ROADS
-def test_rows_come_from_the_query_not_from_its_files(spark, tmp_path, partitions):
+def test_rows_are_read_from_the_query_and_not_from_its_files(spark, tmp_path, partitions):
     """The cases are files that a scan skips, and columns that Spark finds by their number in the file."""
     folder = tmp_path / "skipped"
     folder.mkdir()

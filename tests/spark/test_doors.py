@@ -48,7 +48,7 @@ def test_events_become_the_same_sequences(spark, partitions):
 @ROADS
 @pytest.mark.parametrize("items", [["shop", "day"], "day", "price", "open", "shop"])
 def test_keys_keep_their_types(spark, items, partitions):
-    """Keys, types and rows agree; users consist of two columns."""
+    """Keys, types and rows agree. Two columns identify a user."""
     frame = spark.createDataFrame(
         KEYED.rows(), "tenant string, id long, shop long, day date, price decimal(9, 2), open boolean"
     )
@@ -62,7 +62,7 @@ def test_keys_keep_their_types(spark, items, partitions):
 
 @pytest.mark.parametrize("items", [["shop", "day"], "price", "open"])
 def test_a_join_with_released_keys_keeps_the_same_rows(spark, items):
-    """The join follows the guide; `filter` keeps the same rows on one machine."""
+    """The join follows the guide. `filter` keeps the same rows on one machine."""
     pytest.importorskip("pandas", reason="pandas is not installed")
     frame = spark.createDataFrame(
         KEYED.rows(), "tenant string, id long, shop long, day date, price decimal(9, 2), open boolean"
@@ -73,7 +73,7 @@ def test_a_join_with_released_keys_keeps_the_same_rows(spark, items):
     assert frame.join(released, keys.keys.names, "left_semi").count() == vp.exports.filter(keys, KEYED).height > 0
 
 
-def test_files_of_parquet_are_opened_and_others_are_refused(spark, tmp_path):
+def test_parquet_files_are_opened_and_other_files_are_rejected(spark, tmp_path):
     """Options for CSV files and for types do not apply to Spark tables."""
     EVENTS.write_parquet(tmp_path / "events.parquet")
     frame = open_frame(spark, [str(tmp_path / "events.parquet")])

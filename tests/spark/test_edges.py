@@ -27,7 +27,7 @@ ROADS = pytest.mark.parametrize("partitions", [3, None], ids=["spread", "handed 
 
 
 def same(read_both, mechanism, table, partitions=3, **columns):
-    """Return the local release, after a check that Spark's release is the same."""
+    """Return the local release after checking that Spark's release is the same."""
     local, spread = read_both(table, partitions, **columns)
     one, other = (mechanism.release(corpus, BUDGET, seed=3) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
@@ -35,7 +35,7 @@ def same(read_both, mechanism, table, partitions=3, **columns):
 
 
 @ROADS
-def test_a_user_with_a_million_tokens_in_as_many_rows_is_read(read_both, partitions):
+def test_a_user_with_a_million_rows_of_one_token_is_read(read_both, partitions):
     """A user is never split, and a token of all users is one row in the shuffle of each partition."""
     rng = np.random.default_rng(1)
     long = " ".join(f"w{number}" for number in rng.integers(0, 5000, 1_000_000))
@@ -72,7 +72,10 @@ def test_a_table_without_rows_gives_an_empty_release(read_both, partitions):
 
 @ROADS
 def test_unusual_characters_and_strings_of_a_megabyte_are_read(read_both, partitions):
-    """The items contain zero bytes, emoji, combining marks and lengths around a block; nulls in lists are omitted."""
+    """The items contain zero bytes, emoji and combining marks, and have lengths around a block.
+
+    Nulls in lists are omitted.
+    """
     huge = "h" * 2**20
     lists = [[*ODD, None, huge if number < 40 else "short"] for number in range(300)]
     table = pl.DataFrame({"who": np.arange(300), "what": lists})
@@ -104,7 +107,7 @@ def test_a_row_without_a_user_is_refused(spark, partitions):
     assert "milk" not in str(caught.value)
 
 
-def test_wrong_columns_are_refused_at_once(spark):
+def test_wrong_columns_are_rejected_immediately(spark):
     """The error occurs before anything runs."""
     frame = framed(spark, pl.DataFrame({"who": [1.5], "what": ["tea"]}))
     with pytest.raises(ColumnError, match=r'no column "whom"\. .*Did you mean "who"'):
@@ -148,7 +151,7 @@ def test_a_weighting_that_is_too_large_to_send_is_rejected(spark):
         corpus.weigh(CalibratedRule(Heavy(), RuleSetting(4, 2, 40, 2**41)), 4, Secret.from_seed(1), "x")
 
 
-def test_workers_use_files_that_never_change_and_as_many_threads_as_the_task_has_cores(spark):
+def test_workers_use_files_that_never_change_and_one_thread_per_core_of_the_task(spark):
     """The cache and the number of threads are set before numba and polars are imported.
 
     Numba's own cache is unsuitable for concurrent writers.
@@ -207,7 +210,7 @@ def test_an_owner_can_be_collected_during_a_java_call(spark, monkeypatch, caplog
             gc.collect()
         return there(stream, buffer)
 
-    gc.disable()  # until Java answers
+    gc.disable()  # Wait until Java answers.
     try:
         holder = Holder()
         holder.hold(state)
@@ -221,5 +224,5 @@ def test_an_owner_can_be_collected_during_a_java_call(spark, monkeypatch, caplog
     finally:
         gc.enable()
         monkeypatch.undo()
-    assert not caplog.records  # py4j reports a broken connection and retries, usually with success
+    assert not caplog.records  # py4j reports a broken connection and retries, usually successfully.
     wait_until_let_go(state)

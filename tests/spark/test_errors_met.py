@@ -1,4 +1,4 @@
-"""Common failures on clusters, each provoked: the error is one line with advice and without a Java stack trace."""
+"""Common failures on clusters are provoked. The error is one line with advice and without a Java stack trace."""
 
 import os
 import subprocess
@@ -76,7 +76,7 @@ def told(case="", **variables):
 
 @pytest.mark.slow
 def test_workers_run_the_python_of_the_driver_by_default(java, tmp_path):
-    """The rule also holds in a virtual environment that is not on the PATH."""
+    """The rule also applies in a virtual environment that is not on the PATH."""
     path = os.pathsep.join(each for each in ("/usr/bin", "/bin", str(Path(java).parent)))
     assert told(PATH=path, PYTHONPATH=SOURCE)[-1] == "2"
 
@@ -102,7 +102,7 @@ def test_executors_without_the_python_version_are_reported(java):
 
 @pytest.mark.slow
 def test_workers_that_crash_repeatedly_and_large_partitions_are_reported(java):
-    """Both errors are one line that suggests more partitions; with more partitions, the same table is released."""
+    """Both errors are one line that suggests more partitions. With more partitions, the same table is released."""
     died, too_large, in_parts = told("memory")[-3:]
     assert died.startswith("MemoryLimitError executors")
     assert "partitions=" in died
@@ -112,7 +112,7 @@ def test_workers_that_crash_repeatedly_and_large_partitions_are_reported(java):
 
 
 def test_another_version_is_reported(spark, monkeypatch):
-    """A release follows one plan, made by one version of the rules."""
+    """A release follows one plan from one version of the rules."""
     other = {**own_versions(), "voxpop": "0.0.1"}
     monkeypatch.setattr("voxpop.engine.spark.reading.own_versions", lambda: other)
     corpus = read_engine(
@@ -125,7 +125,7 @@ def test_another_version_is_reported(spark, monkeypatch):
         vp.papers.SetUnion(100, "weighted", accounting="joint").release(corpus, vp.Budget(1, 1e-6))
 
 
-def test_tables_that_differ_from_reading_to_reading_are_refused(spark):
+def test_tables_that_differ_between_readings_are_rejected(spark):
     """The tables are random samples, row numbers, or results of functions declared as nondeterministic."""
     from pyspark.sql import functions as sql
 

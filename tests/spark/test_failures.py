@@ -1,4 +1,4 @@
-"""The driver raises the library's own errors of executors, and messages of other errors are withheld."""
+"""The driver raises errors of voxpop from executors unchanged, and withholds the messages of other errors."""
 
 import pytest
 
@@ -36,8 +36,8 @@ def test_an_error_of_voxpop_is_raised_unchanged():
         list(refusing([]))
 
 
-def test_the_driver_finds_our_error_in_a_traceback():
-    """The driver finds the error by its class; unknown errors remain unchanged."""
+def test_the_driver_finds_an_error_of_voxpop_in_a_traceback():
+    """The driver finds the error by its class. Unknown errors remain unchanged."""
     text = 'Traceback\n  File "x.py", line 3\nvoxpop.errors.ColumnError: a list is needed.\n\tat org.apache.spark'
     found = translated(text)
     assert type(found) is ColumnError

@@ -1,4 +1,4 @@
-"""For order-dependent weightings in many partitions, users form groups, and the group of every partition is public."""
+"""For order-dependent weightings in many partitions, users form groups. The group of every partition is public."""
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,7 @@ def told(corpus):
 @settings(max_examples=50)
 @given(written_users(), st.integers(1, 5), st.data())
 def test_a_group_contains_the_users_of_its_partitions(users, count, data):
-    """A group contains every user once, with tokens in order, and one vocabulary without duplicates."""
+    """A group contains every user once, with tokens in order and one vocabulary without duplicates."""
     keys = list(range(100, 100 + len(users)))
     places = [data.draw(st.integers(0, count - 1)) for _ in users]
     if not users:
@@ -41,7 +41,7 @@ def test_a_group_contains_the_users_of_its_partitions(users, count, data):
         for number, state in enumerate(states)
         for batch in state
     ]
-    cut = data.draw(st.booleans())  # rows of several partitions in one batch, or an empty batch
+    cut = data.draw(st.booleans())  # A batch has rows of several partitions or is empty.
     batches = pa.Table.from_batches(rows).combine_chunks().to_batches() if cut else rows
     group = corpus_at(laid_together(list(gather(batches)))[0])
     assert told(group) == told(corpus_of(users, keys))
@@ -54,7 +54,7 @@ def test_a_corpus_without_partitions_has_no_groups():
     assert list(gather([])) == []
 
 
-def test_the_number_of_partitions_changes_nothing_from_as_many_as_there_are_groups(read_both, talk):
+def test_the_number_of_partitions_has_no_effect_from_the_number_of_groups(read_both, talk):
     """The number of a partition determines its group, so 2 and 6 partitions give the same groups of users."""
     corpora = [read_both(talk, count)[1] for count in (GROUPS, 3 * GROUPS)]
     ngrams = vp.NGrams(max_length=3, max_phrases_per_user=4, max_spurious_share=0.4)
@@ -94,12 +94,12 @@ def grouped_weights(users, keys, home_of):
 
 
 def by_number(sizes):
-    """Return the group of each place by its number, as the engine does."""
+    """Return the group of each place from its number, as the engine does."""
     return {place: place % 2 for place in sizes}
 
 
 def by_size(sizes):
-    """Return the groups of the broken variant, which balances sizes, so one additional user can exchange them."""
+    """Return the groups of the broken variant. It balances sizes, so one additional user can exchange groups."""
     homes, loads = {}, [0, 0]
     for place in sorted(sizes, key=lambda each: (-sizes[each], each)):
         homes[place] = loads.index(min(loads))
@@ -108,7 +108,7 @@ def by_size(sizes):
 
 
 def farthest(home_of, times):
-    """Return the largest l2 distance that one user moves the summed histogram, over random collections."""
+    """Return the largest l2 distance by which one user moves the summed histogram, over random collections."""
     rng, worst = np.random.default_rng(3), 0.0
     for _ in range(times):
         count = int(rng.integers(3, 14))

@@ -1,4 +1,4 @@
-"""On one machine, rows are transferred to the local engine once, on reading, through private temporary files."""
+"""On one machine, rows are transferred to the local engine once, during reading, through private temporary files."""
 
 import shutil
 import stat
@@ -30,8 +30,8 @@ CANARY = "glockenspielcanary"
         *[(master, False) for master in ("local-cluster[2,1,1024]", "spark://localhost:7077", "yarn", "k8s://local")],
     ],
 )
-def test_the_choice_depends_on_the_master_key_only(master, here):
-    """A local master means one Java process on this machine; for a Connect server, this is unknown."""
+def test_the_choice_depends_only_on_the_master_key(master, here):
+    """A local master means one Java process on this machine. For a Connect server, this is unknown."""
     assert is_here(SimpleNamespace(sparkContext=SimpleNamespace(master=master))) == here
     assert not is_here(SimpleNamespace())
 
@@ -77,7 +77,7 @@ def test_one_query_runs_for_reading_and_none_for_releases(spark, talk, tmp_path)
 
 
 def test_files_are_private_and_removed_one_by_one(spark, talk, tmp_path, monkeypatch):
-    """The test inspects the files while they are read; the session's settings are restored by then."""
+    """The test inspects the files while they are read. By then, the settings of the session are restored."""
     seen, real = [], handover.file_batches
 
     def look(path, *arguments, **more):
@@ -94,7 +94,7 @@ def test_files_are_private_and_removed_one_by_one(spark, talk, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_neither_rows_nor_files_nor_a_bound_have_a_part_in_the_release(spark, talk, seed):
+def test_rows_files_and_a_bound_do_not_affect_the_release(spark, talk, seed):
     """Order-dependent rounds and sampled sequences give the results of executors in one partition."""
     rows = talk.with_columns(who=pl.format("user {}", "who"))
     mixed = framed(spark, rows.sample(fraction=1.0, shuffle=True, seed=seed)).repartition(seed + 1)
@@ -163,14 +163,14 @@ def test_times_far_from_today_and_columns_of_nulls_are_read(spark):
 
 
 def test_null_values_are_reported(spark, capfd):
-    """The operator receives the same message as for a local table; executors print no such message."""
+    """The operator receives the same message as for a local table. Executors do not print such messages."""
     rows = framed(spark, pl.DataFrame({"who": np.arange(40), "what": ["tea", None] * 20}))
     read_engine(rows, user="who", items="what", options=vp.ReadOptions(progress=True))
     assert 'values in "what" are null' in capfd.readouterr().err
 
 
 def test_a_folder_is_removed_after_a_late_task_wrote_into_it(tmp_path, monkeypatch, capfd):
-    """Tasks of a failed query end a moment later; a folder that cannot be removed is named in a message."""
+    """Tasks of a failed query end slightly later. A folder that cannot be removed is named in a message."""
     late = [tmp_path / "rows" / str(number) for number in range(3)]
 
     def written_again(seconds):

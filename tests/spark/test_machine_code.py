@@ -1,4 +1,4 @@
-"""The cache of kernels on workers has complete files that never change, in folders of the current user only."""
+"""The cache of kernels on workers has complete files that never change, only in folders of the current user."""
 
 import json
 import os
@@ -30,7 +30,7 @@ read = sum(sum(kernel.stats.cache_hits.values()) for kernel in found)
 print(json.dumps([read, sum(len(kernel.signatures) for kernel in found)]))
 """
 COUNT = 4
-"""Kernels that compile fast; the method of writing a file does not depend on its content."""
+"""Kernels that compile fast. The method of writing a file does not depend on its content."""
 pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="kernels are not compiled")
 
 
@@ -41,7 +41,7 @@ def compiling(home, **more):
 
 
 def ended(process):
-    """Return the number of kernels that a process read from the cache, and the number it had at the end."""
+    """Return the number of kernels that a process read from the cache, and the number of its kernels at the end."""
     out, _ = process.communicate()
     assert process.returncode == 0
     return json.loads(out)
@@ -54,7 +54,7 @@ def files_in(home):
 
 
 def test_machine_code_is_compiled_once_and_then_read(tmp_path):
-    """A later process reads all files and changes none."""
+    """A later process reads all files and changes no file."""
     assert ended(compiling(tmp_path))[1] == COUNT
     folder, before = files_in(tmp_path)
     assert len(before) >= COUNT
@@ -63,8 +63,8 @@ def test_machine_code_is_compiled_once_and_then_read(tmp_path):
     assert files_in(tmp_path) == (folder, before)
 
 
-def test_several_processes_may_write_at_once(tmp_path):
-    """Each file is complete; a later process reads all files and changes none."""
+def test_several_processes_may_write_at_the_same_time(tmp_path):
+    """Each file is complete. A later process reads all files and changes no file."""
     for process in [compiling(tmp_path) for _ in range(3)]:
         assert ended(process)[1] == COUNT
     folder, before = files_in(tmp_path)

@@ -1,4 +1,4 @@
-"""The design draws noise once, and so avoids known failures on Spark (see docs/design/0005-spark.md)."""
+"""The design draws noise only once and therefore avoids known failures on Spark (see docs/design/0005-spark.md)."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ FALSE_ALARM = 1e-9
 
 
 def weights(spark):
-    """Return 2,000 items in several partitions, each released with probability one half."""
+    """Return 2,000 items in several partitions. Each item is released with probability one half."""
     return spark.range(0, ITEMS, 1, 4).selectExpr("id AS name", "0L AS high", f"{1 << 20}L AS low")
 
 
@@ -69,8 +69,8 @@ def is_half_and_half(mask):
     return all(abs(count - ITEMS / 8) < bound for count in [*parts.sum(1), *same])
 
 
-def test_a_second_action_sees_the_same_noise(spark):
-    """Two actions on the broken variant are two releases; two actions on this engine are one."""
+def test_a_second_action_has_the_same_noise(spark):
+    """Two actions on the broken variant are two releases, but two actions on this engine are one release."""
     twin = redrawn(weights(spark))
     assert names_of(twin) != names_of(twin)
     histogram, secret = SparkHistogram(weights(spark), words=False), Secret.fresh()
@@ -139,7 +139,7 @@ print(len(before) > 3, bool(lost), same, failed > 0)
 def test_a_lost_shuffle_is_made_again_with_the_same_release(java, tmp_path):
     """The test deletes the persisted states between lengths, and then the shuffle files, which Spark fails to fetch.
 
-    The session is separate, because Spark treats the executor of a local session as lost from then on.
+    The session is separate, because Spark then treats the executor of a local session as lost.
     """
     env = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run([sys.executable, "-c", LOST, tmp_path], capture_output=True, text=True, env=env, timeout=300)
@@ -178,7 +178,7 @@ class Even(DiesAtFirst):
 
 
 def dying_tokenizer(texts):
-    """Split at spaces; end the process on the first attempt."""
+    """Split at spaces, and end the process on the first attempt."""
     from pyspark import TaskContext
 
     if TaskContext.get().attemptNumber() == 0:

@@ -1,4 +1,4 @@
-"""No result on Spark depends on row positions, neither by the order of users nor by that of a user's documents."""
+"""Results on Spark do not depend on row positions, neither through the order of users nor of a user's documents."""
 
 import numpy as np
 import polars as pl
@@ -54,7 +54,7 @@ def in_files(spark):
 
 
 def visits(rng, users, prefix):
-    """Return several rows of each user, each a document of a few pages."""
+    """Return several rows of each user. Each row is a document of a few pages."""
     who = np.repeat(np.arange(users), 3)
     texts = [" ".join(f"{prefix}{page}" for page in rng.integers(0, 9, 4)) for _ in who]
     return pl.DataFrame({"who": who, "what": texts})
@@ -80,7 +80,7 @@ def tree_of(corpus):
 
 @pytest.mark.parametrize("partitions", [2, None])
 def test_an_additional_user_changes_no_sequence_of_another_user(in_files, tmp_path, two_files, partitions):
-    """When order followed row positions, a file that grew was first, and documents of all users were reordered."""
+    """When the order followed row positions, a file that grew became first, which reordered all documents."""
     one, other, extra = two_files
     fewer = in_files(written(tmp_path / "fewer", [one, other]), partitions, text="what")
     every = in_files(written(tmp_path / "every", [one, pl.concat([other, extra])]), partitions, text="what")
@@ -88,8 +88,8 @@ def test_an_additional_user_changes_no_sequence_of_another_user(in_files, tmp_pa
 
 
 @pytest.mark.parametrize("partitions", [3, None])
-def test_sequences_equal_those_of_the_table_in_order_of_its_contents(in_files, tmp_path, two_files, partitions):
-    """Sampled and joined sequences equal those of the local engine for the sorted rows."""
+def test_sequences_equal_the_sequences_of_the_sorted_table(in_files, tmp_path, two_files, partitions):
+    """Sampled and joined sequences equal the sequences of the local engine for the sorted rows."""
     rows = pl.concat(two_files[:2])
     spread = in_files(
         written(tmp_path / "rows", [rows.sample(fraction=1.0, shuffle=True, seed=1)]), partitions, text="what"
@@ -98,8 +98,8 @@ def test_sequences_equal_those_of_the_table_in_order_of_its_contents(in_files, t
     assert tree_of(spread) == tree_of(here)
 
 
-def test_two_files_exchanged_give_the_same_weights(in_files, tmp_path, two_files):
-    """Weights of l2-descent in two partitions, with users above the limit, and sequences are the same for any order."""
+def test_two_exchanged_files_give_the_same_weights(in_files, tmp_path, two_files):
+    """Sequences, and weights of l2-descent in two partitions with users above the limit, do not depend on the order."""
     one, other, _ = two_files
     both = pl.concat([one, other])
     secret, found = Secret.from_seed(2), []
@@ -111,7 +111,7 @@ def test_two_files_exchanged_give_the_same_weights(in_files, tmp_path, two_files
     assert len(found[0][0]) == 18
 
 
-def test_weights_in_one_partition_equal_those_of_both_local_engines(in_files, tmp_path):
+def test_weights_in_one_partition_equal_the_weights_of_both_local_engines(in_files, tmp_path):
     """With one row per user, the weights agree in every bit."""
     rng = np.random.default_rng(6)
     held = [[f"w{item}" for item in rng.choice(60, 6, replace=False)] for _ in range(3000)]
@@ -120,7 +120,7 @@ def test_weights_in_one_partition_equal_those_of_both_local_engines(in_files, tm
 
 
 @pytest.mark.slow
-def test_weights_of_a_million_users_equal_those_of_both_local_engines(in_files, tmp_path):
+def test_weights_of_a_million_users_equal_the_weights_of_both_local_engines(in_files, tmp_path):
     """For 2^20 users, 33 bits of their hashes leave 32 pairs of users in another order than 43 bits do."""
     rng = np.random.default_rng(7)
     users = 1 << 20

@@ -17,7 +17,7 @@ _NUMBERS = count()
 [(ADAPTIVE, _)] = NOT_ADAPTIVE.items()
 
 
-def test_the_number_of_places_is_that_of_cores_whatever_the_table_and_the_setting_are(spark, elsewhere):
+def test_the_number_of_places_is_the_number_of_cores_for_any_table_and_setting(spark, elsewhere):
     """One additional row must not change the number of places.
 
     In an order-dependent weighting, the effect of a user depends on the other users in the same place.
@@ -84,19 +84,19 @@ def test_no_round_has_more_tasks_than_places(spark, partitions):
 
 
 def test_each_length_runs_two_jobs_with_one_task_per_place_or_core(spark, talk):
-    """Jobs are votes, and measurements with kept grams; one more job reads, or weighs deferred candidates."""
+    """The jobs are votes, and measurements with kept grams. One more job reads or weighs deferred candidates."""
     corpus = read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(partitions=3))
     ngrams = vp.papers.DPNE(max_length=3, max_phrases_per_user=4)
     jobs, ran, release = counted(spark, lambda: ngrams.release(corpus, BUDGET, seed=2))
     assert max(len(gram) for gram in release.each_gram()) == 3
     assert jobs <= 2 * 3 + 1
-    assert max(ran) <= 3 + 2  # places, and a public list in as many parts as there are cores
+    assert max(ran) <= 3 + 2  # These are places, and a public list in one part per core.
     assert sum(ran) <= jobs * (3 + 2 + 2)
     assert spark.conf.get(ADAPTIVE) == "true"
 
 
 def test_the_setting_of_the_session_is_restored(spark):
-    """The setting returns after several concurrent uses, and after an error."""
+    """The setting is restored after several concurrent uses and after an error."""
     with with_setting(spark, ADAPTIVE, "false"), with_setting(spark, ADAPTIVE, "false"):
         assert spark.conf.get(ADAPTIVE) == "false"
     assert spark.conf.get(ADAPTIVE) == "true"
@@ -111,7 +111,7 @@ def test_the_setting_of_the_session_is_restored(spark):
 
 
 def test_workers_exclude_permanent_objects_from_collections(spark):
-    """Spark runs the collector after each task, which took longer than most tasks with all objects of numba."""
+    """Spark runs the collector after each task. With all objects of numba, this took longer than most tasks."""
 
     def look(batches):
         import gc
@@ -131,7 +131,7 @@ def test_workers_exclude_permanent_objects_from_collections(spark):
 
 
 class Arriving:
-    """A context with four executors, which register one after the other."""
+    """A context with four executors, which register one after another."""
 
     def __init__(self, monkeypatch, every=1.5):
         self.now, self.every = 0.0, every

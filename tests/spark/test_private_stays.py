@@ -1,4 +1,4 @@
-"""Private data remains on executors; the driver gets the released set, and no log contains keys or private words."""
+"""Private data remains on executors. The driver gets the released set, and no log contains keys or private words."""
 
 import base64
 from pathlib import Path
@@ -15,10 +15,10 @@ BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 CANARY = "xylophonecanary"
 
 
-def test_the_driver_gets_released_words_and_noisy_numbers_only(collected, read_both, talk):
+def test_the_driver_gets_only_released_words_and_noisy_numbers(collected, read_both, talk):
     """The driver gets released words, and then levels and measurements, which are noisy, but no weights.
 
-    The driver also gets whether the pools of adaptive rounds fit into one task.
+    The driver is also informed whether the pools of adaptive rounds fit into one task.
     """
     _, spread = read_both(talk)
     release = vp.NGrams(max_length=3, max_phrases_per_user=4).release(spread, BUDGET, seed=2)
@@ -30,7 +30,7 @@ def test_the_driver_gets_released_words_and_noisy_numbers_only(collected, read_b
     told = [table for table in collected if table.column_names not in (["name"], ["fits"])]
     answers = [(table.column_names, table.num_rows) for table in told]
     votes = [rows for names, rows in answers if names == ["name", "level"]]
-    assert len(votes) >= 3  # two lengths and the second-chance pass
+    assert len(votes) >= 3  # These are two lengths and the second-chance pass.
     # Candidates of the second-chance pass were not measured before it.
     added = dict(enumerate(release.plan.second_chance.released, start=2))
     before = [(["name", "cells"], size - added.get(length, 0)) for length, size in sizes.items()]

@@ -1,4 +1,4 @@
-"""Profiles on Spark have the same values, counts and cover as local profiles, in memory and within a limit."""
+"""Profiles on Spark have the same values, counts and cover as local profiles in memory and within a limit."""
 
 import polars as pl
 import pytest
@@ -21,7 +21,7 @@ LISTS = {"city": ["Delft", "Lund", "nowhere"], "year": [2020, 1900], "note": ["t
 @pytest.mark.parametrize("known", [None, LISTS], ids=["no lists", "lists"])
 @pytest.mark.parametrize("partitions", [3, None], ids=["spread", "handed over"])
 def test_a_profile_is_the_same(spark, partitions, known):
-    """Joint values, words, counts and cover agree; the types of the DataFrame determine the columns."""
+    """Joint values, words, counts and cover agree. The types of the DataFrame determine the columns."""
     local = pl.DataFrame(ROWS)
     frame = spark.createDataFrame(local.rows(), schema=local.columns)
     chosen = {"user": "who", "text": ["note"], "joint": [("city", "year")]}
@@ -66,7 +66,7 @@ def test_keys_with_counts_are_the_same(spark, partitions, each):
 
 
 def test_users_in_parts_are_the_same(spark):
-    """Users of one, of two and of more keys are in different parts, and their keys and counts are equal."""
+    """Users with one, two and more keys are in different parts, and their keys and counts are equal."""
     held = [1 + (who % 10 >= 7) + (who % 10 == 9) * (1 + who // 10 % 3) for who in range(1500)]
     rows = [(who, f"city {(who // 3 + place) % 6}") for who, n in enumerate(held) for place in range(n)]
     local = pl.DataFrame(rows, schema=["who", "city"], orient="row")

@@ -1,4 +1,4 @@
-"""Released keys on Spark: `to_spark`, and joins with tables there."""
+"""Released keys on Spark: `to_spark`, and joins with tables of Spark."""
 
 import datetime
 
@@ -22,7 +22,7 @@ def sales():
 
 
 def test_a_table_is_joined_with_released_keys(spark, sales):
-    """The same rows remain as in a polars table; null is never released."""
+    """The same rows remain as in a polars table, and null is never released."""
     keys = vp.Items(max_items_per_user=1).release(vp.read(sales, user="customer", items=["shop", "day"]), BUDGET)
     frame = spark.createDataFrame(sales.to_arrow())
     kept = vp.exports.filter(keys, frame)
@@ -37,7 +37,7 @@ def test_a_table_is_joined_with_released_keys(spark, sales):
 
 
 def test_counts_and_rankings_return_to_spark(spark, sales):
-    """Their tables have the columns and rows of `to_arrow`; columns are renamed in Spark."""
+    """Their tables have the columns and rows of `to_arrow`. Columns can be renamed in Spark."""
     corpus = vp.read(sales, user="customer", items=["shop", "day"])
     keys = vp.Items(max_items_per_user=1).release(corpus, BUDGET)
     for result in (keys.count(corpus, BUDGET), keys.top(corpus, BUDGET, k=2)):
@@ -49,7 +49,7 @@ def test_counts_and_rankings_return_to_spark(spark, sales):
 
 
 def test_words_and_grams_have_their_columns(spark, sales):
-    """Words have one column of strings, grams one of lists."""
+    """Words have one column of strings, and grams one column of lists."""
     words = vp.Items(max_items_per_user=9).release(vp.read(sales.drop_nulls(), user="customer", text="shop"), BUDGET)
     frame = vp.exports.to_spark(words, spark)
     assert (frame.columns, frame.filter("word = 'shop'").count()) == (["word"], 1)

@@ -28,7 +28,7 @@ def collected(histogram):
 
 @pytest.mark.parametrize("sentences", [False, True])
 def test_words_of_every_language_are_the_same(read_both, sentences):
-    """Executors cut texts of 69 languages, signs and addresses as the local engine does."""
+    """Executors split texts of 69 languages, signs and addresses as the local engine does."""
     texts = [*SENTENCES.values(), *SIGNS]
     table = pl.DataFrame({"who": range(2 * len(texts)), "what": [*texts, *texts]})
     local, spread = read_both(table, 3, text="what", tokenizer=vp.Tokenizer(sentences=sentences))
@@ -50,7 +50,7 @@ def test_histograms_are_the_same_bit_by_bit(read_both, talk, partitions):
 
 
 def test_weighted_phrases_are_the_same_in_any_number_of_partitions(read_both, talk):
-    """DPNE runs on 1 and 9 partitions; users exceed the limit, and released phrases include some that no user wrote."""
+    """DPNE runs on 1 and 9 partitions. Users exceed the limit, and released phrases include some that no user wrote."""
     ngrams = vp.papers.DPNE(max_length=4, max_phrases_per_user=4, max_spurious_share=0.4)
     releases = [ngrams.release(read_both(talk, count)[1], BUDGET, seed=3) for count in (1, 9)]
     local = ngrams.release(read_both(talk)[0], BUDGET, seed=3)
@@ -78,8 +78,8 @@ def test_users_with_one_item_each_get_the_same_selection(read_both):
     assert len(one) > 10
 
 
-def test_descent_in_one_partition_is_that_of_the_local_engine(read_both, talk):
-    """Users are weighed in the same order; the order of their documents does not affect the release."""
+def test_descent_in_one_partition_equals_the_local_engine(read_both, talk):
+    """Users are weighed in the same order. The order of their documents does not affect the release."""
     local, spread = read_both(talk, 1)
     ngrams = vp.NGrams(max_length=3, max_phrases_per_user=4)
     assert ngrams.release(local, BUDGET, seed=6).grams.equals(ngrams.release(spread, BUDGET, seed=6).grams)
@@ -88,7 +88,7 @@ def test_descent_in_one_partition_is_that_of_the_local_engine(read_both, talk):
 
 
 def test_descent_in_several_partitions_loses_little(read_both, talk):
-    """Each partition wastes some weight on items that have enough elsewhere, so releases differ by a few items."""
+    """Each partition wastes some weight on items with enough weight elsewhere, so releases differ by a few items."""
     local, spread = read_both(talk, 6)
     union = vp.papers.SetUnion(4, "policy-gaussian", 5.0, "joint")
     one, other = (set(union.release(corpus, BUDGET, seed=6)) for corpus in (local, spread))
@@ -97,7 +97,7 @@ def test_descent_in_several_partitions_loses_little(read_both, talk):
 
 @pytest.mark.parametrize("other", [None, "all others"])
 def test_contexts_are_the_same(read_both, talk, other):
-    """One sequence of each user and its contexts equal those of the local engine for rows ordered by content."""
+    """For rows ordered by content, one sequence of each user and its contexts equal the local engine's."""
     _, spread = read_both(talk)
     local = read_engine(talk.sort("who", "what"), user="who", text="what")
     alphabet = ["thank", "you", "very", "much", "see", "soon", "how", "are"]
@@ -134,8 +134,8 @@ def test_a_large_alphabet_gets_the_same_noise(read_both, monkeypatch):
     assert one.nodes > 10
 
 
-def test_users_named_by_strings_draw_alike(read_both, talk):
-    """User keys are hashes of the same bytes on both engines, also for names that differ by a trailing zero."""
+def test_users_named_by_strings_have_the_same_draws(read_both, talk):
+    """User keys are hashes of the same bytes on both engines, even for names that differ by a trailing zero."""
     named = talk.with_columns(who=pl.format("Ünï {}", pl.col("who")))
     local, spread = read_both(named)
     union = vp.papers.SetUnion(2, "weighted", accounting="joint")

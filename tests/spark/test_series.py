@@ -14,7 +14,7 @@ BUDGET, NIGHTS = vp.Budget(3, 1e-6), 3
 
 
 def table(night):
-    """Return the rows of a night: 900 users, some of whom join later, and words of many or of few users."""
+    """Return the rows of a night. Some of the 900 users join later, and words have many or few users."""
     pairs = [
         (f"u{user}", f"w{(user * 7 + each * each) % (3 + 2 * night)}")
         for user in range(900)
@@ -38,7 +38,7 @@ def read(spark, where, night, tmp_path, partitions=1):
 
 @pytest.mark.parametrize("known", [None, [*(f"w{number}" for number in range(0, 9, 2)), "nobody"]])
 def test_every_night_is_the_same_on_every_engine(spark, tmp_path, known):
-    """New items, scores, levels, pools and budgets agree in memory, within a limit and on Spark; night 2 has no run."""
+    """New items, scores, pools and budgets agree in memory, within a limit and on Spark. Night 2 has no run."""
     found = {}
     for where in ("memory", "limited", "spark"):
         series = vp.Items(max_items_per_user=5, known=known).series(tmp_path / where, BUDGET, nights=NIGHTS, seed=5)
@@ -87,7 +87,7 @@ def test_items_that_a_missed_night_decides_join_no_pool(spark, tmp_path):
 
 
 def test_a_stopped_night_on_spark_is_completed(spark, tmp_path, monkeypatch):
-    """A night in two groups stops after payments and is completed from its files for any rows.
+    """A night in two groups stops after payments, and is completed from its files for any rows.
 
     An older state is rejected.
     """

@@ -1,4 +1,4 @@
-"""Rows without a user on Spark are omitted before users are placed, and counted."""
+"""On Spark, rows without a user are skipped and counted before users are placed."""
 
 import polars as pl
 import pytest
@@ -14,7 +14,7 @@ ROWS = {"who": ["ann", None, "bob", "NULL", "nan", ""], "what": list("abcdef")}
 
 @pytest.mark.parametrize("partitions", [None, 2])
 def test_rows_without_a_user_are_skipped(spark, partitions, capsys):
-    """Executors omit such rows, and so does the local engine for transferred rows; a message reports their number."""
+    """Executors skip such rows, and so does the local engine for transferred rows. A message reports their number."""
     frame = spark.createDataFrame(pl.DataFrame(ROWS).to_arrow())
     options = vp.ReadOptions(partitions=partitions, missing_users="drop", exact=True)
     engine = read_engine(frame, user="who", items="what", options=options)

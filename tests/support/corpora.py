@@ -1,4 +1,4 @@
-"""Small corpora made by hand."""
+"""Small corpora for tests."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,10 @@ from voxpop.engine.local.corpus import LocalCorpus
 
 
 def corpus_of(users: Sequence[Documents], keys: Sequence[int] | None = None) -> vp.Corpus:
-    """Return a corpus of users, each a list of documents of tokens, with the given keys (by default 0, 1, 2, ...)."""
+    """Return a corpus of users with the given keys (by default 0, 1, 2, ...).
+
+    A user is a list of documents of tokens.
+    """
     words = sorted({word for user in users for document in user for word in document})
     rank = {word: number for number, word in enumerate(words)}
     positions = [[rank[word] for word in document] + [-1] for user in users for document in user]

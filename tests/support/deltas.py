@@ -5,7 +5,7 @@ from voxpop.privacy.passes import AdaptiveProof, Choice, Claim, Later, Slack
 
 
 def total_delta(planned, budget, data_sets=1, rest=0.0):
-    """Return the cost of rounds or of a menu of them, in several data sets, followed by releases of this mu^2."""
+    """Return the cost of rounds, or of a menu of rounds, in several data sets, followed by releases of this mu^2."""
     stated = planned.stated()
     choice, rounds = (stated, None) if isinstance(stated, Choice) else (None, stated)
     later = Later(rest, "each user", 0) if rest else None

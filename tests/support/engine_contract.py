@@ -1,4 +1,4 @@
-"""The contract of all engines: every engine runs each mechanism, and all engines return the same release."""
+"""The contract of all engines. Every engine runs each mechanism, and all engines return the same release."""
 
 import random
 
@@ -44,7 +44,7 @@ HITTERS = {"characters": vp.HeavyHitters(max_length=9), "tokens": vp.HeavyHitter
 
 
 def crowd(users: int = 240) -> pl.DataFrame:
-    """Return rows of users with similar texts, in several documents per user, unordered; some documents are empty."""
+    """Return unordered rows of users with similar texts in several documents per user. Some documents are empty."""
     rng = random.Random(7)
     rows = []
     for _ in range(3):
@@ -52,7 +52,7 @@ def crowd(users: int = 240) -> pl.DataFrame:
             start = rng.randrange(7)
             text = " ".join([*WORDS[start : start + 4], f"own{user}"] if user % 11 else [])
             rows.append((user * 1_000_003, text))
-    # The documents of each user are sorted by content, as Spark sorts them; the users remain unordered.
+    # The documents of each user are sorted by content, as Spark sorts them. The users remain unordered.
     table = pl.DataFrame(rows, schema=["who", "what"], orient="row")
     return table.with_columns(pl.col("what").sort().over("who"))
 
@@ -93,4 +93,4 @@ def release_of(grams) -> vp.Release:
 
 
 LISTED = release_of([("good",), ("nobody",), ("thank", "you"), ("you", "soon"), ("see", "soon", "good"), ("very",)])
-"""Grams of many users, grams without users, and grams without their parts."""
+"""Grams with many users, grams without users, and grams without their parts."""

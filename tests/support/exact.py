@@ -1,4 +1,4 @@
-"""Private weights without noise, for tests that may read them. Gates reject all other callers."""
+"""Private weights without noise, for tests that may read them. Gates reject any other caller."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ class Exact(Opening):
         self.seen = []
 
     def __call__(self, weights, names, *others):
-        """Return the weights, and keep them."""
+        """Record the weights, and return them."""
         self.seen.append(weights)
         return weights
 
@@ -31,7 +31,7 @@ class Exact(Opening):
 
 
 class By(Opening):
-    """A function of weights that passes for noise."""
+    """A function of weights in place of noise."""
 
     def __init__(self, function):
         self.function = function
@@ -78,7 +78,7 @@ def votes_gate(rules, secret):
 
 
 def released_known(rounds, square, corpus, candidates, secret):
-    """Return the released ones of public candidates, given in two parts, under a certificate of this mu^2 for them."""
+    """Return the released candidates from public candidates in two parts, under a certificate of this mu^2."""
     from voxpop.privacy.gate.rounds import AdaptiveGate
     from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Slack
     from voxpop.reading.arrow import text_buffers
@@ -92,9 +92,9 @@ def released_known(rounds, square, corpus, candidates, secret):
 
 
 def paths_gate(limits, sequences, secret, tree="contexts", usual=None):
-    """Return the gate of a tree, opened on sequences that are laid out one after the other.
+    """Return the gate of a tree that is opened on concatenated sequences.
 
-    With a usual length, released lengths decide how long sequences are.
+    With a usual length, released lengths determine the length of sequences.
     """
     from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server for the tests, started in a new folder and reached through a socket in that folder."""
+"""A PostgreSQL server for the tests. It is started in a new folder, and has a socket in that folder."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ def binaries() -> Path | None:
 
 @contextmanager
 def server() -> Iterator[str]:
-    """Yield the address of a new server; stop the server and remove its folder at the end."""
+    """Yield the address of a new server. At the end, stop the server and remove its folder."""
     programs = binaries()
     assert programs is not None
     # The server refuses to run as root, so root starts it as the user that its package created.

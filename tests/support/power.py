@@ -1,4 +1,4 @@
-"""Power of the audit, which must detect a broken variant almost surely, given its true probabilities."""
+"""Power of the audit. It must detect a broken variant almost surely, given the true probabilities of the variant."""
 
 from math import exp
 
@@ -28,14 +28,14 @@ def surely_refuted(
 def _same_side(likely: list[tuple[int, int]], trials: int, epsilon: float, delta: float, error: float) -> bool:
     """Return whether one direction refutes the claim at all four corners.
 
-    Each direction is monotone, so it then refutes the claim between the corners too.
+    Each direction is monotone, so it also refutes the claim between the corners.
     """
     corners = [TrialCounts(one, other, trials).directions(error) for one in likely[0] for other in likely[1]]
     return any(all(each[way][0] - exp(epsilon) * each[way][1] > delta for each in corners) for way in range(4))
 
 
 def surely_strays(claimed: float, real: float, trials: int, error: float = ERROR, miss: float = 1e-3) -> bool:
-    """Return whether the count of hits distinguishes the real probability from the claimed one almost surely.
+    """Return whether the count of hits almost surely distinguishes the real probability from the claimed probability.
 
     The probability of a miss is at most `miss`.
 
@@ -53,7 +53,7 @@ def surely_strays(claimed: float, real: float, trials: int, error: float = ERROR
 
 
 def _likely(probability: float, trials: int, miss: float) -> tuple[int, int]:
-    """Return a range that contains the number of hits; each side fails with probability at most `miss`."""
+    """Return a range that contains the number of hits. Each side fails with probability at most `miss`."""
     from scipy.stats import binom
 
     return int(binom.ppf(miss, trials, probability)), int(binom.isf(miss, trials, probability))

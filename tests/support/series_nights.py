@@ -1,4 +1,4 @@
-"""The steps of one night of a series, for tests that look between them."""
+"""The steps of one night of a series, for tests that inspect the state between them."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Every form of every source of the registry, made from rows, and a check that one user's rows affect no other user."""
+"""All forms of the sources in the registry, made from rows, and a check that one user's rows affect no other user."""
 
 import gzip
 import io
@@ -35,7 +35,7 @@ class Form(NamedTuple):
 
     Attributes:
         make: A function that returns the source, from rows and a folder.
-        declared: Whether the source declares types, so that it accepts only integers.
+        declared: Whether the source declares types. If so, it accepts only integers.
         holds: A function that returns whether a form can contain a value at all.
         lists: Whether the form can contain lists of values.
     """
@@ -155,7 +155,7 @@ def structured(rows: list[Row], kind: str) -> Any:
 
 
 def connection(rows: list[Row], _: Path) -> sqlite3.Connection:
-    """Return a database with values of Python's own types; decimals are stored as marked strings."""
+    """Return a database with values of Python's own types. Decimals are stored as marked strings."""
     opened = sqlite3.connect(":memory:")
     opened.execute("create table rows (who, what, at)")
     marked = [tuple(f"d{each}" if isinstance(each, Decimal) else each for each in row) for row in rows]
@@ -178,12 +178,12 @@ class Cursor:
 
 def plain(value: Any) -> bool:
     """Return whether SQLite can store a value without conversion."""
-    whole = type(value) is int and abs(value) < 2**63  # SQLite has no booleans
+    whole = type(value) is int and abs(value) < 2**63  # SQLite has no booleans.
     return value is None or isinstance(value, str | float) or whole
 
 
 Part = tuple[list[Row], tuple[pa.DataType, pa.DataType, pa.DataType], bool]
-"""Rows, the types of their columns, and whether they are stored in dictionaries that have null."""
+"""Rows, the types of their columns, and whether the columns are stored in dictionaries that contain null."""
 
 
 def typed_table(part: Part) -> pa.Table:
@@ -198,7 +198,7 @@ def typed_table(part: Part) -> pa.Table:
 
 
 def with_null(column: pa.Array) -> pa.Array:
-    """Return values in a dictionary that has null, and a value that no row uses."""
+    """Return values in a dictionary that contains null and a value that no row uses."""
     if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
         return column
     whole = pa.concat_arrays([column, pa.nulls(1, column.type), column[:1]])
@@ -210,7 +210,7 @@ def part_files(parts: list[Part], folder: Path, ending: str) -> list[Path]:
     files = [folder / f"{number}{ending}" for number, _ in enumerate(parts)]
     for file, part in zip(files, parts, strict=True):
         if ending == ".parquet":
-            pyarrow.parquet.write_table(typed_table((*part[:2], False)), file)  # it has no null in dictionaries
+            pyarrow.parquet.write_table(typed_table((*part[:2], False)), file)  # This has no null in dictionaries.
         elif ending == ".feather":
             pyarrow.feather.write_feather(typed_table(part), file)
         else:
@@ -395,13 +395,13 @@ def check_same(alone: Any, engine: Any, owners: set[int]) -> None:
     if engine is None:
         return
     mine, theirs = seen_by_others(alone, owners), seen_by_others(engine, owners)
-    if not any(mine["held"].values()):  # without items, no types are published
+    if not any(mine["held"].values()):  # Without items, no types are published.
         del mine["keys"], theirs["keys"]
     assert theirs == mine
 
 
 def check_subsets(read: Callable[..., Any], make: Callable[[list[Row]], Any], rows: list[Row], columns: Any) -> None:
-    """Check that the rows of each user give the same in any order of users, and without any other user."""
+    """Check that the rows of each user give the same data for any order of users, and without any other user."""
     whole = outcome(read, make(rows), columns)
     if whole is None:
         return

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 
 def bounded_users(universe: int = 8, users: int = 8, limit: int = 6) -> st.SearchStrategy[list[list[int]]]:
-    """Return a strategy for lists of users, each a list of at most `limit` distinct small items."""
+    """Return a strategy for lists of users. A user is a list of at most `limit` distinct small items."""
     items = st.lists(st.integers(0, universe - 1), unique=True, min_size=1, max_size=limit)
     return st.lists(items, min_size=1, max_size=users)
 
@@ -18,6 +18,6 @@ def as_arrays(users: list[list[int]]) -> tuple[NDArray[np.int32], NDArray[np.int
 
 
 def written_users(words: str = "abcd", users: int = 6) -> st.SearchStrategy[list[list[list[str]]]]:
-    """Return a strategy for lists of users, each a list of short documents of one-letter tokens."""
+    """Return a strategy for lists of users. A user is a list of short documents of one-letter tokens."""
     document = st.lists(st.sampled_from(words), max_size=8)
     return st.lists(st.lists(document, max_size=3), min_size=1, max_size=users)

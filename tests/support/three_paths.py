@@ -1,4 +1,4 @@
-"""Three ways to weigh users, in memory, within a memory limit, and in Spark tasks that run in this process."""
+"""Three ways to weigh users: in memory, within a memory limit, and in Spark tasks that run in this process."""
 
 from itertools import chain
 from pathlib import Path
@@ -20,7 +20,7 @@ BITS = 40
 
 
 class FewBits:
-    """Draws with hashes that agree in all but a few bits. Real hashes do so once in many millions of users."""
+    """Draws with hashes that agree in all except a few bits. Real hashes do so once in many millions of users."""
 
     def __init__(self, hashes):
         self.hashes = hashes
@@ -47,13 +47,13 @@ def in_memory(corpus, secret):
 
 
 def within_limit(corpus, secret):
-    """Sort on disk with a sorter for few records; each user arrives in blocks of a few positions."""
+    """Sort on disk with a sorter for few records. Each user arrives in blocks of a few positions."""
     users = corpus.tokens, corpus.user_start, corpus.user_key
     return places_of(*in_weighing_order(*users, tiny(1 << 12), secret, ALL_LENGTHS), corpus)
 
 
 def on_spark(corpus, secret):
-    """Run the task that orders the users; for every position, it writes the rank of its word."""
+    """Run the task that orders the users. For every position, it writes the rank of the word."""
     state = pieces(tasks._arrays_of(corpus))
     rows = [laid_together([batch])[0] for batch in tasks.keep_words(state, order=secret, public=sent(corpus))]
     kept = dict(chain.from_iterable(row.items() for row in rows))

@@ -6,10 +6,10 @@ from voxpop.testing.cases import unchecked
 
 
 def passed_off(plan, **changes):
-    """Return a plan with changed values, as if these values had been checked against its budget."""
+    """Return a plan with changed values that seem to have been checked against its budget."""
     return unchecked(replace(plan, **changes))
 
 
 def with_rounds(plan, **changes):
-    """Return a plan with changed values in its adaptive rounds, as if these had been checked against its budget."""
+    """Return a plan with changed values in its adaptive rounds that seem to have been checked against its budget."""
     return passed_off(plan, passes=(replace(plan.passes[0], **changes),))

@@ -1,4 +1,4 @@
-"""Tests of adaptive rounds, the default, with guarantees, rejected plans and released items."""
+"""Tests of adaptive rounds, the default: guarantees, rejected plans and released items."""
 
 from dataclasses import replace
 
@@ -49,7 +49,7 @@ def test_a_round_with_less_noise_than_was_charged_is_refused(plan, budget):
 
 @pytest.mark.parametrize("limit", [1, 20, 300])
 def test_levels_that_serve_more_items_exceed_the_budget(budget, limit):
-    """A plan pays for the largest number of items of each level; ten percent more at any level is detected."""
+    """A plan pays for the largest number of items of each level. Ten percent more at any level is detected."""
     plan = vp.Items(max_items_per_user=limit).plan(budget)
     caps = plan.passes[0].caps
     for level in range(0, len(caps.items) - 1, 5):
@@ -63,7 +63,7 @@ def test_levels_that_serve_more_items_exceed_the_budget(budget, limit):
             assert total_delta(replace(plan.passes[0], rounds=rounds), budget) > budget.delta
 
 
-def test_caps_off_the_lattice_are_refused(plan, budget):
+def test_caps_that_are_not_on_the_lattice_are_rejected(plan, budget):
     """The projection error of such caps is not charged."""
     caps = plan.passes[0].caps
     first = 99 * ONE_CAP // 100, *caps.weights[0][1:]
@@ -75,7 +75,7 @@ def test_caps_off_the_lattice_are_refused(plan, budget):
 
 @pytest.mark.parametrize(("limit", "used"), [(1, (1, 100)), (300, (300, 300))])
 def test_limit_and_pool_are_public_constants(budget, limit, used):
-    """This is the case if the caller gives a limit; otherwise, see test_limit.py."""
+    """This is the case if the caller gives a limit. Otherwise, see test_limit.py."""
     plan = vp.Items(max_items_per_user=limit).plan(budget)
     assert (plan.last.limit, plan.last.pool) == used
     assert (plan.to_dict()["max_items_per_user"], plan.to_dict()["pool"]) == used
@@ -86,7 +86,7 @@ def test_limit_and_pool_are_public_constants(budget, limit, used):
     ("epsilon", "delta", "limit"), [(0.1, 1e-9, 2), (10, 1e-12, 50), (1, 1e-5, 300), (0.01, 1e-6, 1), (20, 1e-9, 1000)]
 )
 def test_every_budget_is_kept(epsilon, delta, limit):
-    """Plans for small and large budgets and limits stay within them, and no common item is lost."""
+    """Plans for small and large budgets and limits are within them, and no common item is lost."""
     plan = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, delta))
     assert 0.99 * delta < plan.delta <= delta
     assert plan.users_needed(0.5) <= plan.users_needed(0.9) <= plan.users_needed(0.99) < 10 * plan.users_needed(0.5)
@@ -116,7 +116,7 @@ def test_adaptive_rounds_release_more_than_every_classic_mechanism(crowd, budget
 def test_no_common_key_is_lost():
     """Ten releases lose none of 3,000 keys with ten times the users needed, in rounds and in a classic weighting.
 
-    False alarm: 30,000 times the probability that the plans state, below 1e-2 of one in a million for both together.
+    The probability of a false alarm is 30,000 times the stated probability of the plans, below 1e-8 for both together.
     """
     budget, keys = vp.Budget(2.0, 1e-6), 3000
     for union in (
@@ -203,7 +203,7 @@ def mus(plan):
 
 @pytest.mark.parametrize("rounds", [2, 7, 20])
 def test_any_number_of_rounds_keeps_the_budget(budget, rounds):
-    """Shares of the budget add up, drop thresholds increase, thresholds decrease; the plan keeps its budget."""
+    """Shares of the budget add up, drop thresholds increase, thresholds decrease, and the plan keeps its budget."""
     schedule = schedule_of(rounds)
     assert sum(share**2 for share in schedule.shares) == pytest.approx(sum(share**2 for share in SHARES))
     assert list(schedule.drop_thresholds) == sorted(schedule.drop_thresholds)

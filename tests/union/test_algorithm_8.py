@@ -9,7 +9,7 @@ from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 
 def two_user_distance(cutoff: float) -> float:
-    """Return the distance for an extra user of four items and a next user of two of them, one near the cutoff."""
+    """Return the distance for an extra user of four items and a next user of two of these, with one near the cutoff."""
     start = {1: cutoff - 0.5**0.5}
     larger = naive.weigh_algorithm_8([[1, 2, 3, 4], [1, 2]], cutoff, start)
     smaller = naive.weigh_algorithm_8([[1, 2]], cutoff, start)
@@ -29,7 +29,7 @@ def many_users(fresh: int) -> list[list[int]]:
 
 @pytest.mark.parametrize(("cutoff", "fresh", "expected"), [(10.0, 9, 4.9931), (13.0, 6, 5.7736), (16.0, 4, 6.1007)])
 def test_more_users_exceed_the_bound_several_times(cutoff, fresh, expected):
-    """With limit 100, a user of all items lets later users save on 99 of them and give the rest to the last one."""
+    """With limit 100, a user of all items lets later users save weight on 99 of them for the last item."""
     start = {item: cutoff - (fresh + 1) ** -0.5 for item in range(1, 100)}
     later = many_users(fresh)
     everything = list(range(1, 101))
@@ -45,7 +45,7 @@ def test_more_users_exceed_the_bound_several_times(cutoff, fresh, expected):
 
 
 @pytest.mark.parametrize("cutoff", [3.0, 10.0, 1000.0])
-def test_l2_descent_stays_within_one_on_the_same_users(cutoff):
+def test_l2_descent_is_within_one_on_the_same_users(cutoff):
     """l2-descent, which replaces Algorithm 8, moves by at most 1 on the input that breaks Algorithm 8."""
     start_users = [[1]] * (int(cutoff) - 1)
     larger = naive.weigh_l2_descent([*start_users, [1, 2, 3, 4], [1, 2]], cutoff)
@@ -54,7 +54,7 @@ def test_l2_descent_stays_within_one_on_the_same_users(cutoff):
 
 
 def test_l1_descent_with_gaussian_noise_is_refused_by_name():
-    """No weighting has both."""
+    """No weighting has both of these."""
     with pytest.raises(TypeError, match="noise"):
         PolicyLaplace(noise="gaussian")
     with pytest.raises(vp.errors.InternalError, match="policy-laplace weighting has no proof in the norm 2"):

@@ -1,4 +1,4 @@
-"""Tests of items of few users, with simulations of the worst case, and broken variants that must be detected."""
+"""Tests of items with few users: simulations of the worst case, and broken variants that must be detected."""
 
 from dataclasses import replace
 
@@ -71,14 +71,14 @@ def test_thresholds_for_one_user_fewer_are_detected(few, name):
 
 
 def test_the_bound_is_close(few):
-    """A classic round releases nearly as many as are allowed (false alarm 1e-9)."""
+    """A classic round releases nearly the allowed number (false alarm 1e-9)."""
     plan = planned(UNIONS["policy-gaussian"], GENEROUS, FEW, BETA)
     assert len(plan.release(few, seed=3)) > binom.isf(1 - FALSE_ALARM, ITEMS, BETA / 2)
 
 
 @pytest.mark.parametrize("name", UNIONS)
 def test_items_of_enough_users_are_still_released(name):
-    """Of 300 items with the users needed for 0.99, as many as planned are released (false alarm 1e-9)."""
+    """Of 300 items with the users needed for 0.99, the planned number is released (false alarm 1e-9)."""
     plan = replace(UNIONS[name], min_users=FEW).plan(GENEROUS)
     users = np.arange(300 * plan.users_needed(0.99))
     corpus = read_engine(pl.DataFrame({"who": users, "what": users % 300}), user="who", items="what")
@@ -95,8 +95,8 @@ def test_items_of_enough_users_are_still_released(name):
     name=st.sampled_from([name for name in UNIONS if not name.startswith("adaptive")]),
     limit=st.sampled_from([1, 7, 100]),
 )
-def test_the_numbers_that_run_keep_every_bound(epsilon, delta, min_users, beta, name, limit):
-    """Thresholds include rounding; only thresholds and cutoffs depend on the promise, so budgets are kept."""
+def test_the_executed_numbers_are_within_every_bound(epsilon, delta, min_users, beta, name, limit):
+    """Thresholds include rounding. Only thresholds and cutoffs depend on the promise, so budgets are kept."""
     union, budget = UNIONS[name], vp.Budget(epsilon, delta)
     union = union if name == "optimal" else replace(union, max_items_per_user=limit + 1)
     plan = planned(union, budget, min_users, beta)
@@ -124,8 +124,8 @@ def test_adaptive_rounds_also_satisfy_min_users(min_users, epsilon, delta):
         assert plan.users_needed(0.5) <= 1.02 * without.users_needed(0.5) + 1
 
 
-def test_optimal_selection_never_names_an_item_of_few():
-    """Up to 19 users the probability is exactly 0; for 19 + n users it is the usual probability of n users."""
+def test_optimal_selection_never_releases_an_item_with_few_users():
+    """Up to 19 users, the probability is exactly 0. For 19 + n users it is the usual probability for n users."""
     budget = vp.Budget(1.0, 1e-5)
     rule = vp.papers.OptimalSelection(min_users=20).plan(budget).last.rule(budget)
     plain = vp.papers.OptimalSelection().plan(budget).last.rule(budget)
@@ -141,8 +141,8 @@ def test_optimal_selection_never_names_an_item_of_few():
     pool=st.integers(1, 30),
 )
 @settings(max_examples=40, deadline=None)
-def test_the_crude_bound_is_above_the_other(mus, threshold, floor, pool):
-    """The crude bound may therefore replace the other bound.
+def test_the_crude_bound_is_above_the_other_bound(mus, threshold, floor, pool):
+    """Therefore the crude bound may replace the other bound.
 
     The grid is fine for every round, so its error is below 5 percent.
     """

@@ -49,7 +49,7 @@ def corpus_of(users, keys=None):
     return vp.read(table, user="who", items="what", options=QUIET)
 
 
-# Search whole releases of neighbours, with outcomes that follow from names only.
+# Search whole releases of neighbours. Outcomes follow only from names.
 
 
 class Watch:
@@ -57,7 +57,7 @@ class Watch:
 
     Args:
         patch: The patch of the test.
-        smaller: the run without the extra user; novel items are then never released. None in that run.
+        smaller: the run without the extra user, in which novel items are never released. None in that run.
     """
 
     def __init__(self, patch, smaller=None):
@@ -98,9 +98,9 @@ class Watch:
 
 
 def pairs(count, seed=0):
-    """Yield small collections with one user more, as the users, the keys and the list.
+    """Yield small collections with one additional user, as the users, the keys and the list.
 
-    The list has items of all users, items of the extra user only, and items of nobody.
+    The list has items of all users, items of only the extra user, and items without users.
     """
     rng = np.random.default_rng(seed)
     for _ in range(count):
@@ -113,7 +113,7 @@ def pairs(count, seed=0):
 
 @cache
 def planned(union):
-    """Return the plan for a list of 30 items; a shorter list may run under it."""
+    """Return the plan for a list of 30 items. A shorter list may run under it."""
     return replace(union, known=[f"i{number}" for number in range(30)]).plan(BUDGET)
 
 
@@ -158,15 +158,18 @@ UNIONS = {name: vp.Items(max_items_per_user=most) for name, most in (("all drawn
 
 @pytest.mark.parametrize("name", UNIONS)
 def test_one_user_moves_shared_items_by_at_most_what_is_charged(monkeypatch, name):
-    """Items of the list are shared, also those that only the extra user has; every round has noise on all of them."""
+    """Items of the list are shared, including items that only the extra user has.
+
+    Every round has noise on all of them.
+    """
     worst, same = searched(monkeypatch, UNIONS[name], 40)
     assert same
     assert 0.3 < worst <= 1 + 1e-9
 
 
-@pytest.mark.slow  # the test checks the search, and not the package
+@pytest.mark.slow  # The test checks the search, not the package.
 def test_noise_on_items_of_users_only_is_detected(monkeypatch):
-    """Deliberately broken (the first round): listed items without users get no noise, so that only a user adds it."""
+    """In the deliberately broken first round, listed items without users get no noise, so only a user adds it."""
     real = AdaptiveGate._reached_by_noise
     nothing = lambda gate, rounds, letters, starts: np.zeros(starts.size - 1, np.uint8)  # noqa: E731
     monkeypatch.setattr(AdaptiveGate, "_reached_by_noise", nothing)
@@ -175,11 +178,11 @@ def test_noise_on_items_of_users_only_is_detected(monkeypatch):
     assert searched(monkeypatch, UNIONS["some drawn"], 20)[1]
 
 
-@pytest.mark.slow  # the test checks the search, and not the package
+@pytest.mark.slow  # The test checks the search, not the package.
 def test_a_first_round_that_depends_on_the_list_is_detected(monkeypatch):
     """In the broken variant, listed items are released in the first round if they have weight there.
 
-    Other users have the item and drew different ones; it then leaves their pools only if the extra user drew it.
+    Other users have the item but drew different items. It leaves their pools only if the extra user drew it.
     """
     real = Watch.first
 
@@ -210,7 +213,7 @@ LISTED_NOW = set()
 
 
 def test_a_list_made_from_the_data_is_detected(monkeypatch):
-    """Deliberately broken: the list is cut to items that users have, so one user changes it."""
+    """In the broken variant, the list is reduced to items that users have, so one user changes it."""
     original = AdaptiveGate._with_listed
 
     def with_held(self, rounds, known, listed, found):
@@ -227,7 +230,7 @@ def test_a_list_made_from_the_data_is_detected(monkeypatch):
 
 
 def users_with(listed, unknown, dropped, users=20_000):
-    """Return many users with the same numbers of items, such that the last unknown ones were dropped."""
+    """Return many users with the same numbers of items. The last unknown items were dropped."""
     size = listed + unknown + dropped
     items = np.arange(users * size, dtype=np.int32)
     place = items % size
@@ -248,7 +251,7 @@ def shares_at(union):
 
 @pytest.mark.jit
 def test_an_unknown_item_gets_weight_as_rarely_as_charged_with_a_list(monkeypatch):
-    """U counts listed items because users draw from all of them; detected: separate draws of unknown items.
+    """U counts listed items, because users draw from all of them. Separate draws of unknown items are detected.
 
     False alarm below 1e-9.
     """
@@ -261,12 +264,12 @@ def test_an_unknown_item_gets_weight_as_rarely_as_charged_with_a_list(monkeypatc
     found = int((weights[place == 5] > 0).sum()) / users
     deviation = (most / users) ** 0.5
     assert found <= most + 7 * deviation
-    # Of six undecided items one is drawn, so no probability is above 1 in 6.
+    # One of six undecided items is drawn, so no probability is above 1 in 6.
     assert found >= min(most, 1 / 6) - 7 * deviation
     real = PoolUsers._cut
 
     def apart(self, batch, limit, pass_name):
-        """Draw among unknown items separately, so that the only one is always drawn."""
+        """Draw among unknown items separately. The only unknown item is always drawn."""
         unknown = self.listed[batch.items] == 0
         ends = np.concatenate([[0], np.cumsum(unknown)])
         return real(self, Batch(batch.items[unknown], ends[batch.starts], batch.keys, batch.dropped), limit, pass_name)
@@ -277,15 +280,18 @@ def test_an_unknown_item_gets_weight_as_rarely_as_charged_with_a_list(monkeypatc
 
 
 @pytest.mark.jit
-def test_caps_and_coins_are_for_unknown_items_only():
-    """A user of 60 unknown items gives a listed item all that its gap allows; a failed coin removes unknown items."""
+def test_caps_and_coins_apply_only_to_unknown_items():
+    """A user of 60 unknown items gives a listed item the weight that its gap allows.
+
+    A failed coin removes unknown items.
+    """
     shares = shares_at(vp.Items(max_items_per_user=100))
     unit = shares.setting.unit
     pools, place = users_with(listed=1, unknown=60, dropped=0, users=3)
     weights = pools.weigh_pools(shares, "round 6") / unit
     cap = shares.caps.weights[int(shares.caps.level(np.array([60]))[0])][5] / 2**30
-    # All gaps have the same size, so unknown items reach the cap, and the listed one has the rest of the norm, unless
-    # no cap binds.
+    # All gaps have the same size. Therefore unknown items reach the cap, and the listed item has the rest of the norm,
+    # unless no cap binds.
     assert weights[place > 0].max() <= cap
     assert weights[place == 0] == pytest.approx(
         max((1 - 60 * cap**2) ** 0.5 if 60 * cap**2 < 1 else 0, 61**-0.5), rel=1e-6
@@ -296,7 +302,7 @@ def test_caps_and_coins_are_for_unknown_items_only():
 
 
 def test_caps_follow_from_the_number_of_unknown_items(monkeypatch):
-    """Of 68 items in each pool, 65 are undecided and 5 of these are listed, so n is 63 with the dropped ones."""
+    """Of 68 items in each pool, 65 are undecided and 5 of these are listed, so n is 63 with the dropped items."""
     real, seen = CappedDescent.given, []
 
     def given(self, undecided, dropped, bits, listed=0):
@@ -310,7 +316,7 @@ def test_caps_follow_from_the_number_of_unknown_items(monkeypatch):
 
 
 def test_no_pool_bounds_listed_items():
-    """A user keeps all 300 listed items and 7 of 50 unknown ones; the draw of unknown ones is that of no list."""
+    """A user keeps all 300 listed items and 7 of 50 unknown items, which are drawn as without a list."""
     pools, place = users_with(listed=300, unknown=50, dropped=0, users=4)
     pools.draw(7, "pool")
     assert (pools.states[place < 300] == UNDECIDED).all()
@@ -348,11 +354,11 @@ def generous():
 
 
 @pytest.mark.jit
-def test_the_share_of_items_without_users_is_at_most_what_is_stated(monkeypatch, generous):
-    """Lists of empty items only, and with a few items of users, keep the share.
+def test_the_share_of_items_without_users_is_at_most_the_stated_share(monkeypatch, generous):
+    """Lists of only empty items, and lists with a few items of users, keep the share.
 
-    Detected variants are tails of one round, and a rule without the size. Means of 150 releases of shares from 0 to 1.
-    False alarm below 1e-9.
+    The detected variants are tails of one round, and a rule without the size. Means of 150 releases of shares from 0 to
+    1. False alarm below 1e-9.
     """
     nobody = corpus_of([["x"]])
     assert share_of_spurious(generous, nobody, listed_parts(400), {"x"}, 150) <= 0.3 + 0.05
@@ -364,7 +370,7 @@ def test_the_share_of_items_without_users_is_at_most_what_is_stated(monkeypatch,
     score = generous.passes[0].score
 
     def late(self, rounds, known, listed, found):
-        """Count levels that are reached in the last round for the first time, and ignore those of earlier rounds."""
+        """Count levels that are reached for the first time in the last round, and ignore levels of earlier rounds."""
         scores = [at_level(score, known, level) for level in range(len(known.tails))]
         early = [replace(each, thresholds=(*each.thresholds[:-1], 40.0)) for each in scores]
         pairs = zip(map(released_by, scores), map(released_by, early), strict=True)
@@ -384,8 +390,8 @@ def test_the_share_of_items_without_users_is_at_most_what_is_stated(monkeypatch,
         assert share_of_spurious(generous, nobody, listed_parts(400), {"x"}, 60) > 0.5
 
 
-def test_stated_tails_are_above_the_exact_ones(generous):
-    """`check` refuses a certificate with lower tails, another list, or levels that do not fall."""
+def test_stated_tails_are_above_the_exact_tails(generous):
+    """`check` rejects a certificate with lower tails, another list, or levels that do not decrease."""
     rounds = generous.passes[0]
     known = rounds.known
     assert proved_tails(rounds.score, known)
@@ -411,7 +417,7 @@ def test_stated_tails_are_above_the_exact_ones(generous):
 
 
 def test_a_listed_item_of_one_user_is_released_as_rarely_as_stated(generous):
-    """400 listed items of one user each, for the lowest level. False alarm below 1e-9."""
+    """There are 400 listed items with one user each, for the lowest level (false alarm below 1e-9)."""
     rounds, level = generous.passes[0], 0
     most = released_alone(rounds, level)
     single = check_engine(corpus_of([[f"n{number}"] for number in range(400)]))
@@ -431,8 +437,8 @@ def run_rounds(gate, engine, parts):
         gate.round(number, parts)
 
 
-def test_min_users_holds_for_listed_items(monkeypatch):
-    """Every level is above the thresholds of the promise; detected: levels without it."""
+def test_min_users_applies_to_listed_items(monkeypatch):
+    """Every level is above the thresholds of the promise. Levels without the promise are detected."""
     union = vp.Items(max_items_per_user=10, min_users=20, known=["a", "b", "c"])
     plan = union.plan(BUDGET)
     rounds, promise = plan.passes[0], MinUsersBound(20, 1e-6)
@@ -472,7 +478,7 @@ def test_values_other_than_lists_are_rejected(given):
 
 
 def test_the_tokenizer_of_the_data_makes_the_items():
-    """Texts of one token become that token; other texts are not items of the data."""
+    """Texts of one token become that token. Other texts are not items of the data."""
     listed = KnownItems.of(["Tea", "tea", "ice cream", "naïve ", "..."])
     words = vp.read(pl.DataFrame({"who": [1], "what": ["x"]}), user="who", text="what", options=QUIET)
     engine = check_engine(words)
@@ -482,12 +488,12 @@ def test_the_tokenizer_of_the_data_makes_the_items():
 
     assert sorted(tokens(engine.token_source)) == ["naïve", "tea"]
     assert sorted(tokens("whitespace")) == ["...", "Tea", "naïve", "tea"]
-    # The tokens of one tokenizer are kept, and those of another one are not affected.
+    # The tokens of one tokenizer are kept, and do not affect another tokenizer.
     assert sorted(tokens(engine.token_source)) == ["naïve", "tea"]
 
 
 def test_keys_of_tables_are_compared_by_value():
-    """Keys of several columns and types are listed by a table of them; another number of columns is refused early."""
+    """A table lists keys of several columns and types. Another number of columns is rejected early."""
     rows = pl.DataFrame({"who": range(400), "shop": ["a"] * 400, "day": [1, 2] * 200})
     corpus = vp.read(rows, user="who", items=["shop", "day"], options=QUIET)
     listed = pl.DataFrame({"shop": ["a", "a", "b"], "day": [1, 2, 3]})
@@ -526,7 +532,7 @@ def test_columns_of_a_list_are_found_by_their_names(tmp_path):
 
 
 def test_categories_of_columns_change_no_release():
-    """Dictionaries and categories are data, so a list is taken from `known` only."""
+    """Dictionaries and categories are data, so a list is taken only from `known`."""
     table = pl.DataFrame({"who": range(600), "what": ["tea", "milk", "rare"] * 200})
     plain, coded = table, table.with_columns(pl.col("what").cast(pl.Categorical))
     enum = table.with_columns(pl.col("what").cast(pl.Enum(["tea", "milk", "rare", "nobody"])))
@@ -551,7 +557,7 @@ def test_plan_record_and_certificate_have_size_and_fingerprint():
 
 
 def test_the_gate_refuses_another_list():
-    """A list that is longer than that of the certificate, a missing one, and rounds with another list."""
+    """The cases are a longer list than in the certificate, a missing list, and rounds with another list."""
     plan = planned(vp.Items(max_items_per_user=3))
     engine = check_engine(corpus_of([["a"]]))
     for parts in (None, listed_parts(31)):
@@ -596,7 +602,7 @@ def with_a_level(plan, corpus, runs):
 
 @pytest.mark.jit
 def test_listed_items_of_one_user_pass_the_audit(monkeypatch, generous):
-    """Audit 20,000 items, each with one user or without users. Noise on items of users only is detected.
+    """Audit 20,000 items, each with one user or without users. Noise on only items with users is detected.
 
     The exact probabilities of the variant refute it with probability above 0.999. False alarm below 1e-9.
     """
@@ -614,8 +620,8 @@ def test_listed_items_of_one_user_pass_the_audit(monkeypatch, generous):
     assert epsilon_shown(broken, BUDGET.delta) > BUDGET.epsilon
 
 
-def test_an_item_is_frozen_at_the_highest_level_which_every_rule_admits(generous):
-    """Weight has no effect there, and an item below it may still gain weight; dropped items are not counted."""
+def test_an_item_is_frozen_at_the_highest_level_of_every_rule(generous):
+    """Weight has no effect there, and an item below it may still gain weight. Dropped items are not counted."""
     rounds = generous.passes[0].stated()
     known = rounds.known
     assert known.tails[-1] * known.listed.size <= known.share < known.tails[-2] * known.listed.size * 2
@@ -643,7 +649,7 @@ def marked():
 
 
 def test_a_release_marks_its_known_items(marked, tmp_path):
-    """The marks are those of the list, are saved and loaded, and belong to rows that remain."""
+    """The marks agree with the list, are saved and loaded, and belong to rows that remain."""
     assert dict(zip(marked, marked.known.tolist(), strict=True)) == {"b": True, "new": False, "z": True}
     marked.save(tmp_path / "words")
     loaded = vp.load(tmp_path / "words", vp.Release)
@@ -665,8 +671,8 @@ def test_marks_that_do_not_fit_are_rejected(marked, marks):
         release_of({**record, KNOWN_KEY: marks}, tables)
 
 
-def test_the_report_marks_known_items_and_excludes_them_from_its_promise():
-    """The page contains one mark for each item; without a list, the page has neither marks nor the exception."""
+def test_the_report_marks_known_items_and_excludes_them_from_the_promise():
+    """The page contains one mark for each item. Without a list, the page has neither marks nor the exception."""
     corpus = corpus_of([["b", "new", "z"]] * 400)
     with_list, without = (vp.Items(max_items_per_user=3, known=each) for each in (["b", "nobody", "z"], None))
     page, plain = (each.release(corpus, BUDGET).report().html for each in (with_list, without))
@@ -699,7 +705,10 @@ def test_reports_with_counts_and_rankings_mark_known_items(marked, tmp_path):
 
 
 def test_an_explanation_states_the_probability_of_a_known_item(marked):
-    """Known items have the users of known items, and the sentence about items of one user; others do not."""
+    """Known items have the users needed of known items and the sentence about items of one user.
+
+    Unknown items do not.
+    """
     known, unknown, missing = (marked.explain(each) for each in ("b", "new", "zebra"))
     assert "public list of the release" in known.reasons[-1]
     assert "at most" in known.reasons[-1]

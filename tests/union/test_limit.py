@@ -1,4 +1,4 @@
-"""Tests of the private choice of the limit, with its caps, its rule, and its histogram on every engine."""
+"""Tests of the private choice of the limit: its caps, its rule, and its histogram on every engine."""
 
 from dataclasses import replace
 from math import hypot, sqrt
@@ -66,7 +66,7 @@ def classes(engine, edges: tuple[int, ...]) -> list[int]:
 @pytest.mark.jit
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize("settings", [{}, {"data_sets": 3}, {"share": 0.1, "novelty": 0.15}], ids=str)
-def test_every_entry_keeps_the_caps_and_the_caps_keep_the_budget(budget, settings):
+def test_every_entry_is_within_the_caps_and_the_caps_are_within_the_budget(budget, settings):
     """The largest d and the largest mu^2 fit together, computed again from the rounds that would run."""
     menu, sets = menu_of(budget, **settings), settings.get("data_sets", 1)
     entries = [menu.entry(limit) for limit in ENDS]
@@ -96,7 +96,7 @@ def test_the_plan_states_the_cost_of_choice_and_rounds(budget):
 @pytest.mark.jit
 @pytest.mark.usefixtures("fixed_secrets")
 def test_the_charge_to_a_ledger_is_the_same_for_every_choice(tmp_path):
-    """The charge follows from the caps, not from the executed entry; otherwise, the account would depend on data."""
+    """The charge follows from the caps and not from the executed entry. Otherwise, the account would depend on data."""
     account = vp.Ledger(tmp_path / "team.ledger").open("people", vp.Budget(9, 1e-3), create=True)
     crowds = [2] * 2000, [600] * 200
     releases = [vp.Items().release(holders(each), BUDGETS[0], ledger=account) for each in crowds]
@@ -107,7 +107,7 @@ def test_the_charge_to_a_ledger_is_the_same_for_every_choice(tmp_path):
 
 @pytest.mark.jit
 def test_the_plan_of_a_release_chooses_again():
-    """The plan of a release contains the choice and its selected rounds; another release of it chooses again."""
+    """The plan of a release contains the choice and its selected rounds. Another release with it chooses again."""
     plan = vp.Items().plan(BUDGETS[0])
     first = plan.release(holders([600] * 200), seed=1).plan
     again = first.release(holders([2] * 2000), seed=1).plan
@@ -119,7 +119,7 @@ def test_the_plan_of_a_release_chooses_again():
 
 @pytest.mark.jit
 def test_menus_that_omit_a_part_exceed_the_budget():
-    """The broken variants have rounds with all of mu^2 and a histogram as well, or a histogram with little noise."""
+    """The broken variants have rounds with the whole mu^2 and a histogram, or a histogram with little noise."""
     budget = BUDGETS[0]
     menu = menu_of(budget)
     assert total_delta(replace(menu, square=menu.square / (1 - SHARE_OF_CHOICE)), budget) > budget.delta * 1.005
@@ -145,7 +145,7 @@ def test_the_worst_entry_is_at_one_end():
 
 
 @pytest.mark.jit
-def test_min_users_holds_for_every_entry():
+def test_min_users_applies_to_every_entry():
     """Items of few users are rare for every choice."""
     plan = vp.Items(min_users=20).plan(BUDGETS[1])
     assert plan.released_with_few() == plan.promise.beta
@@ -169,7 +169,7 @@ def test_every_entry_of_a_valid_menu_can_be_planned(epsilon, delta):
 
 @pytest.mark.parametrize(("epsilon", "sets"), [(3e-4, 1), (2e-4, 1), (1e-3, 10), (1e-3, 30)])
 def test_a_menu_with_a_limit_that_cannot_run_is_refused_before_a_charge(tmp_path, epsilon, sets):
-    """At a tiny epsilon the largest limits do not fit integer weights; a choice of them failed after its charge."""
+    """At a tiny epsilon, the largest limits do not fit integer weights. A choice of them failed after its charge."""
     account = vp.Ledger(tmp_path / "ledger.json").open("shop", vp.Budget(1, 1e-5), create=True)
     data = {f"set {number}": holders([1]) for number in range(sets)}
     with pytest.raises(BudgetError, match="Set max_items_per_user=100"):
@@ -183,7 +183,7 @@ def test_a_menu_with_a_limit_that_cannot_run_is_refused_before_a_charge(tmp_path
 @pytest.mark.jit
 @pytest.mark.parametrize("sets", [1, 10])
 def test_every_limit_runs_at_the_smallest_epsilon_of_a_menu(sets):
-    """The check of the largest limit suffices, since just above its smallest epsilon, all limits have rounds."""
+    """The check of the largest limit is sufficient, because all limits have rounds just above its smallest epsilon."""
     refused, fits = 1e-5, 1e-1
     while fits / refused > 1.0001:
         middle = (refused * fits) ** 0.5
@@ -200,7 +200,7 @@ def test_every_limit_runs_at_the_smallest_epsilon_of_a_menu(sets):
 @pytest.mark.jit
 @pytest.mark.usefixtures("fixed_secrets")
 def test_each_data_set_chooses_its_own_limit():
-    """Histograms and their noise are separate; there is one guarantee, which does not depend on the choices."""
+    """Histograms and their noise are separate. There is one guarantee, which does not depend on the choices."""
     plan = vp.Items().plan_each(["few", "many"], BUDGETS[0])
     found = plan.release({"few": holders([2] * 4000), "many": holders([600] * 400)})
     assert found["few"].plan.last.limit < found["many"].plan.last.limit
@@ -219,8 +219,8 @@ def scores(menu: Menu, counts: Int64s) -> list[float]:
 
 
 @given(st.lists(st.integers(-500, 10**7), min_size=len(TYPICAL_OF_CLASSES), max_size=len(TYPICAL_OF_CLASSES)))
-def test_the_rule_in_whole_numbers_is_the_rule(counts):
-    """The chosen limit is as good as the best one in floating point."""
+def test_the_rule_in_whole_numbers_agrees_with_floating_point(counts):
+    """The chosen limit is as good as the best limit in floating point."""
     menu = menu_of(BUDGETS[0])
     every = scores(menu, np.array(counts))
     assert every[LIMITS.index(menu.limit_for(np.array(counts)))] >= max(every) * (1 - 1e-6)
@@ -286,7 +286,9 @@ def test_the_audit_of_the_choice_passes():
 @pytest.mark.jit
 @pytest.mark.parametrize(("part", "refuted"), [(1e-3, True), (1 / 8, False)])
 def test_the_audit_detects_a_histogram_with_too_little_noise(monkeypatch, part, refuted):
-    """With nearly no noise an additional user is certain to be detected; an eighth of the noise differs from the plan.
+    """With almost no noise, an additional user is detected with certainty.
+
+    An eighth of the noise differs from the plan.
 
     The second fault is missed with probability below 1e-3.
     """

@@ -1,4 +1,4 @@
-"""Tests of plans, with their numbers, which are computed without data."""
+"""Tests of plans and their numbers, which are computed without data."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ PAPER = vp.Budget(epsilon=3, delta=np.exp(-10))
 
 
 @pytest.mark.parametrize("weighting", ["weighted", "policy-gaussian"])
-def test_published_accounting_has_the_papers_numbers(weighting):
+def test_published_accounting_has_the_numbers_of_the_paper(weighting):
     """At epsilon 3, delta e^-10 and limit 100 the paper's formulas give sigma 1.33279 and threshold 6.82366."""
     plan = vp.papers.SetUnion(weighting=weighting).plan(PAPER)
     assert plan.sigma == pytest.approx(1.33279, rel=3e-5)
@@ -29,7 +29,7 @@ def test_joint_accounting_lowers_noise_and_threshold():
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 @pytest.mark.parametrize("accounting", ["joint", "published"])
 def test_no_plan_spends_more_than_its_budget(weighting, accounting):
-    """The delta computed from the numbers of the run is at most the budget's, and most of the budget is used."""
+    """The delta from the numbers of the run is at most the budget's delta, and most of the budget is used."""
     plan = vp.papers.SetUnion(20, weighting, accounting=accounting).plan(PAPER)
     assert plan.delta <= PAPER.delta
     assert plan.delta > (0.98 if accounting == "joint" else 0.4) * PAPER.delta
@@ -40,7 +40,7 @@ def test_no_plan_spends_more_than_its_budget(weighting, accounting):
 @pytest.mark.parametrize("epsilon", [0.01, 1, 20])
 @pytest.mark.parametrize("delta", [1e-12, 1e-3])
 def test_extreme_parameters_are_planned_or_rejected(limit, epsilon, delta):
-    """All numbers are finite and within the budget; none is NaN or infinite."""
+    """All numbers are finite and within the budget. No number is NaN or infinite."""
     plan = vp.papers.SetUnion(limit, "policy-gaussian", 5.0, "joint").plan(vp.Budget(epsilon, delta))
     assert 0 < plan.delta <= delta
     assert np.isfinite([plan.sigma, plan.threshold]).all()

@@ -1,4 +1,4 @@
-"""Tests of set union on half a million real posts, against the counts of an independent prototype."""
+"""Tests that compare set union on half a million real posts with the counts of an independent prototype."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ PROTOTYPE = [
 
 @pytest.fixture(scope="module")
 def posts(data_dir) -> vp.Corpus:
-    """Return the posts, in which each post is a user."""
+    """Return the posts. Each post is a user."""
     return vp.read(data_dir / "reddit_posts.parquet", user="user", text="text")
 
 
@@ -32,7 +32,7 @@ def posts(data_dir) -> vp.Corpus:
 @pytest.mark.data
 @pytest.mark.parametrize(("published", "limit", "expected"), PROTOTYPE)
 def test_published_accounting_releases_the_same_as_the_prototype(posts, published, limit, expected):
-    """Counts are within 2 percent, as between runs of the prototype; the spread of a count is below 0.5 percent.
+    """Counts are within 2 percent, as between runs of the prototype. The spread of a count is below 0.5 percent.
 
     The exact bound gives at least 3 percent more items at the same epsilon, delta and limit.
     """
@@ -45,7 +45,10 @@ def test_published_accounting_releases_the_same_as_the_prototype(posts, publishe
 @pytest.mark.slow
 @pytest.mark.data
 def test_one_item_per_user_uses_optimal_selection(posts):
-    """With limit 1 it releases a quarter more than published Gaussian noise; at most 2 % less than Laplace noise."""
+    """With limit 1, it releases a quarter more than published Gaussian noise.
+
+    It releases at most 2 % less than Laplace.
+    """
     optimal = len(vp.papers.OptimalSelection().release(posts, BUDGET))
     gaussian, laplace = (
         len(vp.papers.SetUnion(1, weighting).release(posts, BUDGET)) for weighting in ("count", "count-laplace")

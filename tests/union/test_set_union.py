@@ -18,8 +18,8 @@ pytestmark = pytest.mark.usefixtures("fixed_secrets")
     [vp.papers.SetUnion(10, name, accounting=each) for name in WEIGHTINGS for each in ("joint", "published")],
     ids=repr,
 )
-def test_every_sound_cell_releases_common_items_and_no_rare_ones(crowd, budget, union):
-    """The most common items are released, and no items of one user, in the order of their bytes."""
+def test_every_sound_cell_releases_common_items_and_no_rare_items(crowd, budget, union):
+    """The most common items are released in the order of their bytes, but no items of one user."""
     release = union.release(crowd, budget, seed=1)
     items = release.to_list()
     assert "item 0000" in items
@@ -29,7 +29,7 @@ def test_every_sound_cell_releases_common_items_and_no_rare_ones(crowd, budget, 
 
 @pytest.mark.jit
 def test_a_release_is_a_function_of_the_seed_and_the_secret_is_fresh_without_one(crowd, budget):
-    """A seed repeats a release; without a seed releases differ (false alarm below 1e-30: 100 coin flips)."""
+    """A seed repeats a release. Without a seed, releases differ (false alarm below 1e-30, for 100 coin flips)."""
     union = vp.Items(max_items_per_user=10)
     first, again = union.release(crowd, budget, seed=7), union.release(crowd, budget, seed=7)
     assert list(first) == list(again)
@@ -81,7 +81,7 @@ def test_users_without_items_are_allowed(budget):
 
 @pytest.mark.parametrize("held", [9, 13, 16])
 def test_the_real_path_releases_with_the_planned_probability(held, budget):
-    """An item of `held` users is released as often as planned; false alarm below 1e-9 (7 standard deviations)."""
+    """An item of `held` users is released as often as planned (false alarm below 1e-9, 7 standard deviations)."""
     table = pl.DataFrame({"who": list(range(held)) * 2, "what": ["a"] * held + ["b"] * held})
     corpus = vp.read(table, user="who", items="what")
     plan = vp.papers.SetUnion(2, "weighted", accounting="joint").plan(budget)
@@ -136,6 +136,6 @@ def test_fields_of_weightings_are_checked(weighting, fields, words):
 
 
 def test_a_delta_of_zero_is_refused_with_advice():
-    """An unknown domain cannot be released with pure epsilon; the error explains how to choose delta."""
+    """An unknown domain cannot be released with pure epsilon. The error explains how to choose delta."""
     with pytest.raises(vp.errors.BudgetError, match="must not be computed from the data"):
         vp.Items().plan(vp.Budget(1.0))

@@ -36,7 +36,7 @@ def test_all_data_sets_together_keep_the_budget(plan, budget):
 
 
 def test_rounds_of_a_single_data_set_cost_too_much_for_several(union, budget):
-    """In this broken variant each data set uses the numbers of a single one, which exceed the budget."""
+    """In this broken variant, each data set uses the numbers for a single data set, which exceed the budget."""
     alone = union.plan(budget)
     assert total_delta(alone.passes[0], budget, data_sets=1) <= budget.delta
     assert total_delta(alone.passes[0], budget, data_sets=2) > 3 * budget.delta
@@ -51,7 +51,7 @@ def test_noise_grows_with_the_root_of_their_number(union, plan, budget):
 
 
 def test_each_is_released_under_its_name(crowd, union, budget, tmp_path):
-    """Each has a separate type and reading; one guarantee for all is charged once."""
+    """Each has a separate type and reading. One guarantee for all data sets is charged once."""
     rows = {"who": list(range(3000)), "place": [7, 8, 9] * 1000}
     places = read_engine(pl.DataFrame(rows), user="who", items="place")
     account = vp.Ledger(tmp_path / "team.ledger").open("people", vp.Budget(3.5, 1e-4), create=True)
@@ -85,7 +85,7 @@ def test_data_sets_share_no_randomness(crowd, union, budget):
     }
 
 
-def test_min_users_holds_in_each_data_set(budget):
+def test_min_users_applies_to_each_data_set(budget):
     """The noise is larger, so the thresholds are higher."""
     both = vp.Items(min_users=50).plan_each(["one", "two"], budget)
     assert both.released_with_few() <= 1e-6
@@ -108,7 +108,7 @@ def test_invalid_names_are_rejected(union, budget, names):
 
 
 def test_wrong_calls_are_refused(crowd, union, plan, budget):
-    """The cases are no data sets, other names than planned, and data that were not read."""
+    """The cases are no data sets, other names than planned, and data that was not read."""
     with pytest.raises(InputError, match="data_sets"):
         union.release_each({}, budget)
     with pytest.raises(InputError, match="words, tags, places"):

@@ -26,7 +26,7 @@ LEDGER, DATASET, RUNS, LOG, LOCK = "ledger.json", "node", "runs", "answers.log",
 """The files and folders of a node in its folder `state`."""
 KEEP_HOURS = 24.0
 PATIENCE = 600.0
-"""Seconds to wait while the node works on another message, such as the first message of a run with a large table."""
+"""The number of seconds to wait while the node works on another message, such as the first of a large table."""
 
 
 @final

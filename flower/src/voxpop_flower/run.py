@@ -16,7 +16,7 @@ from voxpop_flower.masking import LEAST_NODES
 FIELDS = {"max-length": "max_length", "alphabet": "alphabet", "unit": "unit"}
 NO_SEED = -1
 PATIENCE = 300.0
-"""Seconds that a busy machine may need for one stage of a round."""
+"""The number of seconds that a busy machine may need for one stage of a round."""
 
 
 @final

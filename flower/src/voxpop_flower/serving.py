@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from voxpop.ledger.runs import LedgerRun
 
 PAUSE = 0.5
-"""Seconds between searches for nodes."""
+"""The number of seconds between searches for nodes."""
 FAREWELL = 15.0
-"""Seconds to wait until the nodes have deleted the folder of the run."""
+"""The number of seconds to wait until the nodes have deleted the folder of the run."""
 
 server = ServerApp()
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _FIND = "find"
 _MOST_NAMES = 20
-"""Maximum number of symbols that are printed."""
+"""The maximum number of symbols that are printed."""
 
 
 def alphabet_of(text: str | None) -> Any:

@@ -21,7 +21,7 @@ from voxpop.errors import shown as escaped
 
 _Thing = TypeVar("_Thing")
 _PATIENCE = 0.5
-"""Seconds before a bar is shown."""
+"""The number of seconds before a bar is shown."""
 FEW = 100
 """The smallest count that is shown."""
 

@@ -103,7 +103,7 @@ CountedBatches = Iterator[tuple[str, int, pa.RecordBatch]]
 
 
 _MOST_NAMES = 20
-"""Maximum number of column names in a message."""
+"""The maximum number of column names in a message."""
 
 
 ONE_ENTRY = "The source needs one entry for each column. If the names are users, give a list of rows instead."
@@ -224,10 +224,10 @@ def text_column(texts: pa.Array, where: str) -> pa.Array:
 # Batches have about a megabyte. Sources count rows, but a row may be a single number or a whole book.
 
 FEW_ROWS = 64
-"""Number of rows to request from a source at once within a memory limit. If each row has one megabyte, they take 64
+"""The number of rows to request from a source at once within a memory limit. If each row has one megabyte, they take 64
 MB."""
 PORTION = 1 << 20
-"""Size of a batch in bytes."""
+"""The size of a batch in bytes."""
 
 
 def portions(batches: Batches, rows: int) -> Batches:

@@ -31,12 +31,12 @@ SCHEME: Final = re.compile(r"([a-z0-9+]+)://(.*)", re.DOTALL)
 POSTGRES: Final = "adbc_driver_postgresql"
 ADDRESSES: Final = ("postgresql", "postgres", "sqlite", "duckdb")
 _LONGEST_REASON: Final = 500
-"""Maximum number of characters of a driver's text that are shown."""
+"""The maximum number of characters of a driver's text that are shown."""
 ALSO: Final = "postgresql://, sqlite:/// and duckdb:/// addresses, or an open connection"
 FEWEST_OF_DUCKDB: Final = 1 << 11
 """The number of rows that DuckDB computes at a time."""
 NO_DOWNLOADS: Final = {"autoinstall_known_extensions": "false"}
-"""Settings of DuckDB. Installed extensions are loaded, and no extension is downloaded."""
+"""The settings of DuckDB. Installed extensions are loaded, and no extension is downloaded."""
 FILE_MARKS: Final = {"sqlite": (0, b"SQLite format 3\0"), "duckdb": (8, b"DUCK")}
 """The position and the bytes that identify files of these databases."""
 RESULT: Final = "the result of the query"
@@ -51,7 +51,7 @@ RANDOM: Final = re.compile(
     r"|\bdbms_random\b|\btablesample\b|\busing\s+sample\b",
     re.IGNORECASE,
 )
-"""Functions and clauses of SQL that draw random numbers or rows."""
+"""The functions and clauses of SQL that draw random numbers or rows."""
 
 
 @final

@@ -156,7 +156,7 @@ def _apart(events: list[dict[str, str]]) -> list[dict[str, str]]:
     for event in events:
         time = event.get(TIME, "")
         if seen[time] and time.endswith("Z"):
-            with suppress(ValueError, OverflowError):  # no time, or the last of all
+            with suppress(ValueError, OverflowError):  # the event has no time, or is the last one
                 event[TIME] = _moment((datetime.fromisoformat(time) + timedelta(microseconds=seen[time])).isoformat())
         seen[time] += 1
     return events

@@ -278,7 +278,7 @@ READERS: Final[dict[str, Callable[[Path, Request], Iterator[pa.RecordBatch]]]] =
 """The reader for each suffix of a file name."""
 SELF_DESCRIBING: Final = tuple(suffix for suffix, read in READERS.items() if read in (parquet_batches, _arrow_batches))
 SUFFIXES: Final = tuple(suffix for suffix in READERS if suffix != TEXT_FILE)
-"""Suffixes of tables. A folder is read as texts only if it contains none of them."""
+"""The suffixes of tables. A folder is read as texts only if it contains none of them."""
 
 
 def _few_rows(metadata: Any, columns: set[str], rows: int) -> int:

@@ -16,7 +16,7 @@ from typing import Final
 from voxpop.errors import SourceError
 
 PREFIXES: Final = (".", "_", "~$", "#")
-"""Prefixes of hidden files, of lock files of office software, and of copies that Emacs saves."""
+"""The prefixes of hidden files, of lock files of office software, and of copies that Emacs saves."""
 ENDINGS: Final = (
     "~",
     "#",
@@ -35,7 +35,7 @@ ENDINGS: Final = (
     ),
     *(".lock", ".old", ".opdownload", ".orig", ".part", ".partial", ".pending", ".swo", ".swp", ".temp", ".tmp"),
 )
-"""Suffixes of temporary names, in lower case."""
+"""The suffixes of temporary names, in lower case."""
 SKIPPED_NAMES: Final = (
     "with hidden or temporary names (such as _temporary, ._a.csv, a.csv.tmp) were skipped. To read one, give its path."
 )

@@ -39,7 +39,7 @@ ZONED = re.compile(r"timestamp\[(s|ms|us|ns), tz=(.+)\]")
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31 in days from 1970. Spelled years have four digits."""
 MOST_DIGITS = 38
-"""Maximum number of digits of a decimal in polars and most databases."""
+"""The maximum number of digits of a decimal in polars and most databases."""
 TIME_OF_DAY = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d+))?", re.ASCII)
 PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _UNIT = {"s": 0, "ms": 3, "us": 6, "ns": 9}

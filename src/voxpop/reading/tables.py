@@ -178,7 +178,7 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
     if typed:
         raise InputError(
             f'the partition column "{typed[0]}" of the dataset is not a string: pyarrow infers such types from names '
-            "of folders. Give the path of the folder instead, whose partition columns are read as strings."
+            "of folders. Give the path of the folder instead, so that partition columns are read as strings."
         )
     check_schema(request, source.schema, THE_TABLE)
     with withheld():

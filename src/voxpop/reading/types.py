@@ -44,7 +44,7 @@ NAMED: Final = {
 UNDECLARED: Final = pa.large_string()
 AS_ROWS: Final = 'pandas writes rows with to_json(orient="records", lines=True)'
 LONGEST_EXPONENT = 400
-"""Maximum exponent that is written as digits. Decimals beyond the range of floats keep their exponent."""
+"""The maximum exponent that is written as digits. Decimals beyond the range of floats keep their exponent."""
 
 
 @final

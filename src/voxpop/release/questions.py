@@ -227,7 +227,7 @@ def _planned_pairs(name: str, given: Any, budgets: Budget | Sequence[Budget] | N
         check_budget(each)
     plans = [given.plan(each) for each in some]
     if not all(isinstance(each, DiscoveryPlan) for each in plans):
-        raise InputError(f"{type(given).__name__} has no number of users that an item needs. Remove it.")
+        raise InputError(f"{type(given).__name__} does not compute the number of users that an item needs. Remove it.")
     return [(name, plan) for plan in plans]
 
 

@@ -1,4 +1,4 @@
-"""The accountant, compared with exhaustive computation, is never below it, and within one per cent."""
+"""The accountant is never below the exhaustive computation, and at most one per cent above it."""
 
 import math
 from fractions import Fraction
@@ -47,7 +47,7 @@ def test_one_word_agrees_with_exhaustion(ballot, epsilon, added):
 @pytest.mark.parametrize("added", [True, False])
 @pytest.mark.parametrize(("ballot", "epsilon"), rotated([Ballot(*each) for each in ONE_VOTE]))
 def test_many_words_agree_with_exhaustion(ballot, epsilon, added):
-    """Over three rounds and all adversaries that see surviving prefixes, the bound is above by at most one per cent."""
+    """Over three rounds, the bound is above all adversaries that see surviving prefixes, by at most one per cent."""
     most = 24
     exact = worst_many_words(math.exp(epsilon), most, 3, ballot, added)
     bound = direction_delta(epsilon, chances(ballot), ballot.rate, 3, "many", added, 1200)
@@ -61,7 +61,7 @@ BALLOTS = [Ballot(0.5, 3, 0.2, 0.3), Ballot(0.7, 5, 0.05, 0.5), Ballot(0.3, 2, 0
 @pytest.mark.parametrize(("ballot", "epsilon"), rotated(BALLOTS))
 @pytest.mark.parametrize(("words", "worst", "most"), [("one", worst_one_word, 22), ("many", worst_many_words, 16)])
 def test_several_votes_agree_with_exhaustion(words, worst, most, ballot, epsilon, added):
-    """If a user may vote more than once, the bound covers every path of users, from exact fractions."""
+    """If a user may vote more than once, the bound covers every path of users in exact fractions."""
     exact = worst(math.exp(epsilon), most, 3, ballot, added)
     bound = direction_delta(epsilon, chances(ballot), ballot.rate, 3, words, added, 1200)
     assert exact * (1 - 1e-9) - 1e-14 <= bound <= exact * 1.01 + 1e-7
@@ -70,7 +70,7 @@ def test_several_votes_agree_with_exhaustion(words, worst, most, ballot, epsilon
 @settings(max_examples=50, deadline=None)
 @given(st.floats(0.01, 0.99), st.integers(2, 60), st.floats(0.0, 0.9), st.floats(0.0, 0.9))
 def test_a_draw_has_each_number_of_votes_exactly_as_often_as_accounted_for(rate, theta, again, further):
-    """Tails are whole numbers of 2^-128, also far down, and decrease; the release uses exactly these numbers."""
+    """Even far out, tails are whole multiples of 2^-128 and decrease. The release uses exactly these numbers."""
     tails = Ballot(rate, theta, again, further).tails
     bars = Rules(Ballot(rate, theta, again, further), 1).bars
     assert [Fraction(bar, 1 << 128) for bar in bars] == [Fraction(tail) for tail in tails]
@@ -97,7 +97,7 @@ def test_survival_with_several_votes_agrees_with_fractions(rate, theta, again, f
     ("batch", "one", "many"), [(6269, 0.0395, 0.054), (11_941, 0.0825, 0.1115), (21_718, 0.1645, 0.2205)]
 )
 def test_the_parameters_of_the_paper_cost_less_than_published(batch, one, many):
-    """The parameters of the paper for epsilon 1, 2 and 4, at theta 12 and 10 rounds, cost some thirty times less."""
+    """The parameters of the paper for epsilon 1, 2 and 4, at theta 12 and 10 rounds, cost about a thirtieth."""
     rate = batch / USERS
     for epsilon, words in ((one, "one"), (many, "many")):
         assert trie_delta(epsilon, Ballot(rate, 12), 10, words) <= DELTA
@@ -122,8 +122,8 @@ def test_epsilons_equal_known_values(epsilon, rate, theta, words):
     assert trie_epsilon(DELTA, Ballot(rate, theta), 10, words) == pytest.approx(epsilon, abs=1.6e-3)
 
 
-def test_removing_a_user_with_one_word_stays_within_epsilon():
-    """Without the user, no result is e^epsilon times as likely if epsilon > -ln(1 - s); below, a recursion applies."""
+def test_removing_a_user_with_one_word_is_within_epsilon():
+    """If epsilon > -ln(1 - s), no result is e^epsilon times as likely without the user. Below, a recursion applies."""
     corners = chances(Ballot(0.2, 16))
     assert direction_delta(0.2232, corners, 0.2, 10, "one", False, 400) == 0.0
     assert direction_delta(1e-4, corners, 0.2, 10, "one", False, 1200) == pytest.approx(0.0319, abs=2e-4)
@@ -151,7 +151,7 @@ def test_survival_agrees_with_fifty_digits(rate, theta, spare):
 @pytest.mark.parametrize("words", ["one", "many"])
 @pytest.mark.parametrize("added", [True, False])
 def test_skipping_points_is_safe_and_cheap(rate, theta, words, added, monkeypatch):
-    """Corners between the points never give less than all points, and at most one and a half per cent more."""
+    """Corners between the points never give less than all points, and give at most one and a half per cent more."""
     epsilon = trie_epsilon_about(rate)
     thinned = direction_delta(epsilon, chances(Ballot(rate, theta)), rate, 6, words, added, 400)
     monkeypatch.setattr(accountant, "_ALL", 10**9)
@@ -166,7 +166,7 @@ def trie_epsilon_about(rate):
 @settings(max_examples=40)
 @given(st.floats(0.001, 0.5), st.integers(2, 30))
 def test_corners_enclose_every_point(rate, theta):
-    """Every point lies in the polygon, below all lines through neighbouring corners of its upper side."""
+    """Every point is in the polygon, below all lines through neighbouring corners of its upper side."""
     p, _, q, _ = chances(Ballot(rate, theta))
     order = np.argsort(p, kind="stable")
     p, q = p[order], q[order]
@@ -187,7 +187,7 @@ def test_finer_grids_only_lower_the_bound(words):
 
 
 def test_a_single_user_is_found_with_the_probability_of_theta_coins():
-    """With theta - 1 other users, sampling all theta users reveals the user; no epsilon covers this event."""
+    """With theta - 1 other users, sampling all theta users reveals the user. No epsilon covers this event."""
     assert trie_delta(50, Ballot(0.5, 10), 1) == pytest.approx(0.5**10, rel=1e-6)
     assert survives(10, Ballot(0.5, 10)) == 0.5**10
 

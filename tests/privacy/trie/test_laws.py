@@ -1,4 +1,4 @@
-"""The real client and server over all samples and choices satisfy the guarantee, and mutants violate it."""
+"""Over all samples and choices, the real client and server satisfy the guarantee, and mutants violate it."""
 
 import math
 import random
@@ -21,7 +21,7 @@ def rules_of(words, rate, theta, rounds=2, unit=1, again=0.0, further=0.0):
 
 
 def neighbours(rng, rules, alphabet="ab"):
-    """Return clients with random words, and the same clients without the last."""
+    """Return clients with random words, and the same clients without the last one."""
     possible = [(a,) for a in alphabet] + [(a, b) for a in alphabet for b in alphabet]
     possible = [word for word in possible if len(word) <= rules.longest]
     count = rng.randint(2, 5)
@@ -54,14 +54,14 @@ def worst_ratio(rules, cases, says=honest, seed=0):
 @pytest.mark.parametrize(("rate", "theta"), [(0.3, 2), (0.6, 2), (0.5, 3)])
 @pytest.mark.parametrize("unit", [1, 2])
 def test_one_word_never_exceeds_the_accountant(rate, theta, unit):
-    """The exact laws of random neighbours stay below the bound, and the worst nearly reaches it."""
+    """The exact distributions of random neighbours are below the bound, and the worst case is close to it."""
     worst = worst_ratio(rules_of("one", rate, theta, rounds=3 if unit == 1 else 2, unit=unit), 12)
     assert 0.5 < worst <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(("rate", "theta"), [(0.3, 2), pytest.param(0.6, 2, marks=pytest.mark.slow)])
 def test_many_words_never_exceed_the_accountant(rate, theta):
-    """The bound also applies if each round draws a word again."""
+    """The bound also applies if each round draws a new word."""
     worst = worst_ratio(rules_of("many", rate, theta, rounds=3), 6)
     assert 0.2 < worst <= 1 + 1e-9
 
@@ -71,7 +71,7 @@ def test_many_words_never_exceed_the_accountant(rate, theta):
     ("rate", "theta", "again", "further"), [(0.4, 2, 0.3, 0.0), pytest.param(0.5, 3, 0.2, 0.5, marks=pytest.mark.slow)]
 )
 def test_several_votes_never_exceed_the_accountant(words, least, rate, theta, again, further):
-    """For every number of votes of every user, the real client and server stay below the bound and are near it."""
+    """For every number of votes of every user, the real client and server are below the bound and close to it."""
     worst = worst_ratio(rules_of(words, rate, theta, 2, again=again, further=further), 6)
     assert least < worst <= 1 + 1e-9
 
@@ -97,7 +97,7 @@ def every_live_prefix(client: Client, trie, rules):
     return [(1.0, list(votes))]
 
 
-def test_a_client_that_votes_for_all_its_live_prefixes_is_caught():
+def test_a_client_that_votes_for_all_its_live_prefixes_is_detected():
     """Four words at once cost about four times as much as one vote, far above the bound for many words."""
     rules = rules_of("many", 0.3, 2, rounds=2)
     words = {(letter,): 1 for letter in "abcd"}
@@ -113,7 +113,7 @@ def test_a_client_that_votes_for_all_its_live_prefixes_is_caught():
 
 
 def test_a_fixed_batch_size_with_the_bernoulli_bound_is_detected():
-    """One word always grows in a batch of 2 theta - 1 from two words of theta users each.
+    """If two words have theta users each, one of them always grows in a batch of 2 theta - 1.
 
     With the user, each client in the batch has a word, so it is impossible that neither word grows. With an empty
     client instead, this has probability 9/35. For Bernoulli sampling at that rate, this direction costs nothing at
@@ -131,8 +131,8 @@ def test_a_fixed_batch_size_with_the_bernoulli_bound_is_detected():
 
 
 @pytest.mark.parametrize(("rate", "theta", "epsilon"), [(0.9, 3, 1.5), (0.5, 3, 0.3), (0.3, 3, 0.2)])
-def test_nodes_that_rejoin_stay_within_the_bound(rate, theta, epsilon):
-    """The number of voters increases if a lost node votes in the next round; the bound must still be valid."""
+def test_nodes_that_rejoin_are_within_the_bound(rate, theta, epsilon):
+    """The number of voters increases if a lost node votes in the next round. The bound must still be valid."""
     lost = {1: {0, 1, 2}, 2: {0}}
     rules = rules_of("one", rate, theta, rounds=3)
 
@@ -146,8 +146,8 @@ def test_nodes_that_rejoin_stay_within_the_bound(rate, theta, epsilon):
     assert hockey_stick(*laws, math.exp(epsilon)) > 0.02 * trie_delta(epsilon, rules.ballot, 3)
 
 
-def test_one_coin_for_several_users_is_caught():
-    """If users of one key share a coin, theta - 1 of them and the user survive with s^2 instead of s^theta."""
+def test_one_coin_for_several_users_is_detected():
+    """If users with one key share a coin, theta users survive with probability s^2 instead of s^theta."""
     rules = rules_of("one", 0.3, 3, rounds=2)
     clients = [client_of(user, {("a",): 1}, rules) for user in range(3)]
     together = [
@@ -171,7 +171,7 @@ def test_a_threshold_that_is_one_too_low_is_detected():
 @pytest.mark.parametrize("words", ["one", "many"])
 @pytest.mark.parametrize(("rate", "theta", "again"), [pytest.param(0.3, 3, 0.0, marks=pytest.mark.slow), (0.4, 2, 0.3)])
 def test_a_person_who_is_two_users_needs_the_bound_for_two(words, rate, theta, again):
-    """Exact laws of data sets that differ in two users stay below `group_delta` and exceed the bound of one user."""
+    """Exact distributions for a difference of two users are below `group_delta` and exceed the bound for one user."""
     rules, rng, worst = rules_of(words, rate, theta, again=again), random.Random(2), {1: 0.0, 2: 0.0}
     ran = (rules.ballot, rules.rounds, rules.words)
     bounds = {
@@ -191,10 +191,10 @@ def test_a_person_who_is_two_users_needs_the_bound_for_two(words, rate, theta, a
 
 
 @pytest.mark.parametrize("added", [0, 1, 2])
-def test_votes_that_a_node_makes_up_take_the_guarantee_from_others(added):
+def test_invented_votes_of_a_node_break_the_guarantee_of_other_users(added):
     """Adding theta - 1 votes reveals a single user with the probability that the user is sampled, at any epsilon.
 
-    The law of other results is unchanged. So the guarantee requires that nodes add no votes.
+    The distribution of other results is unchanged. Therefore the guarantee requires that nodes do not add votes.
     """
     rules = rules_of("one", 0.5, 3, rounds=1, again=0.1, further=0.1)
     secret, ballot = Prefix(("a",)), rules.ballot
@@ -212,6 +212,6 @@ def test_votes_that_a_node_makes_up_take_the_guarantee_from_others(added):
 
 
 def chance_of_votes(ballot, holders):
-    """Return the probabilities of 0, 1, ..., theta votes of one user, or of no user."""
+    """Return the probabilities of 0, 1, ..., theta votes of one user or of no user."""
     tails = [1.0, *ballot.tails, 0.0]
     return [high - low for high, low in pairwise(tails)] if holders else [1.0]

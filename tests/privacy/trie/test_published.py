@@ -1,4 +1,4 @@
-"""The theorem of the paper, its corollary as printed and as corrected, its table, and its trade-off by a cut."""
+"""The theorem of the paper, its printed and its corrected corollary, its table, and its trade-off by a cut."""
 
 import math
 
@@ -28,7 +28,10 @@ USERS = 658_769
     [(1, 6269, 1.2126, 5224), (2, 11_941, 2.4529, 9951), (4, 21_718, 5.0355, 18_098)],
 )
 def test_corollary_2_does_not_follow_from_theorem_1(claimed, batch, by_theorem, corrected):
-    """By Theorem 1, batches of the printed corollary cost 1.21, 2.45 and 5.04; the corrected one gives the claims."""
+    """By Theorem 1, batches of the printed corollary cost 1.21, 2.45 and 5.04.
+
+    The corrected corollary gives the claims.
+    """
     assert math.floor(printed_rate(claimed, 10) * USERS) == batch
     assert theorem_epsilon(printed_rate(claimed, 10), 12, 10) == pytest.approx(by_theorem, abs=1e-3)
     rate = corollary_rate(claimed, 12, 10)
@@ -50,7 +53,7 @@ def test_table_1_is_reproduced(users, theta, one, ten):
 
 
 def test_a_plan_with_published_accounting_has_the_numbers_of_the_paper():
-    """Epsilon 1 at delta 1/(100 n) gives theta 12 and needs about 2,700 users; exact accounting easily confirms it."""
+    """Epsilon 1 at delta 1/(100 n) gives theta 12 and needs about 2,700 users. Exact accounting easily confirms it."""
     plan = TrieHH().plan(Budget(1, 1 / (100 * USERS)))
     rate, theta = plan.sampling_rate, plan.theta
     assert theta == 12
@@ -69,7 +72,7 @@ def test_the_theorem_states_its_conditions():
 
 
 def test_discovery_with_batches_by_simulation():
-    """Proposition 1 agrees with 20,000 draws of batches; false alarm below 1e-9 (6.2 deviations)."""
+    """Proposition 1 agrees with 20,000 draws of batches (false alarm below 1e-9, 6.2 deviations)."""
     rng = np.random.default_rng(11)
     runs, users, holders, batch, theta, rounds = 20_000, 500, 60, 80, 9, 2
     votes = rng.hypergeometric(holders, users - holders, batch, size=(runs, rounds))
@@ -80,7 +83,7 @@ def test_discovery_with_batches_by_simulation():
 
 @pytest.mark.parametrize("cut", [12, 20, 40])
 def test_the_simulation_shows_the_trade_off(cut):
-    """Delta of a cut is the survival probability with one more user; beyond the cut, the ratio is within epsilon."""
+    """Delta of a cut is the survival probability with one more user. Beyond the cut, the ratio is within epsilon."""
     users, batch, theta = 300, 60, 8
     pair = trade_off(cut, users, batch, theta)
     rng = np.random.default_rng(cut)

@@ -27,7 +27,7 @@ DELTA = 1 / 65_876_900
     ],
 )
 def test_the_plan_needs_at_most_the_best_known_number_of_users(epsilon, words, rate, theta, holders):
-    """The best result of a coarse search is valid and needs the known number of users; the plan needs no more."""
+    """The best result of a coarse search is valid and needs the known number of users. The plan does not need more."""
     assert trie_delta(epsilon, Ballot(rate, theta), 10, words) <= DELTA
     assert voters_needed(0.9, Ballot(rate, theta), 10) == holders
     found = best_sampling(Budget(epsilon, DELTA), 10, words, "one")
@@ -67,7 +67,10 @@ def test_no_nearby_threshold_is_better(words, epsilon, delta, rounds):
     ],
 )
 def test_several_votes_need_far_fewer_users(epsilon, rounds, words, holders):
-    """Certified at full length. At epsilon 1, four rounds need 40 % fewer users than ten single-vote rounds (117)."""
+    """This is certified at full length.
+
+    At epsilon 1, four rounds need 40 % fewer users than ten single-vote rounds (117).
+    """
     found = best_sampling(Budget(epsilon, DELTA), rounds, words)
     assert found.delta == trie_delta(epsilon, found.ballot, rounds, words) <= DELTA
     assert voters_needed(0.9, found.ballot, rounds) <= holders
@@ -76,11 +79,11 @@ def test_several_votes_need_far_fewer_users(epsilon, rounds, words, holders):
 
 
 @pytest.mark.parametrize(("epsilon", "least"), [(1, 95), (2, 66), (4, 60)])
-def test_no_coin_needs_fewer_users_than_one_round(epsilon, least):
+def test_no_rounds_need_fewer_users_than_the_bound(epsilon, least):
     """With single votes, any rounds need at least this number of users, by the bound of docs/privacy/heavy-hitters.md.
 
-    Each threshold has the largest rate that one round may have. Delta is a maximum over numbers of users; if too few
-    numbers are checked, delta is too small, which would only make the bound lower.
+    Each threshold has the largest rate that one round may have. Delta is a maximum over numbers of users. If too few
+    numbers are checked, delta is too small, and this can only lower the bound.
     """
     holders, best = np.arange(1200), 10**6
     for theta in range(2, 60):
@@ -99,7 +102,7 @@ def test_no_coin_needs_fewer_users_than_one_round(epsilon, least):
 
 @pytest.mark.parametrize(("epsilon", "rounds"), [(0.3, 1), (50, 1), pytest.param(0.3, 24, marks=pytest.mark.slow)])
 def test_every_reasonable_budget_is_met(epsilon, rounds):
-    """Small and large budgets with few and many rounds have a plan within the budget."""
+    """For small and large budgets with few and many rounds, there is a plan within the budget."""
     found = best_sampling(Budget(epsilon, 1e-7), rounds, "many")
     assert 0 < found.delta <= 1e-7
     assert 0 < found.ballot.rate < 1
@@ -113,7 +116,7 @@ def test_unreachable_targets_are_rejected(delta, rounds, word):
 
 
 def test_discovery_is_a_binomial_tail_to_the_power_of_rounds():
-    """The probability equals the sum for small numbers, and the number of users is the smallest that suffices."""
+    """The probability equals the sum for small numbers, and the number of users is the smallest sufficient number."""
     tail = sum(math.comb(12, i) * 0.3**i * 0.7 ** (12 - i) for i in range(4, 13))
     assert discovery_rate(12, Ballot(0.3, 4), 5) == pytest.approx(tail**5, rel=1e-12)
     assert discovery_rate(3, Ballot(0.3, 4), 5) == 0.0

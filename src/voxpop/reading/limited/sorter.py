@@ -195,7 +195,7 @@ def _sorted(heads: Heads, slices: Int32s) -> Block:
 
 _SORTED_AT_ONCE = 1 << 21
 BYTES_OF_PAIR = 48
-"""Bytes per pair while the table of pairs grows: 16 for the new table, 24 for both lists, 8 spare."""
+"""The bytes per pair while the table of pairs grows: 16 for the new table, 24 for both lists, 8 spare."""
 
 
 def copied(ids: Int32s, limit: MemoryLimit, ranks: Int32s | None = None) -> Int32s:
