@@ -93,6 +93,17 @@ def test_code_that_moves_or_is_deleted_keeps_a_result_up_to_date(repository):
     assert "kernels/half.py changed" in repository.reasons()[0]
 
 
+def test_texts_of_errors_keep_a_result_up_to_date(repository):
+    """The condition of an error is code, and its text is not."""
+    code = "def half(number):\n    if number > 5:\n        raise ValueError('use at most 5')\n    return number\n"
+    repository.commit(**{"src/voxpop/privacy.py": code})
+    repository.measure()
+    repository.commit(**{"src/voxpop/privacy.py": code.replace("use at most 5", "the number is too large")})
+    assert repository.reasons() == []
+    repository.commit(**{"src/voxpop/privacy.py": code.replace("number > 5", "number > 6")})
+    assert "privacy.py changed" in repository.reasons()[0]
+
+
 def test_code_that_only_sequences_use_affects_no_other_result(repository):
     """The files of sequences are in folders that all mechanisms share."""
     repository.commit(**{"src/voxpop/kernels/sequences.py": "STEPS = 1\n"})

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from math import nan, sqrt
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -145,7 +146,7 @@ def ours(pairs: Pairs, budget: vp.Budget, repeated: bool = False) -> tuple[float
     return (*score(np.bincount(pairs[1]), *numbers), float(found.plan.chosen or 0))
 
 
-def prepared(pairs: Pairs, budget: vp.Budget, repeated: bool = False) -> tuple[object, object]:
+def prepared(pairs: Pairs, budget: vp.Budget, repeated: bool = False) -> tuple[Any, Any]:
     """Return the plan and the data."""
     table = pl.DataFrame({"user": pairs[0], "key": pairs[1].astype(np.int64)})
     keyed = vp.KeyCounts.of(table, user="user", joint=[("key",)], other_rows=False, repeated=repeated)

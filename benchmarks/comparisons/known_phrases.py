@@ -7,6 +7,7 @@ The list is the English words of `wordfreq` ("large"). Cells that the same code 
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def measured(read: Callable[[], LocalCorpus], budget: vp.Budget, kind: str, runs
         plan = vp.NGrams(LONGEST, known=words() if kind == "with a list" else None).plan(budget)
     finally:
         tuned.WORDS_OF_FEW = usual  # type: ignore[misc]
-    releases = [plan.release(corpus) for _ in range(runs)]
+    releases: list[Any] = [plan.release(corpus) for _ in range(runs)]
     counts = np.mean([by_length(each, LONGEST) for each in releases], axis=0)
     return [float(releases[0].plan.words.share), float(counts[0]), float(counts[1:].sum())]
 

@@ -8,6 +8,7 @@ Cells that the same code has measured are cached in `out/cells`.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +65,7 @@ def main() -> None:
 def released(corpus: LocalCorpus, limit: int | None, budget: vp.Budget) -> list[float]:
     """Return the means of released words and missing mass, and the smallest and largest limit of the releases."""
     plan = vp.Items(limit).plan(budget)
-    releases = [plan.release(corpus) for _ in range(RUNS if limit is None else FIXED_RUNS)]
+    releases: list[Any] = [plan.release(corpus) for _ in range(RUNS if limit is None else FIXED_RUNS)]
     ran = [each.plan.last.limit for each in releases]
     held = pairs_of(corpus)
     missing = [held.missing_mass(private_released(corpus, each)) for each in releases]

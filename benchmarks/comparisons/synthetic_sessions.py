@@ -18,7 +18,8 @@ from benchmarks.support.benchmark import SEQUENCES, Benchmark
 from benchmarks.support.common import DATA
 from benchmarks.support.engines import read_engine
 from voxpop.engine.local.corpus import LocalCorpus, one_sequence_each
-from voxpop.mechanisms.sequences.queries import Sessions, commonest_runs, containing
+from voxpop.mechanisms.sequences.drawing import Sessions
+from voxpop.mechanisms.sequences.queries import commonest_runs, containing
 from voxpop.privacy.secret import Secret
 
 BENCHMARK = Benchmark(

@@ -25,6 +25,7 @@ import voxpop as vp
 from benchmarks.baselines import PrivatePairs, private_released
 from benchmarks.baselines.hitting import private_hitting_set, private_users_hit
 from benchmarks.evaluation import private_user_counts
+from benchmarks.evaluation.weights import private_weights
 from benchmarks.support.benchmark import SET_UNION, Benchmark
 from benchmarks.support.common import BUDGET, chat, posts
 from voxpop.engine.local.corpus import LocalCorpus
@@ -112,11 +113,11 @@ def by_weight(corpus: LocalCorpus, budget: vp.Budget, limit: int) -> NDArray[np.
     """Return the items above the threshold of the weighting "count", by noisy weight; the noise is drawn in doubles."""
     plan = vp.papers.SetUnion(limit, "count", accounting="joint").plan(budget)
     shares = plan.last.shares
-    private = corpus.weigh(shares, limit, Secret.fresh())
-    noise = np.random.default_rng().normal(0.0, plan.sigma, private.ids.size)
-    noisy = private.weights / shares.setting.unit + noise
+    ids, weights = private_weights(corpus.weigh(shares, limit, Secret.fresh()))
+    noise = np.random.default_rng().normal(0.0, plan.sigma, ids.size)
+    noisy = weights / shares.setting.unit + noise
     order = np.argsort(-noisy)
-    return private.ids[order[noisy[order] >= plan.threshold]]
+    return ids[order[noisy[order] >= plan.threshold]]
 
 
 def share(truth: NDArray[np.int64], named: NDArray[np.int64], k: int) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 import voxpop as vp
+from benchmarks.evaluation.weights import private_weights
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.privacy.decisions import ThresholdRule, decide
 from voxpop.privacy.secret import Secret
@@ -55,6 +56,6 @@ def released_not_private(corpus: LocalCorpus, budget: vp.Budget, limit: int, alp
     cutoff = round((plan.threshold + alpha * plan.sigma) * 2**bits)
     shares = CalibratedRule(_Algorithm8(), replace(RuleSetting(limit, 2, bits), cutoff=cutoff))
     secret = Secret.fresh()
-    histogram = corpus.weigh(shares, limit, secret)
+    ids, weights = private_weights(corpus.weigh(shares, limit, secret))
     rule = ThresholdRule("gaussian", plan.sigma, round(plan.threshold * 2**bits), 2.0**-bits)
-    return int(decide(rule, histogram.weights, secret.draws("noise", histogram.ids.astype(np.uint64), 0)).sum())
+    return int(decide(rule, weights, secret.draws("noise", ids.astype(np.uint64), 0)).sum())

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import voxpop as vp
+from benchmarks.evaluation.weights import private_weights
 from benchmarks.support.benchmark import NGRAMS, Benchmark
 from benchmarks.support.common import BUDGET, chat, posts
 from voxpop.engine.local.corpus import LocalCorpus
@@ -114,12 +115,13 @@ class WalkInGroups:
         return self._summed([walk.weigh_deferred(*arguments) for walk in self._walks])
 
     def _summed(self, found: list[Histogram]) -> Histogram:
-        ids, places = np.unique(np.concatenate([each.ids for each in found]), return_inverse=True)
+        named, weighed = map(np.concatenate, zip(*map(private_weights, found), strict=True))
+        ids, places = np.unique(named, return_inverse=True)
         exact = np.zeros(ids.size)
-        np.add.at(exact, places, np.concatenate([each.weights for each in found]).astype(np.float64))
+        np.add.at(exact, places, weighed.astype(np.float64))
         whole = np.zeros(ids.size, np.int64)
-        np.add.at(whole, places, np.concatenate([each.weights for each in found]))
-        words = None if found[0].words is None else self._vocabulary.take(ids.tolist())
+        np.add.at(whole, places, weighed)
+        words = None if found[0]._words is None else self._vocabulary.take(ids.tolist())
         return Histogram(ids, np.where(exact >= MOST, MOST, whole), words)
 
     def __getattr__(self, name: str) -> Any:

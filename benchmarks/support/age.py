@@ -24,8 +24,8 @@ def source(root: Path) -> dict[str, object]:
 def changed_since(root: Path, commit: str, paths: Sequence[str]) -> list[str]:
     """Return the files with code that differs from a commit.
 
-    Comments, docstrings, imports and types of functions do not count. A function, class or constant that is deleted or
-    moved to another of the files does not count either, because the remaining code computes the same.
+    Comments, docstrings, imports, types of functions and texts of errors do not count. A function, class or constant
+    that is deleted or moved to another of the files does not count either, because the rest computes the same.
 
     Args:
         root: The folder of the repository.
@@ -73,7 +73,7 @@ def _definitions_of_blob(root: Path, blob: str) -> frozenset[str]:
 
 @cache
 def _definitions(text: str) -> frozenset[str]:
-    """Return the syntax trees of the statements of a file, without docstrings, imports and types of functions."""
+    """Return the syntax trees of the statements of a file without docstrings, imports, types and texts of errors."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
@@ -81,6 +81,8 @@ def _definitions(text: str) -> frozenset[str]:
             node.body = [each for each in body if not _computes_nothing(each)]  # type: ignore[attr-defined]
         if isinstance(node, ast.arg):
             node.annotation = None
+        if isinstance(node, ast.Raise):
+            node.exc = node.cause = None
         if isinstance(node, ast.FunctionDef):
             node.returns = None
     return frozenset(ast.dump(node) for node in tree.body)

@@ -110,7 +110,7 @@ def _end(code: int, caller: socket.socket) -> NoReturn:
     The order matters, because the caller ends when it is notified, and this process ends with it, even with unwritten
     output.
     """
-    threading._shutdown()
+    threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
