@@ -100,6 +100,11 @@ def required(module: str, use: str, package: str) -> Any:
         raise InputError(f"{use} needs {package}, which is not installed: pip install {package}.") from None
 
 
+def no_thread_started(error: BaseException) -> bool:
+    """Return whether Python or Arrow could not start a thread, which happens if memory is exhausted."""
+    return "start new thread" in str(error) or "launch worker thread" in str(error)
+
+
 PLEASE_REPORT = "; please report the call."
 """The next step after a bug in voxpop."""
 

@@ -141,7 +141,7 @@ def test_other_releases_count():
         (PAPER, {"accounting": "hopeful"}, "accounting"),
         (PAPER, {"noise": "laplace"}, "norm"),
         (PAPER, {"sensitivity": math.inf}, "sensitivity"),
-        (PAPER, {"sensitivity": 0.5}, "least weight"),
+        (PAPER, {"sensitivity": 0.5}, "smallest weight"),
         (PAPER, {"grid": 1e-19}, "threshold"),
     ],
 )

@@ -21,6 +21,7 @@ from voxpop.errors import (
     MemoryLimitError,
     SourceError,
     VoxpopError,
+    no_thread_started,
     shown,
 )
 from voxpop.files.progress import EVENT_LOG, EventLog, note, noted
@@ -193,9 +194,8 @@ def _explain(error: Exception, options: dict[str, str]) -> int:
 
 def _is_out_of_memory(error: BaseException) -> bool:
     text = str(error)
-    threads = isinstance(error, RuntimeError) and "start new thread" in text
     libraries = isinstance(error, ImportError) and ("failed to map" in text or "allocate memory" in text)
-    return isinstance(error, MemoryError) or threads or libraries
+    return isinstance(error, MemoryError) or no_thread_started(error) or libraries
 
 
 def _quotes_nothing(error: BaseException) -> bool:

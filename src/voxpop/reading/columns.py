@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.errors import ColumnError, InternalError, SourceError, VoxpopError
+from voxpop.errors import ColumnError, InternalError, SourceError, VoxpopError, no_thread_started
 from voxpop.files.progress import row_called
 from voxpop.reading.arrow import string_array
 from voxpop.reading.keys import is_string
@@ -46,7 +46,7 @@ def withheld(problem: str = "the table cannot be read", advice: str = NOT_SHOWN)
     except (VoxpopError, MemoryError, *STOPS):
         raise
     except BaseException as error:
-        kind, threads = type(error).__name__, isinstance(error, RuntimeError) and "start new thread" in str(error)
+        kind, threads = type(error).__name__, no_thread_started(error)
         quieten(error)
         if threads:
             raise MemoryError(NO_MEMORY) from None

@@ -20,11 +20,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from voxpop.errors import InputError, SourceError
+from voxpop.errors import InputError, SourceError, no_thread_started
 from voxpop.files.progress import row_called
 from voxpop.kernels.threads import in_order
 from voxpop.reading.arrow import joined
-from voxpop.reading.columns import check_columns, guarded, quieten
+from voxpop.reading.columns import NO_MEMORY, check_columns, guarded, quieten
 from voxpop.reading.databases import format_of
 from voxpop.reading.event_logs import ACTIVITY, CASE, TIME, xes_batches
 from voxpop.reading.keys import is_string
@@ -450,6 +450,9 @@ def _explained(path: Path, what: str, above: int = 0) -> Iterator[None]:
         found = ROW.search(str(error))
         row = row_called(int(found[1]) - 1 - above) if found else ""  # Arrow counts the header and the rows above it.
         widths = WIDTHS.search(str(error))
+        if no_thread_started(error):
+            quieten(error)
+            raise MemoryError(NO_MEMORY) from None
         if widths:
             reason = f"the row has {widths[2]} values, but the header has {widths[1]} columns. Quote the values."
         else:
