@@ -213,6 +213,14 @@ def test_files_that_are_named_exist(page):
         assert list(ROOT.glob(path.rstrip("/"))), path
 
 
+def test_pages_that_the_code_names_exist():
+    """Comments and docstrings name proof pages and records, which are not checked in any other way."""
+    files = [path for folder in ("src", "flower", "checker", "tools") for path in (ROOT / folder).rglob("*.py")]
+    named = {found for path in files for found in re.findall(r"docs/[\w/.-]+\.md", path.read_text())}
+    assert len(named) > 20
+    assert [each for each in sorted(named) if not (ROOT / each).exists()] == []
+
+
 def anchors(page):
     """Return the anchors of a page's headings, in the form of code hosts and MyST."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
