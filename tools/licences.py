@@ -15,8 +15,8 @@ ALLOWED = re.compile(
 FORBIDDEN = re.compile(r"\bA?GPL|Affero|SSPL|proprietary", re.I)
 HEAD = """# Licences
 
-Voxpop is Apache-2.0. The table lists the packages that it needs, with the licences that they declare. It is
-made by `python -m tools.licences` and checked by a test. No licence forbids use in closed-source software.
+Voxpop is Apache-2.0. The table lists the packages that it needs, with the licences that they declare.
+`python -m tools.licences` writes the table, and a test checks it. No licence forbids use in closed-source software.
 
 | package | licence |
 |---|---|
