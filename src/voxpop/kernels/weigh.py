@@ -391,7 +391,7 @@ def capped_descent(
 ) -> None:
     """Move a user's items towards their cutoffs by the projection of the gaps onto the unit ball within a box.
 
-    Proof: "So it is the proximal map of the support function of K, and never increases the distance between two
+    Proof: "So the map is the proximal map of the support function of K, and it never increases the distance between two
     points."
 
     The projection is min(f gap, cap), with f at most 1 so that the l2 norm is at most 1. f increases while items reach

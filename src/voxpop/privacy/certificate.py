@@ -119,8 +119,8 @@ def bounding_of(shares: CalibratedRule) -> Bounding:
 def caps_of(rounds: Rounds) -> Caps:
     """Return the caps of rounds.
 
-    Proof: "With k items at the cap the others share 1 - k a^2: exact, because caps are whole multiples of 2^-30, and at
-    least a^2 / 4"
+    Proof: "With k items at the cap, the other items share 1 - k a^2.
+    This number is exact, because caps are whole multiples of 2^-30. It is at least a^2 / 4"
     """
     caps = Caps(rounds.caps.items, rounds.caps.weights, rounds.caps.chances)
     _ensure(caps.items[-1] == rounds.pool and caps.items[0] >= 1)
@@ -143,7 +143,7 @@ def score_of(rounds: Rounds) -> CumulativeScore:
     """Return the cumulative score of later rounds, with the sensitivities that were charged.
 
     Proof: "thresholds and drop thresholds are moved by half a cell per round and 1e-9 to the safe side before the bound
-    is taken"
+    is computed"
     """
     later = rounds.later
     _ensure(len(later) >= 1 and later[-1].drop is None)

@@ -102,7 +102,8 @@ class Caps:
     def level(self, items: Int64s) -> Int64s:
         """Return the level for each number of items.
 
-        Proof: "all t between two levels have the caps of the upper level and are treated as its t"
+        Proof: "all t between two levels have the caps of the upper level and are treated as the t of that
+        level"
         """
         return np.searchsorted(np.array(self.items), items)
 
@@ -142,7 +143,7 @@ def novel_release(rounds: CumulativeScore, caps: Caps, fineness: float = FINENES
 def lone_releases(rounds: CumulativeScore, weights: Floats, chances: Floats, fineness: float = FINENESS) -> Floats:
     """Bound the probability that one item is ever released, for several distributions of its weight.
 
-    Proof: "the probability that it is among the first to be released is, by backward induction, at most V_1(0)"
+    Proof: "the probability that the item is among the first to be released is, by backward induction, at most V_1(0)"
 
     Args:
         rounds: The public numbers.
