@@ -186,8 +186,8 @@ def candidate_runs(ids: Int32s, user_start: Int64s, wanted: Bytes, whole: bool) 
 def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s, states: Bytes) -> tuple[int, int]:
     """Remove decided items, and users without undecided items, in place and in order.
 
-    Proof: "P and Q agree on the states and scores of all shared items, and therefore on cutoffs, on the items that get
-    noise, and on n, U, caps and drawn items of every other user"
+    Proof: "P and Q agree on the states and scores of all shared items, and therefore on cutoffs and on the items that
+    get noise. They also agree on n, U, caps and drawn items of every other user"
 
     Args:
         items: int32, the items of all users, concatenated; overwritten from the front.

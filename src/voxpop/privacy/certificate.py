@@ -210,7 +210,7 @@ def mus_of(rounds: Rounds) -> tuple[float, ...]:
 def square_of(rounds: Rounds) -> Fraction:
     """Return the exact sum of mu^2 over all rounds, given sensitivities as doubles.
 
-    Proof: "with mu^2 the sum of S_r^2/sigma_r^2 over all rounds"
+    Proof: "Its mu^2 is the sum of S_r^2/sigma_r^2 over all rounds"
     """
     mus_of(rounds)  # raises an error if a round has less noise than its score was charged for
     squares = [(Fraction(capped(rounds, r).sensitivity) / Fraction(e.sigma)) ** 2 for r, e in enumerate(rounds.later)]
