@@ -396,7 +396,7 @@ def _picks(proof: PicksProof, claim: Claim) -> float:
 def _paths(proof: PathsProof, claim: Claim) -> float:
     """Return the delta of counts along the paths of a tree.
 
-    Proof: "On a path of nodes shares add up to at most 1 - s1 - s2"
+    Proof: "On a path of nodes, shares add up to at most 1 - s1 - s2"
     """
     _ensure(proof.epsilon > 0 and proof.max_length >= 1 and proof.max_gram >= 1)
     # The alphabet is public, or it is the result of a release whose cost is in the certificate.

@@ -312,7 +312,7 @@ class _Grid:
     def _bulge(self, number: int) -> float:
         """Return h^2 / (8 c^2), the largest excess of V over a line between points, relative to its upper end.
 
-        Proof: "Between points G exceeds the straight line by at most h^2 / (8 c^2) of its upper value"
+        Proof: "Between points, G exceeds the straight line by at most h^2 / (8 c^2) of its upper value"
         """
         return self._step**2 / (8 * self._rounds.parts[number] ** 2)
 
