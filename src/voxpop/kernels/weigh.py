@@ -312,8 +312,8 @@ def add_even_within(histogram: Int64s, items: Int32s, starts: Int64s, shares: In
 def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, unit: int, bounds: Int64s) -> None:
     """Move a user's items towards `cutoff` by the user's bound in the l2 norm (DPSU, Algorithm 7, for bound 1).
 
-    Proof: "By Moreau's decomposition, this is the proximal map of the norm, and proximal maps are nonexpansive. Off W
-    it is the identity."
+    Proof: "By Moreau's decomposition, this is the proximal map of the norm, and proximal maps are nonexpansive.
+    Off W, it is the identity."
 
     Gaps are exact integers. Their squares are summed with compensation, and each step is rounded down. Therefore one
     user's step is within 8 * 2^-53 * bound + sqrt(size) / unit of the exact step in l2, in units of weight. A bound is

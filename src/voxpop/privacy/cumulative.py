@@ -186,7 +186,7 @@ def at_level(rounds: CumulativeScore, known: KnownLevels, level: int) -> Cumulat
 def released_by(rounds: CumulativeScore, weight: float = 0.0) -> float:
     """Bound the probability that a listed item is ever released if it has this weight in every round.
 
-    Proof: "p is at least the probability that noise alone reaches the level"
+    Proof: "Each level has a tail p, which is at least the probability that noise alone reaches the level."
     """
     whole_rounds = np.full((1, len(rounds.mus)), weight)
     return min(1.0, float(lone_releases(rounds, whole_rounds, np.ones(1), LEVEL_FINENESS)[0]) * UNIT_ROUNDING)
@@ -196,7 +196,7 @@ def released_by(rounds: CumulativeScore, weight: float = 0.0) -> float:
 def proved_tails(rounds: CumulativeScore, known: KnownLevels | None) -> bool:
     """Return whether the levels are in order and the given tails are at least the bounds on the exact tails.
 
-    Proof: "p is at least the probability that noise alone reaches the level"
+    Proof: "Each level has a tail p, which is at least the probability that noise alone reaches the level."
     """
     if known is None:
         return True
@@ -388,7 +388,7 @@ class ScoreStep(Opening):
     def __call__(self, weights: Int64s, names: Uint64s, score: Floats) -> tuple[Floats, Bytes]:
         """Return the new score and the state of each item.
 
-        Proof: "noise of standard deviation sigma_r is added to the weight of every undecided item that is in the pool
+        Proof: "Noise of standard deviation sigma_r is added to the weight of every undecided item that is in the pool
         of at least one user"
 
         Args:
