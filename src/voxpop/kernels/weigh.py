@@ -186,8 +186,8 @@ def candidate_runs(ids: Int32s, user_start: Int64s, wanted: Bytes, whole: bool) 
 def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s, states: Bytes) -> tuple[int, int]:
     """Remove decided items, and users without undecided items, in place and in order.
 
-    Proof: "P and Q agree on the states and scores of all shared items, and therefore on cutoffs, on the items that get
-    noise, and on n, U, caps and drawn items of every other user"
+    Proof: "P and Q agree on the states and scores of all shared items, and therefore on cutoffs and on the items that
+    get noise. They also agree on n, U, caps and drawn items of every other user"
 
     Args:
         items: int32, the items of all users, concatenated; overwritten from the front.
@@ -312,8 +312,8 @@ def add_even_within(histogram: Int64s, items: Int32s, starts: Int64s, shares: In
 def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, unit: int, bounds: Int64s) -> None:
     """Move a user's items towards `cutoff` by the user's bound in the l2 norm (DPSU, Algorithm 7, for bound 1).
 
-    Proof: "By Moreau's decomposition that is the proximal map of the norm, and proximal maps are nonexpansive; off W it
-    is the identity."
+    Proof: "By Moreau's decomposition, this is the proximal map of the norm, and proximal maps are nonexpansive.
+    Off W, it is the identity."
 
     Gaps are exact integers. Their squares are summed with compensation, and each step is rounded down. Therefore one
     user's step is within 8 * 2^-53 * bound + sqrt(size) / unit of the exact step in l2, in units of weight. A bound is
@@ -391,7 +391,7 @@ def capped_descent(
 ) -> None:
     """Move a user's items towards their cutoffs by the projection of the gaps onto the unit ball within a box.
 
-    Proof: "So it is the proximal map of the support function of K, and never increases the distance between two
+    Proof: "So the map is the proximal map of the support function of K, and it never increases the distance between two
     points."
 
     The projection is min(f gap, cap), with f at most 1 so that the l2 norm is at most 1. f increases while items reach

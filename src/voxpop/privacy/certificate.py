@@ -119,8 +119,8 @@ def bounding_of(shares: CalibratedRule) -> Bounding:
 def caps_of(rounds: Rounds) -> Caps:
     """Return the caps of rounds.
 
-    Proof: "With k items at the cap the others share 1 - k a^2: exact, because caps are whole multiples of 2^-30, and at
-    least a^2 / 4"
+    Proof: "With k items at the cap, the other items share 1 - k a^2.
+    This number is exact, because caps are whole multiples of 2^-30. It is at least a^2 / 4"
     """
     caps = Caps(rounds.caps.items, rounds.caps.weights, rounds.caps.chances)
     _ensure(caps.items[-1] == rounds.pool and caps.items[0] >= 1)
@@ -143,7 +143,7 @@ def score_of(rounds: Rounds) -> CumulativeScore:
     """Return the cumulative score of later rounds, with the sensitivities that were charged.
 
     Proof: "thresholds and drop thresholds are moved by half a cell per round and 1e-9 to the safe side before the bound
-    is taken"
+    is computed"
     """
     later = rounds.later
     _ensure(len(later) >= 1 and later[-1].drop is None)
@@ -210,7 +210,7 @@ def mus_of(rounds: Rounds) -> tuple[float, ...]:
 def square_of(rounds: Rounds) -> Fraction:
     """Return the exact sum of mu^2 over all rounds, given sensitivities as doubles.
 
-    Proof: "with mu^2 the sum of S_r^2/sigma_r^2 over all rounds"
+    Proof: "Its mu^2 is the sum of S_r^2/sigma_r^2 over all rounds"
     """
     mus_of(rounds)  # raises an error if a round has less noise than its score was charged for
     squares = [(Fraction(capped(rounds, r).sensitivity) / Fraction(e.sigma)) ** 2 for r, e in enumerate(rounds.later)]
@@ -396,7 +396,7 @@ def _picks(proof: PicksProof, claim: Claim) -> float:
 def _paths(proof: PathsProof, claim: Claim) -> float:
     """Return the delta of counts along the paths of a tree.
 
-    Proof: "On a path of nodes shares add up to at most 1 - s1 - s2"
+    Proof: "On a path of nodes, shares add up to at most 1 - s1 - s2"
     """
     _ensure(proof.epsilon > 0 and proof.max_length >= 1 and proof.max_gram >= 1)
     # The alphabet is public, or it is the result of a release whose cost is in the certificate.

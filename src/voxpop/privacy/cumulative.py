@@ -102,7 +102,8 @@ class Caps:
     def level(self, items: Int64s) -> Int64s:
         """Return the level for each number of items.
 
-        Proof: "all t between two levels have the caps of the upper level and are treated as its t"
+        Proof: "all t between two levels have the caps of the upper level and are treated as the t of that
+        level"
         """
         return np.searchsorted(np.array(self.items), items)
 
@@ -142,7 +143,7 @@ def novel_release(rounds: CumulativeScore, caps: Caps, fineness: float = FINENES
 def lone_releases(rounds: CumulativeScore, weights: Floats, chances: Floats, fineness: float = FINENESS) -> Floats:
     """Bound the probability that one item is ever released, for several distributions of its weight.
 
-    Proof: "the probability that it is among the first to be released is, by backward induction, at most V_1(0)"
+    Proof: "the probability that the item is among the first to be released is, by backward induction, at most V_1(0)"
 
     Args:
         rounds: The public numbers.
@@ -185,7 +186,7 @@ def at_level(rounds: CumulativeScore, known: KnownLevels, level: int) -> Cumulat
 def released_by(rounds: CumulativeScore, weight: float = 0.0) -> float:
     """Bound the probability that a listed item is ever released if it has this weight in every round.
 
-    Proof: "p is at least the probability that noise alone reaches the level"
+    Proof: "Each level has a tail p, which is at least the probability that noise alone reaches the level."
     """
     whole_rounds = np.full((1, len(rounds.mus)), weight)
     return min(1.0, float(lone_releases(rounds, whole_rounds, np.ones(1), LEVEL_FINENESS)[0]) * UNIT_ROUNDING)
@@ -195,7 +196,7 @@ def released_by(rounds: CumulativeScore, weight: float = 0.0) -> float:
 def proved_tails(rounds: CumulativeScore, known: KnownLevels | None) -> bool:
     """Return whether the levels are in order and the given tails are at least the bounds on the exact tails.
 
-    Proof: "p is at least the probability that noise alone reaches the level"
+    Proof: "Each level has a tail p, which is at least the probability that noise alone reaches the level."
     """
     if known is None:
         return True
@@ -311,7 +312,7 @@ class _Grid:
     def _bulge(self, number: int) -> float:
         """Return h^2 / (8 c^2), the largest excess of V over a line between points, relative to its upper end.
 
-        Proof: "Between points G exceeds the straight line by at most h^2 / (8 c^2) of its upper value"
+        Proof: "Between points, G exceeds the straight line by at most h^2 / (8 c^2) of its upper value"
         """
         return self._step**2 / (8 * self._rounds.parts[number] ** 2)
 
@@ -387,7 +388,7 @@ class ScoreStep(Opening):
     def __call__(self, weights: Int64s, names: Uint64s, score: Floats) -> tuple[Floats, Bytes]:
         """Return the new score and the state of each item.
 
-        Proof: "noise of standard deviation sigma_r is added to the weight of every undecided item that is in the pool
+        Proof: "Noise of standard deviation sigma_r is added to the weight of every undecided item that is in the pool
         of at least one user"
 
         Args:

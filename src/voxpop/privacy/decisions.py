@@ -69,7 +69,7 @@ def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple
 def exact_probability(epsilon: float, delta: float, count: int) -> Any:
     """Return the probability that an item is released, in eighty digits.
 
-    Proof: "For that item both outcomes must be (epsilon, delta)-close"
+    Proof: "For that item, both outcomes must be (epsilon, delta)-close"
 
     Args:
         epsilon: The epsilon of the release, more than 0.

@@ -70,8 +70,8 @@ class Cases:
 def deltas(cases: Cases, epsilon: float, sigma: float, threshold: float, mu_rest: float = 0.0) -> Floats:
     """Return the bound from the docstring of this module for each case.
 
-    Proof: "The noises are independent, so with the user the distribution is P_T x P_2 and without it Q = {nothing of T}
-    x Q_2"
+    Proof: "The noise terms are independent, so with the user the distribution is P_T x P_2, and without the user it is
+    Q = {nothing of T} x Q_2"
 
     Args:
         cases: The cases of novel items.

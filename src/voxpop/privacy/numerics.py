@@ -278,7 +278,7 @@ def paired_pool(pool: int, listed: int) -> int:
 def draw_slack(pool: int, rounds: int) -> float:
     """Return the charge to delta for drawing items with 64 bits, if a proof averages over draws.
 
-    Proof: "covers items of a pool that share 64 bits, if W > L"
+    Proof: "covers items of a pool that share 64 bits."
 
     Draws are uniform unless two items of a pool share the 64 bits that name them, or share the 64 bits that order them
     in some round.

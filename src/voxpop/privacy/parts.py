@@ -138,7 +138,7 @@ class PartNumbers(Opening):
     def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None = None) -> Int64s:
         """Return y1 + y2 for released keys, at least 1, and 0 for all other keys.
 
-        Proof: "Every key with n1 + n2 > 0 gets two independent noises"
+        Proof: "Every key with n1 + n2 > 0 gets independent integer Laplace noise z1 of rate 2 r and z2 of rate r"
 
         Args:
             weights: The weights of the keys. Each weight contains both numbers.

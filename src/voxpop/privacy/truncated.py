@@ -147,7 +147,7 @@ def _of_numbers(proof: KeysProof, noise: KeyNoise, claim: Claim) -> float:
 def _of_parts(proof: KeysProof, parts: KeyParts, claim: Claim) -> float:
     """Return the delta of the entry for users in parts.
 
-    Proof: "every part has all of 2 r"
+    Proof: "every part may spend all of 2 r"
     """
     if not (parts.rate > 0 and parts.threshold >= LEAST_THRESHOLD and 0 < parts.sizing < 2 * parts.rate):
         raise InternalError("a certificate of keys has parts to which its proof does not apply")

@@ -260,7 +260,7 @@ class MinUsersBound:
     def weight(self, largest: float) -> float:
         """Return the largest weight that too few users give one item in one round, if each gives at most `largest`.
 
-        Proof: "on every path it is at most m x"
+        Proof: "on every path the weight is at most m x"
         """
         # The weight is at most (n - 1) w_max for any data of the other users, because no user gives an item more than
         # w_max (docs/privacy/at-least.md, "Proof").

@@ -264,7 +264,7 @@ class KeysGate(Gate[KeysProof]):
     def sizes(self, engine: Any, tokens: Any, edges: tuple[int, ...]) -> Int64s:
         """Return the noisy number of users with more keys in each class of their number of released keys.
 
-        Proof: "one more user with more keys adds 1 to one of these classes"
+        Proof: "Given these keys, the user adds 1 to one of the classes"
 
         Args:
             engine: The private data.

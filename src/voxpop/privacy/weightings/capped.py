@@ -65,7 +65,7 @@ class CappedDescent:
     ) -> Int64s:
         """Return the maximum weight that each user adds to an item in this round, in units of 2^-30.
 
-        Proof: "Given the past, it gets weight with probability at most q(t)"
+        Proof: "Given the past, a novel item gets weight with probability at most q(t)."
 
         Args:
             undecided: int64 (users), the number of undecided items in the user's pool.
