@@ -49,8 +49,8 @@ USUAL_CANDIDATES = 10
 """The number of candidates per gram of the preceding length that the numbers of users needed in a plan assume."""
 _PHRASE_PROBABILITIES = (0.5, 0.9)
 SIDE_VOTES = 5
-"""The number of passes in addition to one for each length. These are at most four screening votes and the second-chance
-pass.
+"""The maximum number of passes in addition to one pass for each length. They are four screening votes and the
+second-chance pass.
 """
 
 
@@ -171,7 +171,8 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     def lengths(self) -> tuple[LengthPlan, ...]:
         """The numbers of each length.
 
-        At length 1, these are the numbers that ran, or before a choice those of the largest limit.
+        At length 1, these are the numbers that ran. Before the limit is chosen, they are the numbers of the largest
+        limit.
         """
         first = deciding(self.words or self.first)
         return LengthPlan(1, first.scale, None, first.threshold, first.threshold), *self.longer

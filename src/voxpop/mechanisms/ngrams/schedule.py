@@ -131,7 +131,7 @@ def _screening(state: State, ballot: NextVote, square: float) -> Pass:
 
 
 def _after_screening(state: State, likely: Candidates, among: Subset, sigma: float, outcome: Outcome) -> State:
-    # Noise also lifts likely candidates above cutpoints, but these already take part in the vote.
+    # Noise also raises likely candidates above cutpoints, but these candidates already take part in the vote.
     further = among.holds(outcome.names)
     return replace(state, joined=Joined(likely, outcome.names[further], outcome.levels[further] - 1, sigma))
 
@@ -190,7 +190,7 @@ def _after_vote(state: State, ballot: NextVote, vote: ThresholdVote, bands: Band
 
 
 def allowed(eta: float, sizes: list[int], spent: float) -> tuple[float, float]:
-    """Return the spurious grams allowed per gram that the next length releases, and the additional number allowed.
+    """Return the number of spurious grams allowed per gram of the next length, and the number allowed in addition.
 
     Args:
         eta: The maximum expected share of spurious grams.

@@ -91,9 +91,9 @@ class Votes:
         """Return the cutpoint of each band, and the number of spurious grams that is charged for the band.
 
         A cutpoint after the last one selects no candidates. Each spurious gram has a price, because the bands choose
-        independently at any given price. The lowest price that keeps the share of spurious grams is used. The charge is
-        at least the expected number of released spurious grams, for any candidates (docs/privacy/ngrams.md, "Spurious
-        grams").
+        independently at any given price. The function uses the lowest price at which the share of spurious grams is
+        within its limit. The charge is at least the expected number of released spurious grams, for any candidates
+        (docs/privacy/ngrams.md, "Spurious grams").
 
         Args:
             share: The number of spurious grams allowed for each released gram.

@@ -163,7 +163,7 @@ released.
 @final
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The part of a budget that rounds may spend, and the promise that they make.
+    """The part of a budget that rounds may spend, and the promise that the rounds must satisfy.
 
     Attributes:
         epsilon: The epsilon of the whole release.
@@ -176,8 +176,8 @@ class Terms:
         listed: The public list, if there is one.
         share_without_users: The maximum expected share of listed items without users among the released items.
         falling: Pairs of a number of users and a smaller share that applies from this number on, in increasing order of
-            users. The unit of users is the sigma of one count that spends the whole budget. Only a private choice
-            counts users.
+            users. Numbers of users are in units of the sigma of one count that spends the whole budget. Only a private
+            choice counts users.
     """
 
     epsilon: float
@@ -363,7 +363,8 @@ def _caps(
 ) -> Caps:
     """For each number of items, return the highest level of caps that keeps novel items within their probability."""
     each = lone_releases(score, np.array(weights) / ONE_CAP, np.array(chances))
-    # t V_1(0) <= goal must be true for every number t up to that of the level. The last level is for the whole pool.
+    # t V_1(0) <= goal must be true for every number of items t up to the number of the level. The last level applies to
+    # the whole pool.
     most = np.minimum(np.floor(goal / np.maximum(each * BOUND_ROUNDING, nextafter(0.0, 1.0))), pool).astype(np.int64)
     most[-1] = pool
     better = np.flatnonzero(np.diff(most, prepend=0) > 0)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class RoundPlan:
-    """One round, with a weighting on its grid, and the noise and the threshold that decide.
+    """One round, with a weighting on its grid, the noise, and the threshold.
 
     Attributes:
         shares: The weighting, with its limit, grid and cutoff.
@@ -73,9 +73,9 @@ class RoundPlan:
         return [row]
 
 
-# A plan chooses a grid, charges for the sensitivity on it, and computes noise and cutoff afterwards. These could
-# require another grid. Therefore every mechanism that adds noise to weights checks the final numbers with the functions
-# below.
+# A plan chooses a grid, charges for the sensitivity on it, and computes the noise and the cutoff afterwards. The noise
+# and the cutoff could require another grid. Therefore every mechanism that adds noise to weights checks the final
+# numbers with the functions below.
 
 MOST_UNITS: Final = 2**62
 """The upper bound on weights and cutoffs, so that the sum with a user's step still fits in 64 bits."""
@@ -130,7 +130,7 @@ class Schedule:
     Attributes:
         shares: The relative mu of the later rounds, which add up the cumulative score.
         parts: The factor of each later round in the cumulative score. Only the ratios of these factors matter.
-        falls: How far the threshold of each later round is above the last threshold, in standard deviations.
+        falls: The distance of the threshold of each later round above the last threshold, in standard deviations.
         drop_thresholds: The cumulative score below which items are dropped, after each later round except the last.
     """
 
@@ -151,13 +151,15 @@ DROP_THRESHOLDS: Final = (-1.7, -0.7, 0.4, 1.4, 2.3, 3.2)
 """The cumulative score below which items are dropped at the end of each step except the last.
 
 Shares and drop thresholds were found by random search on both reddit_posts and ubuntu_irc. On each collection, the best
-values for the other one are within one percent of the best. A further search over nine of the numbers gained 0.1
-percent, which is noise. At (1, 1e-5) and 14 rounds, these values release 19,179 and 1,626 words. Thresholds that
-decrease by 0.1 per step release 19,155 and 1,631, and parts that use the share instead of its power 0.8 release 19,179
-and 1,629. The source of these numbers and of all numbers below is docs/design/0010-adaptive.md."""
+values for the other collection release at most one percent fewer words than the best values for this collection. A
+further search over nine of the numbers gained 0.1 percent, which is noise. At (1, 1e-5) and 14 rounds, these values
+release 19,179 words of the posts and 1,626 words of the chat. Thresholds that decrease by 0.1 per step release 19,155
+and 1,631, and parts that use the share instead of its power 0.8 release 19,179 and 1,629. The source of these numbers
+and of all numbers below is docs/design/0010-adaptive.md.
+"""
 ROUNDS: Final = 20
-"""The number of later rounds. 14 rounds release half a percent fewer words, and 28 rounds release as many. Each round
-takes time. The numbers below are for 14 rounds.
+"""The number of later rounds. 14 rounds release half a percent fewer words, and 28 rounds release the same number of
+words. Each round takes time. The numbers below are for 14 rounds.
 """
 FIRST_SHARE: Final = 0.7
 """The relative mu of the first round, compared with 1.7 to 3.2 for the steps. A value of 0.5 released 19,139 and 1,615

@@ -93,7 +93,7 @@ class ContextTree:
 
     @cached_property
     def begun(self) -> Bools:
-        """By node, whether its context includes the beginning of a sequence."""
+        """For each node, whether its context includes the beginning of a sequence."""
         begun: Bools = self.before == self.width - 1
         return begun
 
@@ -115,7 +115,7 @@ class ContextTree:
         return rows
 
     def find(self, rows: Int32s, lengths: Int64s, begun: Bools) -> Int32s:
-        """Return the node of each history, which is the node of the longest context at its end."""
+        """Return the node of each history, which is the node of the longest context at the end of the history."""
         return nodes_of(np.ascontiguousarray(rows), lengths, begun, self.width, (self.child, self.others))
 
     def with_level(self, parents: Int32s, before: Int32s, scales: Floats, counts: Int64s) -> "ContextTree":
@@ -431,7 +431,7 @@ def estimated(
 
 
 def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: Floats, prior_bins: float) -> Floats:
-    """Return the weights of ratios in each stratum, near those of the next higher stratum if data are scarce."""
+    """Return the weights of ratios in each stratum, near the weights of the next higher stratum if data are scarce."""
     # Initially, ratios have the density exp(-r) at the geometric mean r of the edges of each bin.
     middle = np.sqrt(np.maximum(edges[1:], 1e-3) * np.maximum(edges[:-1], 1e-3))
     # Shape (bins,), with a sum of 1.
@@ -456,7 +456,7 @@ def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: F
 def uniforms(secret: "Source", purpose: str, size: int) -> Floats:
     """Return uniform float64 (size, 2), strictly between 0 and 1, from a secret and a purpose.
 
-    Privacy never depends on them.
+    Privacy never depends on these numbers.
     """
     # Shape (size, 2), with 64 bits each. A double has room for 53 bits.
     words = secret.draws(purpose, np.arange(size, dtype=np.uint64), 0)[:, :2]

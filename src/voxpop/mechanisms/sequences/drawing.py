@@ -76,8 +76,8 @@ def _draw_together(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s)
         going, found, stay = going[on], found[on], stay[on]
         nodes[length, going] = found
         # The latest position is copied with probability `repeats`. Otherwise each earlier position with the same
-        # context is copied with probability 1 / (novelty + positions). After the empty context (node 0), these do not
-        # include the latest position.
+        # context is copied with probability 1 / (novelty + positions). After the empty context (node 0), the earlier
+        # positions do not include the latest position.
         share = (_uniforms(seeds[going], length) - fit.repeats) / (1.0 - fit.repeats)
         places = length - (found == 0)
         place = (share * (fit.novelty + places)).astype(np.int64)

@@ -55,7 +55,7 @@ class SequenceModel(Result):
         profile: The released noisy numbers of sequences by length, and of distinct and repeated symbols.
         plan: The numbers that were used, which `plan.to_dict()` and `str(plan)` return.
         guarantee: The guarantee of the release, or the statement that the release is not private.
-        metadata: The operator's statements for the report, which comparisons ignore.
+        metadata: The operator's statements for the report. Comparisons of models ignore them.
     """
 
     alphabet: tuple[str, ...]
@@ -204,7 +204,7 @@ class SequenceModel(Result):
         return found.sort("share", descending=True, maintain_order=True)
 
     def lengths(self, level: float = 0.9) -> "pl.DataFrame":
-        """Return the lengths of sequences, with the columns length (`max_length` is at least this length), share, ...
+        """Return the lengths of sequences, with the columns length (`max_length` means this or more), share, ...
 
         Sums over length classes agree with the released numbers. Shares within a class follow from the contexts, so the
         error also contains their distance from equal shares within the class. Lengths of drawn sequences may differ if

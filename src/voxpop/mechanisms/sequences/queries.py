@@ -189,7 +189,7 @@ class Queries:
 
     def lengths(self, level: float, **labels: Any) -> "pl.DataFrame":
         """Return the shares of lengths; see `answer`."""
-        # Even the mean of the models is shrunk, and for a length without users all of them are above 0.
+        # The mean of the bootstrap models is also shrunk, and all models are above 0 for a length without users.
         fit = self._sampler.fit
         return self.answer(lengths, level, (plain_lengths(self._profile, fit), even_lengths(fit)), **labels)
 
@@ -206,7 +206,7 @@ class Queries:
         Args:
             answer: The query.
             level: The nominal share of intervals that are correct.
-            others: Further answers from released numbers. Their distance from the answer is also a possible error.
+            others: Other answers from released numbers. Their distances from the answer are also possible errors.
             kept: The length up to which the simpler model does not shorten contexts.
             labels: The columns before the answer.
         """

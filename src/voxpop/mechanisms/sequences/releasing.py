@@ -119,7 +119,7 @@ def part_of_lengths(epsilon: Fraction) -> Fraction:
 
 
 def part_of_variety(epsilon: Fraction, sequences: int) -> Fraction:
-    """Return the part of the rest that distinct and repeated symbols spend, from a noisy number of sequences."""
+    """Return the part of the remaining epsilon that the numbers of symbols spend, from a noisy number of sequences."""
     return Fraction(min(max(ceil(tuned.FOR_VARIETY / (epsilon * max(sequences, 1))), 1), 6), 40)
 
 
@@ -159,7 +159,7 @@ def _ease(limits: Limits, steps: float) -> float:
 def _open_longer(
     paths: PathBudget, tree: ContextTree, numbers: Int64s, split: Int64s, depth: int, ease: float
 ) -> _Level:
-    """Return the longer contexts to be counted, computed from only released counts."""
+    """Return the longer contexts to be counted, computed only from released counts."""
     limits = paths.limits
     smoothed = smooth(tree)
     totals = _longer_totals(tree, smoothed, tree.contexts[split], tree.begun[split])
@@ -208,7 +208,7 @@ def least_total(limits: Limits, left: Any, depth: int) -> Any:
 
 
 def _longer_totals(tree: ContextTree, smoothed: Smoothed, contexts: Int32s, begun: Bools) -> Floats:
-    """Return the occurrences of each context after each symbol and (last) at the beginning, as (contexts, width)."""
+    """Return float64 (contexts, width), the occurrences of contexts after each symbol and (last) at the beginning."""
     width = tree.width
     sizes = (contexts >= 0).sum(axis=1)
     rows = np.repeat(contexts, width, axis=0)

@@ -1,4 +1,4 @@
-"""The plan of a series, which computes all numbers of the run from a budget and a number of nights, without data."""
+"""The plan of a series. All numbers of the run are computed from a budget and a number of nights, without data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -44,7 +44,7 @@ the posts, and 4 percent fewer items of the chat.
 """
 TRIED = 15
 """From the night on which it joined a user's pool, a resting item still receives weight from the user for this part of
-all nights, which is one in 15. Without these nights, words that become common late are never released
+all nights (one in 15). Without these nights, words that become common late are never released
 (benchmarks/comparisons/series.py).
 """
 _NIGHT_CELLS_IN_SIGMA = 2**12
@@ -203,7 +203,7 @@ def _with_levels(proof: NightsProof, listed: KnownList, falls: Floats, spreads: 
     steps = tuple(ceil(each) for each in LEVEL_STEP * total)
     levels = NightLevels(listed, SHARE_WITHOUT_USERS, lowest, steps, (1.0,))
     tails = [night_tail(proof, levels, 0)]
-    # If an item reaches the highest level, every rule admits it, so it has no use for more weight.
+    # An item at the highest level is released whatever level the rule admits, so it needs no more weight.
     while tails[-1] * listed.size > SHARE_WITHOUT_USERS / 2:
         tails.append(night_tail(proof, levels, len(tails)))
     levels = replace(levels, tails=tuple(np.maximum.accumulate(tails[::-1])[::-1].tolist()))
@@ -211,7 +211,7 @@ def _with_levels(proof: NightsProof, listed: KnownList, falls: Floats, spreads: 
 
 
 def _last_threshold(spreads: Floats, falls: Floats, goal: float) -> float:
-    """Return the threshold of the last night, in standard deviations, that noise alone reaches with a probability."""
+    """Return the threshold of the last night, in standard deviations, that noise reaches with a probability."""
     total = np.sqrt(np.cumsum(np.square(spreads)))
 
     def excess(last: float) -> float:

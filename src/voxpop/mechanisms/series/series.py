@@ -91,7 +91,7 @@ class Series:
                 record.ledger = [str(Path(ledger.path).resolve()), ledger.name, entry.number]
             known, pools = plan.mechanism.known, NightlyPools.empty()
             if known is not None:
-                # The items of the list get the spelling of the rows of the first night.
+                # The items of the list are spelled in the same way as the rows of the first night.
                 pools.recognise([known.given])
                 record.listed = list(known.names)
             store.write(record, pools)
@@ -253,7 +253,7 @@ class Series:
 
 
 def _tonight(plan: SeriesPlan, night: int) -> tuple[States, int]:
-    """Return the states of items, and the first night whose resting items still get weight."""
+    """Return the function for the states of items, and the first night from which resting items still get weight."""
     return partial(states_of, plan, night=night), night - plan.tried + 1
 
 

@@ -55,7 +55,7 @@ class UnionConfiguration(Configured, Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
-    """The result of `Items.plan` and `plan_each`, which contains every number of the run before any data is read.
+    """The result of `Items.plan` and `plan_each`, with every number of the run, computed before any data is read.
 
     Attributes:
         passes: `AdaptiveRounds`, or the `Menu` for the private choice of a limit, or one `RoundPlan` for a published
@@ -122,7 +122,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
     def miss_probability(self) -> float:
         """Return the probability that an item with ten times the required number of users is missed.
 
-        The result is the maximum over users with 1, 10 and 100 items, all of which are as common as this item.
+        The result is the maximum over users with 1, 10 and 100 items. All of these items are as common as this item.
         """
         last = self.last
         if isinstance(last, RoundPlan):
