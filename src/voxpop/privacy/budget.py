@@ -18,7 +18,7 @@ _DELTA = (
     "Use a hundredth of one over the expected number of users or less, such as 1e-7; do not compute it from the data"
 )
 SUSPECT_DELTA = 1e-3
-"""A larger delta protects no user in a table of a thousand users."""
+"""With a larger delta, no user in a table of a thousand users is protected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def _real(name: str, value: object) -> float:
 
 
 def too_large(epsilon: float) -> BudgetError:
-    """Return the error for an epsilon that no delta below 1 makes feasible."""
+    """Return the error for an epsilon that is not feasible with any delta below 1."""
     return BudgetError(f"epsilon {epsilon:g} is too large, because it would need a delta of 1. {_EPSILON}.")
 
 
@@ -213,7 +213,7 @@ def all_printable(grams: Iterable[Sequence[str]]) -> list[str]:
 
 
 def words_first(grams: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return grams that begin with a letter, followed by grams that begin with a number, and then punctuation."""
+    """Return the grams that begin with a letter, then the grams that begin with a digit, and then all other grams."""
     return sorted(grams, key=lambda gram: 0 if gram[0][:1].isalpha() else 1 if gram[0][:1].isalnum() else 2)
 
 

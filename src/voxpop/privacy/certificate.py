@@ -1,8 +1,8 @@
-"""Compute the delta of a certificate from only its numbers (`check`).
+"""Compute the delta of a certificate from nothing but its numbers (`check`).
 
-Planners (calibration, searches, menus, allocation) propose numbers. This module decides by the formulas of the proofs
-whether the numbers support the claim. It imports no planner. docs/privacy/certificate.md describes the schema and the
-formulas.
+Planners (calibration, searches, menus, allocation) propose numbers. This module uses the formulas of the proofs to
+decide whether the numbers support the claim. It imports no planner. docs/privacy/certificate.md describes the schema
+and the formulas.
 """
 
 from dataclasses import replace
@@ -52,7 +52,9 @@ from voxpop.privacy.weightings.capped import CappedDescent, on_lattice
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 NEGLIGIBLE = 1e-4
-"""If a crude bound on the release of novel items is at most this share of delta, it replaces the exact recursion."""
+"""A crude bound on the probability that novel items are released replaces the exact recursion if it is at most this
+share of delta.
+"""
 _MOST_UNITS = 2**62
 CAPPED = "capped"
 
@@ -106,7 +108,7 @@ def _setting(bounding: Bounding, *, sequential: bool) -> RuleSetting:
 
 
 def bounding_of(shares: CalibratedRule) -> Bounding:
-    """Return the numbers of a weighting on which its sensitivity depends."""
+    """Return the numbers that determine the sensitivity of a weighting."""
     rule, setting = shares.weighting_rule, shares.setting
     numbers = setting.norm, setting.limit, setting.bits, setting.cutoff, setting.bound
     # The name of a weighting is not sufficient for a derived class, because the weights of that class may differ.
@@ -196,7 +198,7 @@ def mus_of(rounds: Rounds) -> tuple[float, ...]:
     for number, each in enumerate(rounds.later):
         sensitivity = capped(rounds, number).sensitivity
         _ensure(each.sigma > 0.0 and each.part > 0.0 and each.cell >= 1)
-        # This compares exactly: the score was charged for a shift of at least S / sigma.
+        # This comparison is exact. The score must have been charged for a shift of at least S / sigma.
         _ensure(Fraction(sensitivity) <= Fraction(each.mu) * Fraction(each.sigma))
         shown.append(sensitivity / each.sigma)
         margin = hypot(margin, each.cell / (1 << each.bounding.bits) / each.sigma)
@@ -361,7 +363,7 @@ def root_above(number: int) -> float:
 
 @proved("counts.md#the-choice-of-the-limit")
 def counts_square(proof: CountsProof) -> Any:
-    """Return the mu^2 of counts in eighty digits, for the most expensive limit, so it does not depend on the choice.
+    """Return the mu^2 of counts in eighty digits, for the most expensive limit. It does not depend on the choice.
 
     Proof: "the counts are a Gaussian mechanism with the same"
     """
@@ -440,7 +442,7 @@ def night_charge(proof: NightsProof, night: int) -> Charge:
     square = Fraction(proof.square) / WHOLE * cost
     if (Fraction(sensitivity) / Fraction(sigma)) ** 2 > square:
         raise InternalError("a night would run with less noise than was charged for")
-    # The part is rounded down, and the rest is spent on later nights.
+    # The part is rounded down, and the remaining budget is spent on later nights.
     rate = cost * BOUND_STEPS // sum(proof.costs[night - 1 :])
     return Charge(cost, square, sensitivity, sigma, (rate,))
 

@@ -49,7 +49,8 @@ class CumulativeScore:
     """The public numbers of rounds that add up a cumulative score.
 
     Args:
-        mus: By round, how far a weight of 1 shifts the noisy weight, in standard deviations of the round's noise.
+        mus: The amount by which a weight of 1 shifts the noisy weight of each round, in standard deviations of its
+            noise.
         parts: The factor c_r of each round, above 0.
         thresholds: The score that is required for a release in each round, in standard deviations of the sum.
         drop_thresholds: The drop threshold of each round except the last. An item with a lower cumulative score is
@@ -73,8 +74,8 @@ class CumulativeScore:
 class Caps:
     """The largest weights that a user can give one item in a round, by the number of unreleased items in the pool.
 
-    A level applies to users who have more items than the previous level and at most its own number of items. No level
-    allows more than the level before it.
+    A level applies to users with more items than the number of the previous level and at most the number of this level.
+    No level allows more than the level before it.
 
     Attributes:
         items: The largest number of items at each level, in increasing order. The last one is the size of the pool.
@@ -258,7 +259,7 @@ class _Grid:
 
     @proved("adaptive.md#novel-items")
     def moved(self, number: int, shown: Floats, weights: Floats) -> Floats:
-        """By distribution, return G at every point plus the weight of a round, on the line between points or above it.
+        """For each distribution, return G at every point plus the weight of a round, or a bound on the line above it.
 
         Proof: "because V and therefore G increase with score and weight"
         """
@@ -274,7 +275,7 @@ class _Grid:
     def shown(self, number: int, later: Floats) -> Floats:
         """Return G at each point.
 
-        G is the expectation of the later value by the cumulative score before a round's noise.
+        G is the expectation of the later value, as a function of the cumulative score before a round's noise.
 
         Args:
             number: The number of the round.
@@ -329,7 +330,7 @@ class _Grid:
         return np.convolve(self._means(number)[begin : begin + count + rises.size - 1], rises, "valid")[None]
 
     def _risen(self, number: int, first: int, last: int) -> Floats:
-        """Return the mean probability of reaching a level of the cell, by cell (`first` to `last`) and by point."""
+        """Return the mean probability of reaching a level of a cell, by cell (`first` to `last`) and by point."""
         count, means = len(self.points), self._means(number)
         windows = sliding_window_view(means, count)
         # If the drop threshold and the threshold lie between the same two points, there is no cell, and `last` is one

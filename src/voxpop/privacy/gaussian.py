@@ -5,8 +5,8 @@ The exact delta of a Gaussian mechanism with a sensitivity of `mu` times sigma i
     delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)        (Balle and Wang, 2018)
 
 for every real epsilon. The two terms nearly cancel, and the exponential may overflow. Therefore, with a = mu/2 -
-epsilon/mu and b = a - mu, the logarithm of delta is computed as that of e^(-a^2/2)/2 times the increase of g(x) =
-erfcx(-x/sqrt 2) from b to a.
+epsilon/mu and b = a - mu, the logarithm of delta is computed as the logarithm of e^(-a^2/2)/2 times the increase of
+g(x) = erfcx(-x/sqrt 2) from b to a.
 
 The threshold limits the release of items that only one user has. If the additional user has t novel items of weight w,
 at least one of them is released with probability 1 - (P(noise < threshold - w))^t. Two functions below compute the
@@ -246,7 +246,7 @@ Noise = Literal["gaussian", "laplace"]
 NORMS: Final = {"laplace": 1, "gaussian": 2}
 """The norm that must bound the weights of a user, by the kind of noise."""
 _SINGLE = 1024  # up to this number of novel items, each number is evaluated separately
-_RATIO = 1.005  # larger numbers form cells, with their largest number of items, each at the weight for the smallest
+_RATIO = 1.005  # larger numbers form cells; a cell has its largest number of items, at the weight for its smallest
 
 
 def log_below(noise: Noise, x: Floats) -> Floats:

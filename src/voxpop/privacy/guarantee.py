@@ -84,8 +84,9 @@ def dominating_mu(epsilon: float) -> float:
     through its vertex."
 
     Randomised response of this epsilon returns the true answer with probability p = e^epsilon / (1 + e^epsilon). Its
-    trade-off function has one vertex. The trade-off function of a Gaussian mechanism is nowhere above it if it passes
-    through this vertex, and it does so at mu = 2 Phi^-1(p) (Dong, Roth and Su, 2022).
+    trade-off function has one vertex. If the trade-off function of a Gaussian mechanism passes through this vertex, it
+    is nowhere above the trade-off function of randomised response. This is the case at mu = 2 Phi^-1(p) (Dong, Roth and
+    Su, 2022).
     """
     from scipy.special import ndtri_exp
 

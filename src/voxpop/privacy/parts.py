@@ -85,7 +85,7 @@ def planned_parts(whole: Fraction, sizing: Fraction, delta: float) -> KeyParts:
 
 
 def parts_probabilities(parts: KeyParts, limit: int, reach: int) -> Floats:
-    """Return the probabilities of the noise on a count, from -reach to reach, at this limit of users of more keys."""
+    """Return the probabilities of the noise on a count, from -reach to reach, for a limit on users with more keys."""
     place, found = np.abs(np.arange(-reach, reach + 1)), np.ones(1)
     for rate in (2 * parts.rate, parts.rate, parts.rate_of_more(limit)):
         q = np.exp(-float(rate))

@@ -1,7 +1,7 @@
 """The schema of certificates, which contain the numbers of a guarantee as plain data (docs/privacy/certificate.md).
 
-Whole numbers are exact. Every other number is a double that stands for exactly its value, and it is written so that
-reading it returns the same double. Fractions are texts such as "3/4".
+Whole numbers are exact. Every other number is a double. It represents exactly its value, and reading the written number
+returns the same double. Fractions are texts such as "3/4".
 """
 
 import json
@@ -122,7 +122,7 @@ class CapLevels(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class Rounds(Stated):
-    """All adaptive rounds of one data set, in the order of their runs.
+    """All adaptive rounds of one data set, in the order in which they run.
 
     Attributes:
         pool: The maximum number of items per user in all rounds after the first. Items of a public list do not count.
@@ -293,8 +293,8 @@ class CountsProof(Stated):
         menu: The possible counts, one of which runs.
         classes_sigma: The standard deviation of the noise on the number of users in a class, or 0 if there is no
             choice.
-        chosen: After a release, the position in the menu.
-        known: The public list of items that are counted, too; None without a list.
+        chosen: After a release, the position of the counts that ran in the menu.
+        known: The public list of items that are also counted; None without a list.
     """
 
     menu: tuple[Counted, ...]

@@ -113,7 +113,7 @@ class CertifiedPlan(Printed, ABC, Generic[ConfigurationType]):
     def transcript(self) -> list[dict[str, Any]]:
         """The passes of the release that recorded this plan, in order. The list is empty before a release.
 
-        The transcript is a function of only the certificate and released results.
+        The transcript depends only on the certificate and released results.
         """
         passes: list[dict[str, Any]] = json.loads(self._transcript or "[]")
         return passes
@@ -237,7 +237,7 @@ class DiscoveryPlan(Planned[ConfigurationType, Data, ResultType]):
     def users_needed(self, probability: float, *, length: int | None = None, per_user: int | None = None) -> int | None:
         """Return the number of users that an item needs to be released with this probability.
 
-        The number is computed from only the plan. It does not depend on any data.
+        The number follows from the plan and does not depend on any data.
 
         Args:
             probability: The probability of the release, strictly between 0 and 1.

@@ -3,10 +3,10 @@
 AES-256 computes every random decision from the secret, a purpose, and two 64-bit numbers. Therefore a retry, another
 thread or another engine makes the same decision, and no result depends on the order of the work.
 
-This has two limitations, which every library has that does not use truly random bits for each draw. First, the
-guarantee becomes computational. It is valid against adversaries who cannot distinguish AES-256 with an unknown key from
-a random permutation. Second, a permutation never repeats a block. Therefore q draws of one purpose are within q^2/2^129
-of independent draws in total variation (2^-67 for 2^31 draws).
+This method has two limitations. Every library that does not use truly random bits for each draw has the same
+limitations. First, the guarantee becomes computational. It is valid against adversaries who cannot distinguish AES-256
+with an unknown key from a random permutation. Second, a permutation never repeats a block. Therefore q draws of one
+purpose are within q^2/2^129 of independent draws in total variation (2^-67 for 2^31 draws).
 """
 
 import hashlib

@@ -21,7 +21,7 @@ from voxpop.privacy.weightings.holders import UNIT, ClassShares, HolderShares, W
 
 
 class Listed(Protocol):
-    """The public grams of one length that a walk keeps, which are grams on the list and parts of longer grams."""
+    """The public grams of one length that a walk keeps: grams on the list and parts of longer grams on the list."""
 
     @property
     def length(self) -> int:
@@ -341,7 +341,7 @@ class KeysGate(Gate[KeysProof]):
 
     @property
     def record(self) -> tuple[str, str]:
-        """The certificate with the chosen entry, and the transcript including that of the rounds, as JSON."""
+        """The certificate with the chosen entry, and the transcript with the passes of the rounds, as JSON."""
         inner = self._inner
         if inner is None or self.proof.chosen != self._first_of_rounds:
             return super().record

@@ -253,7 +253,8 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         parts = list(in_order(level, range(len(listed.parts))))
         levels = np.concatenate([each for _, each in parts])
         counts = np.bincount(levels, minlength=len(known.tails) + 1)
-        # The lowest admitted level, and the lowest level that would be admitted with one more item at every level.
+        # Compute the lowest admitted level, and the lowest level that would be admitted with one more item at every
+        # level.
         lowest, other = (admitted_level(known, len(found) + more, counts) for more in (0, 1))
         self.spurious = float(np.append(empty_by_level(known), 0.0)[other - 1])
         self._note("list", {"level": lowest, "spurious": self.spurious})
@@ -296,7 +297,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
         Every candidate gets noise in every round until it is released or dropped permanently, whether it is in a pool
         or not. A candidate in a pool has at least the score of its noise. Therefore the released candidates are the
-        ones that the engine releases and the ones that noise alone releases.
+        candidates that the engine releases and those that noise without weight releases.
 
         Args:
             engine: The private data, which contain only candidates.

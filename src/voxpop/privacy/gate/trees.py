@@ -53,8 +53,8 @@ class PathsGate(Gate[PathsProof]):
     def lengths(self, first: Int64s, part: Fraction) -> Released:
         """Return the noisy number of sequences in each length class. Each user is in one class.
 
-        From these numbers, the rule of the certificate determines the maximum length of sequences and the number of
-        first steps that the tree counts. Only the classes up to this length are returned.
+        From these numbers, the rule of the certificate determines the maximum length of sequences, and the number of
+        steps that the tree counts from the start of each sequence. Only the classes up to this length are returned.
 
         Args:
             first: The smallest length of each class, in increasing order.

@@ -68,7 +68,7 @@ def trie_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words = "one"
     corners, rate = chances(ballot), ballot.rate
     worst = direction_delta(epsilon, corners, rate, rounds, words, True, nodes)
     reverse = direction_delta(epsilon, corners, rate, rounds, words, False, nodes // 4)
-    if reverse > worst:  # it is nearly always far smaller, so a coarse bound is enough
+    if reverse > worst:  # this delta is nearly always far smaller, so a coarse bound is enough
         worst = max(worst, direction_delta(epsilon, corners, rate, rounds, words, False, nodes))
     return min(1.0, worst * TRIE_ROUNDING + PER_ROUND * rounds)
 

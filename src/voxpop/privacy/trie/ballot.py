@@ -204,7 +204,7 @@ def discovery_rate(holders: int, ballot: Ballot, rounds: int) -> float:
 
 
 def voters_needed(probability: float, ballot: Ballot, rounds: int) -> int:
-    """Return the number of users that gives the worst-case discovery at least this probability.
+    """Return the number of users with which a word is found with at least this probability in the worst case.
 
     Args:
         probability: The probability of discovery, strictly between 0 and 1.

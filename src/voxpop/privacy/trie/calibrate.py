@@ -1,8 +1,8 @@
 """The calibration of the sampling rate, the threshold and further votes, so that a word needs as few users as possible.
 
 **One vote each.** For each threshold, the largest sampling rate within the budget is the best one, because it gives
-more votes and changes nothing else. Therefore the number of users is a function of only the threshold. It has a single
-minimum, which is the plan. If users may vote several times, `several_votes` continues from this minimum.
+more votes and changes nothing else. Therefore the number of users depends only on the threshold. It has a single
+minimum, which the plan uses. If users may vote several times, `several_votes` continues from this minimum.
 """
 
 import math
@@ -49,7 +49,7 @@ def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: Vote
     Args:
         budget: The privacy budget, with delta above 0.
         rounds: The number of rounds.
-        words: `one` if a user votes for the same word in every round, `many` if for any of the user's words.
+        words: `one` if a user votes for the same word in every round, `many` if a user may vote for any of their words.
         votes: `one` if a sampled user votes once, `several` if a sampled user may vote several times.
 
     Returns:
