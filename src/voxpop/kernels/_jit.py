@@ -108,7 +108,7 @@ def jit(kernel: Kernel) -> Kernel:
 
 def _keep_while_sources_last(compiled: Any, kernel: Callable[..., Any]) -> None:
     """Cache machine code in numba's folder, or else in a folder of voxpop, until a file in this folder changes."""
-    with suppress(RuntimeError, OSError):  # numba finds no folder in a read-only installation without a home
+    with suppress(RuntimeError, OSError):  # numba finds no folder in a read-only installation without a home directory
         if _has_home() or os.environ.get("NUMBA_CACHE_DIR"):
             compiled.enable_caching()
     index: Any = getattr(compiled._cache, "_cache_file", None)

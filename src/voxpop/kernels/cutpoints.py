@@ -32,8 +32,8 @@ def _best(reached: Int64s, empty: float, chances: Floats, charge: float) -> int:
 def _loosest(reached: Int64s, empty: float, chances: Floats, charge: float) -> int:
     """Return the lowest level at which one more candidate would be selected, or the number of cutpoints.
 
-    A candidate at level l adds one to the counts of cutpoints 0 to l. Therefore it is selected if the best of these
-    values, plus one, is at least the value of every stricter cutpoint and at least 0.
+    A candidate at level l adds one to the counts of cutpoints 0 to l. Therefore it is selected if the best value of
+    these cutpoints, plus one, is at least 0 and at least the value of every stricter cutpoint.
     """
     # Find the lowest cutpoint for which the value plus one is at least all stricter values. The loop starts at the
     # strictest.
@@ -65,7 +65,7 @@ def at_prices(reached: Int64s, below: Int64s, each: float, chances: Floats, pric
     Args:
         reached: (bands, cutpoints), the number of candidates that reach each cutpoint, in decreasing order.
         below: (bands), the number of candidates that do not reach cutpoint r.
-        each: 1 / (1 - p_r), the number of candidates without users per counted one.
+        each: 1 / (1 - p_r), the number of candidates without users per counted candidate.
         chances: (cutpoints), the probability that a candidate without users reaches each cutpoint, in decreasing order.
         prices: (prices), in released grams per spurious gram, in increasing order.
 
@@ -101,7 +101,7 @@ def _goes_out(
     """
     for at in range(prices.size):
         others = excess[at] - spurious[at] + share * released[at]
-        # At best, the band releases all its grams and adds no spurious ones. If that is not enough, skip the rest.
+        # At best, the band releases all its grams and adds no spurious grams. If this is not enough, skip the rest.
         if others - share * changed[0] > 0.0:
             continue
         taken, out, more = _at_price(changed, below, each, chances, prices[at])

@@ -1,6 +1,6 @@
 """Kernels that number the grams of one length, given the numbers of the grams of the previous length.
 
-A gram of length k+1 is a pair: the gram of length k with the same start, and a partner with the same end. Ids are
+A gram of length k+1 is a pair of the gram of length k with the same start and a partner with the same end. Ids are
 written in place, so only the list of distinct pairs grows.
 """
 
@@ -144,7 +144,7 @@ def _is_candidate(left: Any, right: Any, need: Int64s, estimates: Int64s) -> boo
 
     Proof: "The test at each position, the count and the list all compare with that array"
     """
-    # This compares integers, as do the count and the list.
+    # The count and the list of candidates compare the same integers.
     return bool(estimates[right] >= need[left])
 
 
@@ -196,8 +196,8 @@ def _number_block(
     """Write the number of each of a block's names to its position, while there is room for new names.
 
     In a large table, each lookup reads memory twice, first a number and then its name. Therefore the kernel first reads
-    the first slots of all names in the block, and then the names of these numbers. No lookup depends on an earlier
-    lookup or on a branch after it, so the processor runs several lookups at the same time.
+    the first slots of all names in the block, and then the names of these numbers. No lookup depends on the result of
+    an earlier lookup, not even through a branch, so the processor runs several lookups at the same time.
 
     Returns:
         The position of the first name in the block without room (`held` if all names have room), and the number of

@@ -287,7 +287,7 @@ def fit_ends(
     """Fit the odds of an end to given lengths, and return the share of sequences of each length.
 
     No sequence ends in the simulation. Instead, each sequence is weighted by the probability that it continues, so the
-    shares contain no noise except that of the contexts.
+    shares contain no noise except the noise of the contexts.
 
     Args:
         seeds: uint64, one per sequence; overwritten.
@@ -347,7 +347,7 @@ def draw_contexts(
     Args:
         seeds: uint64, one per sequence; overwritten.
         width: The number of symbols, including the end mark.
-        sums: float64 (nodes * width), running sums of the probabilities at each node. The last one of a node is 1.
+        sums: float64 (nodes * width), running sums of the probabilities at each node. The last sum of each node is 1.
         tree: The arrays `child` and `others`, as in `nodes_of`.
         copies: The novelty, which is the weight of the probabilities relative to one earlier symbol of the sequence;
             and the probability, below 1, that a copy of the latest symbol is tried first.

@@ -317,8 +317,8 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
 
     Gaps are exact integers. Their squares are summed with compensation, and each step is rounded down. Therefore one
     user's step is within 8 * 2^-53 * bound + sqrt(size) / unit of the exact step in l2, in units of weight. A bound is
-    exact in a double, so dividing by it adds at most the two roundings of one quotient; docs/privacy/set-union.md
-    counts them. A bound of 0 changes nothing.
+    exact in a double, so dividing by it adds at most the two roundings of one quotient, which docs/privacy/set-union.md
+    counts. A bound of 0 changes nothing.
 
     Args:
         histogram: int64 (vocabulary), the weights, changed in place.
@@ -344,7 +344,7 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
             raised = total + term
             lost = (raised - total) - term
             total = raised
-        # The l2 norm of the gaps, divided by the bound, for a projection onto the ball whose radius is the bound.
+        # The l2 norm of the gaps, divided by the bound, for a projection onto the ball with a radius of the bound.
         length = np.sqrt(total) / (steps / ONE_BOUND)
         for offset in range(size):
             item = items[begin + offset]

@@ -354,8 +354,8 @@ def cut_words(
                 info = np.int64(table[code])
                 if not info & BUILT:
                     return MISSING_PAGE, document, code
-                # An invisible character between words is skipped, such as the one after a heart symbol. Elsewhere, the
-                # parts on both sides of such a character may form one word or address.
+                # An invisible character between words, such as the character after a heart symbol, is skipped.
+                # Elsewhere, the parts on both sides of such a character may form one word or address.
                 if info & IGNORED and shift == NONE and tail == head and _is_between(data, position, starts[document]):
                     position += width
                     continue
