@@ -151,10 +151,11 @@ class PoolWalk(Protocol):
         """Draw a pool of at most `size` remaining items for every user, uniformly and only once."""
 
     def advance(self, shares: "CappedDescent", step: "ScoreStep", pass_name: str) -> None:
-        """Weigh undecided items from each user's pool, at most the limit and newly drawn, and then decide about items.
+        """Weigh a new draw of undecided items from each user's pool, at most the limit, and then decide about items.
 
         If users take part at random, the draw has the purpose "part/PASS" and depends on the user's key and 0. The step
-        is applied to every undecided item of every pool, drawn or not, because the proof requires its noise.
+        is applied to every undecided item of every pool, even if no user drew the item, because the proof requires the
+        noise of the step.
         """
 
     def released(self) -> pa.LargeStringArray:
@@ -186,8 +187,8 @@ class LengthWalk(Protocol):
     ) -> Weights:
         """Distribute the weight of every user among at most `limit` of the user's distinct grams of this length.
 
-        This is like `Engine.weigh`, but a sequential weighting uses the order "order/all lengths". From the first
-        `keep` on, a weighing may have a charge, and all or some of the candidates may be weighed more than once.
+        This is like `Engine.weigh`, but a sequential weighting uses the order "order/all lengths". After the first
+        `keep`, a weighing may have a charge, and all or some of the candidates may be weighed more than once.
         """
 
     def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:

@@ -304,8 +304,8 @@ class MemoryLengthWalk:
         if self._limit is None:
             self._names = self._numbered(ids, partners, offset, need, estimates)
         else:
-            # With a memory limit, numbers differ from those without a limit. Names do not differ, and results contain
-            # only names.
+            # With a memory limit, numbers differ from the numbers without a limit. Names do not differ, and results
+            # contain only names.
             self._names = number_within(ids, partners, offset, need, estimates, self._limit)
         self._size = self._names.size
         self._length += 1

@@ -85,7 +85,9 @@ Encode = Callable[[Stretch], Encoded]
 BYTES_OF_SPELLING = 32
 """The number of bytes per user while two lists of users are merged."""
 SHARE_OF_STRETCH = 6
-"""A stretch may take 1/6 of the available memory, because naming and grouping its tokens needs a few copies of it."""
+"""A stretch may take 1/6 of the available memory, because naming and grouping its tokens requires several copies of the
+stretch.
+"""
 
 
 def read_rows(limit: MemoryLimit | None, rows: Batches, encode: Encode, kind: str) -> LocalCorpus:

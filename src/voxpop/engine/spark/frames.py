@@ -183,7 +183,7 @@ def unpacked_arrays(content: bytes) -> Arrays:
 def run_with_public(state: "DataFrame", work: SparkTask, arrays: Arrays, schema: str = MESSAGES) -> "DataFrame":
     """Run a task on every partition with public arrays.
 
-    Small arrays are sent in the closure, and large ones by broadcast.
+    Small arrays are sent in the closure, and large arrays by broadcast.
 
     A broadcast delivers the arrays with the first piece of a partition. It is a separate job, which takes longer than
     sending small arrays in a closure. Large arrays must not be in a closure, because Spark writes large closures to
@@ -312,8 +312,8 @@ class Holder:
 
 
 _UNUSED: "SimpleQueue[list[DataFrame]]" = SimpleQueue()
-"""The states of collected holders. A finalizer may only add states to this queue, because `put` of this type is safe
-there.
+"""The states of collected holders. A finalizer may only add states to this queue, because `put` of this type of queue
+is safe in a finalizer.
 """
 
 

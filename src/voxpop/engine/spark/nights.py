@@ -332,7 +332,7 @@ class SparkNights:
         return int(out[level == UNLISTED].sum()), counts
 
     def settle(self, frozen: int, lowest: int, night: int) -> None:
-        """Freeze listed items at the level `frozen` and above, and release those at the level `lowest` and above."""
+        """Freeze listed items at the level `frozen` and above, and release listed items at `lowest` and above."""
         from pyspark.sql import functions as sql
 
         users, items = self._both
@@ -358,7 +358,7 @@ class SparkNights:
         return words, nights, levels != UNLISTED
 
     def _decided(self) -> pa.LargeStringArray:
-        """Return the decided items. The files lack those of nights that were missed since they were written."""
+        """Return the decided items. The files lack decisions of nights missed since their writing."""
         found = answer(self._both[1].filter("decided > 0").select("word"))
         return pa.concat_arrays([string_array([]), *(words_of(chunk) for chunk in found.column("word").chunks)])
 

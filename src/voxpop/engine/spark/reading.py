@@ -236,8 +236,8 @@ def check_repeatable(frame: "DataFrame") -> None:
     """Raise an InputError if the plan of a table draws at random or numbers rows.
 
     If an executor is lost, its rows are computed again, and the noise of a release must then be added to the same rows.
-    No public method of Spark returns whether a plan is deterministic, so this uses `_jdf`. The result can only reject a
-    table. Spark Connect does not show plans, so the check is omitted there.
+    No public method of Spark returns whether a plan is deterministic, so this function uses `_jdf`. The result can only
+    reject a table. Spark Connect does not show plans, so the check is omitted there.
     """
     plan: Any = getattr(frame, "_jdf", None)
     if plan is not None and not plan.queryExecution().analyzed().deterministic():
@@ -263,9 +263,9 @@ def _placed(rows: "DataFrame", request: Request, count: int) -> "DataFrame":
 def _exact(frame: "DataFrame", name: str) -> "Expression":
     """Return a column whose strings are compared by their bytes.
 
-    Therefore items and texts with a collation keep their own spelling. Otherwise strings that a collation regards as
-    equal would share one spelling, which would have to be chosen from the spellings of several users. A column of type
-    void becomes a column of strings.
+    Therefore items and texts with a collation keep their own spelling. Otherwise strings that are equal under a
+    collation would share one spelling, which would have to be chosen from the spellings of several users. A column of
+    type void becomes a column of strings.
 
     Raises:
         ColumnError: If the column contains intervals, which files store as numbers.
@@ -317,7 +317,7 @@ def _family_of_user(frame: "DataFrame", user: str) -> str:
     """Return the family of types of the user ids.
 
     Raises:
-        ColumnError: If the ids have no equality, or an equality that differs from that of their bytes.
+        ColumnError: If the ids have no equality, or an equality that differs from the equality of their bytes.
     """
     kind = frame.schema[user].dataType
     if getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY":

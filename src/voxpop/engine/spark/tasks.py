@@ -80,8 +80,8 @@ class Weighing:
 class Paying:
     """A pass that charges every user individually.
 
-    A state contains the remaining budgets at the time of its creation. Passes after that are charged again at each use
-    of the state. This is possible because the charge of a user is a function of the user's items.
+    A state contains the remaining budgets at the time of its creation. Later passes are charged again at each use of
+    the state. This is possible because the charge of a user is a function of the user's items.
 
     Attributes:
         charge: The charge for the pass.

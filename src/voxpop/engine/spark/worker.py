@@ -38,7 +38,7 @@ _WorkerTask = TypeVar("_WorkerTask", bound=Callable[..., "Iterator[pa.RecordBatc
 def task(work: _WorkerTask) -> _WorkerTask:
     """Run a task with the threads of its executor, without numba's cache of compiled kernels, and with safe errors.
 
-    When many processes shared numba's cache, it crashed schedulers (docs/design/0005-spark.md). Therefore
+    Sharing numba's cache among many processes crashed schedulers (docs/design/0005-spark.md). Therefore
     `keep_machine_code` stores kernels instead. Messages of other code may quote data, so only the types of its
     exceptions are passed on.
     """
