@@ -37,8 +37,8 @@ class CountsConfiguration(Configured, Protocol):
 class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
     """The plan of `CountsMechanism`, with every number of the run, computed before any private data is read.
 
-    If the limit is chosen privately, the numbers before the release are those of the largest limit, because it has the
-    largest noise.
+    If the limit is chosen privately, the numbers before the release are the numbers of the largest limit, because it
+    has the largest noise.
 
     Attributes:
         grams: The release with the grams to count.
@@ -148,8 +148,7 @@ def plan_counts(
         histogram = whole / sqrt(SHARE_OF_LIMIT)
     known = None if counts.known_items is None else counts.known_items.listed
     proof = CountsProof(tuple(map(Counted, menu, sigmas)), histogram, known=known)
-    # The most expensive limit is compared, in arithmetic with eighty digits. Sigma was confirmed in the same
-    # arithmetic.
+    # Compare the most expensive limit, in the same eighty-digit arithmetic that confirmed sigma.
     if square is not None and counts_square(proof) > precise.number(square):
         raise InternalError("counts would run with less noise than was charged for")
     return certified(CountsPlan(counts, budget, release, proof))

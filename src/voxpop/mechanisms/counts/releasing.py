@@ -109,7 +109,7 @@ def to_count(plan: "CountsPlan", data: Corpus) -> DataAndGrams:
     Proof: "S is the set of released grams and of the items of the public list, if there is one."
 
     Raises:
-        InputError: If the list belongs to a saved plan, or its columns or types differ from those of the release.
+        InputError: If the list belongs to a saved plan, or its columns or types do not match the release.
     """
     known = plan.mechanism.known_items
     return DataAndGrams(data, plan.grams if known is None else _with_known(plan.grams, known))
@@ -196,8 +196,8 @@ def _with_known(release: "Release", known: KnownItems) -> "Release":
         known: The list.
 
     Raises:
-        InputError: If the items of the list are unknown, if their columns or types differ from those of the release, or
-            if there is nothing to count.
+        InputError: If the items of the list are unknown, if their columns or types do not match the release, or if
+            there is nothing to count.
     """
     keys = release.keys or NO_KEYS
     items = joined(pa.chunked_array(known.parts("text", release.token_source, keys), pa.large_string()))

@@ -343,8 +343,8 @@ class Electorate:
     Attributes:
         keys: uint64 (users), the key of each user.
         twins: uint64 (users), the number of earlier users with the same key.
-        held: int32, the words of each user in order, with one entry per occurrence. If only one word counts, it
-            contains only that word.
+        held: int32, the words of each user in order, with one entry per occurrence. If only one word of a user counts,
+            the array contains only that word.
         held_start: int64 (users + 1), the first entry of each user in `held`.
     """
 
@@ -422,7 +422,7 @@ def twins_of(keys: Uint64s) -> Uint64s:
     first = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if keys.size else np.empty(0, np.bool_)
     places = np.arange(keys.size)
     twins = np.empty(keys.size, np.uint64)
-    # The position within a run of equal keys is the position minus that of the run's first key.
+    # The position within a run of equal keys is the position minus the position of the run's first key.
     twins[order] = (places - np.maximum.accumulate(np.where(first, places, 0))).astype(np.uint64)
     return twins
 

@@ -147,7 +147,7 @@ class Candidates:
     def _totals(self) -> Int64s:
         """The cumulative number of candidates up to and including each left gram."""
         # Shape (left grams,). Estimates decrease within a group, so the partners that reach the need are the first
-        # ones.
+        # partners of the group.
         end = self.pairs.keys.searchsorted(_key(self.pairs.left_group, self.need), side="right")
         # Shape (left grams,), in integers. The last entry is the exact number of candidates.
         return np.cumsum(np.maximum(end - self.pairs.begin, 0))
@@ -192,7 +192,7 @@ class Joined:
     Attributes:
         likely: The candidates with a high forecast.
         further: int64, the names of the other candidates, in increasing order.
-        band: int64, the number of cutpoints above the first one that each further candidate reached, from 0.
+        band: int64, the number of cutpoints above the first cutpoint that each further candidate reached.
         sigma: The noise scale of the screening vote.
     """
 
@@ -223,8 +223,8 @@ class Bands:
     """A partition of candidates by likelihood. The bands of the forecast precede the bands of the screening vote.
 
     Attributes:
-        sets: Nested sets of candidates, from all candidates to those with the highest forecasts.
-        joined: The candidates together with those that passed the screening vote, or None without a screening vote.
+        sets: Nested sets of candidates, from all candidates to the candidates with the highest forecasts.
+        joined: The candidates, including candidates that passed the screening vote, or None without a screening vote.
         further_bands: The number of bands of the candidates that passed the screening vote.
     """
 
@@ -236,7 +236,7 @@ class Bands:
     def sizes(self) -> Int64s:
         """Return int64 (bands), the number of candidates in each band."""
         counts = np.array([each.count for each in self.sets], np.int64)
-        # The sets are nested, so a band is a set without the next one.
+        # The sets are nested, so a band is a set without the next set.
         sizes = np.asarray(counts - np.append(counts[1:], 0))
         if self.joined is None:
             return sizes
@@ -318,7 +318,7 @@ class DeferredList:
         return tuple(float(each.sum()) for each in np.split(np.array(by_piece, np.float64), cuts))
 
     def joined(self, released: Sequence[Grams], selected: Int64s) -> tuple[tuple[Grams, ...], tuple[int, ...]]:
-        """Return the grams of each length, including the selected ones, and the number added at each length from 2 on.
+        """Return the grams of each length, including the selected grams, and the number added at each length from 2 on.
 
         The grams remain in the order of their tokens, but their prefixes and suffixes are not kept.
         """

@@ -123,8 +123,8 @@ class Charges:
                 if length - tuned.PACED_FROM < len(tuned.SECOND_CHANCE_SPARE)
                 else 0.0
             )
-        # A user with a run of r candidates takes part in at most r more lengths, including this one. Therefore the user
-        # pays c_1 / (c_1 + ... + c_r + spare) of the remaining budget, rounded down.
+        # A user with a run of r candidates takes part in at most r more lengths, including this length. Therefore the
+        # user pays c_1 / (c_1 + ... + c_r + spare) of the remaining budget, rounded down.
         parts = coming[0] / (np.cumsum(coming) + spare)
         return (0, *(int(part * BOUND_STEPS) for part in np.minimum(parts, 1.0)))
 
@@ -246,7 +246,7 @@ class LengthPlan:
 
     Attributes:
         length: The number of tokens in a gram.
-        sigma: The noise scale of a gram's weight if the charges are the usual ones.
+        sigma: The noise scale of a gram's weight if the charges are the usual charges.
         measurement_sigma: The noise scale of the measurement for the forecast of this length, or None without a
             measurement.
         lowest_threshold: The threshold if there are no more candidates than grams of the preceding length.

@@ -33,8 +33,8 @@ the list.
 SPURIOUS_WORDS = 0.5
 """The part of `max_spurious_share` that words of a public list may use."""
 WORDS_NOVELTY = 0.15
-"""The share of delta for words of only one user, in adaptive rounds before longer grams. The share of set union, 0.4,
-leaves 2 percent less mu^2 for longer grams, and released 9,422 phrases from ubuntu_irc instead of 9,453 (0016).
+"""The share of delta for words that only one user has, in adaptive rounds before longer grams. The share of set union,
+0.4, leaves 2 percent less mu^2 for longer grams, and released 9,422 phrases from ubuntu_irc instead of 9,453 (0016).
 """
 VOTE_FALL = 0.45
 """The usual ratio of a length's share of mu^2 to the share of the preceding length. On text, the result is within 2
@@ -77,10 +77,10 @@ PACED_FROM = 5
 starting at length 2 released fewer phrases (0015).
 """
 SECOND_CHANCE_SPARE = (0.4, 0.2, 0.1, 0.04)
-"""The budget that a user keeps in addition to the charges that can still follow, by length from `PACED_FROM` on; 0 at
-later lengths. The second-chance pass spends it and finds short phrases. With half of these values, 166,269 phrases were
-released, and 1,493 of them had length 6. With these values, the numbers were 169,204 and 1,238, and with twice these
-values, they were 171,578 and 980 (0015).
+"""The budget that a user keeps in addition to the charges that can still follow, for each length from `PACED_FROM` on;
+0 for lengths after the last entry. The second-chance pass spends it and finds short phrases. With half of these values,
+166,269 phrases were released, and 1,493 of them had length 6. With these values, the numbers were 169,204 and 1,238,
+and with twice these values, they were 171,578 and 980 (0015).
 """
 SPARE_OF_DENSE = 0.5
 """The spare budget at every length if there are few tokens, as a multiple of the charges that can still follow."""
@@ -105,7 +105,8 @@ best value (0002).
 """
 LIKELY = 0.5
 """Candidates with a forecast of at least this multiple of the threshold are never pruned. This matters if there are so
-few tokens that nearly all candidates are likely. MSNBC has 10,034 phrases with this rule and 7,703 without it (0002).
+few tokens that nearly all candidates are likely. On MSNBC, 10,034 phrases are released with this rule, and 7,703
+without it (0002).
 """
 YIELD = 0.1
 """The share of a band that must be released for candidates with such forecasts to take part in the next vote. A yield

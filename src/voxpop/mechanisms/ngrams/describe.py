@@ -109,7 +109,7 @@ def _chance(plan: Mapping[str, Any], run: Mapping[str, Any], items: int = PHRASE
 
 
 def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None) -> str:
-    """Return the largest probability that a phrase of only one user is released, over all lengths from 2 on.
+    """Return the largest probability that a phrase that only one user has is released, over all lengths from 2 on.
 
     The result is an empty string if no such length ran. In the worst case, the parts of the phrase are released, the
     user spends the whole budget of later lengths on it, and the phrase is in the most likely band, which has the lowest
@@ -220,7 +220,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
 
 
 def _risk(plan: Mapping[str, Any]) -> list[str]:
-    """Return the lines about phrases of no user or of only one user, because the guarantee allows their release."""
+    """Return the lines about phrases that no user or only one user has, which the guarantee does not exclude."""
     if plan["max_length"] == 1:
         return []
     number = (

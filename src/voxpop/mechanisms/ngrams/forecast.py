@@ -54,7 +54,7 @@ class Estimates:
 
 def cell_below(sigma: float) -> float:
     """Return the largest power of two of at most sigma / `FORECAST_CELLS_IN_SIGMA`."""
-    # Cells and grid units are both powers of two, so the larger one is a multiple of the smaller one.
+    # Cells and grid units are both powers of two, so the larger of the two is a multiple of the smaller.
     return float(2.0 ** floor(log2(sigma / tuned.FORECAST_CELLS_IN_SIGMA)))
 
 
@@ -113,7 +113,7 @@ def bands_of(candidates: Candidates, forecast: Forecast, least: float, joined: J
         forecast: The forecast of these candidates.
         least: The lowest forecast of the second band, in weight. Each further band begins at twice the lowest forecast
             of the preceding band.
-        joined: The candidates together with those that passed a screening vote.
+        joined: The candidates, including candidates that passed a screening vote.
     """
     sets, level = [candidates], forecast.level_of(least)
     while len(sets) < tuned.MOST_BANDS and 0 < level < MOST_LEVEL:
@@ -129,7 +129,7 @@ def bands_of(candidates: Candidates, forecast: Forecast, least: float, joined: J
 def pruned(
     forecast: Forecast, released: int, length: int, least: float, threshold_of: Callable[[int], float]
 ) -> Candidates:
-    """Return the candidates that are worth a vote: the most likely ones up to a public number, or all very likely ones.
+    """Return the most likely candidates up to a public number, or all very likely candidates if there are more.
 
     The threshold depends on the number of candidates, and the candidates depend on the threshold. If a level is high
     enough, every higher level is also high enough, so bisection finds the smallest such level.

@@ -1,4 +1,4 @@
-"""The plan of n-grams, which computes the noise, the thresholds and the guarantee from a budget, without data."""
+"""The plan of n-grams, with the noise, the thresholds and the guarantee for a budget, computed without data."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from voxpop.release.release import Release
 
 CROWDED = 10**6
-"""The number of candidates per gram of the preceding length that the highest threshold of a plan assumes."""
+"""The number of candidates per gram of the preceding length that a plan assumes for the highest threshold."""
 USUAL_CANDIDATES = 10
-"""The number of candidates per gram of the preceding length that the numbers of users needed in a plan assume."""
+"""The number of candidates per gram of the preceding length that a plan assumes for the numbers of users needed."""
 _PHRASE_PROBABILITIES = (0.5, 0.9)
 SIDE_VOTES = 5
 """The maximum number of passes in addition to one pass for each length. They are four screening votes and the

@@ -64,7 +64,7 @@ def _words_pass(state: State) -> Pass:
 
 
 def _measurement(state: State) -> Pass:
-    """Measure the grams that were released last, with noise on each of them, including grams without users."""
+    """Measure the grams that were released last. Noise is added to each gram, including grams without users."""
     charge, charges = state.charges.measurement(state.length)
     shares = CalibratedRule(Weighted(), RuleSetting(state.plan.mechanism.voting(1).limit, NORM))
     # `check_charged` compares exact fractions of the shares that run.

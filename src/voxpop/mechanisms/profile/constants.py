@@ -29,7 +29,7 @@ CELL: Final = COVER_UNIT // SUMS_OF_ONE
 # ---- Keys with counts (docs/privacy/keys.md) ----
 SHARE_OF_ENTRY: Final = 0.03
 """The share of epsilon that the choice spends. With 0.02, a class of a tenth of 4,000 users is not detected at epsilon
-0.5. With 0.04, a further percent of the keys is lost.
+0.5. With 0.04, another percent of the keys is lost.
 """
 SHARE_OF_REST: Final = 0.02
 """The share of epsilon that the sums of other rows spend, if they are released."""

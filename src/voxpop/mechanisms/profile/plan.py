@@ -93,7 +93,8 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
     """The result of `ProfileMechanism.plan`, with every number of the run, computed before any data is read.
 
     Attributes:
-        passes: The choice of the limit. In the plan of a release, the adaptive rounds that found the keys follow.
+        passes: The choice of the limit. In the plan of a release, the adaptive rounds that found the keys follow the
+            choice.
         joining: The mu^2 of the rounds over joint values, or 0 without joint values.
         counting: The mu^2 of the counts, or 0 without counts.
         cover_sigma: The standard deviation of the noise on the shares of covered and other rows, or 0 without cover.
@@ -213,7 +214,8 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
     Attributes:
         menu: The entries with one noisy number per key.
         parts: The entry for users in parts by their number of keys, or None if there is no choice.
-        passes: The entry for rounds. In the plan of a release that ran rounds, the rounds of the chosen limit follow.
+        passes: The entry for rounds. In the plan of a release that ran rounds, the rounds of the chosen limit follow
+            this entry.
         counting: The mu^2 of the counts after rounds.
         choosing: The rate of the noise on the numbers of users in classes, or 0 if the limit is public.
         rest: The rate of the noise on the sums of shares, or 0 without these sums.

@@ -172,7 +172,7 @@ class Terms:
             this is the part for the fewest users.
         novelty: The share of delta for items that only one user has.
         data_sets: The number of data sets that share the budget evenly, each with separate rounds.
-        promise: The promise about items of few users, if there is one.
+        promise: The promise about items with few users, if there is one.
         listed: The public list, if there is one.
         share_without_users: The maximum expected share of listed items without users among the released items.
         falling: Pairs of a number of users and a smaller share that applies from this number on, in increasing order of
@@ -300,7 +300,7 @@ def planned_round(
         caps: The caps of all rounds.
         number: The number of the round, starting with 0.
         sigma: The standard deviation of the noise for a sensitivity of 1.
-        promise: The promise about items of few users, if there is one.
+        promise: The promise about items with few users, if there is one.
     """
     capped = CappedDescent(shares.setting, caps, number)
     threshold = USUAL_THRESHOLD * sigma
@@ -329,7 +329,7 @@ def _score(
         schedule: The division of the budget among the rounds.
         pool: The maximum number of items per user in all rounds.
         goal: The maximum probability that a novel item is released.
-        promise: The promise about items of few users, if there is one.
+        promise: The promise about items with few users, if there is one.
     """
     mus = tuple((1 + 2.0**-50) / sigma for sigma in sigmas)
     # The margin is half a cell per round, plus the rounding error of sums of doubles.

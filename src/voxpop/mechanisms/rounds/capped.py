@@ -84,7 +84,7 @@ def lattice(weight: float) -> int:
     """Return the largest cap up to a weight, in multiples of 2^-30, that has a well-conditioned projection.
 
     A cap of 1 has no effect. For other caps, 1 / cap^2 is at least 1/4 above and 1/16 below a whole number, so that
-    items at the cap leave at least cap^2 / 4.
+    items at the cap leave at least cap^2 / 4 for the other items.
 
     Example:
         >>> lattice(1.0) == ONE_CAP, lattice(0.99) / ONE_CAP < 0.895, lattice(0.12) / ONE_CAP > 0.1195

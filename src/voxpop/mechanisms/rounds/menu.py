@@ -99,7 +99,7 @@ class Menu:
 
         Args:
             limit: The maximum number of items per user in a round.
-            share: One of `shares`; None for the last one.
+            share: One of `shares`; None for the last share.
 
         Raises:
             InternalError: The rounds would exceed the caps.

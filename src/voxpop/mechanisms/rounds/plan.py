@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class RoundPlan:
-    """One round, with a weighting on its grid, the noise, and the threshold.
+    """One round, which consists of a weighting on its grid, the noise, and the threshold.
 
     Attributes:
         shares: The weighting, with its limit, grid and cutoff.
@@ -158,8 +158,8 @@ and 1,631, and parts that use the share instead of its power 0.8 release 19,179 
 and of all numbers below is docs/design/0010-adaptive.md.
 """
 ROUNDS: Final = 20
-"""The number of later rounds. 14 rounds release half a percent fewer words, and 28 rounds release the same number of
-words. Each round takes time. The numbers below are for 14 rounds.
+"""The number of later rounds. With 14 rounds, half a percent fewer words are released, and with 28 rounds, the same
+number. Each round takes time. The numbers below are for 14 rounds.
 """
 FIRST_SHARE: Final = 0.7
 """The relative mu of the first round, compared with 1.7 to 3.2 for the steps. A value of 0.5 released 19,139 and 1,615
@@ -179,8 +179,8 @@ ALPHA: Final = 4.0
 and 1,627 words, and 4 released 19,179 and 1,626.
 """
 NOVELTY: Final = 0.4
-"""The share of delta for items of only one user. A share of 0.3 released 19,180 and 1,628 words, 0.4 released 19,179
-and 1,626, and 0.5 released 19,135 and 1,620.
+"""The share of delta for items that only one user has. A share of 0.3 released 19,180 and 1,628 words, 0.4 released
+19,179 and 1,626, and 0.5 released 19,135 and 1,620.
 """
 FIRST_NOVELTY: Final = 0.03
 """The part of `NOVELTY` for the first round. With a part of 0.1, the number of released words of the posts was lower by
@@ -193,8 +193,8 @@ LISTED_NOVELTY: Final = 0.2
 SHARE_WITHOUT_USERS: Final = 0.01
 """The maximum expected share of listed items without users among the released items."""
 LEAST_POOL: Final = 100
-"""The size of the pool for smaller limits. A pool of 60 released one to three percent fewer words of the chat, and as
-many words of the posts.
+"""The size of the pool for smaller limits. A pool of 60 released one to three percent fewer words of the chat, and the
+same number of words of the posts.
 """
 
 
@@ -214,7 +214,7 @@ def schedule_of(rounds: int, relief: float = 0.0) -> Schedule:
     # Compute the share of the steps at the middle of each round.
     local = np.interp((ends[1:] + ends[:-1]) / 2, np.arange(steps) + 0.5, SHARES)
     drop_thresholds = np.interp(ends[1:-1], np.arange(steps - 1) + 1.0, DROP_THRESHOLDS)
-    # The relief applies fully to the first drop threshold and does not apply to the last one.
+    # The relief applies fully to the first drop threshold and does not apply to the last drop threshold.
     drop_thresholds -= relief * (1 - np.arange(rounds - 1) / (rounds - 1))
     return Schedule(
         shares=tuple(shares.tolist()),

@@ -1,4 +1,4 @@
-"""The number of users that an item needs, and thresholds that items of too few users rarely reach.
+"""The number of users that an item needs, and thresholds that items with too few users rarely reach.
 
 Both depend only on the plan.
 
@@ -95,7 +95,7 @@ def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 RELEASED_SHARE = 0.1
-"""The released share of a list that plans assume when they compute the users needed for listed items."""
+"""The share of a list that plans assume to be released when they compute the users needed for listed items."""
 _BISECTIONS = 40
 """The number of grid steps in a standard deviation of all the noise."""
 REACH = 8.0
@@ -103,7 +103,7 @@ REACH = 8.0
 
 @lru_cache(maxsize=256)  # descriptions, reports and `adaptive_missing` need these numbers again
 def adaptive_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
-    """Return the smallest number of users with which adaptive rounds release an item with a probability, or None."""
+    """Return the smallest number of users with which adaptive rounds release an item with this probability, or None."""
     return least_whole(lambda users: item_probability(plan, users, items) >= probability, 0, 1, _MOST_USERS)
 
 
@@ -115,7 +115,7 @@ def adaptive_missing(plan: "AdaptiveRounds", items: int) -> float:
 
 @lru_cache(maxsize=256)
 def listed_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
-    """Return the smallest number of users with which a listed item is released with a probability, or None.
+    """Return the smallest number of users with which a listed item is released with this probability, or None.
 
     The number assumes that a tenth of the list is released, which determines the level that the rule of the last round
     admits.
@@ -186,8 +186,8 @@ def _not_first(plan: "AdaptiveRounds", users: int, items: int) -> float:
 def _never(rules: CumulativeScore, means: Floats) -> float:
     """Return the probability that the cumulative score never reaches its threshold.
 
-    The distribution of the noise in the score is propagated forwards on a grid. Weights shift the levels with which it
-    is compared.
+    The distribution of the noise in the score is propagated forwards on a grid. Weights shift the levels with which the
+    noise is compared.
     """
     step, points, kernels = _grid(rules.parts)
     # Shape (rounds,), the mean of the cumulative score after each round.

@@ -137,7 +137,7 @@ def _released(model: "SequenceModel") -> tuple[dict[int, int], Grid]:
 
 
 def _end_mark(symbols: set[str]) -> str:
-    """Return a spelling for the end that is not a symbol."""
+    """Return a spelling for the end that differs from every symbol."""
     mark = END
     while mark in symbols:
         mark = f"⟨{mark}⟩"

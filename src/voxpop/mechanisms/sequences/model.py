@@ -96,7 +96,7 @@ class SequenceModel(Result):
         """Draw synthetic sequences.
 
         Sequences are drawn together. Each sequence has the distribution of the model, but the counts of symbols and
-        short runs in the whole sample are nearer to their expected values than with independent sequences.
+        short runs in the whole sample are nearer to their expected values than in a sample of independent sequences.
 
         Args:
             n: The number of sequences, at least 1.
@@ -199,7 +199,7 @@ class SequenceModel(Result):
         return self._following([], level).drop_nulls("symbol")
 
     def ending(self, level: float = 0.9) -> "pl.DataFrame":
-        """Return the last symbols of sequences (also of truncated sequences), with the columns of `starting`."""
+        """Return the last symbols of sequences (including truncated sequences), with the columns of `starting`."""
         found = self._queries.answer(queries.last_symbols, level, symbol=self.alphabet)
         return found.sort("share", descending=True, maintain_order=True)
 

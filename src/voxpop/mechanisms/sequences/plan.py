@@ -211,7 +211,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         if not len(words):
             raise InputError(
                 "no token has enough users to be released, so no alphabet was found; the budget for finding it is "
-                "spent. Use data of more users or a larger epsilon."
+                "spent. Use data from more users, or a larger epsilon."
             )
         # Items of a release are in the order of their bytes.
         return tuple(gram[0] for gram in words.each_gram())

@@ -1,10 +1,10 @@
 """Released statistics of whole sequences, and drawn sequences that agree with them. All of them are public.
 
 Two statistics of users are released before the tree: the number of sequences in each length class, and the total number
-of distinct symbols over all sequences. A chain of contexts reproduces neither, because users with long sequences end
-less often, and repeat symbols more often, than contexts imply. Therefore the odds of the end of a drawn sequence also
-depend on its length, and a symbol may be a copy of a symbol that followed the same context earlier in the sequence (a
-Pólya urn). Copies do not change the expected shares after a context.
+of distinct symbols over all sequences. A chain of contexts reproduces neither of them, because users with long
+sequences end less often, and repeat symbols more often, than contexts imply. Therefore the odds of the end of a drawn
+sequence also depend on its length, and a symbol may be a copy of a symbol that followed the same context earlier in the
+sequence (a Pólya urn). Copies do not change the expected shares after a context.
 
 If only single symbols are counted, no context determines how often a symbol follows itself. In this case, the number of
 such repeated symbols is also released, and a symbol may be a copy of the latest symbol with a probability that is

@@ -1,8 +1,8 @@
 """The release of a public tree from noisy counts of contexts.
 
 Level by level, the gate returns noisy counts of the symbols after each context. A context that is likely to be split
-keeps most of its epsilon for longer contexts. Every other context spends the rest of the budget on its path. The sets
-of split contexts and of longer contexts with nodes are computed from counts that were released earlier.
+keeps most of its epsilon for longer contexts. Every other context spends the remaining budget of its path. The sets of
+split contexts and of longer contexts with nodes are computed from counts that were released earlier.
 """
 
 from dataclasses import dataclass, replace
@@ -139,12 +139,12 @@ def _part_of_root(limits: Limits, steps: float) -> Fraction:
 
 
 def _noise(limits: Limits, steps: float) -> float:
-    """Return the noise scale that spends all of epsilon, as a part of the mean count of a symbol."""
+    """Return the noise scale that spends all of epsilon, as a fraction of the mean count of a symbol."""
     return limits.max_length / float(limits.epsilon) * (limits.alphabet + 1) / steps
 
 
 def _noise_of_pairs(limits: Limits, steps: float) -> float:
-    """Return the noise scale that spends all of epsilon, as a part of the mean count of a pair of symbols."""
+    """Return the noise scale that spends all of epsilon, as a fraction of the mean count of a pair of symbols."""
     return _noise(limits, steps) * min(limits.alphabet + 1, tuned.MOST_SYMBOLS)
 
 
@@ -166,7 +166,7 @@ def _open_longer(
     # float64 (contexts), the remaining part of epsilon of each path, which determines the noise of longer contexts.
     left = np.array([float(paths.left(number)) for number in numbers[split].tolist()])
     least = ease * least_total(limits, left, depth)
-    # These are the row of the context that each longer context extends, and the symbol before it.
+    # Compute the row of the context that each longer context extends, and the symbol before this context.
     row, symbol = np.nonzero(totals > least[:, None])
     parents = split[row]
     after = np.array([paths.left(number) for number in numbers[parents].tolist()], object)
@@ -177,7 +177,7 @@ def _open_longer(
         longer = np.column_stack([symbol, tree.contexts[parents]]).astype(np.int32)
         further = _longer_totals(tree, smoothed, longer, begun)
         rest = np.array([float(each * (1 - part)) for each in after.tolist()])
-        # A context keeps epsilon for longer ones only if at least one of them is expected to get a node.
+        # A context keeps epsilon for longer contexts only if at least one longer context is expected to get a node.
         splits = ~begun & (further > ease * least_total(limits, rest, depth + 1)[:, None]).any(axis=1)
     parts = [part if more else Fraction(1) for more in splits.tolist()]
     # All other preceding symbols are counted together, so that every step keeps a node. If each preceding symbol has a

@@ -92,7 +92,7 @@ class Items(Mechanism["Corpus", "Release"]):
 
     @property
     def promise(self) -> "MinUsersBound | None":
-        """The promise about items of few users, or None if there is no promise."""
+        """The promise about items with few users, or None if there is no promise."""
         from voxpop.mechanisms.rounds.users_needed import promise_of
 
         return promise_of(self.min_users)
