@@ -170,8 +170,8 @@ def spend_of(certificate: Certificate) -> Expense | None:
         slack = numerical_slack(epsilon) + _later_slack(proof.later, certificate.claim)
         return gaussian_spend([pair], slack, _rest(proof.later))
     if isinstance(proof, CountsProof):
-        # Use the largest mu of the menu and not the mu of the limit that ran, because the charge must not depend on the
-        # choice.
+        # Use the largest mu of the menu instead of the mu of the limit that ran, because the charge must not depend on
+        # the choice.
         mu = max(root_above(max(1, sum(each.limits))) / each.sigma for each in proof.menu)
         square = proof.classes_sigma**-2 if proof.classes_sigma else 0.0
         return gaussian_spend([(0.0, mu)], _counts_slack(proof, epsilon), square)
@@ -225,7 +225,7 @@ def square_of(rounds: Rounds) -> Fraction:
 
 @proved("adaptive.md#novel-items")
 def novel_of(rounds: Rounds, negligible: float = 0.0) -> float:
-    """Return an upper bound on the probability that the rounds release an item of only one user.
+    """Return an upper bound on the probability that the rounds release an item that only one user has.
 
     Proof: "The first round costs the same as set union."
 
@@ -354,7 +354,7 @@ def _selection(proof: SelectionProof, claim: Claim) -> float:
 
 
 def root_above(number: int) -> float:
-    """Return the square root of an integer, exact or rounded up."""
+    """Return the square root of an integer, either exactly or rounded up."""
     root = sqrt(number)
     # Only the roots of squares are exact. Any other root is below the next larger double.
     exact = float(isqrt(number)) == root and isqrt(number) ** 2 == number
@@ -408,7 +408,7 @@ def _paths(proof: PathsProof, claim: Claim) -> float:
     _ensure(proof.least is None or (proof.tree == "contexts" and 0 < proof.least <= 1))
     _ensure(proof.usual is None or (proof.least is not None and 1 <= proof.usual <= proof.max_length))
     found = Fraction(0) if proof.finding is None else Fraction(proof.finding.claim.epsilon)
-    # In basic composition the epsilons add up, exactly.
+    # In basic composition, the epsilons add up exactly.
     _ensure(proof.epsilon + found <= Fraction(claim.epsilon))
     if proof.finding is None:
         return 0.0

@@ -42,7 +42,7 @@ LOSS_SLACK = 1e-12
 def compose(guarantees: Sequence[Guarantee]) -> Guarantee:
     """Return the total guarantee of releases about the same users.
 
-    The delta of the total is the sum of all deltas, and its epsilon is the smallest one for this delta.
+    The delta of the total is the sum of all deltas, and its epsilon is the smallest epsilon for this delta.
 
     Args:
         guarantees: The guarantees of one or more releases.
@@ -128,8 +128,8 @@ class Total:
 
     Attributes:
         adaptive: The guarantee that is valid even if each budget was chosen after earlier results. With a ledger, this
-            is the budget of the ledger, which covers all its entries. Without a ledger, it is the sums of epsilons and
-            deltas.
+            is the budget of the ledger, which covers all its entries. Without a ledger, it consists of the sums of
+            epsilons and deltas.
         fixed: The guarantee of the releases if all budgets were fixed in advance. It is smaller, because the costs of
             Gaussian noise add up in squares.
         charged: Whether `adaptive` is the budget of a ledger.
@@ -222,7 +222,7 @@ def composed_delta(epsilon: float, guarantees: Sequence[Guarantee], *, plain: bo
     Args:
         epsilon: Any real number of at least 0.
         guarantees: The guarantees of the releases.
-        plain: Whether to use also the bounds that treat releases with an `Expense` by their epsilon and delta.
+        plain: Whether to also use the bounds that consider only the epsilon and delta of releases with an `Expense`.
 
     Returns:
         The smallest of three bounds. One bound uses every `Expense`, one uses only the `Expense` objects that are not

@@ -113,8 +113,8 @@ def _branches(epsilon: float, delta: float) -> tuple[int, int]:
     exact, mass = number(epsilon), number(delta)
     growth = context.exp(exact)
     base = mass / (growth - 1)
-    # Compute the last count at which the first branch is the smaller one, and the number of further counts at which the
-    # second branch is below 1 (closed form of the paper).
+    # Compute the last count at which the first branch is smaller, and the number of further counts at which the second
+    # branch is below 1 (closed form of the paper).
     turn = 1 + int(context.floor(context.log((growth + 2 * mass - 1) / ((growth + 1) * mass)) / exact))
     span = context.log(1 + (1 - base * context.expm1(exact * turn)) / base)
     return turn, turn + int(context.floor(span / exact))
@@ -285,7 +285,7 @@ def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> B
     # Shape (items,). Measure from the end of [0, 1] that has the smaller probability, so that this probability keeps
     # its precision in doubles.
     unlikely = probability <= complement
-    # The units are those of `drawn` below (the first 64-bit word).
+    # The units are the units of `drawn` below (the first 64-bit word).
     tail = np.where(unlikely, probability, complement) * _WORD_RANGE
     # For likely items, measure from the other end; ~u is 2^64 - 1 - u.
     drawn = np.where(unlikely, draws[:, 0], ~draws[:, 0]).astype(np.float64)
@@ -370,8 +370,8 @@ class NoisyLevels(Opening):
         """
         draws = draws_of(self.secret, self.purpose, names, texts)
         # All cutpoints share one draw of 128 bits per item. Thresholds increase, so an item that misses one threshold
-        # misses all later ones. Therefore levels have the distribution of one noisy weight (docs/privacy/ngrams.md,
-        # "Levels").
+        # misses all later thresholds. Therefore levels have the distribution of one noisy weight
+        # (docs/privacy/ngrams.md, "Levels").
         levels = np.zeros(weights.size, np.int64)
         if not self.rules:
             return levels

@@ -197,11 +197,11 @@ _SHAPES: tuple[str, ...] = get_args(_NoiseShape)
 
 @dataclass(frozen=True, slots=True)
 class UniqueItems:
-    """The possible weights of items of only one user.
+    """The possible weights of items that only one user has.
 
-    An item of only one user must not reach the threshold, because its release would reveal that user. The required
-    margin depends on how the weighting divides a user's unit of weight. Every shape requires that a user gives a
-    positive weight to each of their items (at most `limit`) that no other user has. Otherwise items of several users
+    An item that only one user has must not reach the threshold, because its release would reveal that user. The
+    required margin depends on how the weighting divides a user's unit of weight. Every shape requires that a user gives
+    a positive weight to each of their items (at most `limit`) that no other user has. Otherwise items of several users
     could also be novel. `symmetric` also requires that such items have equal weights, after any earlier results.
 
     Args:
@@ -292,8 +292,8 @@ def cells(limit: int) -> tuple[Floats, Floats]:
     Returns:
         The minimum and the maximum number of items in each cell. Both are equal up to 1024.
     """
-    # Up to 1024, each cell contains one number. After that, the end of each cell is half a percent larger than the
-    # previous one.
+    # Up to 1024, each cell contains one number. After that, the end of each cell is half a percent larger than the end
+    # of the previous cell.
     steps = max(0, math.ceil(math.log(limit / _SINGLE) / math.log(_RATIO)))
     ends = np.floor(_SINGLE * _RATIO ** np.arange(1, steps + 1))
     most = np.unique(np.minimum(np.concatenate([np.arange(1.0, min(limit, _SINGLE) + 1), ends]), limit))

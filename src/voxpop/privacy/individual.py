@@ -92,7 +92,7 @@ class Charge:
         Raises:
             InternalError: Runs are missing.
         """
-        # A user's charge is a function of only their own past and public numbers, as the induction in
+        # A user's charge depends only on their own past and public numbers, as the induction in
         # docs/privacy/individual.md requires ("What a user pays does not depend on others").
         wish = np.int64(self.cost)
         if self.rates is not None:

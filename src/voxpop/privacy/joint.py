@@ -223,7 +223,7 @@ def _share_cells(
 # epsilon, the first line is D, because without a hit, each outcome is at most e^epsilon' times as likely with the user
 # as without. The second line is at most D e^epsilon / (1 + e^epsilon) < D. (If the novel items of a round have total
 # weight s, only S - s remains for the rest. Then an outcome without the user is at most e^((S - s) / b) / (1 - d) times
-# as likely as with the user. This results again in at most 1 - (1 - d) e^(s / b) <= d, so sharing the budget does not
+# as likely as with the user. The result is again at most 1 - (1 - d) e^(s / b) <= d, so sharing the budget does not
 # help.) A larger epsilon for the rest does not help either, because a user without novel items then costs about
 # (epsilon' - epsilon) / 2 of delta. Therefore exact accounting for Laplace noise equals the published accounting.
 

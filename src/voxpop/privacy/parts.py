@@ -3,7 +3,7 @@
 Each part spends all of epsilon. The proof is in docs/privacy/keys.md.
 
 The users of one key and the users of two keys give two noisy numbers per key, y1 and y2, and a key is released if 2 y1
-+ y2 reaches a threshold. Users with more keys only add to the counts of released keys.
++ y2 reaches a threshold. Users with more keys contribute only to the counts of released keys.
 """
 
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ PART_WEIGHTS: Final = (0, 1 << PART_BITS, 1, 0)
 keys.
 """
 LEAST_THRESHOLD: Final = 3
-"""The formula for keys of only one user assumes that such a key does not reach the threshold without noise."""
+"""The formula for keys that only one user has assumes that such a key does not reach the threshold without noise."""
 _MOST_WEIGHT: Final = 1 << 61
 
 
@@ -54,7 +54,7 @@ def _reached(rate: Fraction, least: int) -> Any:
 
 @proved("keys.md#users-in-parts")
 def parts_delta(parts: KeyParts) -> Any:
-    """Return the largest probability, in eighty digits, that keys of only one user are released.
+    """Return the largest probability, in eighty digits, that keys that only one user has are released.
 
     Proof: "d = max(W(T - 2), 2 W(T - 1))"
     """
@@ -68,7 +68,7 @@ def planned_parts(whole: Fraction, sizing: Fraction, delta: float) -> KeyParts:
     Args:
         whole: The epsilon of every part.
         sizing: The part of epsilon that users with more keys spend on the choice of their limit.
-        delta: The delta for keys of only one user.
+        delta: The delta for keys that only one user has.
     """
 
     def keeps(threshold: int) -> bool:
@@ -142,7 +142,7 @@ class PartNumbers(Opening):
 
         Args:
             weights: The weights of the keys. Each weight contains both numbers.
-            names: Not used, because draws identify keys by their bytes.
+            names: Unused, because draws identify keys by their bytes.
             texts: The bytes of the keys, and the start of each key.
         """
         if texts is None:

@@ -81,8 +81,9 @@ class Round(Stated):
     Attributes:
         bounding: The bound on each user. All rounds have the same caps.
         sigma: The standard deviation of the noise, in weight.
-        cell: The size of a cell, in units. Noisy weights are whole multiples of it.
-        mu: The shift by a weight of 1 that is charged for, in standard deviations. It is at least sensitivity / sigma.
+        cell: The size of a cell, in units. Noisy weights are whole multiples of this size.
+        mu: The shift of the noisy weight by a weight of 1, in standard deviations, for which the round is charged. It
+            is at least sensitivity / sigma.
         part: The factor by which the noisy weight, in standard deviations, enters the score.
         threshold: The threshold of the score, in standard deviations of its noise.
         drop: The drop threshold, in the same unit; None in the last round.
@@ -109,7 +110,7 @@ class CapLevels(Stated):
     """The largest weights that one user can give an item, by the number of unreleased items in the user's pool.
 
     Attributes:
-        items: The largest number of items at each level, in increasing order. The last one is the size of the pool.
+        items: The largest number of items at each level, in increasing order. The last number is the size of the pool.
         weights: The largest weight of an item by level and round, in multiples of 2^-30.
         chances: The largest probability that one item is drawn, by level.
     """

@@ -39,7 +39,7 @@ class Share:
     """The cost of the histogram of one node.
 
     Attributes:
-        before: The fraction of epsilon that the histograms above this one spent.
+        before: The fraction of epsilon that the histograms above this histogram spent.
         own: The fraction of epsilon that this histogram spent.
     """
 
@@ -200,7 +200,7 @@ def doubled_steps(first: Int64s, lengths: Int64s, max_length: int, steps: int) -
 
 
 PROFILE_NODES = 1 << 31
-"""Draws of the noise of statistics of users have node numbers from this number on. No tree has such nodes."""
+"""The noise of the statistics of users is drawn with node numbers from this number on. No tree has such nodes."""
 _PATHS_AT_ONCE = 1 << 21
 """The number of bins in one draw of noise."""
 NOISE_PURPOSES = ("sequences/noise", "sequences/noise/more 1", "sequences/noise/more 2")

@@ -23,7 +23,8 @@ Data = TypeVar("Data")
 ResultType = TypeVar("ResultType")
 _MOST_PER_USER = 10**12
 USUAL_ITEMS, ITEMS_EACH = 10, (1, 10, 100)
-"""The number of items per user that plans assume by default, and the numbers for which tables have a row."""
+"""The number of items per user that plans assume by default, and the numbers of items per user for which tables have a
+row."""
 AnyPlan = TypeVar("AnyPlan", bound="CertifiedPlan[Any]")
 _State = TypeVar("_State")
 _Gate = TypeVar("_Gate")

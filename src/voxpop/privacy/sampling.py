@@ -268,7 +268,7 @@ def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: Uint64s) -> Int
 
 @proved("top.md#what-integers-and-doubles-change")
 def log_error(rate: float) -> float:
-    """Return a bound on the error of ln E from cells and doubles, for all draws except those of probability `LOST`.
+    """Return a bound on the error of ln E from cells and doubles, for all draws except draws of probability `LOST`.
 
     Proof: "For all draws except those of probability 2^-77 each, ln E is wrong by at most e = r 2^-28 + 2^-43"
     """

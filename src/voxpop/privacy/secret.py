@@ -83,7 +83,7 @@ class Source(ABC):
         Args:
             purpose: The purpose of the bits. The key differs from the key that `draws` uses for this purpose.
             data: The concatenated bytes of all texts.
-            starts: The start of each text, and the end of the last one.
+            starts: The start of each text, and the end of the last text.
 
         Returns:
             One row of two words per text, the more significant word first.

@@ -16,7 +16,7 @@ class Stated:
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, ready for JSON, except for those that are None."""
+        """Return the numbers, ready for JSON, without numbers that are None."""
         pairs = ((each.name, _plain(getattr(self, each.name))) for each in fields(self))  # type: ignore[arg-type]
         return {name: value for name, value in pairs if value is not None}
 

@@ -233,8 +233,8 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
         Proof: "the lowest level l with N p_l <= eta R_l"
 
-        Every listed item gets noise in every round, whether it is in a pool or not. The noise of its name determines
-        the level of an item that is in no pool. An item in a pool has at least the level of its noise.
+        Every listed item gets noise in every round, whether it is in a pool or not. If an item is in no pool, the noise
+        of its name determines its level. An item in a pool has at least the level of its noise.
         """
         names, reached = self._pools.levels()
         every = pa.chunked_array(listed.parts, pa.large_string())
@@ -376,7 +376,7 @@ class ThresholdGate(Gate[ThresholdProof]):
 
         Args:
             engine: The private data.
-            shares: The weighting. Its numbers must equal those of the certificate.
+            shares: The weighting. Its numbers must equal the numbers of the certificate.
         """
         self._begin("released")
         weights = engine.weigh(self._checked(shares), shares.setting.limit, self._secret, FIRST_ROUND)

@@ -141,7 +141,7 @@ class LaterPasses:
         Proof: "Gaussian noise is added to the weight of every member of S_k, with or without users"
 
         Returns:
-            For a vote, the candidates that reach the lowest cutpoint, and the number of cutpoints that each one
+            For a vote, the candidates that reach the lowest cutpoint, and the number of cutpoints that each candidate
             reaches. For a measurement, all ranks and their noisy weights in cells.
 
         Raises:

@@ -174,8 +174,8 @@ def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
 
 
 # The functions below compute the probability that a word is discovered (TrieHH, Proposition 1). The worst case is a
-# word that shares no prefix with another word and needs every round. It is found if it gets theta votes in each round,
-# which has probability P(X_1 + ... + X_W >= theta)^L.
+# word that shares no prefix with another word and needs every round. The word is found if it gets theta votes in each
+# round. The probability of this event is P(X_1 + ... + X_W >= theta)^L.
 
 _MOST_HOLDERS = 10**15
 
