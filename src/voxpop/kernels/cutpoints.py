@@ -165,7 +165,7 @@ def charges(
                 if _goes_out(
                     changed, left, level, each, chances, prices, share, excess, released[band], spurious[band]
                 ):
-                    # The probability that a candidate without users reaches this cutpoint and not the next one.
+                    # The probability that a candidate without users reaches this cutpoint but not the next cutpoint.
                     chance += chances[level] - (chances[level + 1] if level + 1 < chances.size else 0.0)
             charged[band] += each * alike * chance
     return charged

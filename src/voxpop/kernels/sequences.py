@@ -205,8 +205,8 @@ def _node_of(history: Int32s, first: int, stop: int, begun: bool, width: int, ch
         else:
             return node
         longer = child[node * width + before]
-        # If the symbol has no separate node, it belongs to the node "others" or, if that does not exist, to the context
-        # itself.
+        # If the symbol has no separate node, it belongs to the node "others" or, if this node does not exist, to the
+        # context itself.
         if longer < 0:
             return others[node] if others[node] >= 0 else node
         node = longer
@@ -417,8 +417,8 @@ def count_reaching(symbols: Int32s, starts: Int64s, steps: Int32s, within: int) 
         within: The maximum distance, in symbols, from one step to the next.
 
     Returns:
-        int64 by step, the number of sessions that contain all steps up to this one, in order, each at most `within`
-        positions after the previous one.
+        int64 by step, the number of sessions that contain all steps up to this step, in order, each at most `within`
+        positions after the previous step.
     """
     counts = np.zeros(steps.size, np.int64)
     # int64 by step, the latest end of a match up to this step, or -1.
@@ -427,7 +427,7 @@ def count_reaching(symbols: Int32s, starts: Int64s, steps: Int32s, within: int) 
         last[:] = -1
         reached = 0
         for position in range(starts[session], starts[session + 1]):
-            # Start at the last step, so one position never matches two steps. The latest position is the best one.
+            # Start at the last step, so one position never matches two steps. The latest position is the best.
             for step in range(min(reached, steps.size - 1), -1, -1):
                 if symbols[position] != steps[step]:
                     continue

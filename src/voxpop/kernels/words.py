@@ -429,8 +429,8 @@ def follow_quotes(data: Bytes, delimiter: Any, state: Int64s) -> Any:
             position where the last whole row of these bytes ends (or 0). All are 0 at the start of a file.
 
     Returns:
-        Whether there is no error so far. If there is one, the field that began in row `state[OPENED]` continues after
-        its closing quote.
+        Whether there is no error so far. If there is an error, the field that began in row `state[OPENED]` continues
+        after its closing quote.
     """
     mode, row, end = state[MODE], state[ROW], 0
     for place in range(data.size):
