@@ -248,9 +248,9 @@ class TreeWalk(Protocol):
         Args:
             counted: The statistic. "lengths" counts sequences by length class, and `given` contains the first length of
                 each class. "variety" counts, among the first `given[0]` symbols of each sequence, the symbols that
-                differ from all earlier symbols and, if `given[1]` is 2, also the symbols that equal the previous one.
-                "following" counts the steps under each node of the last level by their symbol (the last symbol is the
-                end). The first two statistics are available only before contexts are lengthened.
+                differ from all earlier symbols and, if `given[1]` is 2, also the symbols that equal the previous
+                symbol. "following" counts the steps under each node of the last level by their symbol (the last symbol
+                is the end). The first two statistics are available only before contexts are lengthened.
             noise: The noise of these counts.
             given: The classes that are counted, for "lengths" and "variety".
         """
@@ -334,7 +334,7 @@ class Engine(Protocol):
         """Return only the users with more than a given number of distinct items.
 
         Args:
-            items: The number of distinct items up to which users are omitted.
+            items: Users with at most this number of distinct items are omitted.
         """
 
     def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Weights:
@@ -376,7 +376,7 @@ def check_engine(data: object) -> Engine:
     """Return the engine of the data that was passed to `release`.
 
     Raises:
-        InputError: The data has not been read, such as a path or a table.
+        InputError: The argument is data that has not been read, such as a path or a table.
     """
     engine = data._engine if isinstance(data, Corpus) else data
     if not isinstance(engine, Engine):
@@ -388,7 +388,7 @@ def check_engine(data: object) -> Engine:
 
 
 def check_ordered(engine: Engine) -> None:
-    """Check that the data have an order, because grams need an order.
+    """Check that the data have an order, because grams require it.
 
     Raises:
         InputError: The data are items, which have no order.

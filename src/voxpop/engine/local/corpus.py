@@ -62,8 +62,8 @@ class LocalCorpus:
         limit: The memory limit for work on the corpus; None for unlimited memory.
         families: The family of the ids in each column of users, such as "whole numbers". It is public like the schema,
             and "" if the source declares no type.
-        alike: The private number of users whose id differs from another id only in case or in spaces at its ends, or
-            None if it is unknown.
+        alike: The private number of users with an id that differs from another id only in case or in spaces at its
+            ends, or None if this number is unknown.
     """
 
     tokens: Int32s

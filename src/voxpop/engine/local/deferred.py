@@ -35,7 +35,7 @@ class DeferredCandidates:
         Args:
             holdings: The users' grams of this length.
             ranks: int32, the rank of each id among these candidates, or -1.
-            size: The number of these candidates, including those without users.
+            size: The number of these candidates, including candidates without users.
         """
         items, counts = [], []
         wanted = (ranks >= 0).view(np.uint8)

@@ -116,7 +116,7 @@ class MemoryLengthWalk:
         # Shape (users,), whether the user has a gram of this length or a deferred candidate.
         counts = np.diff(deferred_start)
         holding = (np.diff(before) > 0) | (counts > 0)
-        # To grow, a gram needs its own position and the position of its partner, which is the next one.
+        # To grow, a gram needs its own position and the position of its partner, which is the next position.
         live = (first if single else ids) >= 0
         needed = live.copy()
         # One empty position remains after each run, so adjacent runs remain separate.

@@ -87,7 +87,7 @@ def item_names(words: pa.LargeStringArray, secret: Source, parts: int = 2) -> Ui
     return names
 
 
-# Before each user's items are weighed, repeated items are removed and the rest is cut to the limit.
+# Before each user's items are weighed, repeated items are removed, and the remaining items are cut to the limit.
 
 _WeighTask = TypeVar("_WeighTask")
 _WeighResult = TypeVar("_WeighResult")
@@ -410,7 +410,7 @@ def weighing_order(keys: Uint64s, secret: Source, pass_name: str) -> Int64s:
     hashes = order_hashes(keys, secret, pass_name)
     order = np.argsort(hashes)
     if (np.diff(hashes[order]) == 0).any():
-        # Sort by hash, then key, then position. The last argument of lexsort is its first key, and lexsort is stable.
+        # Sort by hash, then key, then position. The last argument of lexsort is its primary key, and lexsort is stable.
         order = np.lexsort((keys, hashes))
     return order
 

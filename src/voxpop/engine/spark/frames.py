@@ -283,9 +283,9 @@ class Holder:
 
     The partitions remain on their executors, in memory or on local disk, until the holder is collected.
 
-    The holder caches the last two states, because each state is computed from the previous one. If no state is computed
-    before the end, all states have to be cached. Blocks that are lost with an executor are recomputed from the cached
-    states or from the source.
+    The holder caches the last two states, because each state is computed from the previous state. If no state is
+    computed before the end, all states have to be cached. Blocks that are lost with an executor are recomputed from the
+    cached states or from the source.
     """
 
     def __init__(self, most: int | None = 2) -> None:

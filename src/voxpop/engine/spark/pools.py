@@ -2,10 +2,10 @@
 
 The place of a user is the partition that contains the user. The place of an item is a reducer, which the item's name of
 128 bits determines. Both are set up once, when pools are drawn. In a round, every place of users sends each reducer the
-weights of the reducer's undecided items. The reducer keeps the scores and returns the states. This takes two shuffles,
-of 8 bytes and of one byte for each item of each place. Places and reducers agree on an order of items, so no item is
-named again. Nothing runs before `released`. If all pools fit in one task, that task runs all rounds with the same
-messages, because starting the tasks of a round takes longer than their work.
+weights of the reducer's undecided items. The reducer keeps the scores and returns the states. A round takes two
+shuffles, one with 8 bytes and one with one byte for each item of each place. Places and reducers agree on an order of
+items, so no item is named again. Nothing runs before `released`. If all pools fit in one task, that task runs all
+rounds with the same messages, because starting the tasks of a round takes longer than their work.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

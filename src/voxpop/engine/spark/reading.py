@@ -129,7 +129,7 @@ def _batches(files: list[Path], request: Request) -> Iterator[pa.RecordBatch]:
 FOLDER_TYPES = "spark.sql.sources.partitionColumnTypeInference.enabled"
 """The setting that decides whether Spark infers types from names of folders."""
 PLACEMENT = 0x766F78706F70
-"""The constant in the hash that places users, so that this hash differs from those of other shuffles."""
+"""The constant in the hash that places users, so that this hash differs from the hashes of other shuffles."""
 MOST_PARTITIONS = 1 << 20
 """The maximum number of partitions, because Spark cannot manage more tasks. Sums of weights are exact for up to 2^32
 partitions.
@@ -187,12 +187,12 @@ def read_spark(frame: "DataFrame", request: Request) -> SparkCorpus | LocalCorpu
     share a partition. Each user's documents are sorted by content, so they do not depend on the location of rows.
 
     Args:
-        frame: A Spark DataFrame (classic or Connect). Each reading of it must give the same rows, in any order.
+        frame: A Spark DataFrame (classic or Connect). Every read of the table must return the same rows, in any order.
         request: The columns to read.
 
     Raises:
         ColumnError: If a column is missing, or users have a type without exact equality.
-        SourceError: If each reading of the table may give different rows.
+        SourceError: If reads of the table may return different rows.
         InputError: If `memory` is given for executors.
     """
     partitions, memory = request.options.partitions, request.options.memory
