@@ -123,7 +123,7 @@ def _keep_while_sources_last(compiled: Any, kernel: Callable[..., Any]) -> None:
 def _has_home() -> bool:
     """Return whether this user has a home directory.
 
-    Without one, numba uses a folder named `~` in the working directory.
+    Without a home directory, numba uses a folder named `~` in the working directory.
     """
     return bool(os.environ.get("XDG_CACHE_HOME")) or os.path.expanduser("~") != "~"
 

@@ -128,9 +128,9 @@ def charges(
     Proof: "so its level has the distribution of noise without weight"
 
     The charge for each candidate is the probability that it is released if it has no users and its noise is drawn
-    again. The function tries every level that the candidate may reach. For each level, everything is chosen again:
-    first the lowest price with `excess` at most 0, then the cutpoints at that price (docs/privacy/ngrams.md, "Spurious
-    grams").
+    again. The function tries every level that the candidate may reach. For each level, both choices are made again,
+    first the lowest price with `excess` at most 0, and then the cutpoints at that price (docs/privacy/ngrams.md,
+    "Spurious grams").
 
     Args:
         reached: (bands, cutpoints), see `at_prices`.

@@ -234,7 +234,7 @@ def _number_block(
 def number_pairs(
     ids: Int32s, partners: Int32s, offset: int, begin: int, end: int, need: Int64s, estimates: Int64s, most: int
 ) -> tuple[Int64s, int]:
-    """Replace the gram at each position by the number of the pair (gram, partner) that starts there, or -1.
+    """Replace the gram at each position with the number of the pair (gram, partner) that starts there, or -1.
 
     The pair of `a` and `b` is a candidate if and only if `estimates[b] >= need[a]`. Pairs are numbered in order of
     first appearance within the range.
@@ -337,7 +337,7 @@ def belongs(names: Int64s, need: Int64s, estimates: Int64s, further: _PairTable)
 
 @jit
 def rename_in_runs(ids: Int32s, user_start: Int64s, first: int, stop: int, renamed: Int32s, starts: Int64s) -> int:
-    """Replace every id of some users by `renamed[id]`, in place, and close gaps.
+    """Replace every id of some users with `renamed[id]`, in place, and close gaps.
 
     A run of positions without an id is reduced to its first position, or removed if it precedes a user's first id.
     Therefore ids that are adjacent in the result were adjacent before.

@@ -111,7 +111,7 @@ def count_children(symbols: Int32s, nodes: Int32s, depth: int, width: int) -> tu
 
 @jit
 def enter_children(nodes: Int32s, child: Int32s) -> None:
-    """Replace the number of each pair by its node, or by -1 for a pair without a node."""
+    """Replace the number of each pair with its node, or with -1 for a pair without a node."""
     for position in range(nodes.size):
         if nodes[position] >= 0:
             nodes[position] = child[nodes[position]]
@@ -427,7 +427,7 @@ def count_reaching(symbols: Int32s, starts: Int64s, steps: Int32s, within: int) 
         last[:] = -1
         reached = 0
         for position in range(starts[session], starts[session + 1]):
-            # Start at the last step, so one position never matches two steps. The latest position is the best.
+            # Start at the last step, so that one position never matches two steps. The latest position is the best.
             for step in range(min(reached, steps.size - 1), -1, -1):
                 if symbols[position] != steps[step]:
                     continue

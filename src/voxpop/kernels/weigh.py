@@ -121,7 +121,7 @@ def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int
         limit: The maximum number of items per user.
 
     Returns:
-        The number of items kept; `items[:kept]` and `starts` describe the bounded sets.
+        The number of items kept. `items[:kept]` and `starts` describe the bounded sets.
     """
     end = 0
     drawn = 0
@@ -266,7 +266,7 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         gaps = np.empty(size, np.int64)
         for offset in range(size):
             gaps[offset] = cutoff - histogram[items[begin + offset]]
-        # This is water filling: the items with the smallest gaps are full first, and the other items share the rest
+        # This is water filling. The items with the smallest gaps are full first, and the other items share the rest
         # evenly.
         ordered = np.sort(gaps)
         left = unit

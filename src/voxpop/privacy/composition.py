@@ -13,8 +13,8 @@ randomised responses. Then the delta in both directions between neighbours is
 
     D + (1 - D) E[delta_G(epsilon - L; mu)]
 
-Every release may also be treated as the second kind. The parameters of a release must not depend on the outcomes of
-other releases. Otherwise, an account with caps is needed (`voxpop.ledger`).
+Every release may also be treated as a release of the second kind. The parameters of a release must not depend on the
+outcomes of other releases. Otherwise, an account with caps is needed (`voxpop.ledger`).
 """
 
 import math

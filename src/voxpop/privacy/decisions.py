@@ -287,7 +287,7 @@ def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> B
     unlikely = probability <= complement
     # The units are the units of `drawn` below (the first 64-bit word).
     tail = np.where(unlikely, probability, complement) * _WORD_RANGE
-    # For likely items, measure from the other end; ~u is 2^64 - 1 - u.
+    # For likely items, measure from the other end, where ~u is 2^64 - 1 - u.
     drawn = np.where(unlikely, draws[:, 0], ~draws[:, 0]).astype(np.float64)
     margin = tail * band + 2.0  # two units cover the effect of the second word and the truncation
     inside = drawn < tail

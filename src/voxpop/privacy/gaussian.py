@@ -246,7 +246,7 @@ Noise = Literal["gaussian", "laplace"]
 NORMS: Final = {"laplace": 1, "gaussian": 2}
 """The norm that must bound the weights of a user, by the kind of noise."""
 _SINGLE = 1024  # up to this number of novel items, each number is evaluated separately
-_RATIO = 1.005  # larger numbers form cells; a cell has its largest number of items, at the weight for its smallest
+_RATIO = 1.005  # larger numbers form cells, with their largest number of items and the weight for the smallest
 
 
 def log_below(noise: Noise, x: Floats) -> Floats:

@@ -324,7 +324,7 @@ def factor(epsilon: float) -> str:
 
 
 def percent_at_most(share: float) -> str:
-    """Return the upper bound of a share in per cent, rounded up to a tenth, or with more nines if it is close to 100 %.
+    """Return the upper bound of a share in percent, rounded up to a tenth, or with more nines if it is close to 100 %.
 
     The result is "100 %" only if the bound excludes no probability.
     """
@@ -337,7 +337,7 @@ def percent_at_most(share: float) -> str:
 
 
 def chance_at_most(share: float) -> str:
-    """Return the upper bound of a probability, rounded up, as "1 in 367" if it is small and in per cent otherwise."""
+    """Return the upper bound of a probability, rounded up, as "1 in 367" if it is small and in percent otherwise."""
     return f"1 in {floor(1 / share):,}" if 0 < share < 0.005 else percent_at_most(share)
 
 

@@ -256,7 +256,7 @@ def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: Uint64s) -> Int
         >>> round(noisy.item() / CELLS, 6)  # 1 - ln(ln 2)
         1.366513
     """
-    # Compute U from 128 bits, or 1 - U if it is smaller; ~draws is 2^128 - 1 - draws.
+    # Compute U from 128 bits, or 1 - U if it is smaller. Here, ~draws is 2^128 - 1 - draws.
     upper = draws[:, 0] >= np.uint64(1 << 63)
     high, low = np.where(upper[:, None], ~draws, draws).astype(np.float64).T
     tails = (high * 2.0**64 + low + 0.5) * 2.0**-128

@@ -134,7 +134,7 @@ class UserBudgets:
 def runs_of_holdings(holdings: Holdings, wanted: Bytes | None, *, whole: bool) -> Int64s:
     """Return the length of each user's longest run of candidate positions; 1 for any run if `whole` is false."""
     starts = holdings.user_start
-    # uint8 (ids); an empty array selects all ids.
+    # uint8 (ids). An empty array selects all ids.
     mask = np.empty(0, np.uint8) if wanted is None else wanted
     # Cut only between users, so no run is counted in two parts.
     cuts = np.searchsorted(starts, np.arange(0, int(starts[-1]), _DEFERRED_AT_ONCE))

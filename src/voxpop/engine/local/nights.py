@@ -123,7 +123,7 @@ class NightlyPools:
         )
 
     def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
-        """Replace the items by the items of a public list.
+        """Replace the items with the items of a public list.
 
         These items have noise from the first night on, with or without users.
 

@@ -302,7 +302,7 @@ def ran(
 
 
 def failure_of(error: Exception) -> VoxpopError:
-    """Return the error to raise for a failed query. If unknown, it contains only Spark's error condition."""
+    """Return the error to raise for a failed query. An unknown failure is described only by Spark's error condition."""
     condition = getattr(error, "getCondition", lambda: None)()
     return translated(str(error)) or SourceError(
         f"the query that gives the table fails on Spark ({condition or type(error).__name__}). Spark's message may "

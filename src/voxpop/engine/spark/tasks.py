@@ -259,7 +259,7 @@ def keep_next(arrays: Arrays, sent: Arrays, *, since: Since) -> AnswerBatches:
 
 @on_state
 def weigh_grams(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Since) -> AnswerBatches:
-    """Weigh candidates if candidates were sent; otherwise weigh kept grams by their ranks."""
+    """Weigh the candidates that were sent. If there are no such candidates, weigh kept grams by their ranks."""
     charge = None if weighing.paying is None else weighing.paying.charge
     among = _subset(sent, weighing.paying)
     histogram = _walk(arrays, sent, since).weigh(*weighing.given, charge, among)

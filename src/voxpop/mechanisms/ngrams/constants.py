@@ -58,8 +58,8 @@ LEAST_SHARE = 1 / 3
 protects lengths whose value is 0, because their grams are parts of longer grams.
 """
 MEASUREMENT = 0.02
-"""The share of a length's mu^2 that pays for the measurement before it. The optimum is flat: 1.2 percent released
-132,160 phrases, 2 percent released 132,376, and 3 percent released 133,037 (0011).
+"""The share of a length's mu^2 that pays for the measurement before it. The optimum is flat. A share of 1.2 percent
+released 132,160 phrases, 2 percent released 132,376, and 3 percent released 133,037 (0011).
 """
 
 # ---- Charges of passes, in shares of the mu^2 after length 1 (charges.py) ----

@@ -176,7 +176,7 @@ class ProfileMechanism(TypedMechanism):
         return cls(chosen, tuple(texts), together, counts, left_out, known)
 
     def plan(self, budget: Budget) -> "ProfilePlan":
-        """Compute the noise for a budget; this needs no data.
+        """Compute the noise for a budget, without data.
 
         Args:
             budget: The budget of the whole profile.
@@ -293,7 +293,7 @@ class KeyCounts(TypedMechanism):
         )
 
     def plan(self, budget: Budget) -> "KeysPlan":
-        """Compute the noise for a budget; this needs no data.
+        """Compute the noise for a budget, without data.
 
         Args:
             budget: The budget of keys, counts and the other rows together.

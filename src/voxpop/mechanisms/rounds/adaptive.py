@@ -101,7 +101,7 @@ class AdaptiveRounds:
 
     @property
     def threshold(self) -> float:
-        """The weight in each later round with which an item is released with probability 1/2, if it is not dropped."""
+        """The weight in each later round at which an item is released with probability 1/2, if it is not dropped."""
         score = self.score
         # Weight w adds c_r w / sigma_r to the cumulative score in round r.
         per_weight = sum(part / each.sigma for part, each in zip(score.parts, self.rounds, strict=True))

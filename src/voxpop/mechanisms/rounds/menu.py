@@ -50,7 +50,7 @@ SHARE_OF_CHOICE: Final = 0.005
 few users.
 """
 _POWER: Final = 0.7
-"""The exponent in the worth of a user with n items, which is min(n, limit)^0.7 / limit^0.05. The optimum is flat: with
+"""The exponent in the worth of a user with n items, which is min(n, limit)^0.7 / limit^0.05. The optimum is flat. With
 the exponents 0.6 and 0.8, the chosen limits were within 1.1 percent of the best.
 """
 COST: Final = 0.05

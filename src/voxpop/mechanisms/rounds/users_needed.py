@@ -198,7 +198,7 @@ def _never(rules: CumulativeScore, means: Floats) -> float:
     for number, kernel in enumerate(kernels):
         spread = float(rules.spreads[number])
         threshold = rules.thresholds[number] * spread - weights[number]
-        # An item near the threshold gets only the weight that lifts it slightly above the threshold.
+        # An item near the threshold gets only the weight that raises it slightly above the threshold.
         enough = int(
             np.clip(np.searchsorted(points, threshold + spare(rules.mus) * rules.parts[number]), 0, points.size - 1)
         )

@@ -238,7 +238,7 @@ LEAST_COUNT = 0.01
 
 BIN_EDGES = np.concatenate([[0.0], np.geomspace(1 / 64, 64, 49)])
 """float64 (50), the edges of the bins for the ratio of a count to its expected count. The first bin begins at 0. After
-it, there are 8 bins per factor of 4.
+the first bin, there are 8 bins per factor of 4.
 """
 STRATA = np.array([0.25, 1.0, 4.0, 16.0, 64.0, 256.0])
 """float64 (6), the expected counts, in noise scales, that separate strata with different distributions of ratios."""
@@ -390,7 +390,7 @@ def _estimated_at_root(noisy: Floats, scale: float, bootstrap: "Source | None") 
     # No count exceeds the total, so the bins of ratios extend to the number of symbols, with the same step.
     more = max(int(np.ceil(np.log(symbols / BIN_EDGES[-1]) / np.log(BIN_EDGES[-1] / BIN_EDGES[-2]))), 0)
     edges = np.concatenate([BIN_EDGES, BIN_EDGES[-1] * (BIN_EDGES[-1] / BIN_EDGES[-2]) ** np.arange(1, more + 1)])
-    # Even with few symbols there is no prior, because a single symbol may have nearly the whole total.
+    # Even with few symbols, there is no prior, because a single symbol may have nearly the whole total.
     counted = estimated(noisy[:-1], np.full(symbols, total / symbols), np.full(symbols, scale), drawn, edges, 0.0)
     if bootstrap is None:
         counted *= total / counted.sum()

@@ -161,7 +161,7 @@ class SequenceModel(Result):
 
         Args:
             prefix: The symbols of the prefix; empty for the beginning.
-            level: The nominal share of intervals that are correct, such as 0.9. With None, there are no intervals,
+            level: The nominal share of intervals that are correct, such as 0.9. With None, no intervals are computed,
                 which is faster.
 
         Returns:

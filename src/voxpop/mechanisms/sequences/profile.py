@@ -190,7 +190,7 @@ def plain_lengths(profile: StepProfile, fit: Fitted) -> Floats:
 
 
 def even_lengths(fit: Fitted) -> Floats:
-    """Return the fitted shares of lengths after replacing each share by the mean of its class."""
+    """Return the fitted shares of lengths after replacing each share with the mean of its class."""
     starts = length_classes(fit.lengths.size) - 1
     sizes = np.diff(np.append(starts, fit.lengths.size))
     return np.repeat(np.add.reduceat(fit.lengths, starts) / sizes, sizes)

@@ -1,11 +1,11 @@
 """The exact accountant of a trie that grows by votes of sampled users and a threshold.
 
 One user is added. Assume that every other user's choice of word is revealed. Given these choices, votes for different
-prefixes come from different users and are therefore independent. So in each round the two data sets differ only in the
-survival of a single prefix, for which the additional user votes. It survives with probability q(k) with the user and
-p(k) without the user (`chances`), for k other users of the prefix. The number k may depend on all earlier results, so
-the worst k is assumed in every round. With c = e^epsilon, F(c) is max(0, 1 - c) after the last round. Before the last
-round, it is
+prefixes come from different users and are therefore independent. Therefore, in each round, the two data sets differ
+only in the survival of the prefix for which the additional user votes. It survives with probability q(k) with the user
+and p(k) without the user (`chances`), for k other users of the prefix. The number k may depend on all earlier results,
+so the worst k is assumed in every round. With c = e^epsilon, F(c) is max(0, 1 - c) after the last round. Before the
+last round, it is
 
     one word      F(c) <- max over k of  max(0, (1 - q) - c (1 - p)) + q F(c p / q)
     many words    F(c) <- max over k of  (1 - q) F(c (1 - p) / (1 - q)) + q F(c p / q)
