@@ -269,7 +269,7 @@ def _aes_gcm(key: bytes) -> Any:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     if not isinstance(key, bytes) or len(key) != 32:
-        raise InputError("`key` must be 32 bytes, such as those of secrets.token_bytes(32).")
+        raise InputError("`key` must be 32 bytes, such as the bytes of secrets.token_bytes(32).")
     return AESGCM(key)
 
 

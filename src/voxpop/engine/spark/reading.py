@@ -324,8 +324,8 @@ def _family_of_user(frame: "DataFrame", user: str) -> str:
         raise ColumnError(
             f'the column "{user}" has the collation {kind.collation}, under which several spellings are one user; '
             "voxpop compares bytes and would count them as several users. Users must be strings without a collation. "
-            f"If spellings are different users, read collate({_quoted(user)}, 'UTF8_BINARY') instead; if they are one, "
-            "read a column that is the same for all of them, such as lower() of it."
+            f"If spellings are different users, read collate({_quoted(user)}, 'UTF8_BINARY') instead. If they are one, "
+            "read a column that is equal for all of them, such as lower() of this column."
         )
     found = family(_arrow_type(frame, user))
     if found is None:

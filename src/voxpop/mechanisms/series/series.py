@@ -85,7 +85,7 @@ class Series:
                 if (earlier := ledger.entry(label)) is not None and earlier.release:
                     raise LedgerError(
                         f'The ledger has a series "{target.name}", whose state is not in {folder}. A lost state ends a '
-                        "series: start another one in a folder of another name, which is charged."
+                        "series. Start another series, which is charged, in a folder with another name."
                     )
                 entry = ledger.charge(guarantee, "series", label)
                 record.ledger = [str(Path(ledger.path).resolve()), ledger.name, entry.number]
@@ -284,7 +284,7 @@ def _check_columns(record: Record, corpus: Engine) -> None:
     if families and record.families not in ([], families):
         raise InputError(
             f"the ids of users are {' and '.join(families)} on this night and {' and '.join(record.families)} on "
-            "earlier ones, so each user would have two budgets. Ids must have one type on all nights: convert them."
+            "earlier nights, so each user would have two budgets. Ids must have one type on all nights. Convert them."
         )
     if families and record.families and mine != (record.token_source, record.keys):
         raise InputError(
