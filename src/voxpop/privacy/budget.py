@@ -27,8 +27,8 @@ class Budget:
 
     Args:
         epsilon: The bound on how much one user changes the log-odds of any result, finite and more than 0.
-        delta: The maximum probability that an item that only one user has is released, at least 0 and less than 1.
-            Items of a public list are an exception (docs/privacy/known.md).
+        delta: The maximum probability of releasing an item that only one user has, at least 0 and less than 1. Items of
+            a public list are an exception (docs/privacy/known.md).
 
     Raises:
         BudgetError: A value is not a number or out of range.

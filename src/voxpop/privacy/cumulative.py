@@ -21,8 +21,7 @@ from voxpop.privacy.parameters import KnownLevels
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
 
-# This computes the probability that an item that only one user has is ever released if rounds add up their noisy
-# weights.
+# This computes the probability of ever releasing an item that only one user has, if rounds add up their noisy weights.
 #
 # In round r, the noisy weight of an item of weight w is z_r = mu_r w + N(0, 1). The cumulative score of the item is S_r
 # = c_1 z_1 + ... + c_r z_r. The item is released as soon as S_r reaches a threshold, and dropped when S_r is below a
@@ -117,7 +116,7 @@ def whole_caps(rounds: int, pool: int) -> Caps:
 @lru_cache(maxsize=64)
 @proved("adaptive.md#novel-items")
 def novel_release(rounds: CumulativeScore, caps: Caps, fineness: float = FINENESS) -> float:
-    """Bound the probability that any item that only one user has is released.
+    """Bound the probability of releasing any item that only one user has.
 
     Proof: "Hence d = max over t <= W of t V_1(0)."
 

@@ -27,7 +27,7 @@ class Expense:
     (docs/privacy/composition.md, "One kind of pair").
 
     Args:
-        novel: The probability that an item that only one user has is released, including numerical slack, or 0 if every
+        novel: The probability of releasing an item that only one user has, including numerical slack, or 0 if every
             possible item is known in advance.
         mu: The ratio of sensitivity to sigma. For several releases, it is the root of the sum of squares.
         two_sided: Whether there are also revealing outcomes if the user is absent, as in adaptive rounds. No

@@ -33,7 +33,7 @@ PART_WEIGHTS: Final = (0, 1 << PART_BITS, 1, 0)
 keys.
 """
 LEAST_THRESHOLD: Final = 3
-"""The formula for keys that only one user has assumes that such a key does not reach the threshold without noise."""
+"""The formula for keys with a single user assumes that such a key does not reach the threshold without noise."""
 _MOST_WEIGHT: Final = 1 << 61
 
 
@@ -54,7 +54,7 @@ def _reached(rate: Fraction, least: int) -> Any:
 
 @proved("keys.md#users-in-parts")
 def parts_delta(parts: KeyParts) -> Any:
-    """Return the largest probability, in eighty digits, that keys that only one user has are released.
+    """Return the largest probability, in eighty digits, of releasing keys that only one user has.
 
     Proof: "d = max(W(T - 2), 2 W(T - 1))"
     """

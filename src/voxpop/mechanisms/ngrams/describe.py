@@ -109,7 +109,7 @@ def _chance(plan: Mapping[str, Any], run: Mapping[str, Any], items: int = PHRASE
 
 
 def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None) -> str:
-    """Return the largest probability that a phrase that only one user has is released, over all lengths from 2 on.
+    """Return the largest probability of releasing a phrase that only one user has, over all lengths from 2 on.
 
     The result is an empty string if no such length ran. In the worst case, the parts of the phrase are released, the
     user spends the whole budget of later lengths on it, and the phrase is in the most likely band, which has the lowest

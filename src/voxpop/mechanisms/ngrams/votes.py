@@ -151,7 +151,7 @@ class ThresholdVote:
         # A level is a number of reached cutpoints, so it is one more than the index of the last reached cutpoint.
         selected = levels > cutpoints[held]
         released = np.bincount(held[selected], minlength=bands.sizes.size)
-        thresholds = [*self.thresholds.tolist(), None]  # the cutpoint after the last one selects nothing
+        thresholds = [*self.thresholds.tolist(), None]  # the cutpoint after the last cutpoint selects nothing
         used = [thresholds[cutpoint] for cutpoint in cutpoints]
         each = tuple(zip(bands.sizes.tolist(), used, released.tolist(), strict=True))
         return Selection(selected, each, tuple(spurious.tolist()))
@@ -225,7 +225,7 @@ def deferred_by(held: Int64s, levels: Int64s, votes: Votes, result: Selection) -
     # Shape (bands,), the estimated number of candidates without users.
     empty = votes.empty
     chances = np.append(votes.chances, 0.0)
-    # Shape (bands, cutpoints + 1). No candidate reaches the cutpoint after the last one.
+    # Shape (bands, cutpoints + 1). No candidate reaches the cutpoint after the last cutpoint.
     reached = np.hstack([votes.reached, np.zeros((votes.sizes.size, 1), np.int64)])
     for band in range(votes.sizes.size):
         mine = np.flatnonzero((held == band) & ~result.selected)
