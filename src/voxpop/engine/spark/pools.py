@@ -389,7 +389,7 @@ class SparkPools:
         return self._found
 
     def _fits(self, drawn: "DataFrame") -> bool:
-        """Return whether all pools fit in one task. The driver receives only the answer and not the size."""
+        """Return whether all pools fit in one task. The driver receives only the answer, but not the size."""
         from pyspark.sql import functions as sql
 
         if self._places * self._reducers > MOST_MESSAGES:

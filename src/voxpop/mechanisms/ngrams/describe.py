@@ -192,7 +192,7 @@ def _ran(plan: Mapping[str, Any]) -> Grid:
         "Noise and threshold are in units of weight. Each user divides one unit at each length.\n"
         "Candidates are phrases whose parts were released. If likely phrases had lower thresholds than others, the "
         "table shows the mean.\n"
-        "Spurious: an estimate of how many released phrases nobody wrote. No share is promised at one length.\n"
+        "Spurious: an estimate of the number of phrases that nobody wrote. No share is guaranteed for one length.\n"
     )
     if second := plan.get("second_chance"):
         text += (
@@ -259,7 +259,7 @@ def _share_text(plan: Mapping[str, Any]) -> list[str]:
 
 def _choices(plan: Mapping[str, Any], *, paper: bool) -> str:
     if paper:
-        return f"DPNE as published, sigma of a length {plan['ratio']:g} times that of the one before"
+        return f"DPNE as published, sigma of each length {plan['ratio']:g} times the sigma of the length before it"
     values = plan.get("length_weights")
     return f"a phrase is worth {', '.join(f'{value:g}' for value in values)} by length" if values else ""
 

@@ -265,7 +265,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
     @property
     def error(self) -> float | None:
-        """The standard deviation of the noise on each count after a release with one noisy number per key or parts."""
+        """The standard deviation of the noise on each count, if one noisy number per key or parts ran."""
         if self.parts is not None and self.limit_of_more is not None:
             return parts_spread(self.parts, self.limit_of_more)
         return None if self.noise is None else noise_spread(self.noise)

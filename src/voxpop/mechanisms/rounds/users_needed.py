@@ -254,7 +254,7 @@ class MinUsersBound:
 
     @property
     def few(self) -> int:
-        """The largest number of users that is still too few."""
+        """The largest number of users that is still too small."""
         return self.users - 1
 
     @proved("at-least.md#proof")
