@@ -129,7 +129,7 @@ def _has_home() -> bool:
 
 
 def _is_trusted(path: Path) -> bool:
-    """Check that no other user can write to the cache, because the home directory may be shared, such as /tmp."""
+    """Check that no other user can write to the cache, because the home directory may be shared (such as /tmp)."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     inside = path.parent == Path(__file__).parent or (chosen and path.is_relative_to(os.path.abspath(chosen)))
     return bool(inside) or (is_ours(path) and is_ours(path.parent))

@@ -81,7 +81,7 @@ def check_slack(what: str, budget: Budget, slack: float) -> None:
         slack: The cost of finite arithmetic in delta.
 
     Raises:
-        BudgetError: Delta is too small, or epsilon too large.
+        BudgetError: Delta is too small, or epsilon is too large.
     """
     least = 2 * slack
     if least >= 1.0:

@@ -2,8 +2,8 @@
 
 Each part spends all of epsilon. The proof is in docs/privacy/keys.md.
 
-The users of one key and the users of two keys give two noisy numbers per key, y1 and y2, and a key is released if 2 y1
-+ y2 reaches a threshold. Users with more keys contribute only to the counts of released keys.
+The users with one key and the users with two keys give two noisy numbers per key, y1 and y2, and a key is released if 2
+y1 + y2 reaches a threshold. Users with more keys contribute only to the counts of released keys.
 """
 
 from dataclasses import dataclass, replace
@@ -122,7 +122,7 @@ def released_in_parts(parts: KeyParts, users: int, held: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PartNumbers(Opening):
-    """The selection and the noisy number of each key from the users of one or two keys.
+    """The selection and the noisy number of each key from the users with one or two keys.
 
     Attributes:
         parts: The noise and the threshold.

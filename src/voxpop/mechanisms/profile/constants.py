@@ -50,7 +50,7 @@ CONTRADICTED: Final = 2.5
 SHARE_LOST: Final = 0.01
 """The maximum share of all (user, key) pairs that an entry with few keys per user may omit."""
 SHARE_OF_ONE: Final = 0.3
-"""The entry for users in parts is chosen only if users of one key have at least this share of the pairs."""
+"""The entry for users in parts is chosen only if users with one key have at least this share of the pairs."""
 SHARE_OF_FEW: Final = 0.5
 """This entry is chosen only if the share of pairs of users with one key, plus half of the share of pairs of users with
 two keys, is at least this number. With a smaller share, rounds release more keys.

@@ -334,7 +334,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
         Among the entries that omit at most a hundredth of all (user, key) pairs, this is the entry with the smallest
         number of keys. If there is no such entry, the function returns the entry for parts if most pairs belong to
-        users of one or two keys, and the entry for rounds otherwise.
+        users with one or two keys, and the entry for rounds otherwise.
         """
         users = assumed_users([int(count) for count in counts], 1.0 / float(self.choosing))
         pairs = sum(count * held for count, held in zip(users, KEYS_HELD, strict=True))

@@ -45,7 +45,7 @@ def draw_sessions(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s) 
 
     Args:
         tree: The public tree.
-        sums: float64 (nodes, width), cumulative probabilities at each node. The last one of each node is 1.
+        sums: float64 (nodes, width), cumulative probabilities at each node. The last sum of each node is 1.
         fit: The numbers that make drawn sequences agree with the profile.
         seeds: uint64, the seeds.
 

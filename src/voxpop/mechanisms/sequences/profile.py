@@ -239,7 +239,7 @@ def _chance_of_difference(difference: float, noise: float, spread: float) -> flo
     fewer cannot.
 
     Args:
-        difference: The released number minus the usual one.
+        difference: The released number minus the usual number.
         noise: The variance of the noise of the released number.
         spread: The variance of the difference in collections with different numbers.
     """

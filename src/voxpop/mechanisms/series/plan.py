@@ -157,7 +157,7 @@ def plan_series(settings: SeriesSettings, budget: Budget) -> SeriesPlan:
     """Compute the noise, the thresholds and the rest thresholds of all nights.
 
     Raises:
-        BudgetError: Delta is too small or epsilon too large.
+        BudgetError: Delta is too small, or epsilon is too large.
     """
     nights, spending = settings.nights, settings.spending
     slack = walk_slack(budget.epsilon, nights)

@@ -247,7 +247,7 @@ class KeysGate(Gate[KeysProof]):
 
     @proved("keys.md#users-in-parts")
     def few(self, engine: Any) -> tuple[Any, Int64s]:
-        """Return the keys that are released from users of one or two keys, in order of bytes, and their noisy counts.
+        """Return the keys that are released from users with one or two keys, in order of bytes, and their noisy counts.
 
         Proof: "only users of one and of two keys"
         """

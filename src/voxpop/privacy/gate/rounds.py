@@ -93,7 +93,7 @@ class PublicParts:
     """The items of a public list.
 
     Attributes:
-        parts: The items as large_string. No item occurs twice in all parts.
+        parts: The items as large_string. No item occurs more than once in all parts together.
         letters: A function that returns the bytes of a part, and the start of each text.
     """
 
