@@ -188,7 +188,7 @@ def spend_of(certificate: Certificate) -> Expense | None:
 
 @lru_cache(maxsize=64)
 def mus_of(rounds: Rounds) -> tuple[float, ...]:
-    """Return the mu of every round, which is the ratio of the sensitivity and the sigma that are used."""
+    """Return the mu of every round, which is the ratio of the sensitivity to the sigma of the round."""
     shown = []
     if rounds.first is not None:
         shares = calibrated_rule(rounds.first.bounding)
