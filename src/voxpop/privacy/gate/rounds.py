@@ -134,7 +134,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         mu_1^2 + ... + mu_n^2"
         """
         if data_set not in self.proof.data_sets or secret is self._secret or any(map(secret.equals, self._taken)):
-            raise refused("a data set is not in the certificate, or would use the draws of another data set")
+            raise refused("a data set is not in the certificate, or would use the draws of another one")
         self._begin(data_set)
         self._taken.append(secret)
         gate = AdaptiveGate(self._text, secret)
