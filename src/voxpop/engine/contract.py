@@ -151,10 +151,11 @@ class PoolWalk(Protocol):
         """Draw a pool of at most `size` remaining items for every user, uniformly and only once."""
 
     def advance(self, shares: "CappedDescent", step: "ScoreStep", pass_name: str) -> None:
-        """Weigh undecided items from each user's pool, at most the limit and newly drawn, and then decide about items.
+        """Weigh a new draw of undecided items from each user's pool, at most the limit, and then decide about items.
 
         If users take part at random, the draw has the purpose "part/PASS" and depends on the user's key and 0. The step
-        is applied to every undecided item of every pool, drawn or not, because the proof requires its noise.
+        is applied to every undecided item of every pool, even if no user drew the item, because the proof requires the
+        noise of the step.
         """
 
     def released(self) -> pa.LargeStringArray:
@@ -186,8 +187,8 @@ class LengthWalk(Protocol):
     ) -> Weights:
         """Distribute the weight of every user among at most `limit` of the user's distinct grams of this length.
 
-        This is like `Engine.weigh`, but a sequential weighting uses the order "order/all lengths". From the first
-        `keep` on, a weighing may have a charge, and all or some of the candidates may be weighed more than once.
+        This is like `Engine.weigh`, but a sequential weighting uses the order "order/all lengths". After the first
+        `keep`, a weighing may have a charge, and all or some of the candidates may be weighed more than once.
         """
 
     def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:
@@ -247,9 +248,9 @@ class TreeWalk(Protocol):
         Args:
             counted: The statistic. "lengths" counts sequences by length class, and `given` contains the first length of
                 each class. "variety" counts, among the first `given[0]` symbols of each sequence, the symbols that
-                differ from all earlier symbols and, if `given[1]` is 2, also the symbols that equal the previous one.
-                "following" counts the steps under each node of the last level by their symbol (the last symbol is the
-                end). The first two statistics are available only before contexts are lengthened.
+                differ from all earlier symbols and, if `given[1]` is 2, also the symbols that equal the previous
+                symbol. "following" counts the steps under each node of the last level by their symbol (the last symbol
+                is the end). The first two statistics are available only before contexts are lengthened.
             noise: The noise of these counts.
             given: The classes that are counted, for "lengths" and "variety".
         """
@@ -333,7 +334,7 @@ class Engine(Protocol):
         """Return only the users with more than a given number of distinct items.
 
         Args:
-            items: The number of distinct items up to which users are omitted.
+            items: Users with at most this number of distinct items are omitted.
         """
 
     def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Weights:
@@ -375,7 +376,7 @@ def check_engine(data: object) -> Engine:
     """Return the engine of the data that was passed to `release`.
 
     Raises:
-        InputError: The data has not been read, such as a path or a table.
+        InputError: The argument is data that has not been read, such as a path or a table.
     """
     engine = data._engine if isinstance(data, Corpus) else data
     if not isinstance(engine, Engine):
@@ -387,7 +388,7 @@ def check_engine(data: object) -> Engine:
 
 
 def check_ordered(engine: Engine) -> None:
-    """Check that the data have an order, because grams need an order.
+    """Check that the data have an order, because grams require it.
 
     Raises:
         InputError: The data are items, which have no order.

@@ -60,8 +60,7 @@ def read(
         tokens: The name of a column of lists of tokens, in order.
         items: The name of a column of unordered items, with one item or a list in each row. Nulls are skipped. A list
             of columns combines their values into one item. Releases return items with the types of these columns.
-        sequence: The name of a column of lists whose order matters. With `order`, the name of a column of single
-            events.
+        sequence: The name of a column of ordered lists. With `order`, it is the name of a column of single events.
         order: The name of a column of times. Each row is then an event, and a user's events in this order are the
             user's sequence. Events with the same time are in the order of their bytes. Null events are skipped.
         session_gap: The longest pause within a sequence, such as "30min", or a number if `order` is a column of
@@ -241,7 +240,7 @@ def source_called(source: Any, csv: CSV | None) -> str:
 
 
 def _declares_types(source: Any, files: Sequence[Path]) -> bool:
-    """Return whether a source declares the types of all its columns, so strings are not undeclared values."""
+    """Return whether a source declares the types of all its columns, so that no string is an undeclared value."""
     if files:
         return all(suffix_of(file) in (".parquet", ".arrow", ".feather") for file in files)
     return tables.kind_of_source(source).startswith(("polars.", "pyarrow."))

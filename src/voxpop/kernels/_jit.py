@@ -108,7 +108,7 @@ def jit(kernel: Kernel) -> Kernel:
 
 def _keep_while_sources_last(compiled: Any, kernel: Callable[..., Any]) -> None:
     """Cache machine code in numba's folder, or else in a folder of voxpop, until a file in this folder changes."""
-    with suppress(RuntimeError, OSError):  # numba finds no folder in a read-only installation without a home
+    with suppress(RuntimeError, OSError):  # numba finds no folder in a read-only installation without a home directory
         if _has_home() or os.environ.get("NUMBA_CACHE_DIR"):
             compiled.enable_caching()
     index: Any = getattr(compiled._cache, "_cache_file", None)
@@ -123,13 +123,13 @@ def _keep_while_sources_last(compiled: Any, kernel: Callable[..., Any]) -> None:
 def _has_home() -> bool:
     """Return whether this user has a home directory.
 
-    Without one, numba uses a folder named `~` in the working directory.
+    Without a home directory, numba uses a folder named `~` in the working directory.
     """
     return bool(os.environ.get("XDG_CACHE_HOME")) or os.path.expanduser("~") != "~"
 
 
 def _is_trusted(path: Path) -> bool:
-    """Check that no other user can write to the cache, because the home directory may be shared, such as /tmp."""
+    """Check that no other user can write to the cache, because the home directory may be shared (such as /tmp)."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     inside = path.parent == Path(__file__).parent or (chosen and path.is_relative_to(os.path.abspath(chosen)))
     return bool(inside) or (is_ours(path) and is_ours(path.parent))

@@ -19,10 +19,10 @@ TEMPORARY = "voxpop-{}"
 
 
 def folders() -> Iterator[Path]:
-    """Yield this user's folders, the best first. Their name is a digest of everything that machine code depends on."""
+    """Yield this user's folders in order of preference. Their names are digests of all that machine code depends on."""
     name, caches = f"kernels-{_digest()}", os.environ.get("XDG_CACHE_HOME")
     homes: tuple[Callable[[], Path], ...] = (
-        lambda: (Path(caches) if caches else Path.home() / ".cache") / "voxpop",  # the home may not exist
+        lambda: (Path(caches) if caches else Path.home() / ".cache") / "voxpop",  # the home directory may not exist
         lambda: Path(tempfile.gettempdir()) / TEMPORARY.format(os.geteuid()),
     )
     for home in homes:

@@ -32,8 +32,8 @@ def _best(reached: Int64s, empty: float, chances: Floats, charge: float) -> int:
 def _loosest(reached: Int64s, empty: float, chances: Floats, charge: float) -> int:
     """Return the lowest level at which one more candidate would be selected, or the number of cutpoints.
 
-    A candidate at level l adds one to the counts of cutpoints 0 to l. Therefore it is selected if the best of these
-    values, plus one, is at least the value of every stricter cutpoint and at least 0.
+    A candidate at level l adds one to the counts of cutpoints 0 to l. Therefore it is selected if the best value of
+    these cutpoints, plus one, is at least 0 and at least the value of every stricter cutpoint.
     """
     # Find the lowest cutpoint for which the value plus one is at least all stricter values. The loop starts at the
     # strictest.
@@ -65,7 +65,7 @@ def at_prices(reached: Int64s, below: Int64s, each: float, chances: Floats, pric
     Args:
         reached: (bands, cutpoints), the number of candidates that reach each cutpoint, in decreasing order.
         below: (bands), the number of candidates that do not reach cutpoint r.
-        each: 1 / (1 - p_r), the number of candidates without users per counted one.
+        each: 1 / (1 - p_r), the number of candidates without users per counted candidate.
         chances: (cutpoints), the probability that a candidate without users reaches each cutpoint, in decreasing order.
         prices: (prices), in released grams per spurious gram, in increasing order.
 
@@ -101,7 +101,7 @@ def _goes_out(
     """
     for at in range(prices.size):
         others = excess[at] - spurious[at] + share * released[at]
-        # At best, the band releases all its grams and adds no spurious ones. If that is not enough, skip the rest.
+        # At best, the band releases all its grams and adds no spurious grams. If this is not enough, skip the rest.
         if others - share * changed[0] > 0.0:
             continue
         taken, out, more = _at_price(changed, below, each, chances, prices[at])
@@ -128,9 +128,9 @@ def charges(
     Proof: "so its level has the distribution of noise without weight"
 
     The charge for each candidate is the probability that it is released if it has no users and its noise is drawn
-    again. The function tries every level that the candidate may reach. For each level, everything is chosen again:
-    first the lowest price with `excess` at most 0, then the cutpoints at that price (docs/privacy/ngrams.md, "Spurious
-    grams").
+    again. The function tries every level that the candidate may reach. For each level, both choices are made again,
+    first the lowest price with `excess` at most 0, and then the cutpoints at that price (docs/privacy/ngrams.md,
+    "Spurious grams").
 
     Args:
         reached: (bands, cutpoints), see `at_prices`.
@@ -165,7 +165,7 @@ def charges(
                 if _goes_out(
                     changed, left, level, each, chances, prices, share, excess, released[band], spurious[band]
                 ):
-                    # The probability that a candidate without users reaches this cutpoint and not the next one.
+                    # The probability that a candidate without users reaches this cutpoint but not the next cutpoint.
                     chance += chances[level] - (chances[level + 1] if level + 1 < chances.size else 0.0)
             charged[band] += each * alike * chance
     return charged

@@ -22,10 +22,10 @@ def take_sequences(prefix: Int32s, suffix: Int32s, counts: Int64s, lengths: Int3
         suffix: int32 by gram, the number of the gram without its first symbol.
         counts: int64 by gram, overwritten by the remaining counts.
         lengths: int32 by gram, in increasing order.
-        closed: By gram, whether it ends in the end mark. The kernel does not take such grams as sequences.
+        closed: For each gram, whether it ends in the end mark. The kernel does not take such grams as sequences.
 
     Returns:
-        The grams that were taken. Each one is taken as often as its count indicates.
+        The grams that were taken. Each gram is taken as often as its count indicates.
     """
     taken = np.zeros(prefix.size, np.bool_)
     # A gram of L symbols has L (L + 1) / 2 parts, including itself.

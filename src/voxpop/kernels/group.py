@@ -1,4 +1,4 @@
-"""Kernels that group documents by user and replace ids by their final names."""
+"""Kernels that group documents by user and replace ids with their final names."""
 
 import numpy as np
 

@@ -100,7 +100,7 @@ def active_items(items: Int32s, starts: Int64s, nights: Int32s, states: Bytes, s
         items: int32, the pools of all users, concatenated.
         starts: int64 (users + 1), where each pool begins.
         nights: int32, the night on which each item joined the user's pool.
-        states: uint8 (items), 0 for released items, 1 for resting ones, 2 for active ones.
+        states: uint8 (items), 0 for released items, 1 for resting items, 2 for active items.
         since: The first night that gives weight to its resting items.
     """
     found = np.empty(items.size, np.int32)

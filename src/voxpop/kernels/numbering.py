@@ -2,7 +2,7 @@
 
 The table consists of two arrays. `keys` (int64) contains the key of each number. `slots` (int32) contains the number of
 a key or -1 in each slot, and its size is a power of two and at least twice the number of keys. A key is stored in the
-slot given by its hash, or in the next free slot after it (linear probing). The hash is Fibonacci hashing, which
+slot given by its hash, or in the next free slot after that slot (linear probing). The hash is Fibonacci hashing, which
 multiplies the key by 2^64 divided by the golden ratio and takes the upper half.
 """
 

@@ -1,6 +1,6 @@
 """Kernels that number the grams of one length, given the numbers of the grams of the previous length.
 
-A gram of length k+1 is a pair: the gram of length k with the same start, and a partner with the same end. Ids are
+A gram of length k+1 is a pair of the gram of length k with the same start and a partner with the same end. Ids are
 written in place, so only the list of distinct pairs grows.
 """
 
@@ -144,7 +144,7 @@ def _is_candidate(left: Any, right: Any, need: Int64s, estimates: Int64s) -> boo
 
     Proof: "The test at each position, the count and the list all compare with that array"
     """
-    # This compares integers, as do the count and the list.
+    # The count and the list of candidates compare the same integers.
     return bool(estimates[right] >= need[left])
 
 
@@ -196,8 +196,8 @@ def _number_block(
     """Write the number of each of a block's names to its position, while there is room for new names.
 
     In a large table, each lookup reads memory twice, first a number and then its name. Therefore the kernel first reads
-    the first slots of all names in the block, and then the names of these numbers. No lookup depends on an earlier
-    lookup or on a branch after it, so the processor runs several lookups at the same time.
+    the first slots of all names in the block, and then the names of these numbers. No lookup depends on the result of
+    an earlier lookup, not even through a branch, so the processor runs several lookups at the same time.
 
     Returns:
         The position of the first name in the block without room (`held` if all names have room), and the number of
@@ -234,7 +234,7 @@ def _number_block(
 def number_pairs(
     ids: Int32s, partners: Int32s, offset: int, begin: int, end: int, need: Int64s, estimates: Int64s, most: int
 ) -> tuple[Int64s, int]:
-    """Replace the gram at each position by the number of the pair (gram, partner) that starts there, or -1.
+    """Replace the gram at each position with the number of the pair (gram, partner) that starts there, or -1.
 
     The pair of `a` and `b` is a candidate if and only if `estimates[b] >= need[a]`. Pairs are numbered in order of
     first appearance within the range.
@@ -337,7 +337,7 @@ def belongs(names: Int64s, need: Int64s, estimates: Int64s, further: _PairTable)
 
 @jit
 def rename_in_runs(ids: Int32s, user_start: Int64s, first: int, stop: int, renamed: Int32s, starts: Int64s) -> int:
-    """Replace every id of some users by `renamed[id]`, in place, and close gaps.
+    """Replace every id of some users with `renamed[id]`, in place, and close gaps.
 
     A run of positions without an id is reduced to its first position, or removed if it precedes a user's first id.
     Therefore ids that are adjacent in the result were adjacent before.

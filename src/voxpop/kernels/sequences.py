@@ -111,7 +111,7 @@ def count_children(symbols: Int32s, nodes: Int32s, depth: int, width: int) -> tu
 
 @jit
 def enter_children(nodes: Int32s, child: Int32s) -> None:
-    """Replace the number of each pair by its node, or by -1 for a pair without a node."""
+    """Replace the number of each pair with its node, or with -1 for a pair without a node."""
     for position in range(nodes.size):
         if nodes[position] >= 0:
             nodes[position] = child[nodes[position]]
@@ -205,8 +205,8 @@ def _node_of(history: Int32s, first: int, stop: int, begun: bool, width: int, ch
         else:
             return node
         longer = child[node * width + before]
-        # If the symbol has no separate node, it belongs to the node "others" or, if that does not exist, to the context
-        # itself.
+        # If the symbol has no separate node, it belongs to the node "others" or, if this node does not exist, to the
+        # context itself.
         if longer < 0:
             return others[node] if others[node] >= 0 else node
         node = longer
@@ -287,7 +287,7 @@ def fit_ends(
     """Fit the odds of an end to given lengths, and return the share of sequences of each length.
 
     No sequence ends in the simulation. Instead, each sequence is weighted by the probability that it continues, so the
-    shares contain no noise except that of the contexts.
+    shares contain no noise except the noise of the contexts.
 
     Args:
         seeds: uint64, one per sequence; overwritten.
@@ -347,7 +347,7 @@ def draw_contexts(
     Args:
         seeds: uint64, one per sequence; overwritten.
         width: The number of symbols, including the end mark.
-        sums: float64 (nodes * width), running sums of the probabilities at each node. The last one of a node is 1.
+        sums: float64 (nodes * width), running sums of the probabilities at each node. The last sum of each node is 1.
         tree: The arrays `child` and `others`, as in `nodes_of`.
         copies: The novelty, which is the weight of the probabilities relative to one earlier symbol of the sequence;
             and the probability, below 1, that a copy of the latest symbol is tried first.
@@ -417,8 +417,8 @@ def count_reaching(symbols: Int32s, starts: Int64s, steps: Int32s, within: int) 
         within: The maximum distance, in symbols, from one step to the next.
 
     Returns:
-        int64 by step, the number of sessions that contain all steps up to this one, in order, each at most `within`
-        positions after the previous one.
+        int64 by step, the number of sessions that contain all steps up to this step, in order, each at most `within`
+        positions after the previous step.
     """
     counts = np.zeros(steps.size, np.int64)
     # int64 by step, the latest end of a match up to this step, or -1.
@@ -427,7 +427,7 @@ def count_reaching(symbols: Int32s, starts: Int64s, steps: Int32s, within: int) 
         last[:] = -1
         reached = 0
         for position in range(starts[session], starts[session + 1]):
-            # Start at the last step, so one position never matches two steps. The latest position is the best one.
+            # Start at the last step, so that one position never matches two steps. The latest position is the best.
             for step in range(min(reached, steps.size - 1), -1, -1):
                 if symbols[position] != steps[step]:
                     continue

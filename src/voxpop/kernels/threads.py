@@ -113,7 +113,7 @@ def require_polars() -> None:
         _polars.probe()
     if _polars.state == LOST:
         raise InputError(
-            "this process was forked after polars had started its threads. These do not exist here, so polars would "
+            "this process was forked after polars had started its threads. They do not exist here, so polars would "
             'wait forever. Start processes with "spawn" or "forkserver" (multiprocessing.get_context), or use polars '
             "only after the fork. Without polars, read Parquet, Arrow or CSV files, and use to_arrow or to_pandas."
         )

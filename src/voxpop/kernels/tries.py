@@ -17,7 +17,8 @@ def measure_strings(data: Bytes, starts: Int64s, characters: bool, sizes: Int32s
         starts: int64 (strings + 1), where each string begins.
         characters: Whether to count characters rather than bytes.
         sizes: int32 (strings), overwritten by the length of each string.
-        shared: int32 (strings), overwritten by the length of the prefix that each string shares with the previous one.
+        shared: int32 (strings), overwritten by the length of the prefix that each string shares with the previous
+            string.
     """
     for word in range(starts.size - 1):
         begin, end = starts[word], starts[word + 1]

@@ -1,8 +1,8 @@
 """Uniform random numbers inside kernels, from splitmix64.
 
-Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014; the constants are those of its
-64-bit mix. Use this generator only for draws from public data. The noise and the samples of a release use the release's
-secret.
+Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, describe the generator and the
+constants of its 64-bit mix. Use this generator only for draws from public data. The noise and the samples of a release
+use the release's secret.
 """
 
 from typing import Any

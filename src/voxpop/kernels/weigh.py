@@ -121,7 +121,7 @@ def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int
         limit: The maximum number of items per user.
 
     Returns:
-        The number of items kept; `items[:kept]` and `starts` describe the bounded sets.
+        The number of items kept. `items[:kept]` and `starts` describe the bounded sets.
     """
     end = 0
     drawn = 0
@@ -141,8 +141,8 @@ def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int
             last = _smallest(mine.copy(), limit - 1)
             kept = 0
             for offset in range(held):
-                # If several items have the priority of the last kept item, only the first ones are kept, so a user
-                # never keeps more than `limit`.
+                # If several items have the priority of the last kept item, only the first of these items are kept, so a
+                # user never keeps more than `limit` items.
                 if mine[offset] <= last and kept < limit:
                     items[end] = items[begin + offset]
                     end += 1
@@ -258,7 +258,7 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
 
     The level is the largest whole number for which the total is at most `unit`. An item that reaches the cutoff adds
     only its gap to the total (DPSU, Algorithm 4, in integers). Therefore, if a histogram is nowhere lower than another
-    one, this is still exactly true afterwards.
+    histogram, this remains exactly true afterwards.
     """
     for j in range(starts.size - 1):
         begin = starts[j]
@@ -266,7 +266,7 @@ def l1_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         gaps = np.empty(size, np.int64)
         for offset in range(size):
             gaps[offset] = cutoff - histogram[items[begin + offset]]
-        # This is water filling: the items with the smallest gaps are full first, and the other items share the rest
+        # This is water filling. The items with the smallest gaps are full first, and the other items share the rest
         # evenly.
         ordered = np.sort(gaps)
         left = unit
@@ -317,8 +317,8 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
 
     Gaps are exact integers. Their squares are summed with compensation, and each step is rounded down. Therefore one
     user's step is within 8 * 2^-53 * bound + sqrt(size) / unit of the exact step in l2, in units of weight. A bound is
-    exact in a double, so dividing by it adds at most the two roundings of one quotient; docs/privacy/set-union.md
-    counts them. A bound of 0 changes nothing.
+    exact in a double, so dividing by it adds at most the two roundings of one quotient, which docs/privacy/set-union.md
+    counts. A bound of 0 changes nothing.
 
     Args:
         histogram: int64 (vocabulary), the weights, changed in place.
@@ -326,7 +326,7 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         starts: int64 (users + 1), the first position of each user's items.
         cutoff: The cutoff, in units.
         unit: The number of units in a weight of 1.
-        bounds: int64, the bounds in multiples of 2^-20, one for each user or a single one for all users.
+        bounds: int64, the bounds in multiples of 2^-20, one for each user or a single bound for all users.
     """
     for j in range(starts.size - 1):
         steps = bounds[j] if bounds.size > 1 else bounds[0]
@@ -344,7 +344,7 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
             raised = total + term
             lost = (raised - total) - term
             total = raised
-        # The l2 norm of the gaps, divided by the bound, for a projection onto the ball whose radius is the bound.
+        # The l2 norm of the gaps, divided by the bound, for a projection onto the ball with the bound as its radius.
         length = np.sqrt(total) / (steps / ONE_BOUND)
         for offset in range(size):
             item = items[begin + offset]

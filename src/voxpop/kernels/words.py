@@ -354,8 +354,8 @@ def cut_words(
                 info = np.int64(table[code])
                 if not info & BUILT:
                     return MISSING_PAGE, document, code
-                # An invisible character between words is skipped, such as the one after a heart symbol. Elsewhere, the
-                # parts on both sides of such a character may form one word or address.
+                # An invisible character between words, such as the character after a heart symbol, is skipped.
+                # Elsewhere, the parts on both sides of such a character may form one word or address.
                 if info & IGNORED and shift == NONE and tail == head and _is_between(data, position, starts[document]):
                     position += width
                     continue
@@ -429,8 +429,8 @@ def follow_quotes(data: Bytes, delimiter: Any, state: Int64s) -> Any:
             position where the last whole row of these bytes ends (or 0). All are 0 at the start of a file.
 
     Returns:
-        Whether there is no error so far. If there is one, the field that began in row `state[OPENED]` continues after
-        its closing quote.
+        Whether there is no error so far. If there is an error, the field that began in row `state[OPENED]` continues
+        after its closing quote.
     """
     mode, row, end = state[MODE], state[ROW], 0
     for place in range(data.size):

@@ -18,7 +18,7 @@ _DELTA = (
     "Use a hundredth of one over the expected number of users or less, such as 1e-7; do not compute it from the data"
 )
 SUSPECT_DELTA = 1e-3
-"""A larger delta protects no user in a table of a thousand users."""
+"""With a larger delta, no user in a table of a thousand users is protected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Budget:
 
     Args:
         epsilon: The bound on how much one user changes the log-odds of any result, finite and more than 0.
-        delta: The maximum probability that an item of only one user is released, at least 0 and less than 1. Items of a
-            public list are an exception (docs/privacy/known.md).
+        delta: The maximum probability of releasing an item that only one user has, at least 0 and less than 1. Items of
+            a public list are an exception (docs/privacy/known.md).
 
     Raises:
         BudgetError: A value is not a number or out of range.
@@ -68,7 +68,7 @@ def _real(name: str, value: object) -> float:
 
 
 def too_large(epsilon: float) -> BudgetError:
-    """Return the error for an epsilon that no delta below 1 makes feasible."""
+    """Return the error for an epsilon that is not feasible with any delta below 1."""
     return BudgetError(f"epsilon {epsilon:g} is too large, because it would need a delta of 1. {_EPSILON}.")
 
 
@@ -81,7 +81,7 @@ def check_slack(what: str, budget: Budget, slack: float) -> None:
         slack: The cost of finite arithmetic in delta.
 
     Raises:
-        BudgetError: Delta is too small, or epsilon too large.
+        BudgetError: Delta is too small, or epsilon is too large.
     """
     least = 2 * slack
     if least >= 1.0:
@@ -213,7 +213,7 @@ def all_printable(grams: Iterable[Sequence[str]]) -> list[str]:
 
 
 def words_first(grams: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return grams that begin with a letter, followed by grams that begin with a number, and then punctuation."""
+    """Return the grams that begin with a letter, then the grams that begin with a digit, and then all other grams."""
     return sorted(grams, key=lambda gram: 0 if gram[0][:1].isalpha() else 1 if gram[0][:1].isalnum() else 2)
 
 

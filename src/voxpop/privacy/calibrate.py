@@ -168,7 +168,7 @@ def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: flo
     sigma = least_sigma * (1 + math.exp(log_extra))
     least = threshold(sigma, sampled, guess, 1e-12)
     certified = joint.certified_cases(novelty, sensitivity)
-    # A case that is satisfied at this threshold is also satisfied at higher ones, so only the remaining cases are
+    # A case that is satisfied at this threshold is also satisfied at higher thresholds, so only the remaining cases are
     # examined again.
     open_cases = certified.where(joint.deltas(certified, epsilon, sigma, least, rest / sigma) > goal)
     return sigma, threshold(sigma, open_cases, (least, least + 1e-3 * sigma), 1e-12) if len(open_cases.items) else least

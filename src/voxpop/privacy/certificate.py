@@ -1,8 +1,8 @@
-"""Compute the delta of a certificate from only its numbers (`check`).
+"""Compute the delta of a certificate from nothing but its numbers (`check`).
 
-Planners (calibration, searches, menus, allocation) propose numbers. This module decides by the formulas of the proofs
-whether the numbers support the claim. It imports no planner. docs/privacy/certificate.md describes the schema and the
-formulas.
+Planners (calibration, searches, menus, allocation) propose numbers. This module uses the formulas of the proofs to
+decide whether the numbers support the claim. It imports no planner. docs/privacy/certificate.md describes the schema
+and the formulas.
 """
 
 from dataclasses import replace
@@ -52,7 +52,9 @@ from voxpop.privacy.weightings.capped import CappedDescent, on_lattice
 from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 NEGLIGIBLE = 1e-4
-"""If a crude bound on the release of novel items is at most this share of delta, it replaces the exact recursion."""
+"""A crude bound on the probability that novel items are released replaces the exact recursion if it is at most this
+share of delta.
+"""
 _MOST_UNITS = 2**62
 CAPPED = "capped"
 
@@ -106,7 +108,7 @@ def _setting(bounding: Bounding, *, sequential: bool) -> RuleSetting:
 
 
 def bounding_of(shares: CalibratedRule) -> Bounding:
-    """Return the numbers of a weighting on which its sensitivity depends."""
+    """Return the numbers that determine the sensitivity of a weighting."""
     rule, setting = shares.weighting_rule, shares.setting
     numbers = setting.norm, setting.limit, setting.bits, setting.cutoff, setting.bound
     # The name of a weighting is not sufficient for a derived class, because the weights of that class may differ.
@@ -168,8 +170,8 @@ def spend_of(certificate: Certificate) -> Expense | None:
         slack = numerical_slack(epsilon) + _later_slack(proof.later, certificate.claim)
         return gaussian_spend([pair], slack, _rest(proof.later))
     if isinstance(proof, CountsProof):
-        # Use the largest mu of the menu and not the mu of the limit that ran, because the charge must not depend on the
-        # choice.
+        # Use the largest mu of the menu instead of the mu of the limit that ran, because the charge must not depend on
+        # the choice.
         mu = max(root_above(max(1, sum(each.limits))) / each.sigma for each in proof.menu)
         square = proof.classes_sigma**-2 if proof.classes_sigma else 0.0
         return gaussian_spend([(0.0, mu)], _counts_slack(proof, epsilon), square)
@@ -186,7 +188,7 @@ def spend_of(certificate: Certificate) -> Expense | None:
 
 @lru_cache(maxsize=64)
 def mus_of(rounds: Rounds) -> tuple[float, ...]:
-    """Return the mu of every round, which is the ratio of the sensitivity and the sigma that are used."""
+    """Return the mu of every round, which is the ratio of the sensitivity to the sigma of the round."""
     shown = []
     if rounds.first is not None:
         shares = calibrated_rule(rounds.first.bounding)
@@ -196,7 +198,7 @@ def mus_of(rounds: Rounds) -> tuple[float, ...]:
     for number, each in enumerate(rounds.later):
         sensitivity = capped(rounds, number).sensitivity
         _ensure(each.sigma > 0.0 and each.part > 0.0 and each.cell >= 1)
-        # This compares exactly: the score was charged for a shift of at least S / sigma.
+        # This comparison is exact. The score must have been charged for a shift of at least S / sigma.
         _ensure(Fraction(sensitivity) <= Fraction(each.mu) * Fraction(each.sigma))
         shown.append(sensitivity / each.sigma)
         margin = hypot(margin, each.cell / (1 << each.bounding.bits) / each.sigma)
@@ -223,7 +225,7 @@ def square_of(rounds: Rounds) -> Fraction:
 
 @proved("adaptive.md#novel-items")
 def novel_of(rounds: Rounds, negligible: float = 0.0) -> float:
-    """Return an upper bound on the probability that the rounds release an item of only one user.
+    """Return an upper bound on the probability that the rounds release an item that only one user has.
 
     Proof: "The first round costs the same as set union."
 
@@ -352,7 +354,7 @@ def _selection(proof: SelectionProof, claim: Claim) -> float:
 
 
 def root_above(number: int) -> float:
-    """Return the square root of an integer, exact or rounded up."""
+    """Return the square root of an integer, either exactly or rounded up."""
     root = sqrt(number)
     # Only the roots of squares are exact. Any other root is below the next larger double.
     exact = float(isqrt(number)) == root and isqrt(number) ** 2 == number
@@ -361,7 +363,7 @@ def root_above(number: int) -> float:
 
 @proved("counts.md#the-choice-of-the-limit")
 def counts_square(proof: CountsProof) -> Any:
-    """Return the mu^2 of counts in eighty digits, for the most expensive limit, so it does not depend on the choice.
+    """Return the mu^2 of counts in eighty digits, for the most expensive limit. It does not depend on the choice.
 
     Proof: "the counts are a Gaussian mechanism with the same"
     """
@@ -406,7 +408,7 @@ def _paths(proof: PathsProof, claim: Claim) -> float:
     _ensure(proof.least is None or (proof.tree == "contexts" and 0 < proof.least <= 1))
     _ensure(proof.usual is None or (proof.least is not None and 1 <= proof.usual <= proof.max_length))
     found = Fraction(0) if proof.finding is None else Fraction(proof.finding.claim.epsilon)
-    # In basic composition the epsilons add up, exactly.
+    # In basic composition, the epsilons add up exactly.
     _ensure(proof.epsilon + found <= Fraction(claim.epsilon))
     if proof.finding is None:
         return 0.0
@@ -440,7 +442,7 @@ def night_charge(proof: NightsProof, night: int) -> Charge:
     square = Fraction(proof.square) / WHOLE * cost
     if (Fraction(sensitivity) / Fraction(sigma)) ** 2 > square:
         raise InternalError("a night would run with less noise than was charged for")
-    # The part is rounded down, and the rest is spent on later nights.
+    # The part is rounded down, and the remaining budget is spent on later nights.
     rate = cost * BOUND_STEPS // sum(proof.costs[night - 1 :])
     return Charge(cost, square, sensitivity, sigma, (rate,))
 

@@ -1,8 +1,8 @@
 """The total privacy cost of several releases from one collection.
 
-One symmetric pair of distributions dominates each release. Dominating pairs compose, even if the choice of a later
-release depends on an earlier result (Zhu, Dong and Wang, 2022). On each side, the pair has a revealing outcome, which
-is impossible on the other side. If no revealing outcome occurs, the pair is
+Each release is dominated by one symmetric pair of distributions. Dominating pairs compose, even if the choice of a
+later release depends on an earlier result (Zhu, Dong and Wang, 2022). On each side, the pair has a revealing outcome,
+which is impossible on the other side. If no revealing outcome occurs, the pair is
 
 * for a release with an `Expense`, a Gaussian mechanism of mu, and the revealing outcome has probability `hit`;
 * for any other (epsilon_j, delta_j)-private release, randomised response with loss epsilon_j or -epsilon_j, and the
@@ -13,8 +13,8 @@ randomised responses. Then the delta in both directions between neighbours is
 
     D + (1 - D) E[delta_G(epsilon - L; mu)]
 
-Every release may also be treated as the second kind. The parameters of a release must not depend on the outcomes of
-other releases. If they may depend on them, an account with caps is needed (`voxpop.ledger`).
+Every release may also be treated as a release of the second kind. The parameters of a release must not depend on the
+outcomes of other releases. Otherwise, an account with caps is needed (`voxpop.ledger`).
 """
 
 import math
@@ -42,7 +42,7 @@ LOSS_SLACK = 1e-12
 def compose(guarantees: Sequence[Guarantee]) -> Guarantee:
     """Return the total guarantee of releases about the same users.
 
-    The delta of the total is the sum of all deltas, and its epsilon is the smallest one for this delta.
+    The delta of the total is the sum of all deltas, and its epsilon is the smallest epsilon for this delta.
 
     Args:
         guarantees: The guarantees of one or more releases.
@@ -128,8 +128,8 @@ class Total:
 
     Attributes:
         adaptive: The guarantee that is valid even if each budget was chosen after earlier results. With a ledger, this
-            is the budget of the ledger, which covers all its entries. Without a ledger, it is the sums of epsilons and
-            deltas.
+            is the budget of the ledger, which covers all its entries. Without a ledger, it consists of the sums of
+            epsilons and deltas.
         fixed: The guarantee of the releases if all budgets were fixed in advance. It is smaller, because the costs of
             Gaussian noise add up in squares.
         charged: Whether `adaptive` is the budget of a ledger.
@@ -222,10 +222,11 @@ def composed_delta(epsilon: float, guarantees: Sequence[Guarantee], *, plain: bo
     Args:
         epsilon: Any real number of at least 0.
         guarantees: The guarantees of the releases.
-        plain: Whether to use also the bounds that use only epsilon and delta of releases with an `Expense`.
+        plain: Whether to also use the bounds that consider only the epsilon and delta of releases with an `Expense`.
 
     Returns:
-        The smallest of three bounds. They use every `Expense`, only those that are not loose, or none.
+        The smallest of three bounds. One bound uses every `Expense`, one uses only the `Expense` objects that are not
+        loose, and one uses none of them.
     """
     tightest = _delta(epsilon, *_split(guarantees, math.inf))
     for loosest in (LOOSE, 0.0) if plain else ():
@@ -280,7 +281,7 @@ def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guaran
     mu = math.hypot(*(each.mu for each in spends))
     # These are float64 arrays of the values of L and of the probability of each value if the user is in the data.
     losses, chances = _losses([each.epsilon for each in plain])
-    # The formula in the docstring of this module.
+    # This is the formula in the docstring of this module.
     exact = hit + (1 - hit) * float(chances @ np.exp(log_delta(epsilon - losses, mu)))
     return min(1.0, exact * ROUNDING + walk_slack(epsilon, MOST_PASSES) * len(spending))
 

@@ -1,4 +1,4 @@
-"""The decisions of adaptive rounds, and the probability that they release an item of only one user.
+"""The decisions of adaptive rounds, and the probability that they release an item that only one user has.
 
 A round adds a noisy weight to the cumulative score of an item. The proof is in docs/privacy/adaptive.md.
 """
@@ -21,14 +21,14 @@ from voxpop.privacy.parameters import KnownLevels
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
 
-# This computes the probability that an item of only one user is ever released if rounds add up their noisy weights.
+# This computes the probability of ever releasing an item that only one user has, if rounds add up their noisy weights.
 #
-# In round r, the noisy weight of an item of weight w is z_r = mu_r w + N(0, 1). The cumulative score of the item is
-# S_r = c_1 z_1 + ... + c_r z_r. The item is released as soon as S_r reaches a threshold, and dropped when S_r is below
-# a drop threshold. Caps bound the weight by the number n of items in the user's pool that are not released. n >= t as
-# long as none of t novel items is released. If a user draws items, each item is drawn with probability at most q(n).
-# Let a_r(n) be the cap, and let G(w) be the expectation of the later value after weight w. Then each of t novel items
-# is released with probability at most V_1(0), where
+# In round r, the noisy weight of an item of weight w is z_r = mu_r w + N(0, 1). The cumulative score of the item is S_r
+# = c_1 z_1 + ... + c_r z_r. The item is released as soon as S_r reaches a threshold, and dropped when S_r is below a
+# drop threshold. Caps bound the weight as a function of the number n of items in the user's pool that are not released.
+# As long as none of t novel items is released, n >= t. If a user draws items, each item is drawn with probability at
+# most q(n). Let a_r(n) be the cap, and let G(w) be the expectation of the later value after weight w. Then each of t
+# novel items is released with probability at most V_1(0), where
 #
 #     V_r(S) = q(t) G(a_r(t)) + (1 - q(t)) G(0),
 #
@@ -49,7 +49,8 @@ class CumulativeScore:
     """The public numbers of rounds that add up a cumulative score.
 
     Args:
-        mus: By round, how far a weight of 1 shifts the noisy weight, in standard deviations of the round's noise.
+        mus: The amount by which a weight of 1 shifts the noisy weight of each round, in standard deviations of its
+            noise.
         parts: The factor c_r of each round, above 0.
         thresholds: The score that is required for a release in each round, in standard deviations of the sum.
         drop_thresholds: The drop threshold of each round except the last. An item with a lower cumulative score is
@@ -73,11 +74,11 @@ class CumulativeScore:
 class Caps:
     """The largest weights that a user can give one item in a round, by the number of unreleased items in the pool.
 
-    A level applies to users who have more items than the previous level and at most its own number of items. No level
-    allows more than the level before it.
+    A level applies to users with more items than the number of the previous level and at most the number of this level.
+    No level allows more than the level before it.
 
     Attributes:
-        items: The largest number of items at each level, in increasing order. The last one is the size of the pool.
+        items: The largest number of items at each level, in increasing order. The last number is the size of the pool.
         weights: The largest weight of an item by level and round, in multiples of 2^-30.
         chances: The largest probability that one item is drawn, by level; 1 if users give weight to all items of their
             pool.
@@ -116,7 +117,7 @@ def whole_caps(rounds: int, pool: int) -> Caps:
 @lru_cache(maxsize=64)
 @proved("adaptive.md#novel-items")
 def novel_release(rounds: CumulativeScore, caps: Caps, fineness: float = FINENESS) -> float:
-    """Bound the probability that any item of only one user is released.
+    """Bound the probability of releasing any item that only one user has.
 
     Proof: "Hence d = max over t <= W of t V_1(0)."
 
@@ -148,7 +149,7 @@ def lone_releases(rounds: CumulativeScore, weights: Floats, chances: Floats, fin
     Args:
         rounds: The public numbers.
         weights: The largest weight, by distribution and round.
-        chances: By distribution, the largest probability that the item gets weight in a round, given the past.
+        chances: For each distribution, the largest probability that the item gets weight in a round, given the past.
         fineness: The step of the grid, in standard deviations of the noisiest round.
 
     Returns:
@@ -157,7 +158,7 @@ def lone_releases(rounds: CumulativeScore, weights: Floats, chances: Floats, fin
     grid = _Grid(rounds, fineness)
     # The draws of users have 53 bits.
     likely = np.minimum(chances * UNIT_ROUNDING + 2.0**-52, 1.0)[:, None]
-    # float64 (distributions, points), V_(r+1) by distribution and score S. No round follows the last one.
+    # float64 (distributions, points), V_(r+1) by distribution and score S. No round follows the last round.
     later = np.zeros((len(weights), len(grid.points)))
     for number in reversed(range(len(rounds.mus))):
         without = grid.shown(number, later)
@@ -259,7 +260,7 @@ class _Grid:
 
     @proved("adaptive.md#novel-items")
     def moved(self, number: int, shown: Floats, weights: Floats) -> Floats:
-        """By distribution, return G at every point plus the weight of a round, on the line between points or above it.
+        """For each distribution, return an upper bound on G at every point plus the weight of a round.
 
         Proof: "because V and therefore G increase with score and weight"
         """
@@ -275,7 +276,7 @@ class _Grid:
     def shown(self, number: int, later: Floats) -> Floats:
         """Return G at each point.
 
-        G is the expectation of the later value by the cumulative score before a round's noise.
+        G is the expectation of the later value, as a function of the cumulative score before a round's noise.
 
         Args:
             number: The number of the round.
@@ -330,7 +331,7 @@ class _Grid:
         return np.convolve(self._means(number)[begin : begin + count + rises.size - 1], rises, "valid")[None]
 
     def _risen(self, number: int, first: int, last: int) -> Floats:
-        """Return the mean probability of reaching a level of the cell, by cell (`first` to `last`) and by point."""
+        """Return the mean probability of reaching a level of a cell, by cell (`first` to `last`) and by point."""
         count, means = len(self.points), self._means(number)
         windows = sliding_window_view(means, count)
         # If the drop threshold and the threshold lie between the same two points, there is no cell, and `last` is one

@@ -1,21 +1,20 @@
-"""Randomised decisions about weights, which engines run on the machines that store the weights.
+"""Randomised decisions about weights. Engines make the decisions on the machines that store the weights.
 
 One biased coin decides whether an item is released, and the error of its bias is at most 2^-128. A release contains the
 items that passed, but no noisy weights, so noisy weights are never computed. Each item passes with the probability that
 its weight plus noise reaches the threshold. The code compares this probability with 128 uniform bits. A computation in
-doubles decides almost all items. Only if the bits are within a proved band around the double probability is the
-probability computed again in eighty digits. Therefore tails are accurate far beyond the range of noise that is drawn in
-doubles.
+doubles decides almost all items. The probability is computed again in eighty digits only if the bits are within a
+proved band around its double. Therefore tails are accurate far beyond the range of noise that is drawn in doubles.
 
 If each user has one item, the optimal rule is known (Desfontaines, Voss, Gipson and Mandayam, 2022). An item of c users
 is released with probability pi(c), with pi(0) = 0 and
 
     pi(c + 1) = min(e^epsilon pi(c) + delta, 1 - e^-epsilon (1 - pi(c) - delta), 1).
 
-No mechanism releases any item with a higher probability. The first branch is the minimum for counts up to the turn, and
-the second branch for counts from there up to the top. For larger counts, the probability is 1. Each branch has a closed
-form, which is computed in eighty digits for every distinct count. Therefore small probabilities have a high relative
-accuracy, both of a release and of a miss.
+No mechanism releases any item with a higher probability. The first branch is the minimum for counts up to the turn. The
+second branch is the minimum for larger counts up to the top. For counts above the top, the probability is 1. Each
+branch has a closed form, which is computed in eighty digits for every distinct count. Therefore small probabilities of
+a release and small probabilities of a miss both have a high relative accuracy.
 """
 
 from dataclasses import dataclass, replace
@@ -114,17 +113,17 @@ def _branches(epsilon: float, delta: float) -> tuple[int, int]:
     exact, mass = number(epsilon), number(delta)
     growth = context.exp(exact)
     base = mass / (growth - 1)
-    # Compute the last count at which the first branch is the smaller one, and the number of further counts at which the
-    # second branch is below 1 (closed form of the paper).
+    # Compute the last count at which the first branch is smaller, and the number of further counts at which the second
+    # branch is below 1 (closed form of the paper).
     turn = 1 + int(context.floor(context.log((growth + 2 * mass - 1) / ((growth + 1) * mass)) / exact))
     span = context.log(1 + (1 - base * context.expm1(exact * turn)) / base)
     return turn, turn + int(context.floor(span / exact))
 
 
 # This is the permitted relative error of a probability in doubles. The distance (threshold - weight) * unit / scale has
-# a relative error of at most 4 * 2^-53, which is multiplied in a tail at distance x by x^2 (Gaussian, x <= 39) or x
-# (Laplace, x <= 745). The result is at most 7e-13. ndtr and exp add less than 1e-12 (certified by a test). The band is
-# ten times wider.
+# a relative error of at most 4 * 2^-53. In a tail at distance x, this error is multiplied by x^2 (Gaussian, x <= 39) or
+# by x (Laplace, x <= 745). The result is at most 7e-13. ndtr and exp add less than 1e-12 (certified by a test). The
+# band is ten times wider.
 DECISION_BAND = 2.0**-36
 _WORD_RANGE = 2.0**64
 _CHUNK = 1 << 18
@@ -283,12 +282,12 @@ def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> B
     Proof: "Doubles decide unless U is within a proved band around the double value of p"
     """
     probability, complement = rule.probability(weights)
-    # Shape (items,). Measure from the end of [0, 1] that has the smaller probability, so that it keeps its precision in
-    # doubles.
+    # Shape (items,). Measure from the end of [0, 1] that has the smaller probability, so that this probability keeps
+    # its precision in doubles.
     unlikely = probability <= complement
-    # The units are those of `drawn` below (the first 64-bit word).
+    # The units are the units of `drawn` below (the first 64-bit word).
     tail = np.where(unlikely, probability, complement) * _WORD_RANGE
-    # For likely items, measure from the other end; ~u is 2^64 - 1 - u.
+    # For likely items, measure from the other end, where ~u is 2^64 - 1 - u.
     drawn = np.where(unlikely, draws[:, 0], ~draws[:, 0]).astype(np.float64)
     margin = tail * band + 2.0  # two units cover the effect of the second word and the truncation
     inside = drawn < tail
@@ -342,7 +341,7 @@ class ReleaseDecisions(Opening):
 
 @dataclass(frozen=True, slots=True)
 class NoisyLevels(Opening):
-    """The number of coins that an item wins with one draw. No coin may be more likely than the one before it.
+    """The number of coins that an item wins with one draw. The probabilities of the coins must not increase.
 
     If all rules have the same noise and their thresholds increase, this is the number of thresholds that a noisy weight
     reaches.
@@ -371,8 +370,8 @@ class NoisyLevels(Opening):
         """
         draws = draws_of(self.secret, self.purpose, names, texts)
         # All cutpoints share one draw of 128 bits per item. Thresholds increase, so an item that misses one threshold
-        # misses all later ones. Therefore levels have the distribution of one noisy weight (docs/privacy/ngrams.md,
-        # "Levels").
+        # misses all later thresholds. Therefore levels have the distribution of one noisy weight
+        # (docs/privacy/ngrams.md, "Levels").
         levels = np.zeros(weights.size, np.int64)
         if not self.rules:
             return levels
@@ -452,7 +451,7 @@ class GumbelNoise(Opening):
 def draws_of(secret: Source, purpose: str, names: Int64s, texts: Texts | None) -> Uint64s:
     """Return the bits of items, uint64 (items, 2).
 
-    Draws identify items by their bytes if `texts` is given, or else by numbers.
+    Draws identify items by their bytes if `texts` is given, and by their numbers otherwise.
     """
     if texts is None:
         return secret.draws(purpose, names.astype(np.uint64), 0)

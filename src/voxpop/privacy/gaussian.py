@@ -5,8 +5,8 @@ The exact delta of a Gaussian mechanism with a sensitivity of `mu` times sigma i
     delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)        (Balle and Wang, 2018)
 
 for every real epsilon. The two terms nearly cancel, and the exponential may overflow. Therefore, with a = mu/2 -
-epsilon/mu and b = a - mu, the logarithm of delta is computed as that of e^(-a^2/2)/2 times the increase of g(x) =
-erfcx(-x/sqrt 2) from b to a.
+epsilon/mu and b = a - mu, the logarithm of delta is computed as the logarithm of e^(-a^2/2)/2 times the increase of
+g(x) = erfcx(-x/sqrt 2) from b to a.
 
 The threshold limits the release of items that only one user has. If the additional user has t novel items of weight w,
 at least one of them is released with probability 1 - (P(noise < threshold - w))^t. Two functions below compute the
@@ -197,11 +197,11 @@ _SHAPES: tuple[str, ...] = get_args(_NoiseShape)
 
 @dataclass(frozen=True, slots=True)
 class UniqueItems:
-    """The possible weights of items of only one user.
+    """The possible weights of items that only one user has.
 
-    An item of only one user must not reach the threshold, because its release would reveal that user. The required
-    margin depends on how the weighting divides a user's unit of weight. Every shape requires that a user gives a
-    positive weight to each of their items (at most `limit`) that no other user has. Otherwise items of several users
+    An item that only one user has must not reach the threshold, because its release would reveal that user. The
+    required margin depends on how the weighting divides a user's unit of weight. Every shape requires that a user gives
+    a positive weight to each of their items (at most `limit`) that no other user has. Otherwise items of several users
     could also be novel. `symmetric` also requires that such items have equal weights, after any earlier results.
 
     Args:
@@ -246,7 +246,7 @@ Noise = Literal["gaussian", "laplace"]
 NORMS: Final = {"laplace": 1, "gaussian": 2}
 """The norm that must bound the weights of a user, by the kind of noise."""
 _SINGLE = 1024  # up to this number of novel items, each number is evaluated separately
-_RATIO = 1.005  # larger numbers form cells, with their largest number of items, each at the weight for the smallest
+_RATIO = 1.005  # larger numbers form cells, with their largest number of items and the weight for the smallest
 
 
 def log_below(noise: Noise, x: Floats) -> Floats:
@@ -292,8 +292,8 @@ def cells(limit: int) -> tuple[Floats, Floats]:
     Returns:
         The minimum and the maximum number of items in each cell. Both are equal up to 1024.
     """
-    # Up to 1024, each cell contains one number. After that, the end of each cell is half a percent larger than the
-    # previous one.
+    # Up to 1024, each cell contains one number. After that, the end of each cell is half a percent larger than the end
+    # of the previous cell.
     steps = max(0, math.ceil(math.log(limit / _SINGLE) / math.log(_RATIO)))
     ends = np.floor(_SINGLE * _RATIO ** np.arange(1, steps + 1))
     most = np.unique(np.minimum(np.concatenate([np.arange(1.0, min(limit, _SINGLE) + 1), ends]), limit))

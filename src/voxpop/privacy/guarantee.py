@@ -27,7 +27,7 @@ class Expense:
     (docs/privacy/composition.md, "One kind of pair").
 
     Args:
-        novel: The probability that an item of only one user is released, including numerical slack, or 0 if every
+        novel: The probability of releasing an item that only one user has, including numerical slack, or 0 if every
             possible item is known in advance.
         mu: The ratio of sensitivity to sigma. For several releases, it is the root of the sum of squares.
         two_sided: Whether there are also revealing outcomes if the user is absent, as in adaptive rounds. No
@@ -84,8 +84,9 @@ def dominating_mu(epsilon: float) -> float:
     through its vertex."
 
     Randomised response of this epsilon returns the true answer with probability p = e^epsilon / (1 + e^epsilon). Its
-    trade-off function has one vertex. The trade-off function of a Gaussian mechanism is nowhere above it if it passes
-    through this vertex, and it does so at mu = 2 Phi^-1(p) (Dong, Roth and Su, 2022).
+    trade-off function has one vertex. If the trade-off function of a Gaussian mechanism passes through this vertex, it
+    is nowhere above the trade-off function of randomised response. This is the case at mu = 2 Phi^-1(p) (Dong, Roth and
+    Su, 2022).
     """
     from scipy.special import ndtri_exp
 
@@ -323,7 +324,7 @@ def factor(epsilon: float) -> str:
 
 
 def percent_at_most(share: float) -> str:
-    """Return the upper bound of a share in per cent, rounded up to a tenth, or with more nines if it is close to 100 %.
+    """Return the upper bound of a share in percent, rounded up to a tenth, or with more nines if it is close to 100 %.
 
     The result is "100 %" only if the bound excludes no probability.
     """
@@ -336,7 +337,7 @@ def percent_at_most(share: float) -> str:
 
 
 def chance_at_most(share: float) -> str:
-    """Return the upper bound of a probability, rounded up, as "1 in 367" if it is small and in per cent otherwise."""
+    """Return the upper bound of a probability, rounded up, as "1 in 367" if it is small and in percent otherwise."""
     return f"1 in {floor(1 / share):,}" if 0 < share < 0.005 else percent_at_most(share)
 
 

@@ -54,7 +54,7 @@ class Charge:
         square: The exact mu^2 of the cost.
         sensitivity: The effect of a user with bound 1 on the weights, including the rounding errors of all users.
         sigma: The standard deviation of the noise, at least sensitivity / sqrt(square).
-        rates: The fractions of the remaining budget that users pay, by length of a run of candidates, in units of
+        rates: The fractions of the remaining budget that users pay, by the length of a run of candidates, in units of
             2^-20. The last fraction also applies to all longer runs, and a single fraction applies to all users. If
             None, every user pays the cost, or the remaining budget if it is less than the cost.
     """
@@ -92,7 +92,7 @@ class Charge:
         Raises:
             InternalError: Runs are missing.
         """
-        # A user's charge is a function of only their own past and public numbers, as the induction in
+        # A user's charge depends only on their own past and public numbers, as the induction in
         # docs/privacy/individual.md requires ("What a user pays does not depend on others").
         wish = np.int64(self.cost)
         if self.rates is not None:

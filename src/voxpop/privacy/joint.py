@@ -132,7 +132,7 @@ def certified_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
         # Enumerate every pair with 1 <= t <= n <= limit, for t novel items among n items.
         held, novel = (index.astype(np.float64) + 1 for index in np.tril_indices(novelty.limit))
         return _even_pairs(held, novel, sensitivity)
-    # If there are too many pairs of even weights, use that no item weighs less than S limit^(-1/2).
+    # If there are too many pairs of even weights, use the fact that no item weighs less than S limit^(-1/2).
     least = sensitivity * novelty.limit**-0.5 if novelty.shape == "even" else novelty.least
     return _symmetric_cases(novelty.limit, least, sensitivity)
 
@@ -223,9 +223,9 @@ def _share_cells(
 # epsilon, the first line is D, because without a hit, each outcome is at most e^epsilon' times as likely with the user
 # as without. The second line is at most D e^epsilon / (1 + e^epsilon) < D. (If the novel items of a round have total
 # weight s, only S - s remains for the rest. Then an outcome without the user is at most e^((S - s) / b) / (1 - d) times
-# as likely as with the user. This results again in at most 1 - (1 - d) e^(s / b) <= d, so sharing the budget does not
+# as likely as with the user. The result is again at most 1 - (1 - d) e^(s / b) <= d, so sharing the budget does not
 # help.) A larger epsilon for the rest does not help either, because a user without novel items then costs about
-# (epsilon' - epsilon) / 2 of delta. Therefore exact accounting for Laplace noise equals the published one.
+# (epsilon' - epsilon) / 2 of delta. Therefore exact accounting for Laplace noise equals the published accounting.
 
 
 def either(chances: Sequence[float]) -> float:

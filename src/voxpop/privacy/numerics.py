@@ -117,7 +117,7 @@ def falling_to(curve: Curve, start: float, tolerance: float) -> float:
     Args:
         curve: A function that decreases roughly like the logarithm of a normal tail, with a slope near -x at x.
         start: The first point of the search, above 0.
-        tolerance: How far the curve may be below zero at the result.
+        tolerance: The largest distance of the curve below zero at the result.
 
     Returns:
         A point at which the curve is at most 0. The curve is at least minus the tolerance there if such a point is

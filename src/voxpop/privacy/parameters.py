@@ -35,7 +35,7 @@ class KnownLevels(Stated):
         lowest: The score of the lowest level in each later round, in standard deviations of the score's noise.
         step: The distance between two levels, in the same unit.
         tails: An upper bound on the probability that noise alone reaches each level, in increasing order of levels.
-        enough: The value of `Round.enough` for listed items, by later round. The guarantee does not depend on it.
+        enough: The value of `Round.enough` for listed items in each later round. The guarantee does not depend on it.
     """
 
     listed: KnownList
@@ -105,5 +105,5 @@ class KeyParts(Stated):
     sizing: Fraction
 
     def rate_of_more(self, limit: int) -> Fraction:
-        """Return the rate of the noise on the counts of users with more keys, if each user counts for so many keys."""
+        """Return the rate of the noise on the counts of users with more keys, if each user has this limit."""
         return (2 * self.rate - self.sizing) / limit

@@ -2,8 +2,8 @@
 
 Each part spends all of epsilon. The proof is in docs/privacy/keys.md.
 
-The users of one key and the users of two keys give two noisy numbers per key, y1 and y2, and a key is released if 2 y1
-+ y2 reaches a threshold. Users with more keys only add to the counts of released keys.
+The users with one key and the users with two keys give two noisy numbers per key, y1 and y2, and a key is released if 2
+y1 + y2 reaches a threshold. Users with more keys contribute only to the counts of released keys.
 """
 
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ PART_WEIGHTS: Final = (0, 1 << PART_BITS, 1, 0)
 keys.
 """
 LEAST_THRESHOLD: Final = 3
-"""The formula for keys of only one user assumes that such a key does not reach the threshold without noise."""
+"""The formula for keys with a single user assumes that such a key does not reach the threshold without noise."""
 _MOST_WEIGHT: Final = 1 << 61
 
 
@@ -54,7 +54,7 @@ def _reached(rate: Fraction, least: int) -> Any:
 
 @proved("keys.md#users-in-parts")
 def parts_delta(parts: KeyParts) -> Any:
-    """Return the largest probability, in eighty digits, that keys of only one user are released.
+    """Return the largest probability, in eighty digits, of releasing keys that only one user has.
 
     Proof: "d = max(W(T - 2), 2 W(T - 1))"
     """
@@ -68,7 +68,7 @@ def planned_parts(whole: Fraction, sizing: Fraction, delta: float) -> KeyParts:
     Args:
         whole: The epsilon of every part.
         sizing: The part of epsilon that users with more keys spend on the choice of their limit.
-        delta: The delta for keys of only one user.
+        delta: The delta for keys that only one user has.
     """
 
     def keeps(threshold: int) -> bool:
@@ -85,7 +85,7 @@ def planned_parts(whole: Fraction, sizing: Fraction, delta: float) -> KeyParts:
 
 
 def parts_probabilities(parts: KeyParts, limit: int, reach: int) -> Floats:
-    """Return the probabilities of the noise on a count, from -reach to reach, at this limit of users of more keys."""
+    """Return the probabilities of the noise on a count, from -reach to reach, for a limit on users with more keys."""
     place, found = np.abs(np.arange(-reach, reach + 1)), np.ones(1)
     for rate in (2 * parts.rate, parts.rate, parts.rate_of_more(limit)):
         q = np.exp(-float(rate))
@@ -122,7 +122,7 @@ def released_in_parts(parts: KeyParts, users: int, held: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PartNumbers(Opening):
-    """The selection and the noisy number of each key from the users of one or two keys.
+    """The selection and the noisy number of each key from the users with one or two keys.
 
     Attributes:
         parts: The noise and the threshold.
@@ -142,7 +142,7 @@ class PartNumbers(Opening):
 
         Args:
             weights: The weights of the keys. Each weight contains both numbers.
-            names: Not used, because draws identify keys by their bytes.
+            names: Unused, because draws identify keys by their bytes.
             texts: The bytes of the keys, and the start of each key.
         """
         if texts is None:

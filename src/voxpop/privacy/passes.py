@@ -1,7 +1,7 @@
 """The schema of certificates, which contain the numbers of a guarantee as plain data (docs/privacy/certificate.md).
 
-Whole numbers are exact. Every other number is a double that stands for exactly its value, and it is written so that
-reading it returns the same double. Fractions are texts such as "3/4".
+Whole numbers are exact. Every other number is a double. It represents exactly its value, and reading the written number
+returns the same double. Fractions are texts such as "3/4".
 """
 
 import json
@@ -81,8 +81,9 @@ class Round(Stated):
     Attributes:
         bounding: The bound on each user. All rounds have the same caps.
         sigma: The standard deviation of the noise, in weight.
-        cell: The size of a cell, in units. Noisy weights are whole multiples of it.
-        mu: The shift by a weight of 1 that is charged for, in standard deviations. It is at least sensitivity / sigma.
+        cell: The size of a cell, in units. Noisy weights are whole multiples of this size.
+        mu: The shift of the noisy weight by a weight of 1, in standard deviations, for which the round is charged. It
+            is at least sensitivity / sigma.
         part: The factor by which the noisy weight, in standard deviations, enters the score.
         threshold: The threshold of the score, in standard deviations of its noise.
         drop: The drop threshold, in the same unit; None in the last round.
@@ -109,7 +110,7 @@ class CapLevels(Stated):
     """The largest weights that one user can give an item, by the number of unreleased items in the user's pool.
 
     Attributes:
-        items: The largest number of items at each level, in increasing order. The last one is the size of the pool.
+        items: The largest number of items at each level, in increasing order. The last number is the size of the pool.
         weights: The largest weight of an item by level and round, in multiples of 2^-30.
         chances: The largest probability that one item is drawn, by level.
     """
@@ -122,7 +123,7 @@ class CapLevels(Stated):
 @final
 @dataclass(frozen=True, slots=True)
 class Rounds(Stated):
-    """All adaptive rounds of one data set, in the order of their runs.
+    """All adaptive rounds of one data set, in the order in which they run.
 
     Attributes:
         pool: The maximum number of items per user in all rounds after the first. Items of a public list do not count.
@@ -293,8 +294,8 @@ class CountsProof(Stated):
         menu: The possible counts, one of which runs.
         classes_sigma: The standard deviation of the noise on the number of users in a class, or 0 if there is no
             choice.
-        chosen: After a release, the position in the menu.
-        known: The public list of items that are counted, too; None without a list.
+        chosen: After a release, the position of the counts that ran in the menu.
+        known: The public list of items that are also counted; None without a list.
     """
 
     menu: tuple[Counted, ...]

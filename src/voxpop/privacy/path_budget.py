@@ -1,6 +1,6 @@
 """The budget along the paths of a tree, in exact fractions of epsilon, and the noise.
 
-Nodes with equal histories of shares have one account.
+Nodes with equal histories of shares share one account.
 """
 
 from dataclasses import dataclass, field, replace
@@ -39,7 +39,7 @@ class Share:
     """The cost of the histogram of one node.
 
     Attributes:
-        before: The fraction of epsilon that the histograms above this one spent.
+        before: The fraction of epsilon that the histograms above this histogram spent.
         own: The fraction of epsilon that this histogram spent.
     """
 
@@ -127,7 +127,7 @@ class StepsRule:
     usual: int | None = None
 
     def classes(self, lengths: Int64s, first: Int64s, rate: Fraction) -> Int64s:
-        """Return the noisy number of sequences by class, up to the maximum drawn length, from only released numbers.
+        """Return the noisy number of sequences by class, up to the maximum drawn length, from released numbers only.
 
         The last class contains all sequences of at least its first length, which is the maximum length that is drawn.
 
@@ -148,7 +148,7 @@ class StepsRule:
         return np.array([*counts[:last], counts[last] if last == kept else tails[last]], np.int64)
 
     def steps(self, limits: Limits, first: Int64s, lengths: Int64s) -> int:
-        """Return the number of steps that are counted from the start of each sequence, from only released numbers.
+        """Return the number of steps that are counted from the start of each sequence, from released numbers only.
 
         If more steps are counted, fewer are omitted, but the noise is larger, because it is proportional to their
         number.
@@ -177,7 +177,7 @@ class StepsRule:
 
 CLEAR, REACHED = 4, Fraction(1, 5)
 """Noise alone does not explain the number of a length class if it is at least `CLEAR` noise scales. Sequences longer
-than usual are drawn up to a length that a share of `REACHED` of them reaches.
+than usual are drawn up to a length that a share of `REACHED` of all sequences reaches.
 """
 
 
@@ -200,7 +200,7 @@ def doubled_steps(first: Int64s, lengths: Int64s, max_length: int, steps: int) -
 
 
 PROFILE_NODES = 1 << 31
-"""The noise of statistics of users is named by node numbers from this number on. No tree has such nodes."""
+"""The noise of the statistics of users is drawn with node numbers from this number on. No tree has such nodes."""
 _PATHS_AT_ONCE = 1 << 21
 """The number of bins in one draw of noise."""
 NOISE_PURPOSES = ("sequences/noise", "sequences/noise/more 1", "sequences/noise/more 2")

@@ -85,8 +85,8 @@ def spent(budget: "Budget | Claim", picks: int, candidates: int, rate: float) ->
     Returns:
         The delta, rounded up, or 1 if epsilon is below the cost of finite arithmetic.
     """
-    # In both collections, the distributions in cells and doubles are within a factor e^shift of the exact ones.
-    # Therefore epsilon is reduced by two shifts, and delta is multiplied by e^shift.
+    # In both collections, the distributions in cells and doubles are within a factor e^shift of the exact
+    # distributions. Therefore epsilon is reduced by two shifts, and delta is multiplied by e^shift.
     shift = picks * (picks + 1) * log_error(rate)
     epsilon = budget.epsilon - 2 * shift
     if epsilon <= 0.0:

@@ -23,7 +23,8 @@ Data = TypeVar("Data")
 ResultType = TypeVar("ResultType")
 _MOST_PER_USER = 10**12
 USUAL_ITEMS, ITEMS_EACH = 10, (1, 10, 100)
-"""The number of items per user that plans assume by default, and the numbers for which tables have a row."""
+"""The number of items per user that plans assume by default, and the numbers of items per user for which tables have a
+row."""
 AnyPlan = TypeVar("AnyPlan", bound="CertifiedPlan[Any]")
 _State = TypeVar("_State")
 _Gate = TypeVar("_Gate")
@@ -113,7 +114,7 @@ class CertifiedPlan(Printed, ABC, Generic[ConfigurationType]):
     def transcript(self) -> list[dict[str, Any]]:
         """The passes of the release that recorded this plan, in order. The list is empty before a release.
 
-        The transcript is a function of only the certificate and released results.
+        The transcript depends only on the certificate and released results.
         """
         passes: list[dict[str, Any]] = json.loads(self._transcript or "[]")
         return passes
@@ -237,7 +238,7 @@ class DiscoveryPlan(Planned[ConfigurationType, Data, ResultType]):
     def users_needed(self, probability: float, *, length: int | None = None, per_user: int | None = None) -> int | None:
         """Return the number of users that an item needs to be released with this probability.
 
-        The number is computed from only the plan. It does not depend on any data.
+        The number follows from the plan and does not depend on any data.
 
         Args:
             probability: The probability of the release, strictly between 0 and 1.

@@ -24,7 +24,8 @@ from voxpop.privacy.secret import Source
 # The tail P(at least m) = exp(-offset - rate m) for m >= 1 describes a variable on 0, 1, 2, .... Uniform bits U, read
 # as a number in [0, 1), determine the largest m with a tail above U. Doubles determine almost all values. If doubles
 # may be wrong, the comparison is repeated in many digits. If two values are still possible after 128 bits, further bits
-# are drawn. Therefore the distribution is exact, and not only within 2^-128. A delta of 0 requires this.
+# are drawn. Therefore the distribution is exact, and not only within 2^-128. A delta of 0 requires an exact
+# distribution.
 
 # The logarithm of a uniform number is at most 90, with an error below 2^-45. The offset also has an error below 2^-45.
 # Rates have a relative error below 2^-44. Therefore the position has an error below 2^-44 (1/rate + position). The band
@@ -255,7 +256,7 @@ def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: Uint64s) -> Int
         >>> round(noisy.item() / CELLS, 6)  # 1 - ln(ln 2)
         1.366513
     """
-    # Compute U from 128 bits, or 1 - U if it is smaller; ~draws is 2^128 - 1 - draws.
+    # Compute U from 128 bits, or 1 - U if it is smaller. Here, ~draws is 2^128 - 1 - draws.
     upper = draws[:, 0] >= np.uint64(1 << 63)
     high, low = np.where(upper[:, None], ~draws, draws).astype(np.float64).T
     tails = (high * 2.0**64 + low + 0.5) * 2.0**-128
@@ -267,7 +268,7 @@ def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: Uint64s) -> Int
 
 @proved("top.md#what-integers-and-doubles-change")
 def log_error(rate: float) -> float:
-    """Return a bound on the error of ln E from cells and doubles, for all draws except those of probability `LOST`.
+    """Return a bound on the error of ln E from cells and doubles, for all draws except draws of probability `LOST`.
 
     Proof: "For all draws except those of probability 2^-77 each, ln E is wrong by at most e = r 2^-28 + 2^-43"
     """
@@ -276,9 +277,10 @@ def log_error(rate: float) -> float:
 
 # This part samples noisy weights on a coarse grid, and computes them exactly if doubles may be wrong.
 #
-# The rounded value of weight plus Gaussian noise is a function of the output of the exact Gaussian mechanism, so it
-# costs no more. It is drawn by inverting the distribution at 128 uniform bits. Doubles determine almost all values. If
-# the noisy weight is too close to the border between two cells or far in a tail, it is computed again in eighty digits.
+# The rounded value of weight plus Gaussian noise is a function of the output of the exact Gaussian mechanism, so it has
+# no additional privacy cost. It is drawn by inverting the distribution at 128 uniform bits. Doubles determine almost
+# all values. If the noisy weight is too close to the border between two cells or far in a tail, it is computed again in
+# eighty digits.
 
 BORDER = 2.0**-36
 """Doubles are not used within this distance of a border, relative to the size of the value in cells. Outside the tails,

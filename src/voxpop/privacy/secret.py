@@ -3,10 +3,10 @@
 AES-256 computes every random decision from the secret, a purpose, and two 64-bit numbers. Therefore a retry, another
 thread or another engine makes the same decision, and no result depends on the order of the work.
 
-This has two limitations, which every library has that does not use truly random bits for each draw. First, the
-guarantee becomes computational. It is valid against adversaries who cannot distinguish AES-256 with an unknown key from
-a random permutation. Second, a permutation never repeats a block. Therefore q draws of one purpose are within q^2/2^129
-of independent draws in total variation (2^-67 for 2^31 draws).
+This method has two limitations. Every library that does not use truly random bits for each draw has the same
+limitations. First, the guarantee becomes computational. It is valid against adversaries who cannot distinguish AES-256
+with an unknown key from a random permutation. Second, a permutation never repeats a block. Therefore q draws of one
+purpose are within q^2/2^129 of independent draws in total variation (2^-67 for 2^31 draws).
 """
 
 import hashlib
@@ -83,7 +83,7 @@ class Source(ABC):
         Args:
             purpose: The purpose of the bits. The key differs from the key that `draws` uses for this purpose.
             data: The concatenated bytes of all texts.
-            starts: The start of each text, and the end of the last one.
+            starts: The start of each text, and the end of the last text.
 
         Returns:
             One row of two words per text, the more significant word first.
@@ -269,7 +269,7 @@ def _aes_gcm(key: bytes) -> Any:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     if not isinstance(key, bytes) or len(key) != 32:
-        raise InputError("`key` must be 32 bytes, such as those of secrets.token_bytes(32).")
+        raise InputError("`key` must be 32 bytes, such as the bytes of secrets.token_bytes(32).")
     return AESGCM(key)
 
 

@@ -16,7 +16,7 @@ class Stated:
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, ready for JSON, except for those that are None."""
+        """Return the numbers, ready for JSON, without numbers that are None."""
         pairs = ((each.name, _plain(getattr(self, each.name))) for each in fields(self))  # type: ignore[arg-type]
         return {name: value for name, value in pairs if value is not None}
 
@@ -48,7 +48,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Stated):
         return value.to_dict()
     if isinstance(value, tuple):
-        # Caps contain thousands of numbers, which need no call.
+        # Caps contain thousands of numbers. A call for each of them would take too long.
         return [each if type(each) in (int, float) else _plain(each) for each in value]
     return str(value) if isinstance(value, Fraction) else value
 

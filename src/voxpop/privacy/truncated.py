@@ -1,7 +1,7 @@
 """Truncated geometric noise on numbers of users, which selects and counts a key with one draw.
 
 Noise on -j .. j has the probabilities p(z) = C e^(-rate |z|) in the interior, and p(-j) = p(j) = `end`. A key with n >
-0 users gets the number y = n + z. If y > j, the key is released with this number; if y = j, it is released with
+0 users gets the number y = n + z. If y > j, the key is released with this number. If y = j, it is released with
 probability `coin`. Therefore a key with one user is released with probability end + coin p(j - 1). The proof is in
 docs/privacy/keys.md.
 """

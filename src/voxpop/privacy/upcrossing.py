@@ -80,7 +80,7 @@ def ever_reached(spreads: Floats, thresholds: Floats) -> float:
 @lru_cache(maxsize=16)
 @proved("series.md#public-lists")
 def proved_levels(proof: NightsProof) -> bool:
-    """Return whether the levels of a public list are in order and their tails are at least the exact ones.
+    """Return whether the levels of a public list are in order and their tails are at least the exact tails.
 
     Proof: "p_l is at least the probability that noise alone reaches level l on any of the T nights"
     """

@@ -52,7 +52,7 @@ class LocalCorpus:
     Attributes:
         tokens: int32, the id of every token, with -1 after each document. Items have no order and no -1.
         user_start: int64 (users + 1), the first position of each user's tokens.
-        user_key: uint64 (users), a function of only the user's id. It determines the user's random draws.
+        user_key: uint64 (users), a function of the user's id only. It determines the user's random draws.
         vocabulary: large_string, the token of each id, sorted by UTF-8 bytes so that ids do not depend on the order of
             the input.
         kind: "text", "tokens", "items" or "sequence".
@@ -62,8 +62,8 @@ class LocalCorpus:
         limit: The memory limit for work on the corpus; None for unlimited memory.
         families: The family of the ids in each column of users, such as "whole numbers". It is public like the schema,
             and "" if the source declares no type.
-        alike: The private number of users whose id differs from another id only in case or in spaces at its ends, or
-            None if it is unknown.
+        alike: The private number of users with an id that differs from another id only in case or in spaces at its
+            ends, or None if this number is unknown.
     """
 
     tokens: Int32s
@@ -410,7 +410,8 @@ def one_sequence_each(
         several = np.flatnonzero(documents > 1)
         draws = secret.draws("sequences/sample", corpus.user_key[several], 0)[:, 0] >> np.uint64(32)
         chosen[:] = 0
-        # floor(draw * documents / 2^32) is uniform up to 2^-32. The proof requires only that it depends on the user.
+        # floor(draw * documents / 2^32) is uniform up to 2^-32. The proof requires only that the choice does not depend
+        # on other users.
         chosen[several] = ((draws * documents[several].astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
     # Shape (users,), with 1 added for the end mark.
     sizes = np.minimum(np.diff(corpus.user_start), max_length) + 1

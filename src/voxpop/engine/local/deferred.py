@@ -35,7 +35,7 @@ class DeferredCandidates:
         Args:
             holdings: The users' grams of this length.
             ranks: int32, the rank of each id among these candidates, or -1.
-            size: The number of these candidates, including those without users.
+            size: The number of these candidates, including candidates without users.
         """
         items, counts = [], []
         wanted = (ranks >= 0).view(np.uint8)
@@ -132,9 +132,9 @@ class UserBudgets:
 
 
 def runs_of_holdings(holdings: Holdings, wanted: Bytes | None, *, whole: bool) -> Int64s:
-    """Return the length of each user's longest run of candidate positions, or 1 for any run unless `whole` is true."""
+    """Return the length of each user's longest run of candidate positions; 1 for any run if `whole` is false."""
     starts = holdings.user_start
-    # uint8 (ids); an empty array selects all ids.
+    # uint8 (ids). An empty array selects all ids.
     mask = np.empty(0, np.uint8) if wanted is None else wanted
     # Cut only between users, so no run is counted in two parts.
     cuts = np.searchsorted(starts, np.arange(0, int(starts[-1]), _DEFERRED_AT_ONCE))

@@ -116,7 +116,7 @@ class MemoryLengthWalk:
         # Shape (users,), whether the user has a gram of this length or a deferred candidate.
         counts = np.diff(deferred_start)
         holding = (np.diff(before) > 0) | (counts > 0)
-        # To grow, a gram needs its own position and the position of its partner, which is the next one.
+        # To grow, a gram needs its own position and the position of its partner, which is the next position.
         live = (first if single else ids) >= 0
         needed = live.copy()
         # One empty position remains after each run, so adjacent runs remain separate.
@@ -304,8 +304,8 @@ class MemoryLengthWalk:
         if self._limit is None:
             self._names = self._numbered(ids, partners, offset, need, estimates)
         else:
-            # With a memory limit, numbers differ from those without a limit. Names do not differ, and results contain
-            # only names.
+            # With a memory limit, numbers differ from the numbers without a limit. Names do not differ, and results
+            # contain only names.
             self._names = number_within(ids, partners, offset, need, estimates, self._limit)
         self._size = self._names.size
         self._length += 1
@@ -326,7 +326,7 @@ class MemoryLengthWalk:
         return self._merged(list(in_order(number, self._ranges)))
 
     def _merged(self, parts: list[Int64s]) -> Int64s:
-        """Replace the numbers of pairs in each range by common numbers."""
+        """Replace the numbers of pairs in each range with common numbers."""
         names = parts[0]
         for own, (begin, end) in zip(parts[1:], self._ranges[1:], strict=True):
             renamed = np.empty(own.size, np.int32)

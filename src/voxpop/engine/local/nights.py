@@ -77,7 +77,7 @@ class NightlyPools:
     """The users in weighing order, each with a pool that only grows, and all items of any pool.
 
     Attributes:
-        keys: uint64 (users), a function of only the user's id.
+        keys: uint64 (users), a function of the user's id only.
         left: int64 (users), the remaining budget, in units of 2^-40 of the whole budget.
         paid: int64 (users), the payments for the current night.
         items: int32, the pools of all users, concatenated.
@@ -123,7 +123,7 @@ class NightlyPools:
         )
 
     def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
-        """Replace the items by those of a public list.
+        """Replace the items with the items of a public list.
 
         These items have noise from the first night on, with or without users.
 
@@ -213,7 +213,7 @@ class NightlyPools:
         return int(np.count_nonzero(self.decided[~listed])), np.bincount(self.levels[listed], minlength=levels + 1)
 
     def settle(self, frozen: int, lowest: int, night: int) -> None:
-        """Freeze listed items at the level `frozen` and above, and release those at the level `lowest` and above."""
+        """Freeze listed items at the level `frozen` and above, and release listed items at `lowest` and above."""
         self.decided = from_level(self.levels, frozen, night, self.decided)
         self.released = from_level(self.levels, lowest, night, self.released)
 

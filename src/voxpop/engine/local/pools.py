@@ -174,7 +174,7 @@ class PoolUsers:
             batches.append(batch)
             held += batch.items.size
             if held > ITEMS_BEFORE_FORGETTING:
-                # Reads in this order are scattered, so no page is finished before the others.
+                # Reads in this order are scattered, so pages are released only after many reads.
                 forget_pages(holdings.ids)
                 held = 0
         forget_pages(holdings.ids)
@@ -214,7 +214,8 @@ class PoolUsers:
         histogram = np.zeros(self.states.size, np.int64)
         for number, (batch, drawn) in self._each(lambda each: (each, self._cut(each, limit, pass_name))):
             self._batches.write(number, batch)
-            # Batches run in order and in this thread, because contributions depend on those of earlier users.
+            # Batches run in order and in this thread, because contributions depend on the contributions of earlier
+            # users.
             shares.add(histogram, drawn.items, drawn.starts)
         return histogram
 
@@ -282,7 +283,7 @@ class PoolUsers:
 
 
 BYTES_OF_ITEM = BYTES_OF_ID + 32
-"""The number of bytes for a distinct item, for its weight, its name in draws, its score and its state."""
+"""The number of bytes per distinct item, for its weight, its name in draws, its score and its state."""
 
 
 class Pools:
@@ -315,7 +316,7 @@ class Pools:
     def first_round(self, shares: Shares, limit: int, decision: Opening, pass_name: str) -> None:
         """Weigh at most `limit` items of each user, and release the items that pass."""
         histogram = self._users.weigh(shares, limit, pass_name)
-        # Only items with weight are tested, and never items without a user.
+        # Only items with weight are tested, so items without users are never tested.
         ids = np.flatnonzero(histogram)
         words = self._vocabulary.take(int64_array(ids))
         released = Histogram(ids, histogram[ids], words).chosen(decision)

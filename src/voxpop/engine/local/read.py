@@ -1,4 +1,4 @@
-"""Read a table of users and their data on this machine, from top to bottom."""
+"""Read a table of users and their data on this machine, from the first row to the last."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -29,11 +29,11 @@ from voxpop.reading.users import Spellings, Stretch, Users, encode_users, identi
 from voxpop.reading.wanted import Request
 from voxpop.reading.words import merge_words
 
-# The code below makes a corpus from rows. It groups the users and replaces each token by its rank in the vocabulary.
+# The code below makes a corpus from rows. It groups the users and replaces each token with its rank in the vocabulary.
 
 
 def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind: str) -> LocalCorpus:
-    """Merge the lists of words, replace every id by its final id, and group the documents by user.
+    """Merge the lists of words, replace every id with its final id, and group the documents by user.
 
     Args:
         pieces: The batches, in the order of the rows.
@@ -85,13 +85,15 @@ Encode = Callable[[Stretch], Encoded]
 BYTES_OF_SPELLING = 32
 """The number of bytes per user while two lists of users are merged."""
 SHARE_OF_STRETCH = 6
-"""A stretch may take 1/6 of the available memory, because naming and grouping its tokens needs a few copies of it."""
+"""A stretch may take 1/6 of the available memory, because naming and grouping its tokens requires several copies of the
+stretch.
+"""
 
 
 def read_rows(limit: MemoryLimit | None, rows: Batches, encode: Encode, kind: str) -> LocalCorpus:
     """Return the corpus of rows. With a memory limit, large arrays are mapped files."""
-    # The next stretch is encoded while the last one is grouped and written. Threads number users and encode rows, but
-    # only this thread reads rows, because a source may be bound to one thread.
+    # The next stretch is encoded while the previous stretch is grouped and written. Threads number users and encode
+    # rows, but only this thread reads rows, because a source may be bound to one thread.
     rows = in_order(lambda row: (row[0], _with_codes(row[1])), rows)
     encoded = _encoded(stretches(rows, None if limit is None else limit.room // SHARE_OF_STRETCH), encode)
     first = next(encoded, None)
@@ -139,7 +141,7 @@ class _Spill:
         self._heads.append(heads)
         self._words.add(corpus.vocabulary)
         self._sizes.append(heads.size)
-        # The caller still has a reference to the stretch while the next one is cut.
+        # The caller still has a reference to the stretch while the next stretch is cut.
         for held in (pieces, words, stretch.users):
             held.clear()
         del corpus, codes, keys, users, who, heads
@@ -255,8 +257,8 @@ def _corpus_of(source: Any, request: Request) -> LocalCorpus:
 def _memory_of_the_system() -> Iterator[None]:
     """Make Arrow allocate memory from the C library, which reuses the memory of one batch for the next.
 
-    Arrow's own allocator returns memory to the system after each batch. With it, reading a table and releasing pairs on
-    a virtual machine took up to 1.2 times as long.
+    Arrow's own allocator returns memory to the system after each batch. With Arrow's allocator, reading a table and
+    releasing pairs on a virtual machine took up to 1.2 times as long.
     """
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())

@@ -39,7 +39,7 @@ class Holdings:
     Attributes:
         ids: int32, the item or gram at each position; negative for no item.
         user_start: int64 (users + 1), the first position of each user.
-        user_key: uint64 (users), a function of only the user's id.
+        user_key: uint64 (users), a function of the user's id only.
         size: An upper bound (exclusive) on the ids.
         names: int64 (size), the name of each id in draws, which does not depend on the engine, or None if ids are their
             own names.
@@ -87,7 +87,7 @@ def item_names(words: pa.LargeStringArray, secret: Source, parts: int = 2) -> Ui
     return names
 
 
-# Before each user's items are weighed, repeated items are removed and the rest is cut to the limit.
+# Before each user's items are weighed, repeated items are removed, and the remaining items are cut to the limit.
 
 _WeighTask = TypeVar("_WeighTask")
 _WeighResult = TypeVar("_WeighResult")
@@ -189,7 +189,7 @@ def cut_to_limit(
         return items, starts
     # No draw is needed for users within the limit.
     first, second = pairs_over_limit(items, starts, keys, limit)
-    # Draws use the name of the item, which does not depend on the engine, and not its number here.
+    # Draws use the name of the item, which does not depend on the engine, instead of its number.
     named = second if names is None else names[second.view(np.int64)]
     # uint64 by (user key, item), so a user's draw does not depend on other users (docs/privacy/randomness.md).
     priorities = secret.draws(sample_of(pass_name), first, named)[:, 0].copy()
@@ -332,8 +332,8 @@ def weigh(
         holdings: The private items of every user.
         shares: The weighting, with its grid and cutoff.
         limit: The maximum number of items per user.
-        candidates: uint8 (ids), nonzero for items that may be drawn, or None if every item may be drawn. It is a
-            function of only public outputs.
+        candidates: uint8 (ids), nonzero for items that may be drawn, or None if every item may be drawn. It depends
+            only on public outputs.
         secret: The source of the sample and of the order of users.
         pass_name: The name of this pass in the release, such as "round 0/length 1". Every pass makes new draws.
         bounds: int64 (users) in stored order, the contribution bound of each user, as charged, or None if the bound is
@@ -379,8 +379,8 @@ def _supported(names: Int64s, weights: Int64s) -> tuple[Int64s, Int64s]:
 # The code below determines the order of weighing users. The same rule applies in memory, with a memory limit and on
 # Spark.
 #
-# Users are sorted by 64 bits of a keyed hash of the user's key, and then by the key itself. Both are functions of only
-# the user's id and the secret. The position of a user's rows, the number of users, the file and the machine have no
+# Users are sorted by 64 bits of a keyed hash of the user's key, and then by the key itself. Both depend only on the
+# user's id and the secret. The position of a user's rows, the number of users, the file and the machine have no
 # influence. Therefore an additional user does not reorder the other users. The proof of every sequential weighting
 # starts from this fact (docs/privacy/set-union.md).
 
@@ -410,7 +410,7 @@ def weighing_order(keys: Uint64s, secret: Source, pass_name: str) -> Int64s:
     hashes = order_hashes(keys, secret, pass_name)
     order = np.argsort(hashes)
     if (np.diff(hashes[order]) == 0).any():
-        # Sort by hash, then key, then position. The last argument of lexsort is its first key, and lexsort is stable.
+        # Sort by hash, then key, then position. The last argument of lexsort is its primary key, and lexsort is stable.
         order = np.lexsort((keys, hashes))
     return order
 

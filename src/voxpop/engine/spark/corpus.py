@@ -113,7 +113,7 @@ class SparkCorpus:
         """
         raise InputError(
             "a corpus on Spark has no arrays of all users, because users remain on their executors. Set union, "
-            "n-grams, counts and sequences run on it; for heavy hitters and comparisons read a table on this machine."
+            "n-grams, counts and sequences run on it. For heavy hitters and comparisons, read a table on this machine."
         )
 
 

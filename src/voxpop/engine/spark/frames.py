@@ -183,7 +183,7 @@ def unpacked_arrays(content: bytes) -> Arrays:
 def run_with_public(state: "DataFrame", work: SparkTask, arrays: Arrays, schema: str = MESSAGES) -> "DataFrame":
     """Run a task on every partition with public arrays.
 
-    Small arrays are sent in the closure, and large ones by broadcast.
+    Small arrays are sent in the closure, and large arrays by broadcast.
 
     A broadcast delivers the arrays with the first piece of a partition. It is a separate job, which takes longer than
     sending small arrays in a closure. Large arrays must not be in a closure, because Spark writes large closures to
@@ -283,9 +283,9 @@ class Holder:
 
     The partitions remain on their executors, in memory or on local disk, until the holder is collected.
 
-    The holder caches the last two states, because each state is computed from the previous one. If no state is computed
-    before the end, all states have to be cached. Blocks that are lost with an executor are recomputed from the cached
-    states or from the source.
+    The holder caches the last two states, because each state is computed from the previous state. If no state is
+    computed before the end, all states have to be cached. Blocks that are lost with an executor are recomputed from the
+    cached states or from the source.
     """
 
     def __init__(self, most: int | None = 2) -> None:
@@ -312,8 +312,8 @@ class Holder:
 
 
 _UNUSED: "SimpleQueue[list[DataFrame]]" = SimpleQueue()
-"""The states of collected holders. A finalizer may only add states to this queue, because `put` of this type is safe
-there.
+"""The states of collected holders. A finalizer may only add states to this queue, because `put` of this type of queue
+is safe in a finalizer.
 """
 
 

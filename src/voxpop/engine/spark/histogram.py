@@ -104,7 +104,7 @@ def _summed(weights: "DataFrame") -> "DataFrame":
 
 @task
 def level(batches: SparkBatches, *, levels: Opening, words: bool) -> AnswerBatches:
-    """Yield the names with a level above 0. Names with weight use their own noise; names without weight are simulated.
+    """Yield the names with a level above 0. Names with weight use their own noise. Names without weight are simulated.
 
     A name that passes a decision has level 1.
     """

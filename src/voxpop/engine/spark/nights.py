@@ -1,7 +1,7 @@
 """The private state of a series on a cluster: users, their pools, and all items, in unencrypted Parquet files.
 
 Users are assigned to a few groups by a keyed hash of their key. The users of a group weigh one after another, and the
-weight of an item is the sum over all groups. With one group, the results are identical to those of the local
+weight of an item is the sum over all groups. With one group, the results are identical to the results of the local
 `NightlyPools`.
 """
 
@@ -332,7 +332,7 @@ class SparkNights:
         return int(out[level == UNLISTED].sum()), counts
 
     def settle(self, frozen: int, lowest: int, night: int) -> None:
-        """Freeze listed items at the level `frozen` and above, and release those at the level `lowest` and above."""
+        """Freeze listed items at the level `frozen` and above, and release listed items at `lowest` and above."""
         from pyspark.sql import functions as sql
 
         users, items = self._both
@@ -358,7 +358,7 @@ class SparkNights:
         return words, nights, levels != UNLISTED
 
     def _decided(self) -> pa.LargeStringArray:
-        """Return the decided items. The files lack those of nights that were missed since they were written."""
+        """Return the decided items. The files lack items decided on nights missed since the files were written."""
         found = answer(self._both[1].filter("decided > 0").select("word"))
         return pa.concat_arrays([string_array([]), *(words_of(chunk) for chunk in found.column("word").chunks)])
 

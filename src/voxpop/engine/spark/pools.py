@@ -2,10 +2,10 @@
 
 The place of a user is the partition that contains the user. The place of an item is a reducer, which the item's name of
 128 bits determines. Both are set up once, when pools are drawn. In a round, every place of users sends each reducer the
-weights of the reducer's undecided items. The reducer keeps the scores and returns the states. This takes two shuffles,
-of 8 bytes and of one byte for each item of each place. Places and reducers agree on an order of items, so no item is
-named again. Nothing runs before `released`. If all pools fit in one task, that task runs all rounds with the same
-messages, because starting the tasks of a round takes longer than their work.
+weights of the reducer's undecided items. The reducer keeps the scores and returns the states. A round takes two
+shuffles, one with 8 bytes and one with one byte for each item of each place. Places and reducers agree on an order of
+items, so no item is named again. Nothing runs before `released`. If all pools fit in one task, that task runs all
+rounds with the same messages, because starting the tasks of a round takes longer than their work.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -89,11 +89,11 @@ def weigh_first_round(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> An
 def draw_pools(
     arrays: Arrays, sent: Arrays, *, mine: int, size: int, pass_name: str, secret: "Source", places: int, reducers: int
 ) -> AnswerBatches:
-    """Draw a pool for every user of a partition, and send each reducer those of its items that are in a pool."""
+    """Draw a pool for every user of a partition, and send each reducer its items that are in a pool."""
     corpus = corpus_of_arrays(arrays)
     names = item_names(corpus.vocabulary, secret)
     users = PoolUsers.of(corpus, names[:, 0], secret)
-    # First the released items, and then the items of a public list.
+    # The texts are the released items, followed by the items of a public list.
     found, released = places_of(texts_of(sent), corpus.vocabulary), int(sent["released"][0])
     opened_here, listed_here = found[:released], found[released:]
     users.states[opened_here[opened_here >= 0]] = RELEASED
@@ -191,7 +191,7 @@ def _weights(
     bounds = arrays["bounds"]
     parts = [slice(*bounds[number : number + 2]) for number in range(places.size)]
     keys = arrays["user_key"]
-    # The states are those after all rounds so far, and the pools are unchanged since they were drawn.
+    # The states reflect all rounds so far, and the pools have not changed since they were drawn.
     batch = Batch(arrays["items"], arrays["user_start"], keys, np.zeros(keys.size, np.int64))
     users = PoolUsers.at(batch, arrays["user_names"], secret)
     users.listed = arrays["user_listed"]
@@ -389,7 +389,7 @@ class SparkPools:
         return self._found
 
     def _fits(self, drawn: "DataFrame") -> bool:
-        """Return whether all pools fit in one task. The driver receives only the answer and not the size."""
+        """Return whether all pools fit in one task. The driver receives only the answer, but not the size."""
         from pyspark.sql import functions as sql
 
         if self._places * self._reducers > MOST_MESSAGES:
@@ -408,8 +408,8 @@ class SparkPools:
         users = self._placed(drawn.filter(of_users), self._places)
         told = drawn.filter(~of_users).repartition(at_least_two(self._reducers), "place")
         items = self._placed(told.groupBy("place").applyInArrow(register, MESSAGES), self._reducers)
-        # No place is below 0. But if Spark could infer that this table is empty, it would not partition it together
-        # with the users.
+        # This table is empty, because no place is below 0. If Spark could infer this, it would not partition the table
+        # together with the users.
         outcome = users.filter(sql.col("place") < 0)
         for shares, step, secret, pass_name in self._rounds:
             given: dict[str, Any] = {"shares": shares, "secret": secret, "pass_name": pass_name}

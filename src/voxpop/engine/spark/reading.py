@@ -129,7 +129,7 @@ def _batches(files: list[Path], request: Request) -> Iterator[pa.RecordBatch]:
 FOLDER_TYPES = "spark.sql.sources.partitionColumnTypeInference.enabled"
 """The setting that decides whether Spark infers types from names of folders."""
 PLACEMENT = 0x766F78706F70
-"""The constant in the hash that places users, so that this hash differs from those of other shuffles."""
+"""The constant in the hash that places users, so that this hash differs from the hashes of other shuffles."""
 MOST_PARTITIONS = 1 << 20
 """The maximum number of partitions, because Spark cannot manage more tasks. Sums of weights are exact for up to 2^32
 partitions.
@@ -187,12 +187,12 @@ def read_spark(frame: "DataFrame", request: Request) -> SparkCorpus | LocalCorpu
     share a partition. Each user's documents are sorted by content, so they do not depend on the location of rows.
 
     Args:
-        frame: A Spark DataFrame (classic or Connect). Each reading of it must give the same rows, in any order.
+        frame: A Spark DataFrame (classic or Connect). Every read of the table must return the same rows, in any order.
         request: The columns to read.
 
     Raises:
         ColumnError: If a column is missing, or users have a type without exact equality.
-        SourceError: If each reading of the table may give different rows.
+        SourceError: If reads of the table may return different rows.
         InputError: If `memory` is given for executors.
     """
     partitions, memory = request.options.partitions, request.options.memory
@@ -236,8 +236,8 @@ def check_repeatable(frame: "DataFrame") -> None:
     """Raise an InputError if the plan of a table draws at random or numbers rows.
 
     If an executor is lost, its rows are computed again, and the noise of a release must then be added to the same rows.
-    No public method of Spark returns whether a plan is deterministic, so this uses `_jdf`. The result can only reject a
-    table. Spark Connect does not show plans, so the check is omitted there.
+    No public method of Spark returns whether a plan is deterministic, so this function uses `_jdf`. The result can only
+    reject a table. Spark Connect does not show plans, so the check is omitted there.
     """
     plan: Any = getattr(frame, "_jdf", None)
     if plan is not None and not plan.queryExecution().analyzed().deterministic():
@@ -263,9 +263,9 @@ def _placed(rows: "DataFrame", request: Request, count: int) -> "DataFrame":
 def _exact(frame: "DataFrame", name: str) -> "Expression":
     """Return a column whose strings are compared by their bytes.
 
-    Therefore items and texts with a collation keep their own spelling. Otherwise strings that a collation regards as
-    equal would share one spelling, which would have to be chosen from the spellings of several users. A column of type
-    void becomes a column of strings.
+    Therefore items and texts with a collation keep their own spelling. Otherwise strings that are equal under a
+    collation would share one spelling, which would have to be chosen from the spellings of several users. A column of
+    type void becomes a column of strings.
 
     Raises:
         ColumnError: If the column contains intervals, which files store as numbers.
@@ -317,15 +317,15 @@ def _family_of_user(frame: "DataFrame", user: str) -> str:
     """Return the family of types of the user ids.
 
     Raises:
-        ColumnError: If the ids have no equality, or an equality that differs from that of their bytes.
+        ColumnError: If the ids have no equality, or an equality that differs from the equality of their bytes.
     """
     kind = frame.schema[user].dataType
     if getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY":
         raise ColumnError(
             f'the column "{user}" has the collation {kind.collation}, under which several spellings are one user; '
             "voxpop compares bytes and would count them as several users. Users must be strings without a collation. "
-            f"If spellings are different users, read collate({_quoted(user)}, 'UTF8_BINARY') instead; if they are one, "
-            "read a column that is the same for all of them, such as lower() of it."
+            f"If spellings are different users, read collate({_quoted(user)}, 'UTF8_BINARY') instead. If they are one, "
+            "read a column that is equal for all of them, such as lower() of this column."
         )
     found = family(_arrow_type(frame, user))
     if found is None:

@@ -35,7 +35,7 @@ optimising its own code.
 
 
 def java() -> Path:
-    """Return the Java program of JAVA_HOME, or else the one on the PATH.
+    """Return the Java program of JAVA_HOME, or otherwise the program on the PATH.
 
     Raises:
         InputError: If neither exists.
@@ -134,7 +134,7 @@ def is_here(session: "SparkSession") -> bool:
 
 
 def use_own_python(session: "SparkSession") -> None:
-    """Use the current Python for workers on this machine, unless the user chose another one.
+    """Use the current Python for workers on this machine, unless the user chose another Python.
 
     By default, Spark uses the first `python3` on the PATH. If a virtual environment is not activated, Voxpop is missing
     from this Python.
@@ -302,7 +302,7 @@ def ran(
 
 
 def failure_of(error: Exception) -> VoxpopError:
-    """Return the error to raise for a failed query. If unknown, it contains only Spark's error condition."""
+    """Return the error to raise for a failed query. An unknown failure is described only by Spark's error condition."""
     condition = getattr(error, "getCondition", lambda: None)()
     return translated(str(error)) or SourceError(
         f"the query that gives the table fails on Spark ({condition or type(error).__name__}). Spark's message may "

@@ -1,8 +1,8 @@
 """The tasks of executors. They map Arrow batches to Arrow batches with the kernels of the local engine.
 
 Closures contain settings and the keys for one purpose. Public arrays are sent with closures or with the rows
-(`frames.run_with_public`). Every function is a pure function of its arguments, so a second run or another machine
-returns the same result.
+(`frames.run_with_public`). Every function is a pure function of its arguments, so a second run, or a run on another
+machine, returns the same result.
 """
 
 from collections.abc import Mapping
@@ -80,8 +80,8 @@ class Weighing:
 class Paying:
     """A pass that charges every user individually.
 
-    A state contains the remaining budgets at the time of its creation. Passes after that are charged again at each use
-    of the state. This is possible because the charge of a user is a function of the user's items.
+    A state contains the remaining budgets at the time of its creation. Later passes are charged again at each use of
+    the state. This is possible because the charge of a user is a function of the user's items.
 
     Attributes:
         charge: The charge for the pass.
@@ -259,7 +259,7 @@ def keep_next(arrays: Arrays, sent: Arrays, *, since: Since) -> AnswerBatches:
 
 @on_state
 def weigh_grams(arrays: Arrays, sent: Arrays, *, weighing: Weighing, since: Since) -> AnswerBatches:
-    """Weigh candidates if candidates were sent; otherwise weigh kept grams by their ranks."""
+    """Weigh the candidates that were sent. If there are no such candidates, weigh kept grams by their ranks."""
     charge = None if weighing.paying is None else weighing.paying.charge
     among = _subset(sent, weighing.paying)
     histogram = _walk(arrays, sent, since).weigh(*weighing.given, charge, among)
@@ -277,8 +277,9 @@ def weigh_deferred(
 
 # For weightings that depend on the order of users, many partitions are joined into a few groups.
 #
-# A partition that weighs separately cannot see the contributions of other partitions, so more partitions waste more
-# weight. Therefore users are read in as many partitions as there are cores, but they weigh in at most `GROUPS` groups.
+# A partition that weighs separately does not include the contributions of other partitions, so more partitions waste
+# more weight. Therefore users are read in as many partitions as there are cores, but they weigh in at most `GROUPS`
+# groups.
 
 GROUPS = 2
 """Two groups lose 2.7 of 100 phrases, and four groups lose 6.4 (docs/guides/spark.md). With one group, one core would

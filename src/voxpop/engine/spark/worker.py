@@ -1,4 +1,4 @@
-"""The first steps of every task on an executor: set threads, use compiled kernels, and withhold other code's messages.
+"""The first steps of every task on an executor: set threads, use compiled kernels, and withhold messages of other code.
 
 Every worker on a machine loads kernels that other workers have compiled, and saves the kernels that it compiles itself
 (`kernels/_jit.py`). Files are written once and never changed. The name of their folder is a digest of everything that
@@ -38,7 +38,7 @@ _WorkerTask = TypeVar("_WorkerTask", bound=Callable[..., "Iterator[pa.RecordBatc
 def task(work: _WorkerTask) -> _WorkerTask:
     """Run a task with the threads of its executor, without numba's cache of compiled kernels, and with safe errors.
 
-    When many processes shared numba's cache, it crashed schedulers (docs/design/0005-spark.md). Therefore
+    Sharing numba's cache among many processes crashed schedulers (docs/design/0005-spark.md). Therefore
     `keep_machine_code` stores kernels instead. Messages of other code may quote data, so only the types of its
     exceptions are passed on.
     """

@@ -18,17 +18,18 @@ if TYPE_CHECKING:
 class CountsMechanism:
     """Count the users of each released gram, with noise and a separate budget.
 
-    The grams are those of a release, so they are public. Each count receives Gaussian noise, including the counts of
-    grams without users. A user who has at most `counted_in_full` released grams of a length counts as one user of each
-    gram. A user who has more grams, n in total, counts as sqrt(counted_in_full / n) of a user of each gram. Therefore
-    such users may be undercounted, but they are never overcounted. The proof is in docs/privacy/counts.md.
+    The grams were released, so they are public. Each count receives Gaussian noise, including the counts of grams
+    without users. A user who has at most `counted_in_full` released grams of a length counts as one user for each gram.
+    If a user has a larger number n of grams, the user counts as sqrt(counted_in_full / n) of a user for each gram.
+    Therefore the contribution of a user may be too small, but it is never too large. The proof is in
+    docs/privacy/counts.md.
 
     Attributes:
-        counted_in_full: The maximum number of released words per user at full weight. The limit is halved with each
-            further length, and the noise increases with the square root of the sum of limits over all lengths. By
+        counted_in_full: The maximum number of released words per user at full weight. The limit is halved for each
+            further length, and the noise increases with the square root of the sum of the limits of all lengths. By
             default, the limit with the smallest mean error is chosen privately.
-        known: Public items that are counted whether they were released or not, as in `Items`. With None, only released
-            grams are counted.
+        known: Public items that are counted even if they were not released; see `Items` for the format. With None, only
+            released grams are counted.
 
     Raises:
         InputError: If the limit is out of range, or `known` is not a list.
@@ -119,11 +120,11 @@ class CountsMechanism:
 class TopMechanism:
     """Rank the k released grams with the most users, with a separate budget.
 
-    The grams are those of a release, so they are public. Gumbel noise is added to the number of users of each gram, and
-    the k grams with the highest noisy numbers are released in order. This is the exponential mechanism, applied once
-    per pick ("peeling"). Each user counts in full for any number of grams, so there is no limit to choose. The noise
-    increases with the square root of k. If k is at most about twice the limit of `CountsMechanism`, a ranking has less
-    noise than counts, but it does not release the counts themselves. The proof is in docs/privacy/top.md.
+    The grams were released, so they are public. Gumbel noise is added to the number of users of each gram, and the k
+    grams with the highest noisy numbers are released in order. This is the exponential mechanism, applied once per pick
+    ("peeling"). Each user counts in full for any number of grams, so there is no limit to choose. The noise increases
+    with the square root of k. If k is at most about twice the limit of `CountsMechanism`, a ranking has less noise than
+    counts have. However, a ranking does not release the counts themselves. The proof is in docs/privacy/top.md.
 
     Attributes:
         k: The number of grams to rank.

@@ -1,4 +1,4 @@
-"""Plans of counts and rankings. They compute the noise for a budget and a release without private data."""
+"""Plans of counts and rankings. Their noise follows from a budget and a release, without private data."""
 
 from dataclasses import dataclass
 from math import nextafter, sqrt
@@ -35,10 +35,10 @@ class CountsConfiguration(Configured, Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
-    """The plan of `CountsMechanism`, which contains every number of the run before any private data is read.
+    """The plan of `CountsMechanism`, with every number of the run, computed before any private data is read.
 
-    If the limit is chosen privately, the numbers before the release are those of the largest limit, because it has the
-    largest noise.
+    If the limit is chosen privately, the numbers before the release are the numbers of the largest limit, because it
+    has the largest noise.
 
     Attributes:
         grams: The release with the grams to count.
@@ -102,7 +102,7 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
         }
 
     def _choice(self) -> list[dict[str, Any]]:
-        """Return the numbers of the choice of the limit, if there is one, as `rows` of a pass of set union does."""
+        """Return the numbers of the choice of the limit, in the format of `rows` of a pass; empty without a choice."""
         proof = self.proof
         if not proof.classes_sigma:
             return []
@@ -148,21 +148,21 @@ def plan_counts(
         histogram = whole / sqrt(SHARE_OF_LIMIT)
     known = None if counts.known_items is None else counts.known_items.listed
     proof = CountsProof(tuple(map(Counted, menu, sigmas)), histogram, known=known)
-    # The comparison uses the most expensive limit. It uses eighty digits, as does the confirmation of sigma.
+    # Compare the most expensive limit, in the same eighty-digit arithmetic that confirmed sigma.
     if square is not None and counts_square(proof) > precise.number(square):
         raise InternalError("counts would run with less noise than was charged for")
     return certified(CountsPlan(counts, budget, release, proof))
 
 
 def _slack(budget: Budget, lengths: int, chosen: float) -> float:
-    """Return the delta reserved for finite arithmetic. The choice of a limit counts as one more pass."""
+    """Return the delta that is reserved for finite arithmetic. The choice of a limit counts as one more pass."""
     return walk_slack(budget.epsilon, max(1, lengths) + bool(chosen))
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class TopPlan(Planned[Configured, "Corpus", "Top"]):
-    """The plan of `TopMechanism`, which contains every number of the run before any private data is read.
+    """The plan of `TopMechanism`, with every number of the run, computed before any private data is read.
 
     Attributes:
         grams: The release with the grams to rank.

@@ -31,7 +31,7 @@ _Gram = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ListedGrams:
-    """The grams of one length that a walk keeps, which are the listed grams and the parts of longer listed grams.
+    """The grams of one length that a walk keeps: the listed grams and the parts of longer listed grams.
 
     Attributes:
         length: The number of tokens of each gram.
@@ -56,7 +56,7 @@ class ListedGrams:
 
 
 def listed_grams(release: "Release", lengths: int) -> Iterator[ListedGrams]:
-    """Yield the grams of each length, from 1 on, with the parts that a walk must visit to reach longer grams.
+    """Yield the grams of each length from 1 on, including the parts that a walk must visit to reach longer grams.
 
     Args:
         release: The release with the listed grams.
@@ -104,12 +104,12 @@ class DataAndGrams(NamedTuple):
 
 @proved("counts.md#the-mechanism")
 def to_count(plan: "CountsPlan", data: Corpus) -> DataAndGrams:
-    """Return the data and the grams to count. The grams depend on only the release and the public list.
+    """Return the data and the grams to count. The grams depend only on the release and the public list.
 
     Proof: "S is the set of released grams and of the items of the public list, if there is one."
 
     Raises:
-        InputError: If the list belongs to a saved plan, or its columns or types differ from those of the release.
+        InputError: If the list belongs to a saved plan, or its columns or types do not match the release.
     """
     known = plan.mechanism.known_items
     return DataAndGrams(data, plan.grams if known is None else _with_known(plan.grams, known))
@@ -129,12 +129,12 @@ def release_counts(plan: "CountsPlan", data: DataAndGrams, seed: int | None) -> 
     engine, lengths = _engine_of(data.data, counted)
     lists = list(listed_grams(counted, lengths))
     words = max(1, len(lists[0].ranks)) if lists else 1
-    # No user has more released words than there are, so higher classes are empty.
+    # No user has more released words than the release contains, so higher classes are empty.
     edges = tuple(edge for edge in CLASS_EDGES if edge <= words)
     gate.open(engine, lists)
 
     def choose(gate: "CountsGate") -> int:
-        # Listed words without users would hide the error of released words in the mean.
+        # If the mean included listed words without users, it would hide the error of released words.
         released = sum(sizes_of(plan.grams)[:1]) or words
         place = chosen_limit(plan, released, gate.classes(edges).tolist())
         gate.choose(place)
@@ -196,8 +196,8 @@ def _with_known(release: "Release", known: KnownItems) -> "Release":
         known: The list.
 
     Raises:
-        InputError: If the items of the list are unknown, if their columns or types differ from those of the release, or
-            if there is nothing to count.
+        InputError: If the items of the list are unknown, if their columns or types do not match the release, or if
+            there is nothing to count.
     """
     keys = release.keys or NO_KEYS
     items = joined(pa.chunked_array(known.parts("text", release.token_source, keys), pa.large_string()))

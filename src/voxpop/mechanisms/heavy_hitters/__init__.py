@@ -1,4 +1,4 @@
-"""Heavy hitters (TrieHH) find frequent words, although each word remains on the devices of its users.
+"""Heavy hitters (TrieHH), which finds frequent words while the words of each user remain on the user's device.
 
 The accountant is exact.
 """

@@ -58,7 +58,7 @@ def _entry_text(entry: PublicWord) -> str:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class PublicList:
-    """A public list of words. Equality compares size and fingerprint.
+    """A public list of words. Two lists are equal if their sizes and fingerprints are equal.
 
     Attributes:
         size: The number of distinct entries.

@@ -30,12 +30,12 @@ bytes and tokens, units are shorter, because there are more bytes and tokens tha
 @final
 @dataclass(frozen=True, slots=True)
 class HeavyHitters(Mechanism["Corpus", "Release"]):
-    """Find the words that many users share, by sampled votes and a threshold.
+    """Find the words that many users share, using sampled votes and a threshold.
 
     In each round, a secret draw selects users. If the most frequent word of a selected user starts with a prefix in the
     trie, the user votes for this prefix, extended by the next symbols of the word. Prefixes with at least theta votes
     are added to the trie. No noise is added, because the secret numbers of votes and the threshold already make the
-    release (epsilon, delta)-differentially private for one user, with all their data, added or removed. The package
+    release (epsilon, delta)-differentially private if one user, with all their data, is added or removed. The package
     `voxpop-flower` runs the same protocol over Flower among a few honest organisations. Each organisation keeps the
     words of its users. The proof is in docs/privacy/heavy-hitters.md. The algorithm of the paper is
     `voxpop.papers.TrieHH`.
@@ -45,9 +45,10 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
         alphabet: The kind of symbols, which are the "characters" or the "bytes" of a word. With "tokens", a whole
             document or sequence is a word (such as a phrase), and its tokens are the symbols.
         unit: The number of symbols that each round adds to a prefix, 1 to 4. With longer units there are fewer rounds,
-            so a word needs fewer users, but each round has more sums. "auto" takes the longest units that secure
-            aggregation can handle. These are four characters in the first round and two in each later round, or two
-            bytes and then one, or one token in every round. A plan lists the cost of each unit.
+            so a word needs fewer users, but each round has more sums. "auto" selects the longest units that secure
+            aggregation can handle. These units are four characters in the first round and two in each later round, two
+            bytes in the first round and one in each later round, or one token in every round. A plan lists the cost of
+            each unit.
         exclude: Public words that no user votes for, such as a dictionary or the words of an earlier release. Give an
             iterable of strings, a release, or the path of a text file with one word per line. The tokenizer of the
             data normalises the words. Each user then votes for the most frequent of their other words. The list must

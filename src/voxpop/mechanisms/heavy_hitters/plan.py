@@ -81,7 +81,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
         return VotesProof(ballot.rate, ballot.again, ballot.further, ballot.theta, self.rules.rounds, self.rules.words)
 
     def budget_of_users(self, users: int) -> Budget:
-        """Return the guarantee for a person who counts as several users, such as one whose data several nodes have.
+        """Return the guarantee for a person who counts as several users, such as a person with data on several nodes.
 
         Args:
             users: The number of users, who may have different words.

@@ -182,7 +182,7 @@ def grow(trie: Trie, votes: Mapping[Prefix, int], rules: Rules) -> Trie:
 
 def is_over(trie: Trie, rules: Rules) -> bool:
     """Return whether no prefix can grow or no round is left."""
-    # The result is a function of only the public trie, so stopping early reveals nothing else.
+    # The result depends only on the public trie, so stopping early reveals nothing else.
     return trie.rounds >= rules.rounds or not trie.live
 
 
@@ -212,7 +212,7 @@ class Spelling:
     excluded: Bytes | None = None
 
     def fits(self, rules: Rules) -> Bytes:
-        """Return which words may receive votes. They are not empty, not too long, and not on the public list."""
+        """Return whether each word may receive votes: it is not empty, not too long, and not on the public list."""
         # All other words are removed before the user's word is chosen, so users do not waste votes on them.
         fitting = (self.sizes > 0) & (self.sizes <= rules.longest)
         if self.excluded is not None:
@@ -295,12 +295,12 @@ def _documents(corpus: "LocalCorpus", rules: Rules) -> Spelling:
         )
     ends = np.flatnonzero(corpus.tokens < 0)
     starts = np.concatenate([np.zeros(1, np.int64), ends + 1])[:-1]
-    # Shape (users + 1,). These positions count documents instead of tokens: the number of documents that end before
-    # each user's first token.
+    # Shape (users + 1,). Each entry is the number of documents that end before the user's first token.
     user_start = np.searchsorted(ends, corpus.user_start).astype(np.int64)
     sizes = ends - starts
     fitting = np.flatnonzero((sizes > 0) & (sizes <= rules.longest))
-    # int32 (documents, longest), the tokens of each document, padded with the -1 that ends the document.
+    # int32 (documents, longest), the tokens of each document, padded with -1, which also ends each document in the
+    # corpus.
     rows = corpus.tokens[np.minimum(starts[fitting, None] + np.arange(rules.longest), ends[fitting, None])]
     # lexsort compares the last key first. Therefore rows are sorted by their first token, then by the second, and so
     # on. The padding of -1 sorts before all tokens.
@@ -311,7 +311,8 @@ def _documents(corpus: "LocalCorpus", rules: Rules) -> Spelling:
     fresh, shared = np.ones(len(rows), np.bool_), np.zeros(len(rows), np.int32)
     fresh[1:], shared[1:] = ~alike.all(axis=1), (alike & (rows[1:] >= 0)).sum(axis=1)
     said = np.full(ends.size, -1, np.int32)
-    # Shape (documents,), the number of each document's distinct content, or -1 if the document does not fit.
+    # Shape (documents,), a number that is the same for documents with equal content, or -1 if the document does not
+    # fit.
     said[fitting[order]] = np.cumsum(fresh) - 1
     lengths = (rows[fresh] >= 0).sum(axis=1, dtype=np.int32)
     return Spelling(lengths, shared[fresh], said, user_start, corpus.vocabulary, rows=rows[fresh])
@@ -342,8 +343,8 @@ class Electorate:
     Attributes:
         keys: uint64 (users), the key of each user.
         twins: uint64 (users), the number of earlier users with the same key.
-        held: int32, the words of each user in order, with one entry per occurrence. If only one word counts, it
-            contains only that word.
+        held: int32, the words of each user in order, with one entry per occurrence. If only one word of a user counts,
+            the array contains only that word.
         held_start: int64 (users + 1), the first entry of each user in `held`.
     """
 
@@ -421,7 +422,7 @@ def twins_of(keys: Uint64s) -> Uint64s:
     first = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if keys.size else np.empty(0, np.bool_)
     places = np.arange(keys.size)
     twins = np.empty(keys.size, np.uint64)
-    # The position within a run of equal keys is the position minus that of the run's first key.
+    # The position within a run of equal keys is the position minus the position of the run's first key.
     twins[order] = (places - np.maximum.accumulate(np.where(first, places, 0))).astype(np.uint64)
     return twins
 

@@ -1,10 +1,10 @@
 """Public sets of n-grams: the released n-grams, and the exactly counted candidates of the next length.
 
-A candidate is a pair (left gram, partner) of the same group whose partner has an estimate of at least the need of the
+A candidate is a pair (left gram, partner) from one group. The estimate of the partner must be at least the need of the
 left gram. With both-side pruning, the partners are grams of the same length, and the group is their overlap, which is
 the left gram without its first token and also the partner without its last token. With single-side pruning, the
-partners are the released tokens, and there is only one group. `need` is computed once, in integers. The membership
-test, the count and the list all compare with it, so they cannot disagree.
+partners are the released tokens, and there is only one group. The array `need` is computed once, in integers. The
+membership test, the count and the list all compare estimates with this array, so they cannot disagree.
 
 A candidate has a number from 0 to count - 1 and a name, `left * 2^32 + partner`.
 """
@@ -94,12 +94,12 @@ class Pairs:
 
     @cached_property
     def keys(self) -> Int64s:
-        """The keys of the partners in the order of `order`, which are therefore increasing."""
+        """The keys of the partners in increasing order, which is the order of `order`."""
         return _key(self.partner_group, self.estimates)[self.order]
 
     @cached_property
     def begin(self) -> Int64s:
-        """The position in that order of the first partner of each left gram."""
+        """For each left gram, the position of its first partner in that order."""
         return self.keys.searchsorted(_key(self.left_group, np.int64(MOST_ESTIMATE)), side="left")
 
 
@@ -147,9 +147,9 @@ class Candidates:
     def _totals(self) -> Int64s:
         """The cumulative number of candidates up to and including each left gram."""
         # Shape (left grams,). Estimates decrease within a group, so the partners that reach the need are the first
-        # ones.
+        # partners of the group.
         end = self.pairs.keys.searchsorted(_key(self.pairs.left_group, self.need), side="right")
-        # Shape (left grams,), in integers. The last entry is exactly N.
+        # Shape (left grams,), in integers. The last entry is the exact number of candidates.
         return np.cumsum(np.maximum(end - self.pairs.begin, 0))
 
     @property
@@ -162,7 +162,8 @@ class Candidates:
 
     def names(self, numbers: Int64s) -> Int64s:
         """Return the names of candidates by number, from 0 to count - 1. Each candidate has exactly one number."""
-        # A bisection of the totals finds the left gram of a number. The remainder is the position among its partners.
+        # A bisection of the totals finds the left gram of a number. The remainder is the position of the partner among
+        # the partners of this left gram.
         left = self._totals.searchsorted(numbers, side="right")
         before = np.where(left > 0, self._totals[left - 1], 0)
         partner = self.pairs.order[self.pairs.begin[left] + numbers - before]
@@ -191,7 +192,7 @@ class Joined:
     Attributes:
         likely: The candidates with a high forecast.
         further: int64, the names of the other candidates, in increasing order.
-        band: int64, the number of cutpoints above the first one that each further candidate reached, from 0.
+        band: int64, the number of cutpoints above the first cutpoint that each further candidate reached.
         sigma: The noise scale of the screening vote.
     """
 
@@ -219,11 +220,11 @@ class Joined:
 
 @dataclass(frozen=True)
 class Bands:
-    """A partition of candidates by likelihood. Bands by forecast are followed by bands by screening vote.
+    """A partition of candidates by likelihood. The bands of the forecast precede the bands of the screening vote.
 
     Attributes:
-        sets: Nested sets of candidates, from all candidates to those with the highest forecasts.
-        joined: The candidates together with those that passed the screening vote, or None without a screening vote.
+        sets: Nested sets of candidates, from all candidates to the candidates with the highest forecasts.
+        joined: The candidates, including candidates that passed the screening vote, or None without a screening vote.
         further_bands: The number of bands of the candidates that passed the screening vote.
     """
 
@@ -235,7 +236,7 @@ class Bands:
     def sizes(self) -> Int64s:
         """Return int64 (bands), the number of candidates in each band."""
         counts = np.array([each.count for each in self.sets], np.int64)
-        # The sets are nested, so a band is a set without the next one.
+        # The sets are nested, so a band is a set without the next set.
         sizes = np.asarray(counts - np.append(counts[1:], 0))
         if self.joined is None:
             return sizes
@@ -278,7 +279,7 @@ class Deferred:
 
 @dataclass(frozen=True)
 class DeferredList:
-    """The deferred candidates of all lengths from 2 on, in one list. Their numbers are their names."""
+    """The deferred candidates of all lengths from 2 on, in one list. The number of a candidate is also its name."""
 
     lengths: tuple[Deferred, ...]
 
@@ -317,7 +318,7 @@ class DeferredList:
         return tuple(float(each.sum()) for each in np.split(np.array(by_piece, np.float64), cuts))
 
     def joined(self, released: Sequence[Grams], selected: Int64s) -> tuple[tuple[Grams, ...], tuple[int, ...]]:
-        """Return the released grams of each length with those selected here, and the numbers added from length 2 on.
+        """Return the grams of each length, including the selected grams, and the number added at each length from 2 on.
 
         The grams remain in the order of their tokens, but their prefixes and suffixes are not kept.
         """

@@ -4,7 +4,7 @@ The charge of a pass depends on the length or, if there are few tokens, on the r
 who has only short runs of candidates pays a larger part of the remaining budget, because such a user can take part in
 fewer later lengths. Users pay only for passes over their candidates (docs/privacy/individual.md).
 
-The public numbers of a length are the votes of its users, the planned numbers and the numbers used.
+This module also defines the public numbers of a length, before and after it runs.
 """
 
 from collections.abc import Sequence
@@ -28,8 +28,9 @@ LEAST_LEFT = 2.0**-30
 """The charge of the last length if rounding has used up all shares. Users never pay more than their remaining budget.
 """
 Rates = tuple[int, ...]
-"""The part of the remaining budget that a user pays, in units of 2^-20, by the length of the user's longest run of
-candidates."""
+"""The part of the remaining budget that a user pays, in units of 2^-20. It depends on the length of the user's longest
+run of candidates.
+"""
 
 
 def growth(released: int, valid: int, expected: float) -> float:
@@ -93,7 +94,7 @@ class Charges:
         return tuned.SCREENING_CHARGES[length - 2] * self.cap
 
     def second_chance(self) -> tuple[float, Rates]:
-        """Return the mu^2 that determines the noise of the second-chance pass, and rates that spend the whole rest."""
+        """Return the mu^2 for the noise of the second-chance pass, and the rates that spend the remaining budget."""
         return tuned.SECOND_CHARGE * self.cap, (BOUND_STEPS,)
 
     def charge(self, square: float | Fraction, sensitivity: float, rates: Rates | None) -> Charge:
@@ -122,8 +123,8 @@ class Charges:
                 if length - tuned.PACED_FROM < len(tuned.SECOND_CHANCE_SPARE)
                 else 0.0
             )
-        # A user with a run of r candidates takes part in at most r more lengths, including this one. Therefore the user
-        # pays c_1 / (c_1 + ... + c_r + spare) of the remaining budget, rounded down.
+        # A user with a run of r candidates takes part in at most r more lengths, including this length. Therefore the
+        # user pays c_1 / (c_1 + ... + c_r + spare) of the remaining budget, rounded down.
         parts = coming[0] / (np.cumsum(coming) + spare)
         return (0, *(int(part * BOUND_STEPS) for part in np.minimum(parts, 1.0)))
 
@@ -152,7 +153,8 @@ def usual_charges(worths: Sequence[float]) -> tuple[float, ...]:
 
 
 def _valued(usual: tuple[float, ...], worths: Sequence[float]) -> tuple[float, ...]:
-    # If short grams also count, the second-chance pass finds many of them, so the usual charges are scaled by worth.
+    # If short grams also count, the second-chance pass finds many of them, so the usual charges are multiplied by the
+    # worths of the lengths.
     spread = _adding_up([charge * worth for charge, worth in zip(usual, worths, strict=True)], fsum(usual))
     # If only the longest grams count, all parts of such a gram must be released in their own votes. Therefore the
     # shares decrease and spend the whole budget.
@@ -169,7 +171,7 @@ def _adding_up(parts: Sequence[float], total: float) -> list[float]:
 
 
 def dense_share(worths: Sequence[float], ratio: float) -> float:
-    """Return a length's share, worth / (worth + ratio * next worth + ...), of the rest if there are few tokens.
+    """Return the share of the remaining budget, worth / (worth + ratio * next worth + ...), if there are few tokens.
 
     Args:
         worths: The worth of this length and of each longer length.
@@ -182,7 +184,7 @@ def dense_share(worths: Sequence[float], ratio: float) -> float:
 def words_shares(
     worths: Sequence[float], usual: Sequence[tuple[float, float]] = tuned.WORDS_OF_FEW
 ) -> tuple[tuple[float, float], ...]:
-    """Return pairs of a number of users and the share of the total mu^2 that length 1 has from this number on.
+    """Return pairs of a number of users and the share of the total mu^2 for length 1 from this number of users on.
 
     If all grams have equal values, these are the usual pairs. Otherwise the odds of every share are multiplied by the
     worth of words relative to the mean worth of later lengths.
@@ -195,13 +197,13 @@ def words_shares(
 
 
 def worths_of(values: Sequence[float]) -> tuple[float, ...]:
-    """Return the worth of the budget of each length, which benefits its grams and all longer grams made of them.
+    """Return the worth of each length's budget, which benefits the grams of the length and longer grams made of them.
 
     The number of grams that a length releases increases approximately with the square root of its budget, so the budget
     should increase with the square of the value.
 
     Args:
-        values: The value of a released gram of each length to the caller, at least 0; the last value is above 0.
+        values: The value of a released gram of each length to the caller, at least 0. The last value must be above 0.
 
     Returns:
         For each length, the square of the mean value over this length and all longer lengths.
@@ -216,8 +218,8 @@ def worths_of(values: Sequence[float]) -> tuple[float, ...]:
 NORM = 2
 """The noise is Gaussian, so the weights of a user have l2 norm 1."""
 _MOST_WEIGHT = 2.0**29
-"""The upper limit of thresholds and cutoffs, which fits every grid. To reach it, an item needs at least this number of
-users.
+"""The upper limit of thresholds and cutoffs, which fits every grid. To reach this limit, an item needs at least this
+number of users.
 """
 ALL_SO_FAR, ONE_SHORTER = "all so far", "one shorter"
 
@@ -228,7 +230,7 @@ class SpuriousAllowance:
     """The number of spurious grams that a length may add.
 
     Attributes:
-        share: The number of spurious grams for each gram that counts.
+        share: The number of spurious grams that are allowed for each gram that counts.
         of: The grams that count, `ALL_SO_FAR` or `ONE_SHORTER`. `ALL_SO_FAR` includes the grams of this length. The
             spurious grams of shorter lengths are subtracted from the allowed number.
     """
@@ -244,7 +246,7 @@ class LengthPlan:
 
     Attributes:
         length: The number of tokens in a gram.
-        sigma: The noise scale of a gram's weight if the charges are the usual ones.
+        sigma: The noise scale of a gram's weight if the charges are the usual charges.
         measurement_sigma: The noise scale of the measurement for the forecast of this length, or None without a
             measurement.
         lowest_threshold: The threshold if there are no more candidates than grams of the preceding length.
@@ -345,7 +347,7 @@ class Voting:
     def second_chance(self) -> "Voting":
         """Return the parameters of the second-chance pass.
 
-        They differ from those of other votes only in a smaller alpha.
+        They differ from the parameters of other votes only in a smaller alpha.
         """
         return replace(self, alpha=tuned.SECOND_ALPHA)
 
@@ -360,8 +362,8 @@ class Voting:
         """Return the finest grid that fits the noise that it needs.
 
         A coarser grid needs more noise, more noise needs a higher threshold and cutoff, and these may need an even
-        coarser grid. Therefore grids are tried from fine to coarse until one fits its own noise. This grid is charged
-        for, and it runs.
+        coarser grid. Therefore grids are tried from fine to coarse until one fits its own noise. The release is charged
+        for this grid and runs on it.
 
         Args:
             square: The mu^2 that may be spent.

@@ -2,29 +2,29 @@
 
 Figures are numbers of phrases that were released from reddit_posts at epsilon 4, delta 1e-7, T 9 and limit 100, unless
 another collection is named. Figures for MSNBC are at epsilon 1, T 6 and limit 10. The cited pages of docs/design
-describe the runs. Constants without a figure were chosen in prototypes, whose runs were not kept. Such constants were
-only measured together: 169,461 phrases were released with these constants, 136,573 with budgets shared by all users,
-and 43,827 with the published algorithm (docs/design/0015).
+describe the runs. Constants without a figure were chosen in prototypes, whose runs were not kept. The effect of such
+constants was measured only for all of them together. With them, 169,461 phrases were released, compared with 136,573
+phrases with budgets shared by all users and 43,827 phrases with the published algorithm (docs/design/0015).
 
-None of the constants affects the guarantee, because the filter charges for the passes that run, whatever the constants
-are (docs/privacy/ngrams.md).
+None of the constants affects the guarantee, because the filter charges for the passes that actually run
+(docs/privacy/ngrams.md).
 """
 
 # ---- Contribution bound (mechanism.py) ----
 PHRASES_PER_USER = 100_000
 """The default maximum number of grams per user at each length from 2 on. By default, the limit of words is chosen
-privately. A higher limit does not change the noise. With the private choice, 179,292 phrases were released, and 9,688
-from ubuntu_irc. With 3,000 at all lengths, the numbers were 178,330 and 9,603. With 100,000 at all lengths, they were
-177,608 and 9,646.
+privately. A higher limit does not change the noise. With the private choice, 179,292 phrases were released from
+reddit_posts and 9,688 from ubuntu_irc. With a limit of 3,000 at all lengths, the numbers were 178,330 and 9,603. With
+100,000 at all lengths, they were 177,608 and 9,646.
 """
 
 # ---- Shares of mu^2 by length (charges.py) ----
 WORDS_OF_FEW = ((0, 0.5), (1_000, 0.2), (10_000, 0.1))
-"""Pairs of a number of users and the share of the total mu^2 that length 1 has from this number on, if all grams have
-equal values. The unit of users is the sigma of one count that spends the whole budget. If few words are released, few
-phrases can be made of them, so words need a larger share. If a limit is given, users are not counted, and the last
-share applies. In prototypes, a share of a tenth released 16,422 words among 176,484 phrases, and a twentieth released
-12,867 words among 175,311 phrases (0016).
+"""Pairs of a number of users and the share of the total mu^2 for length 1 from this number of users on, if all grams
+have equal values. Numbers of users are in units of the sigma of one count that spends the whole budget. If few words
+are released, few phrases can be made of them, so words need a larger share. If a limit is given, users are not counted,
+and the last share applies. In prototypes, a share of a tenth released 16,422 words among 176,484 phrases, and a
+twentieth released 12,867 words among 175,311 phrases (0016).
 """
 KNOWN_WORDS_OF_FEW = ((0, 0.35), (1_000, 0.14), (10_000, 0.07))
 """The pairs with a public list of words. The shares are multiplied by 0.7, so that both words and phrases benefit from
@@ -33,13 +33,13 @@ the list.
 SPURIOUS_WORDS = 0.5
 """The part of `max_spurious_share` that words of a public list may use."""
 WORDS_NOVELTY = 0.15
-"""The share of delta for words of only one user, in adaptive rounds before longer grams. The share of set union, 0.4,
-leaves 2 percent less mu^2 for longer grams, and released 9,422 phrases from ubuntu_irc instead of 9,453 (0016).
+"""The share of delta for words that only one user has, in adaptive rounds before longer grams. The share of set union,
+0.4, leaves 2 percent less mu^2 for longer grams, and released 9,422 phrases from ubuntu_irc instead of 9,453 (0016).
 """
 VOTE_FALL = 0.45
 """The usual ratio of a length's share of mu^2 to the share of the preceding length. On text, the result is within 2
-percent of that with the best fixed shares. With this ratio and a measurement at every length, 134,574 phrases were
-released instead of 132,376 (0011).
+percent of the result with the best fixed shares. With this ratio and a measurement at every length, 134,574 phrases
+were released instead of 132,376 (0011).
 """
 RISE = 1.5
 """The maximum of this ratio, for collections with few tokens, which have more long grams than short grams. On
@@ -58,8 +58,8 @@ LEAST_SHARE = 1 / 3
 protects lengths whose value is 0, because their grams are parts of longer grams.
 """
 MEASUREMENT = 0.02
-"""The share of a length's mu^2 that pays for the measurement before it. The optimum is flat: 1.2 percent released
-132,160 phrases, 2 percent released 132,376, and 3 percent released 133,037 (0011).
+"""The share of a length's mu^2 that pays for the measurement before it. The optimum is flat. A share of 1.2 percent
+released 132,160 phrases, 2 percent released 132,376, and 3 percent released 133,037 (0011).
 """
 
 # ---- Charges of passes, in shares of the mu^2 after length 1 (charges.py) ----
@@ -77,10 +77,10 @@ PACED_FROM = 5
 starting at length 2 released fewer phrases (0015).
 """
 SECOND_CHANCE_SPARE = (0.4, 0.2, 0.1, 0.04)
-"""The budget that a user keeps in addition to the charges that can still follow, by length from `PACED_FROM` on; 0 at
-later lengths. The second-chance pass spends it and finds short phrases. Half of these values released 166,269 phrases,
-of which 1,493 had length 6. These values released 169,204 and 1,238, and twice these values released 171,578 and 980
-(0015).
+"""The budget that a user keeps in addition to the charges that can still follow, for each length from `PACED_FROM` on;
+0 for lengths after the last entry. The second-chance pass spends it and finds short phrases. With half of these values,
+166,269 phrases were released, and 1,493 of them had length 6. With these values, the numbers were 169,204 and 1,238,
+and with twice these values, they were 171,578 and 980 (0015).
 """
 SPARE_OF_DENSE = 0.5
 """The spare budget at every length if there are few tokens, as a multiple of the charges that can still follow."""
@@ -105,7 +105,8 @@ best value (0002).
 """
 LIKELY = 0.5
 """Candidates with a forecast of at least this multiple of the threshold are never pruned. This matters if there are so
-few tokens that nearly all candidates are likely. MSNBC has 10,034 phrases with this rule and 7,703 without it (0002).
+few tokens that nearly all candidates are likely. On MSNBC, 10,034 phrases are released with this rule, and 7,703
+without it (0002).
 """
 YIELD = 0.1
 """The share of a band that must be released for candidates with such forecasts to take part in the next vote. A yield
@@ -116,8 +117,8 @@ MANY = 200
 deviation of a yield of 0.1 is a fifth of the yield.
 """
 FIRST_STANDING_OUT = 2.0
-"""The number of candidates that pass the screening vote before length 2 only because of noise, per gram released at the
-preceding length.
+"""The expected number of candidates that pass the screening vote before length 2 only because of noise, per gram
+released at the preceding length.
 """
 STANDING_OUT = 0.3
 """The number of such candidates before later lengths."""
@@ -154,8 +155,8 @@ COARSE_STEP = 0.5
 FURTHEST = 20.0
 """The distance from the published threshold up to the last cutpoint, in sigma, for any alpha."""
 HITS = 8
-"""The number of candidates that reach the lowest cutpoint only because of noise, per gram released at the preceding
-length. Their weights are simulated.
+"""The expected number of candidates that reach the lowest cutpoint only because of noise, per gram released at the
+preceding length. Their weights are simulated.
 """
 LIKELIEST = 0.3
 """The maximum probability that a candidate without votes reaches the lowest cutpoint."""
@@ -181,7 +182,7 @@ and the cost of exact arithmetic does not depend on the scale (0002).
 """
 ALIKE = 100
 """The minimum number of grams whose measurements are averaged, so that the error of their mean is a tenth of the error
-of one measurement. Neighbouring levels are merged to reach this number. Forecasts from both measurements and levels
+of one measurement. Adjacent levels are merged to reach this number. Forecasts from both measurements and levels
 released 132,376 phrases instead of 128,900 (0011).
 """
 LEAST_OF_MEAN = 0.25
@@ -190,7 +191,9 @@ were classes. A bound of a tenth of sigma released 1 percent fewer phrases than 
 percent fewer (0002).
 """
 LEAST_MEAN = 1 / 16
-"""The lower bound of such a mean, in sigma. There is a bound because released grams usually have at least one user."""
+"""The lower bound of such a mean, in sigma. The mean has a lower bound because released grams usually have at least one
+user.
+"""
 
 # ---- The second-chance pass (votes.py, schedule.py) ----
 PIECES = 6

@@ -109,7 +109,7 @@ def _chance(plan: Mapping[str, Any], run: Mapping[str, Any], items: int = PHRASE
 
 
 def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None) -> str:
-    """Return the largest probability that a phrase of only one user is released, over all lengths from 2 on.
+    """Return the largest probability of releasing a phrase that only one user has, over all lengths from 2 on.
 
     The result is an empty string if no such length ran. In the worst case, the parts of the phrase are released, the
     user spends the whole budget of later lengths on it, and the phrase is in the most likely band, which has the lowest
@@ -192,7 +192,7 @@ def _ran(plan: Mapping[str, Any]) -> Grid:
         "Noise and threshold are in units of weight. Each user divides one unit at each length.\n"
         "Candidates are phrases whose parts were released. If likely phrases had lower thresholds than others, the "
         "table shows the mean.\n"
-        "Spurious: an estimate of how many released phrases nobody wrote. No share is promised at one length.\n"
+        "Spurious: an estimate of the number of phrases that nobody wrote. No share is guaranteed for one length.\n"
     )
     if second := plan.get("second_chance"):
         text += (
@@ -220,7 +220,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
 
 
 def _risk(plan: Mapping[str, Any]) -> list[str]:
-    """Return the lines about phrases of no user or of only one user, because the guarantee allows their release."""
+    """Return the lines about phrases that no user or only one user has, which the guarantee does not exclude."""
     if plan["max_length"] == 1:
         return []
     number = (
@@ -259,7 +259,7 @@ def _share_text(plan: Mapping[str, Any]) -> list[str]:
 
 def _choices(plan: Mapping[str, Any], *, paper: bool) -> str:
     if paper:
-        return f"DPNE as published, sigma of a length {plan['ratio']:g} times that of the one before"
+        return f"DPNE as published, sigma of each length {plan['ratio']:g} times the sigma of the length before it"
     values = plan.get("length_weights")
     return f"a phrase is worth {', '.join(f'{value:g}' for value in values)} by length" if values else ""
 

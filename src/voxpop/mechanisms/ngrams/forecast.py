@@ -6,9 +6,9 @@ pairs reach a level. The pair of `a` and `b` reaches a level if and only if
 
     estimate(b) >= ceil(level * estimate(overlap) / (estimate(a) * FINE_CELLS)).
 
-The measurements are cheap, so their noise is large, often ten times that of the votes. Therefore `calibrated_cells`
-groups the grams by their level in the vote and shrinks each measurement towards the mean of its group (James and Stein,
-1961).
+The measurements are cheap, so their noise is large, often ten times the noise of the votes. Therefore
+`calibrated_cells` groups the grams by their level in the vote and shrinks each measurement towards the mean of its
+group (James and Stein, 1961).
 """
 
 from bisect import bisect_left
@@ -54,7 +54,7 @@ class Estimates:
 
 def cell_below(sigma: float) -> float:
     """Return the largest power of two of at most sigma / `FORECAST_CELLS_IN_SIGMA`."""
-    # Cells and grid units are both powers of two, so the larger one is a multiple of the smaller one.
+    # Cells and grid units are both powers of two, so the larger of the two is a multiple of the smaller.
     return float(2.0 ** floor(log2(sigma / tuned.FORECAST_CELLS_IN_SIGMA)))
 
 
@@ -113,7 +113,7 @@ def bands_of(candidates: Candidates, forecast: Forecast, least: float, joined: J
         forecast: The forecast of these candidates.
         least: The lowest forecast of the second band, in weight. Each further band begins at twice the lowest forecast
             of the preceding band.
-        joined: The candidates together with those that passed a screening vote.
+        joined: The candidates, including candidates that passed a screening vote.
     """
     sets, level = [candidates], forecast.level_of(least)
     while len(sets) < tuned.MOST_BANDS and 0 < level < MOST_LEVEL:
@@ -129,10 +129,10 @@ def bands_of(candidates: Candidates, forecast: Forecast, least: float, joined: J
 def pruned(
     forecast: Forecast, released: int, length: int, least: float, threshold_of: Callable[[int], float]
 ) -> Candidates:
-    """Return the candidates that are worth a vote: the most likely ones up to a public number, or all very likely ones.
+    """Return the most likely candidates up to a public number, or all very likely candidates if there are more.
 
-    The threshold depends on the number of candidates, and the candidates depend on the threshold. Once both conditions
-    are true, they remain true as the level increases, so bisection finds the smallest level.
+    The threshold depends on the number of candidates, and the candidates depend on the threshold. If a level is high
+    enough, every higher level is also high enough, so bisection finds the smallest such level.
 
     Args:
         forecast: The forecast of the valid candidates.
@@ -161,7 +161,7 @@ def breadth_after(length: int) -> int:
 
 
 def worthless(sizes: Int64s, selected: Int64s) -> int:
-    """Return the number of bands, from the least likely one on, that released too few candidates to be worth a vote.
+    """Return the number of bands, starting with the least likely, that released too few candidates to be worth a vote.
 
     Args:
         sizes: int64 (bands), the number of candidates.
@@ -210,7 +210,7 @@ def _drawn_together(cells: Int64s, sigma: float) -> Int64s:
     if not cells.size:
         return cells
     mean = max(float(cells.mean()), tuned.LEAST_MEAN * sigma)
-    # The variance of measurements is the variance of the grams plus the variance of the noise.
+    # The variance of the measurements is the sum of the variance of the grams and the variance of the noise.
     between = max(0.0, float(cells.var()) - sigma**2)
     # This is the best linear estimate of each gram, which is the mean if the measurements differ only in noise (James
     # and Stein, 1961).

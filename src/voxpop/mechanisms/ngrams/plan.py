@@ -1,4 +1,4 @@
-"""The plan of n-grams, which computes the noise, the thresholds and the guarantee from a budget, without data."""
+"""The plan of n-grams, with the noise, the thresholds and the guarantee for a budget, computed without data."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from voxpop.release.release import Release
 
 CROWDED = 10**6
-"""The number of candidates per gram of the preceding length that the highest threshold of a plan assumes."""
+"""The number of candidates per gram of the preceding length that a plan assumes for the highest threshold."""
 USUAL_CANDIDATES = 10
-"""The number of candidates per gram of the preceding length that the numbers of users needed in a plan assume."""
+"""The number of candidates per gram of the preceding length that a plan assumes for the numbers of users needed."""
 _PHRASE_PROBABILITIES = (0.5, 0.9)
 SIDE_VOTES = 5
-"""The number of passes in addition to one for each length. These are at most four screening votes and the second-chance
-pass.
+"""The maximum number of passes in addition to one pass for each length. They are four screening votes and the
+second-chance pass.
 """
 
 
@@ -171,7 +171,8 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     def lengths(self) -> tuple[LengthPlan, ...]:
         """The numbers of each length.
 
-        At length 1, these are the numbers that ran, or before a choice those of the largest limit.
+        At length 1, these are the numbers that ran. Before the limit is chosen, they are the numbers of the largest
+        limit.
         """
         first = deciding(self.words or self.first)
         return LengthPlan(1, first.scale, None, first.threshold, first.threshold), *self.longer

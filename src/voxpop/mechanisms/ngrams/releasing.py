@@ -1,4 +1,4 @@
-"""The passes of n-grams over the users, and the runner that passes them to the gate.
+"""The passes of n-grams over the users, and the runner that sends them to the gate.
 
 `State` and `Pass` are public. A `Pass` contains everything that is fixed before users weigh grams: candidates, charge,
 noise and cutpoints. The `Runner` sends it to the gate, which compares it with the certificate and returns the

@@ -64,7 +64,7 @@ def _words_pass(state: State) -> Pass:
 
 
 def _measurement(state: State) -> Pass:
-    """Measure the grams that were released last, with noise on each of them, including grams without users."""
+    """Measure the grams that were released last. Noise is added to each gram, including grams without users."""
     charge, charges = state.charges.measurement(state.length)
     shares = CalibratedRule(Weighted(), RuleSetting(state.plan.mechanism.voting(1).limit, NORM))
     # `check_charged` compares exact fractions of the shares that run.
@@ -131,7 +131,7 @@ def _screening(state: State, ballot: NextVote, square: float) -> Pass:
 
 
 def _after_screening(state: State, likely: Candidates, among: Subset, sigma: float, outcome: Outcome) -> State:
-    # Noise also lifts likely candidates above cutpoints, but these already take part in the vote.
+    # Noise also raises likely candidates above cutpoints, but these candidates already take part in the vote.
     further = among.holds(outcome.names)
     return replace(state, joined=Joined(likely, outcome.names[further], outcome.levels[further] - 1, sigma))
 
@@ -190,7 +190,7 @@ def _after_vote(state: State, ballot: NextVote, vote: ThresholdVote, bands: Band
 
 
 def allowed(eta: float, sizes: list[int], spent: float) -> tuple[float, float]:
-    """Return the spurious grams allowed per gram that the next length releases, and the additional number allowed.
+    """Return the number of spurious grams allowed per gram of the next length, and the number allowed in addition.
 
     Args:
         eta: The maximum expected share of spurious grams.

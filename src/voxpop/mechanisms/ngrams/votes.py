@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PRICES = np.geomspace(0.01, 10_000, 1_000)
 """The prices of a spurious gram, in released grams. At the lowest price, a spurious gram costs almost nothing. The
 highest price is a hundred times the price that corresponds to the default `max_spurious_share`. Each price is 1.4
-percent higher than the one before it.
+percent higher than the preceding price.
 """
 
 
@@ -79,7 +79,7 @@ class Votes:
 
     @property
     def empty(self) -> Floats:
-        """An estimate from above of the number of candidates without users in each band.
+        """An upper estimate of the number of candidates without users in each band.
 
         The estimate also counts grams with few users.
         """
@@ -90,10 +90,10 @@ class Votes:
     def choose(self, share: float, spare: float) -> tuple[Int64s, Floats]:
         """Return the cutpoint of each band, and the number of spurious grams that is charged for the band.
 
-        A cutpoint after the last one selects no candidates. Each spurious gram has a price, because the bands choose
-        independently at any given price. The lowest price that keeps the share of spurious grams is used. The charge is
-        at least the expected number of released spurious grams, for any candidates (docs/privacy/ngrams.md, "Spurious
-        grams").
+        A cutpoint after the last cutpoint selects no candidates. Each spurious gram has a price, because the bands
+        choose independently at any given price. The function uses the lowest price at which the share of spurious grams
+        is within its limit. The charge is at least the expected number of released spurious grams, for any candidates
+        (docs/privacy/ngrams.md, "Spurious grams").
 
         Args:
             share: The number of spurious grams allowed for each released gram.
@@ -151,7 +151,7 @@ class ThresholdVote:
         # A level is a number of reached cutpoints, so it is one more than the index of the last reached cutpoint.
         selected = levels > cutpoints[held]
         released = np.bincount(held[selected], minlength=bands.sizes.size)
-        thresholds = [*self.thresholds.tolist(), None]  # the cutpoint after the last one selects nothing
+        thresholds = [*self.thresholds.tolist(), None]  # the cutpoint after the last cutpoint selects nothing
         used = [thresholds[cutpoint] for cutpoint in cutpoints]
         each = tuple(zip(bands.sizes.tolist(), used, released.tolist(), strict=True))
         return Selection(selected, each, tuple(spurious.tolist()))
@@ -161,7 +161,7 @@ class ThresholdVote:
         counts = np.zeros((bands.sizes.size, len(self.rules)), np.int64)
         # Shape (bands, cutpoints), the number of candidates by the last cutpoint that they reached.
         np.add.at(counts, (held, levels - 1), 1)
-        # A candidate that reaches a cutpoint reaches all lower ones, so the counts are summed from above.
+        # A candidate that reaches a cutpoint reaches all lower cutpoints, so the counts are summed from above.
         reached = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1]
         return Votes(
             reached,
@@ -218,14 +218,14 @@ def deferred_by(held: Int64s, levels: Int64s, votes: Votes, result: Selection) -
         result: The selected candidates.
 
     Returns:
-        The positions of the deferred candidates in increasing order, and the piece of each one.
+        The positions of the deferred candidates in increasing order, and the piece of each candidate.
     """
     # Shape (candidates that reached the lowest cutpoint,); -1 for candidates that are selected or not deferred.
     piece_of, piece = np.full(held.size, -1, np.int64), 0
     # Shape (bands,), the estimated number of candidates without users.
     empty = votes.empty
     chances = np.append(votes.chances, 0.0)
-    # Shape (bands, cutpoints + 1). No candidate reaches the cutpoint after the last one.
+    # Shape (bands, cutpoints + 1). No candidate reaches the cutpoint after the last cutpoint.
     reached = np.hstack([votes.reached, np.zeros((votes.sizes.size, 1), np.int64)])
     for band in range(votes.sizes.size):
         mine = np.flatnonzero((held == band) & ~result.selected)

@@ -6,8 +6,8 @@ from voxpop.release.profile import SUMS_OF_ONE
 
 SHARE_OF_COUNTS: Final = 0.22
 """The share of all mu^2 that counts spend if they are released. Discovery spends everything except this share and the
-next one. The share does not follow from a target error, because the error of counts depends on a limit that the release
-chooses.
+share for cover. The share does not follow from a target error, because the error of counts depends on a limit that the
+release chooses.
 """
 COVER: Final = 0.03
 """The share of all mu^2 that cover spends."""
@@ -29,44 +29,44 @@ CELL: Final = COVER_UNIT // SUMS_OF_ONE
 # ---- Keys with counts (docs/privacy/keys.md) ----
 SHARE_OF_ENTRY: Final = 0.03
 """The share of epsilon that the choice spends. With 0.02, a class of a tenth of 4,000 users is not detected at epsilon
-0.5. With 0.04, a further percent of the keys is lost.
+0.5. With 0.04, another percent of the keys is lost.
 """
 SHARE_OF_REST: Final = 0.02
 """The share of epsilon that the sums of other rows spend, if they are released."""
 KEY_LIMITS: Final = (1, 2, 3)
-"""The numbers of keys per user for which there is an entry with one noisy number per key. From 4 keys on, Gaussian
-rounds release more keys.
+"""The maximum numbers of keys per user for which the menu has an entry with one noisy number per key. From 4 keys on,
+Gaussian rounds release more keys.
 """
 KEY_EDGES: Final = (2, 3, 4)
-"""The smallest number of keys in each class of users except the first class."""
+"""The lower bound of each class of users except the first, in keys per user."""
 KEYS_HELD: Final = (1, 2, 3, 6)
 """The number of keys that is assumed for users of each class."""
 KEY_SURE: Final = (0.0, 5.0, 5.0, 4.5)
-"""By class, the number of noise scales below which a number of users is assumed to be 0. In a table with one key per
-user, noise reaches one of these bounds in 1.2 percent of the releases.
+"""For each class, the number of noise scales below which a number of users is assumed to be 0. In a table with one key
+per user, noise reaches one of these bounds in 1.2 percent of the releases.
 """
 CONTRADICTED: Final = 2.5
 """A noisy number of users contradicts the expected number if it is lower by at least this number of noise scales."""
 SHARE_LOST: Final = 0.01
-"""The maximum share of pairs of a user and a key that an entry of few keys may omit."""
+"""The maximum share of all (user, key) pairs that an entry with few keys per user may omit."""
 SHARE_OF_ONE: Final = 0.3
-"""Users in parts run only if users of one key have at least this share of the pairs."""
+"""The entry for users in parts is chosen only if users with one key have at least this share of the pairs."""
 SHARE_OF_FEW: Final = 0.5
-"""Users in parts run only if the share of pairs of users of one key, plus half of the share of users of two keys, is at
-least this number. With a smaller share, rounds release more keys.
+"""This entry is chosen only if the share of pairs of users with one key, plus half of the share of pairs of users with
+two keys, is at least this number. With a smaller share, rounds release more keys.
 """
 SHARE_OF_SIZES: Final = 0.05
 """The share of epsilon that users with more keys spend on the choice of their limit."""
 SIZE_EDGES: Final = (2, 3, 4, 5, 6, 8, 11)
-"""The smallest number of released keys in each class of users with more keys, except the first class."""
+"""The lower bound of each class of users with more keys except the first, in released keys per user."""
 SIZES_HELD: Final = (1, 2, 3, 4, 5, 6.4, 9, 15)
 """The number of released keys that is assumed for users of each of these classes."""
 SIZE_SURE: Final = (2.0, 2.0, 2.0, 2.0, 2.5, 3.5, 4.5, 5.0)
-"""By class, the number of noise scales below which a number of users is assumed to be 0. A large limit needs more
+"""For each class, the number of noise scales below which a number of users is assumed to be 0. A large limit needs more
 evidence, because its noise is large for every key.
 """
 MORE_LIMITS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 15)
-"""The possible limits on the number of released keys for which a user with more keys counts."""
+"""The possible limits on the number of released keys for which a user with more keys is counted."""
 UNEVEN: Final = 5.0
 """The assumed ratio of the root mean square to the mean of the numbers of users of released keys."""
 SHARE_OF_ROUNDS: Final = 0.5
@@ -74,6 +74,6 @@ SHARE_OF_ROUNDS: Final = 0.5
 but the error is 1.6 times as large.
 """
 MOST_POOLINGS: Final = 20
-"""The maximum number of rounds in which margins that are below their cells are averaged with them. A cell with several
-margins may need more than one round.
+"""The maximum number of rounds that average margins with the cells that exceed them. A cell with several margins may
+need more than one round.
 """

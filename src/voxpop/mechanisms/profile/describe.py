@@ -74,7 +74,7 @@ def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
     advice = "" if plan["repeated"] else "; with repeated=True (--repeated) the total is smaller"
     return [
         *(["; ".join(parts)] if parts else []),
-        "each further set, such as a margin, adds its keys to those of each user, so a margin may lead to rounds",
+        "each further set, such as a margin, adds its keys to the keys of each user, so a margin may lead to rounds",
         f"of such releases, {total} together{advice}"
         if total
         else f"{plan['together'][0]['releases']} of such releases have no meaningful guarantee together, because their "
@@ -92,12 +92,12 @@ def _entry_lines(plan: Mapping[str, Any]) -> list[str]:
     if plan["parts"] is not None:
         more = plan["limit_of_more"]
         lines.append(
-            "users of one, two and more keys in separate parts; the last part only counts released keys"
+            "users of one, two and more keys in separate parts; the last part counts only released keys"
             + (f", at most {more} per user: standard error {plan['error']:.3g} users" if more else "")
         )
     if plan["passes"]:
         rounds = f", {about_limit(plan, plan['round_limit'], 'keys')}" if plan["max_keys_per_user"] is None else ""
-        lines.append(f"adaptive rounds{rounds}, then counts with as much of the budget")
+        lines.append(f"adaptive rounds{rounds}, then counts with the same share of the budget")
     if plan["repeated"]:
         return ["one of many releases, so all users take part in rounds:", *lines]
     if plan["max_keys_per_user"] is not None:

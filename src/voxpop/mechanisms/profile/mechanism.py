@@ -30,7 +30,7 @@ Joint = Literal["pairs"] | Sequence[Sequence[str]] | None
 PROFILED: Final = frozenset(("strings", "whole numbers", "truth values", "dates"))
 """The families of types that are part of a profile by default."""
 IDENTIFIERS: Final = ("id", "uuid", "guid", "key", "email", "phone", "iban", "ssn", "hash", "token")
-"""The last words of column names that identify rows or people. Such columns are excluded by default."""
+"""Columns with one of these words at the end of their name identify rows or people and are excluded by default."""
 
 
 class TypedMechanism(Mechanism["Corpus", "Profile"]):
@@ -81,8 +81,8 @@ class ProfileMechanism(TypedMechanism):
         joint: The combinations of columns. Their joint values are released in addition to their single values. The
             expected number of released joint values without users is at most 0.1.
         counts: Whether noisy counts of users and the cover of each column are released.
-        left_out: The names of the excluded columns of the table and the reasons, for the record.
-        known: A public list of values or words for some of the columns, as in `voxpop.Items`, or None without lists.
+        left_out: The names of the columns that are excluded from the profile, with the reasons, for the record.
+        known: A public list of values or words for some of the columns, as in `voxpop.Items`, or None.
 
     Raises:
         InputError: A combination is empty, a type has no exact values, or a list does not fit its column.
@@ -176,7 +176,7 @@ class ProfileMechanism(TypedMechanism):
         return cls(chosen, tuple(texts), together, counts, left_out, known)
 
     def plan(self, budget: Budget) -> "ProfilePlan":
-        """Compute the noise for a budget; this needs no data.
+        """Compute the noise for a budget, without data.
 
         Args:
             budget: The budget of the whole profile.
@@ -210,18 +210,18 @@ class KeyCounts(TypedMechanism):
     This is the configuration of `voxpop.profile` with combinations and without columns. Keys and counts are one
     release. If users have few keys each, one noisy number per key decides whether the key is released, and this number
     is also its count. Otherwise adaptive rounds find the keys, and counts are released afterwards. The release chooses
-    between the two privately.
+    between these two methods privately.
 
     Attributes:
         columns: The type of each column by name, as Arrow prints it. The types must be declared, not inferred from the
             values.
         joint: The columns of each set of keys. Sets with fewer columns are margins of sets with more columns.
-        max_keys_per_user: A public bound on the number of keys per user in all sets together, such as 1 for one plan
-            per account. With a bound, the release makes no choice. If a user has more keys, this number of keys is
-            drawn.
+        max_keys_per_user: A public bound on the number of keys per user in all sets together, such as 1 if each account
+            has one plan. With a bound, the release makes no private choice. If a user has more keys, this number of
+            keys is drawn.
         other_rows: Whether the rows of keys that are not released are also measured.
         repeated: Whether the release is one of many, such as one every week. If so, rounds run for all users, because
-            their charges add up by squares. From about 12 releases on, rounds find more keys per release.
+            the charges of rounds add up by squares. From about 12 releases on, rounds find more keys per release.
 
     Raises:
         InputError: A combination is empty, a type has no exact values, or the limit is out of range.
@@ -293,7 +293,7 @@ class KeyCounts(TypedMechanism):
         )
 
     def plan(self, budget: Budget) -> "KeysPlan":
-        """Compute the noise for a budget; this needs no data.
+        """Compute the noise for a budget, without data.
 
         Args:
             budget: The budget of keys, counts and the other rows together.
@@ -410,16 +410,17 @@ def profile(
         budget: The budget of the whole profile.
         text: The columns of texts. Their words are released.
         columns: The columns of the profile. By default, these are all columns with a declared type of strings,
-            integers, booleans or dates, except columns whose name ends like that of an identifier, such as `order_id`.
+            integers, booleans or dates, except columns with a name that ends like an identifier, such as `order_id`.
             The default does not depend on the values.
         joint: "pairs" for all pairs of columns that are not texts, or a list such as [("country", "city")].
         counts: Whether noisy counts and cover are released. Without them, more values are released.
         known: A public list of values or words for some of the columns, such as {"country": vp.known.countries()}.
-            Listed values need fewer users; see `voxpop.Items`. Not for a release of keys.
-        max_keys_per_user: A public bound on the number of keys per user, such as 1 for one plan per account. Only for a
-            release of keys.
-        other_rows: Whether the rows of keys that are not released are also measured. Only for a release of keys.
-        repeated: Whether the release is one of many, such as one every week. Only for a release of keys.
+            Listed values need fewer users; see `voxpop.Items`. A release of keys does not accept it.
+        max_keys_per_user: A public bound on the number of keys per user, such as 1 if each account has one plan. It
+            applies only to a release of keys.
+        other_rows: Whether the rows of keys that are not released are also measured. It applies only to a release of
+            keys.
+        repeated: Whether the release is one of many, such as one every week. It applies only to a release of keys.
         types: The types of columns that the source does not declare; see `voxpop.read`.
         tokenizer: The tokenizer that splits texts into words; see `voxpop.read`.
         csv: The format of CSV files.
@@ -477,7 +478,7 @@ def profiling_of(
     repeated: bool = False,
     **how: Any,
 ) -> ProfileMechanism | KeyCounts:
-    """Return the configuration that `profile` runs, which is either for only keys or for columns."""
+    """Return the configuration that `profile` runs, either for keys only or for columns."""
     alone = bool(joint) and not isinstance(joint, str) and columns is None and not text and counts
     if alone:
         if known is not None:

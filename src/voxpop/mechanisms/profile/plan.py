@@ -90,10 +90,11 @@ class ProfileConfiguration(Configured, Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
-    """The result of `ProfileMechanism.plan`, which contains every number of the run before any data is read.
+    """The result of `ProfileMechanism.plan`, with every number of the run, computed before any data is read.
 
     Attributes:
-        passes: The choice of the limit. In the plan of a release, also the adaptive rounds that found the keys.
+        passes: The choice of the limit. In the plan of a release, the adaptive rounds that found the keys follow the
+            choice.
         joining: The mu^2 of the rounds over joint values, or 0 without joint values.
         counting: The mu^2 of the counts, or 0 without counts.
         cover_sigma: The standard deviation of the noise on the shares of covered and other rows, or 0 without cover.
@@ -208,12 +209,13 @@ class KeysConfiguration(Configured, Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
-    """The result of `KeyCounts.plan`, which contains every number of the run before any data is read.
+    """The result of `KeyCounts.plan`, with every number of the run, computed before any data is read.
 
     Attributes:
         menu: The entries with one noisy number per key.
         parts: The entry for users in parts by their number of keys, or None if there is no choice.
-        passes: The entry for rounds. In the plan of a release that ran rounds, also the rounds of the chosen limit.
+        passes: The entry for rounds. In the plan of a release that ran rounds, the rounds of the chosen limit follow
+            this entry.
         counting: The mu^2 of the counts after rounds.
         choosing: The rate of the noise on the numbers of users in classes, or 0 if the limit is public.
         rest: The rate of the noise on the sums of shares, or 0 without these sums.
@@ -256,14 +258,14 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
     @property
     def noise(self) -> KeyNoise | None:
-        """The noise of the entry that ran, or before a run of the entry for the most keys per user; None for rounds."""
+        """The noise of the entry that ran, or of the entry for the most keys per user before a run; None for rounds."""
         if self.chosen is None:
             return None if self.passes else self.menu[-1]
         return self.menu[self.chosen] if self.chosen < len(self.menu) else None
 
     @property
     def error(self) -> float | None:
-        """The standard deviation of the noise on each count after a release with one noisy number per key or parts."""
+        """The standard deviation of the noise on each count, if one noisy number per key or parts ran."""
         if self.parts is not None and self.limit_of_more is not None:
             return parts_spread(self.parts, self.limit_of_more)
         return None if self.noise is None else noise_spread(self.noise)
@@ -330,9 +332,9 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
     def entry_for(self, counts: "Int64s") -> int:
         """Return the index of the entry for noisy numbers of users by class.
 
-        This is the entry with the smallest number of keys that omits at most a hundredth of all pairs of a user and a
-        key. If there is no such entry, the entry for parts is returned if most pairs belong to users of one or two
-        keys, and otherwise the entry for rounds.
+        Among the entries that omit at most a hundredth of all (user, key) pairs, this is the entry with the smallest
+        number of keys. If there is no such entry, the function returns the entry for parts if most pairs belong to
+        users with one or two keys, and the entry for rounds otherwise.
         """
         users = assumed_users([int(count) for count in counts], 1.0 / float(self.choosing))
         pairs = sum(count * held for count, held in zip(users, KEYS_HELD, strict=True))
@@ -350,7 +352,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return with_record(self, passes=passes, chosen=chosen, limit_of_more=limit_of_more)
 
     def _totals(self) -> list[dict[str, float]]:
-        """Return the epsilons of several equal releases whose deltas are added, or nothing for a changed plan."""
+        """Return the epsilons of several equal releases, if deltas add up, or an empty list for a changed plan."""
         if not self._certificate:
             return []
         return [{"releases": each, "epsilon": compose([self.guarantee] * each).epsilon} for each in _REPEATS]
@@ -413,7 +415,7 @@ def _continued(expected: float, count: int, scale: float) -> float:
 
 _MOST_KEY_USERS = 10**12
 _REPEATS = (12, 52)
-"""The numbers of equal releases whose total a plan contains, for one release per month or per week of a year."""
+"""The numbers of equal releases for which a plan contains the total: one release per month or per week of a year."""
 _BOUND_PROBABILITY = 0.95
 """The probability that a number is between `low` and `high`."""
 

@@ -95,7 +95,7 @@ def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Prof
         tally = counts.release(corpus, seed=seed)
         columns["users"], error = int64_array(tally.users), tally.error
         cover = measured_cover(plan, corpus, tokens, gate)
-        # It is public that a column without a released value covers no rows, and its noise would look like a share.
+        # It is public that a column without released values covers no rows. Noise on its cover would look like a share.
         for number, name in enumerate(cover):
             if number not in sets:
                 cover[name] = cover[name]._replace(covered=0.0)
@@ -166,7 +166,7 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
     sets, items = keys.split(tokens)
     cover = _other_rows(plan, corpus, tokens, gate) if plan.mechanism.other_rows else {}
     done = with_record(plan, gate, passes=ran, chosen=place, limit_of_more=limit)
-    # This is a function of only released numbers.
+    # This depends only on released numbers.
     users = consistent_counts(keys.sets, sets, items, users)
     table = pa.table({"set": array_of(sets), "item": items, "users": int64_array(users)})
     source = corpus.token_source.removeprefix(keys.token_source)
@@ -174,7 +174,7 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
 
 
 def limit_of_more(parts: KeyParts, sizes: Int64s, keys: int) -> int:
-    """Return the number of released keys for which each user with more keys counts, from noisy numbers by class.
+    """Return the maximum number of released keys counted for each user with more keys, from noisy numbers by class.
 
     The function chooses the limit with the smallest error. It assumes that the bias on a key is the bias on the mean
     key times `UNEVEN`.

@@ -101,7 +101,7 @@ class AdaptiveRounds:
 
     @property
     def threshold(self) -> float:
-        """The weight in each later round with which an item is released with probability 1/2, if it is not dropped."""
+        """The weight in each later round at which an item is released with probability 1/2, if it is not dropped."""
         score = self.score
         # Weight w adds c_r w / sigma_r to the cumulative score in round r.
         per_weight = sum(part / each.sigma for part, each in zip(score.parts, self.rounds, strict=True))
@@ -163,7 +163,7 @@ released.
 @final
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The part of a budget that rounds may spend, and the promise that they make.
+    """The part of a budget that rounds may spend, and the promise that the rounds must satisfy.
 
     Attributes:
         epsilon: The epsilon of the whole release.
@@ -172,12 +172,12 @@ class Terms:
             this is the part for the fewest users.
         novelty: The share of delta for items that only one user has.
         data_sets: The number of data sets that share the budget evenly, each with separate rounds.
-        promise: The promise about items of few users, if there is one.
+        promise: The promise about items with few users, if there is one.
         listed: The public list, if there is one.
         share_without_users: The maximum expected share of listed items without users among the released items.
         falling: Pairs of a number of users and a smaller share that applies from this number on, in increasing order of
-            users. The unit of users is the sigma of one count that spends the whole budget. Only a private choice
-            counts users.
+            users. Numbers of users are in units of the sigma of one count that spends the whole budget. Only a private
+            choice counts users.
     """
 
     epsilon: float
@@ -300,7 +300,7 @@ def planned_round(
         caps: The caps of all rounds.
         number: The number of the round, starting with 0.
         sigma: The standard deviation of the noise for a sensitivity of 1.
-        promise: The promise about items of few users, if there is one.
+        promise: The promise about items with few users, if there is one.
     """
     capped = CappedDescent(shares.setting, caps, number)
     threshold = USUAL_THRESHOLD * sigma
@@ -329,7 +329,7 @@ def _score(
         schedule: The division of the budget among the rounds.
         pool: The maximum number of items per user in all rounds.
         goal: The maximum probability that a novel item is released.
-        promise: The promise about items of few users, if there is one.
+        promise: The promise about items with few users, if there is one.
     """
     mus = tuple((1 + 2.0**-50) / sigma for sigma in sigmas)
     # The margin is half a cell per round, plus the rounding error of sums of doubles.
@@ -363,7 +363,8 @@ def _caps(
 ) -> Caps:
     """For each number of items, return the highest level of caps that keeps novel items within their probability."""
     each = lone_releases(score, np.array(weights) / ONE_CAP, np.array(chances))
-    # t V_1(0) <= goal must be true for every number t up to that of the level. The last level is for the whole pool.
+    # t V_1(0) <= goal must be true for every number of items t up to the number of the level. The last level applies to
+    # the whole pool.
     most = np.minimum(np.floor(goal / np.maximum(each * BOUND_ROUNDING, nextafter(0.0, 1.0))), pool).astype(np.int64)
     most[-1] = pool
     better = np.flatnonzero(np.diff(most, prepend=0) > 0)

@@ -20,10 +20,10 @@ more at limits up to 10. With 0.06, the number of released words of the posts wa
 reduce precision.
 """
 TILT: Final = 0.4
-"""How far the caps of the first rounds are below the mean, if users give weight to all items of their pool. Early
-weight mostly goes to items with few users, and late weight to items that were not dropped. With values of 0.2 and 0.6,
-the number of released words of the posts is 0.2 percent lower. If users draw items, any tilt releases fewer words. At
-limit 2, a tilt of 0.4 releases two percent fewer words of the posts in persons of 5.
+"""The relative distance of the caps of the first rounds below the mean cap, if users give weight to all items of their
+pool. Early weight mostly goes to items with few users, and late weight to items that were not dropped. With values of
+0.2 and 0.6, the number of released words of the posts is 0.2 percent lower. If users draw items, any tilt releases
+fewer words. At limit 2, a tilt of 0.4 releases two percent fewer words of the posts in persons of 5.
 """
 DRAWN: Final = 1.0
 """If users draw items, the minimum probability of an item is this multiple of (limit / pool)^(1/2). The results with
@@ -84,7 +84,7 @@ def lattice(weight: float) -> int:
     """Return the largest cap up to a weight, in multiples of 2^-30, that has a well-conditioned projection.
 
     A cap of 1 has no effect. For other caps, 1 / cap^2 is at least 1/4 above and 1/16 below a whole number, so that
-    items at the cap leave at least cap^2 / 4.
+    items at the cap leave at least cap^2 / 4 for the other items.
 
     Example:
         >>> lattice(1.0) == ONE_CAP, lattice(0.99) / ONE_CAP < 0.895, lattice(0.12) / ONE_CAP > 0.1195

@@ -1,4 +1,4 @@
-"""Items of a public list, in rounds over only such candidates or together with unknown items.
+"""Items of a public list, in rounds over such candidates only or in rounds that also decide about unknown items.
 
 Thresholds are lower, because no listed candidate is novel.
 
@@ -112,7 +112,7 @@ def with_list(
         rounds: The rounds without the list.
         schedule: The division of the budget among the rounds.
         listed: The list.
-        promise: The promise about items of few users, if there is one.
+        promise: The promise about items with few users, if there is one.
         share: The maximum expected share of listed items without users among the released items.
     """
     score = rounds.score
@@ -141,7 +141,7 @@ def with_list(
     if tail(first) > share:  # with `min_users`, it may be far below
         first = falling_to(lambda last: log(tail(last) / share), start=2.3, tolerance=TOLERANCE)
     lowest, tails = at(first).thresholds, [tail(first)]
-    # If an item reaches the highest level, every rule admits it, so it has no use for more weight.
+    # The rule releases an item at the highest level for every admitted level, so the item needs no more weight.
     while tails[-1] * listed.size > share / 2 and len(tails) < MOST_LEVELS:
         tails.append(released_by(at_level(score, levels(lowest, (1.0,)), len(tails))))
     return replace(rounds, known=levels(lowest, tuple(np.maximum.accumulate(tails[::-1])[::-1].tolist())))

@@ -50,14 +50,14 @@ SHARE_OF_CHOICE: Final = 0.005
 few users.
 """
 _POWER: Final = 0.7
-"""The exponent in the worth of a user with n items, which is min(n, limit)^0.7 / limit^0.05. The optimum is flat: with
+"""The exponent in the worth of a user with n items, which is min(n, limit)^0.7 / limit^0.05. The optimum is flat. With
 the exponents 0.6 and 0.8, the chosen limits were within 1.1 percent of the best.
 """
 COST: Final = 0.05
 """The exponent of the limit in the worth of a user; see `_POWER`."""
 CERTAIN_SIGMAS_OF_CLASSES: Final = (2.5,) * 7 + (4.0,) * 5
 """For each class, the number of standard deviations of noise below which its count is treated as 0. A user with 4,096
-or more items is worth so much that a count of only noise would select a large limit for a small collection.
+or more items is worth so much that a count that is only noise would select a large limit for a small collection.
 """
 PRIOR: Final = 4
 """The class to which one standard deviation of users is added. Therefore the limit is 800 if no class exceeds the
@@ -99,7 +99,7 @@ class Menu:
 
         Args:
             limit: The maximum number of items per user in a round.
-            share: One of `shares`; None for the last one.
+            share: One of `shares`; None for the last share.
 
         Raises:
             InternalError: The rounds would exceed the caps.
@@ -153,8 +153,8 @@ class Menu:
 
 
 UnionStep = RoundPlan | Menu | AdaptiveRounds
-"""A pass of a plan. Its method `stated` returns the numbers for the certificate, and `rows` returns those for texts and
-files.
+"""A pass of a plan. Its method `stated` returns the numbers for the certificate, and its method `rows` returns the
+numbers for texts and files.
 """
 _Decided = TypeVar("_Decided", bound="RoundPlan | AdaptiveRounds")
 
@@ -354,7 +354,7 @@ def about_limit(plan: Mapping[str, Any], limit: int | None, noun: str = "items")
 
 
 def about_menu(plan: Mapping[str, Any], limit: int | None) -> list[str]:
-    """Return the lines about a limit that is not chosen yet, or an empty list otherwise."""
+    """Return the lines about a limit that has not been chosen yet, or an empty list for any other limit."""
     choice = choice_in(plan)
     if choice is None or limit is not None:
         return []

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class RoundPlan:
-    """One round, with a weighting on its grid, and the noise and the threshold that decide.
+    """One round, which consists of a weighting on its grid, the noise, and the threshold.
 
     Attributes:
         shares: The weighting, with its limit, grid and cutoff.
@@ -73,9 +73,9 @@ class RoundPlan:
         return [row]
 
 
-# A plan chooses a grid, charges for the sensitivity on it, and computes noise and cutoff afterwards. These could
-# require another grid. Therefore every mechanism that adds noise to weights checks the final numbers with the functions
-# below.
+# A plan chooses a grid, charges for the sensitivity on it, and computes the noise and the cutoff afterwards. The noise
+# and the cutoff could require another grid. Therefore every mechanism that adds noise to weights checks the final
+# numbers with the functions below.
 
 MOST_UNITS: Final = 2**62
 """The upper bound on weights and cutoffs, so that the sum with a user's step still fits in 64 bits."""
@@ -130,7 +130,7 @@ class Schedule:
     Attributes:
         shares: The relative mu of the later rounds, which add up the cumulative score.
         parts: The factor of each later round in the cumulative score. Only the ratios of these factors matter.
-        falls: How far the threshold of each later round is above the last threshold, in standard deviations.
+        falls: The distance of the threshold of each later round above the last threshold, in standard deviations.
         drop_thresholds: The cumulative score below which items are dropped, after each later round except the last.
     """
 
@@ -151,13 +151,15 @@ DROP_THRESHOLDS: Final = (-1.7, -0.7, 0.4, 1.4, 2.3, 3.2)
 """The cumulative score below which items are dropped at the end of each step except the last.
 
 Shares and drop thresholds were found by random search on both reddit_posts and ubuntu_irc. On each collection, the best
-values for the other one are within one percent of the best. A further search over nine of the numbers gained 0.1
-percent, which is noise. At (1, 1e-5) and 14 rounds, these values release 19,179 and 1,626 words. Thresholds that
-decrease by 0.1 per step release 19,155 and 1,631, and parts that use the share instead of its power 0.8 release 19,179
-and 1,629. The source of these numbers and of all numbers below is docs/design/0010-adaptive.md."""
+values for the other collection release at most one percent fewer words than the best values for this collection. A
+further search over nine of the numbers gained 0.1 percent, which is noise. At (1, 1e-5) and 14 rounds, these values
+release 19,179 words of the posts and 1,626 words of the chat. Thresholds that decrease by 0.1 per step release 19,155
+and 1,631, and parts that use the share instead of its power 0.8 release 19,179 and 1,629. The source of these numbers
+and of all numbers below is docs/design/0010-adaptive.md.
+"""
 ROUNDS: Final = 20
-"""The number of later rounds. 14 rounds release half a percent fewer words, and 28 rounds release as many. Each round
-takes time. The numbers below are for 14 rounds.
+"""The number of later rounds. With 14 rounds, half a percent fewer words are released, and with 28 rounds, the same
+number. Each round takes time. The numbers below are for 14 rounds.
 """
 FIRST_SHARE: Final = 0.7
 """The relative mu of the first round, compared with 1.7 to 3.2 for the steps. A value of 0.5 released 19,139 and 1,615
@@ -177,8 +179,8 @@ ALPHA: Final = 4.0
 and 1,627 words, and 4 released 19,179 and 1,626.
 """
 NOVELTY: Final = 0.4
-"""The share of delta for items of only one user. A share of 0.3 released 19,180 and 1,628 words, 0.4 released 19,179
-and 1,626, and 0.5 released 19,135 and 1,620.
+"""The share of delta for items that only one user has. A share of 0.3 released 19,180 and 1,628 words, 0.4 released
+19,179 and 1,626, and 0.5 released 19,135 and 1,620.
 """
 FIRST_NOVELTY: Final = 0.03
 """The part of `NOVELTY` for the first round. With a part of 0.1, the number of released words of the posts was lower by
@@ -191,8 +193,8 @@ LISTED_NOVELTY: Final = 0.2
 SHARE_WITHOUT_USERS: Final = 0.01
 """The maximum expected share of listed items without users among the released items."""
 LEAST_POOL: Final = 100
-"""The size of the pool for smaller limits. A pool of 60 released one to three percent fewer words of the chat, and as
-many words of the posts.
+"""The size of the pool for smaller limits. A pool of 60 released one to three percent fewer words of the chat, and the
+same number of words of the posts.
 """
 
 
@@ -212,7 +214,7 @@ def schedule_of(rounds: int, relief: float = 0.0) -> Schedule:
     # Compute the share of the steps at the middle of each round.
     local = np.interp((ends[1:] + ends[:-1]) / 2, np.arange(steps) + 0.5, SHARES)
     drop_thresholds = np.interp(ends[1:-1], np.arange(steps - 1) + 1.0, DROP_THRESHOLDS)
-    # The relief applies fully to the first drop threshold and does not apply to the last one.
+    # The relief applies fully to the first drop threshold and does not apply to the last drop threshold.
     drop_thresholds -= relief * (1 - np.arange(rounds - 1) / (rounds - 1))
     return Schedule(
         shares=tuple(shares.tolist()),

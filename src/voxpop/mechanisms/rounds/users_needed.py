@@ -1,4 +1,4 @@
-"""The number of users that an item needs, and thresholds that items of too few users rarely reach.
+"""The number of users that an item needs, and thresholds that items with too few users rarely reach.
 
 Both depend only on the plan.
 
@@ -95,7 +95,7 @@ def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 RELEASED_SHARE = 0.1
-"""The released share of a list that plans assume when they compute the users needed for listed items."""
+"""The share of a list that plans assume to be released when they compute the users needed for listed items."""
 _BISECTIONS = 40
 """The number of grid steps in a standard deviation of all the noise."""
 REACH = 8.0
@@ -103,7 +103,7 @@ REACH = 8.0
 
 @lru_cache(maxsize=256)  # descriptions, reports and `adaptive_missing` need these numbers again
 def adaptive_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
-    """Return the smallest number of users that gives an item the probability in adaptive rounds, or None."""
+    """Return the smallest number of users with which adaptive rounds release an item with this probability, or None."""
     return least_whole(lambda users: item_probability(plan, users, items) >= probability, 0, 1, _MOST_USERS)
 
 
@@ -115,7 +115,7 @@ def adaptive_missing(plan: "AdaptiveRounds", items: int) -> float:
 
 @lru_cache(maxsize=256)
 def listed_users_needed(plan: "AdaptiveRounds", probability: float, items: int) -> int | None:
-    """Return the smallest number of users that gives a listed item the probability, or None.
+    """Return the smallest number of users with which a listed item is released with this probability, or None.
 
     The number assumes that a tenth of the list is released, which determines the level that the rule of the last round
     admits.
@@ -144,7 +144,7 @@ def _listed_miss(plan: "AdaptiveRounds", users: int, items: int, level: int) -> 
     """Return the probability that a listed item with this number of users never reaches a level."""
     if plan.known is None:
         raise InternalError("rounds without a list have no levels")
-    # Listed items have no pool and no cap. Each user draws about limit / items of their items.
+    # Listed items have no pool and no cap. Each user draws a share of about limit / items of their items.
     drawn = min(items, plan.limit)
     gets = users * (drawn / items) * drawn**-0.5
     means = np.array([min(gets, each.cutoff or gets) / each.sigma for each in plan.rounds])
@@ -159,7 +159,8 @@ def item_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
 @lru_cache(maxsize=1024)  # searches for several probabilities reuse many of these numbers
 def _miss_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
     """Return the probability that no round releases an item with this number of users."""
-    # In later rounds, the item is in the pools of about pool / items of its users. All their items are undecided.
+    # In later rounds, the item is in the pools of a share of about pool / items of its users. All items of these users
+    # are undecided.
     pooled = min(items, plan.pool)
     drawn = min(pooled, plan.limit)
     caps = plan.rounds[0].shares.caps
@@ -176,7 +177,7 @@ def _not_first(plan: "AdaptiveRounds", users: int, items: int) -> float:
     """Return the probability that the first round does not release an item with this number of users."""
     setting, first_round = plan.first_round.shares.setting, plan.first_round
     share = first_round.shares.weighting_rule.share(min(items, setting.limit), setting)
-    # This is the mean weight, because about limit / items of the users choose the item.
+    # This is the mean weight, because a share of about limit / items of the users chooses the item.
     weight = users * min(1.0, setting.limit / items) * share
     # This is P(weight + noise < threshold), with the weight clipped at the cutoff.
     return float(ndtr((first_round.threshold - min(weight, first_round.cutoff or weight)) / first_round.scale))
@@ -185,8 +186,8 @@ def _not_first(plan: "AdaptiveRounds", users: int, items: int) -> float:
 def _never(rules: CumulativeScore, means: Floats) -> float:
     """Return the probability that the cumulative score never reaches its threshold.
 
-    The distribution of the noise in the score is propagated forwards on a grid. Weights shift the levels with which it
-    is compared.
+    The distribution of the noise in the score is propagated forwards on a grid. Weights shift the levels with which the
+    noise is compared.
     """
     step, points, kernels = _grid(rules.parts)
     # Shape (rounds,), the mean of the cumulative score after each round.
@@ -197,7 +198,7 @@ def _never(rules: CumulativeScore, means: Floats) -> float:
     for number, kernel in enumerate(kernels):
         spread = float(rules.spreads[number])
         threshold = rules.thresholds[number] * spread - weights[number]
-        # An item near the threshold gets only the weight that lifts it slightly above the threshold.
+        # An item near the threshold gets only the weight that raises it slightly above the threshold.
         enough = int(
             np.clip(np.searchsorted(points, threshold + spare(rules.mus) * rules.parts[number]), 0, points.size - 1)
         )
@@ -221,7 +222,7 @@ def _never(rules: CumulativeScore, means: Floats) -> float:
 
 @lru_cache(maxsize=8)
 def _grid(parts: tuple[float, ...]) -> tuple[float, Floats, tuple[Floats, ...]]:
-    """Return the step and the points of a grid around 0, and by round the probability of each move on the grid."""
+    """Return the step and the points of a grid around 0, and the probability of each move on the grid in each round."""
     spread = float(np.sqrt(np.sum(np.square(parts))))
     step = spread / _BISECTIONS
     # The grid extends to eight standard deviations of all the noise on each side.
@@ -253,7 +254,7 @@ class MinUsersBound:
 
     @property
     def few(self) -> int:
-        """The largest number of users that is still too few."""
+        """The largest number of users that is still too small."""
         return self.users - 1
 
     @proved("at-least.md#proof")
@@ -323,9 +324,9 @@ def heights(users_bound: MinUsersBound, score: CumulativeScore) -> Floats:
 
 
 def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScore:
-    """Return rounds. In each round, too few users reach the threshold with a probability of an equal share of beta.
+    """Return rounds. In each round, the probability that too few users reach the threshold is an equal share of beta.
 
-    The first round also has such a share. Drop thresholds increase with the thresholds, so that an item that needs more
+    The first round has the same share. Drop thresholds increase with the thresholds, so that an item that needs more
     users is dropped as early as before. If an item at the last threshold has a certain part of its score after a round,
     the drop threshold of this round increases by this part of the increase of the last threshold.
     """

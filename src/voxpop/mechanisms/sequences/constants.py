@@ -1,6 +1,6 @@
 """The tuned constants of sequences. They are public, and they apply to all alphabets, lengths and budgets.
 
-All constants were chosen on MSNBC, ubuntu_irc and small samples of both. These collections are public
+All constants were tuned on MSNBC, ubuntu_irc and small samples of both. These collections are public
 (docs/design/0004). The results of the whole mechanism are in benchmarks/results/sequences_cells_*.md. Runs with other
 values are not kept. No constant affects the guarantee, because `PathBudget` adds up the shares that run, and everything
 that is computed from noisy counts is post-processing (docs/privacy/sequences.md).
@@ -16,8 +16,8 @@ With a maximum of 0.1 instead, the mean error is 0.2 to 1.9 percent larger on th
 percent larger on all of MSNBC at epsilon 0.25.
 """
 FOR_VARIETY = 1_500
-"""Distinct and repeated symbols get `FOR_VARIETY` / (epsilon * users) fortieths of the rest, but at least 1 and at most
-6.
+"""The numbers of distinct and repeated symbols get `FOR_VARIETY` / (epsilon * users) fortieths of the remaining
+epsilon, but at least one fortieth and at most six.
 """
 FIRST_SYMBOLS = 10
 """If only single symbols are counted, distinct and repeated symbols are counted among this number of symbols from the
@@ -35,35 +35,36 @@ symbols is a tenth larger if sequences are drawn up to 35 symbols, and a fifth l
 
 # ---- The tree of contexts (releasing.py) ----
 EPSILON_PARTS = (Fraction(1, 20), Fraction(1, 5), Fraction(3, 10))
-"""The part of the remaining epsilon on its path that a context spends if it is split, by the length of the context.
-Longer contexts use the last part. The parts are just large enough to decide whether to split. A context that is not
-split spends all of the remaining epsilon.
+"""The part of the remaining epsilon on its path that a context spends if it is split. There is one part for each length
+of a context from 0 on, and longer contexts use the last part. The parts are just large enough to decide whether to
+split. A context that is not split spends all of the remaining epsilon.
 """
 LEAST_COUNTED, PER_NOISE = Fraction(4, 5), Fraction(15)
 """The tree counts the first K steps of each sequence. K minimises the sum of two terms. One term is `PER_NOISE` times
-the square root of the noise scale that spends all of epsilon, as a part of the mean count of a symbol. The other term
-is the share of omitted steps. At least `LEAST_COUNTED` of the steps remain. Both terms follow from the released
+the square root of the noise scale that spends all of epsilon, as a fraction of the mean count of a symbol. The other
+term is the share of omitted steps. At least `LEAST_COUNTED` of the steps remain. Both terms follow from the released
 lengths, so neither costs epsilon.
 """
 TOO_NOISY, MOST_SYMBOLS = 0.45, 24
-"""Only single symbols are counted if the noise scale that spends all of epsilon is more than this part of the mean
+"""Only single symbols are counted if the noise scale that spends all of epsilon is more than this fraction of the mean
 count of a pair of symbols. A large alphabet counts as an alphabet of `MOST_SYMBOLS` symbols, because most of its
 symbols are rare.
 """
 ROOT_PER_NOISE, MOST_FOR_ROOT = 6.0, Fraction(1, 2)
-"""The root spends at least this multiple of that part of the remaining epsilon, but at most half of the remaining
-epsilon.
+"""The part of the remaining epsilon that the root spends is at least this multiple of the noise scale that spends all
+of epsilon, as a fraction of the mean count of a symbol. However, it is at most half.
 """
 GROWTH = 3.5
 """A context of length d is counted separately if its number of occurrences is at least GROWTH^(d - 1) times the number
 of bins times the noise scale, because longer contexts add less information. With 4 instead, errors on all of MSNBC are
 1 to 7 percent larger from epsilon 0.25 on. With 3, the errors of random queries there are up to 4 percent larger at
-epsilon 0.25, and those of queries on 7,000 users of a chat are up to 14 percent larger.
+epsilon 0.25, and the errors of queries on 7,000 users of a chat are up to 14 percent larger.
 """
 
 LEAST_EASE, EASY = 0.5, 0.1
-"""These numbers of occurrences decrease in proportion if the noise is more than `EASY` of the mean count of a pair, but
-at most by the factor `LEAST_EASE`. In this case, even a few contexts contain much information that single symbols lack.
+"""The required numbers of occurrences decrease in proportion if the noise is more than the fraction `EASY` of the mean
+count of a pair, but at most by the factor `LEAST_EASE`. In this case, even a few contexts contain much information that
+single symbols lack.
 """
 LARGE_COUNT = 1_000
 """Above this number of bins, the rule above uses the square root of the number of bins times the square root of
@@ -82,7 +83,8 @@ FIND_SHARE = 0.25
 QUANTILE, PER_EMPTY, USUAL_EMPTY, EMPTY = 0.6, 0.9, 0.3, 0.13
 """The quantile of the posterior that estimates a count. It is reduced by `PER_EMPTY` times the amount by which the
 fitted weight of ratios below `EMPTY` exceeds `USUAL_EMPTY`. Means make rare symbols too frequent. A fixed quantile also
-does so if most symbols never follow. These weights are about 0.6 on processes, and 0.3 or less on clicks and chats.
+makes them too frequent if most symbols never follow. These weights are about 0.6 on processes, and 0.3 or less on
+clicks and chats.
 """
 TRUSTED_MEANS = 4
 """Below this stratum, the mean ratio cannot be estimated because of the noise, so it is assumed to be 1."""

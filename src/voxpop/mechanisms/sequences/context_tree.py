@@ -93,7 +93,7 @@ class ContextTree:
 
     @cached_property
     def begun(self) -> Bools:
-        """By node, whether its context includes the beginning of a sequence."""
+        """For each node, whether its context includes the beginning of a sequence."""
         begun: Bools = self.before == self.width - 1
         return begun
 
@@ -115,7 +115,7 @@ class ContextTree:
         return rows
 
     def find(self, rows: Int32s, lengths: Int64s, begun: Bools) -> Int32s:
-        """Return the node of each history, which is the node of the longest context at its end."""
+        """Return the node of each history, which is the node of the longest context at the end of the history."""
         return nodes_of(np.ascontiguousarray(rows), lengths, begun, self.width, (self.child, self.others))
 
     def with_level(self, parents: Int32s, before: Int32s, scales: Floats, counts: Int64s) -> "ContextTree":
@@ -238,7 +238,7 @@ LEAST_COUNT = 0.01
 
 BIN_EDGES = np.concatenate([[0.0], np.geomspace(1 / 64, 64, 49)])
 """float64 (50), the edges of the bins for the ratio of a count to its expected count. The first bin begins at 0. After
-it, there are 8 bins per factor of 4.
+the first bin, there are 8 bins per factor of 4.
 """
 STRATA = np.array([0.25, 1.0, 4.0, 16.0, 64.0, 256.0])
 """float64 (6), the expected counts, in noise scales, that separate strata with different distributions of ratios."""
@@ -390,7 +390,7 @@ def _estimated_at_root(noisy: Floats, scale: float, bootstrap: "Source | None") 
     # No count exceeds the total, so the bins of ratios extend to the number of symbols, with the same step.
     more = max(int(np.ceil(np.log(symbols / BIN_EDGES[-1]) / np.log(BIN_EDGES[-1] / BIN_EDGES[-2]))), 0)
     edges = np.concatenate([BIN_EDGES, BIN_EDGES[-1] * (BIN_EDGES[-1] / BIN_EDGES[-2]) ** np.arange(1, more + 1)])
-    # Even with few symbols there is no prior, because a single symbol may have nearly the whole total.
+    # Even with few symbols, there is no prior, because a single symbol may have nearly the whole total.
     counted = estimated(noisy[:-1], np.full(symbols, total / symbols), np.full(symbols, scale), drawn, edges, 0.0)
     if bootstrap is None:
         counted *= total / counted.sum()
@@ -431,7 +431,7 @@ def estimated(
 
 
 def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: Floats, prior_bins: float) -> Floats:
-    """Return the weights of ratios in each stratum, near those of the next higher stratum if data are scarce."""
+    """Return the weights of ratios in each stratum, near the weights of the next higher stratum if data are scarce."""
     # Initially, ratios have the density exp(-r) at the geometric mean r of the edges of each bin.
     middle = np.sqrt(np.maximum(edges[1:], 1e-3) * np.maximum(edges[:-1], 1e-3))
     # Shape (bins,), with a sum of 1.
@@ -456,7 +456,7 @@ def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: F
 def uniforms(secret: "Source", purpose: str, size: int) -> Floats:
     """Return uniform float64 (size, 2), strictly between 0 and 1, from a secret and a purpose.
 
-    Privacy never depends on them.
+    Privacy never depends on these numbers.
     """
     # Shape (size, 2), with 64 bits each. A double has room for 53 bits.
     words = secret.draws(purpose, np.arange(size, dtype=np.uint64), 0)[:, :2]

@@ -137,7 +137,7 @@ def _released(model: "SequenceModel") -> tuple[dict[int, int], Grid]:
 
 
 def _end_mark(symbols: set[str]) -> str:
-    """Return a spelling for the end that is not a symbol."""
+    """Return a spelling for the end that differs from every symbol."""
     mark = END
     while mark in symbols:
         mark = f"⟨{mark}⟩"
@@ -154,7 +154,7 @@ def charts_of(model: "SequenceModel", end: str) -> dict[str, Any]:
     Returns:
         Rows of `starts`, `lengths` and `paths`, each with share, low and high; `transitions`, a table of cells; the
         level of the intervals; the number of symbols in the longest context; and whether only single symbols were
-        counted. Empty if there are more than `MOST_COUNTS` counts.
+        counted. The result is empty if there are more than `MOST_COUNTS` counts.
     """
     import polars as pl
 

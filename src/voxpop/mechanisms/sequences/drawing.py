@@ -1,4 +1,4 @@
-"""Sequences that are drawn together, so that their statistics are near the expected ones. All arrays are public.
+"""Sequences that are drawn together, so that their statistics are near the expected statistics. All arrays are public.
 
 Each sequence has the distribution of the model, but the sequences are not independent. At each step, all sequences are
 sorted by their histories, with the latest symbol first. The uniform numbers that choose ends and symbols are spread
@@ -45,7 +45,7 @@ def draw_sessions(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s) 
 
     Args:
         tree: The public tree.
-        sums: float64 (nodes, width), cumulative probabilities at each node. The last one of each node is 1.
+        sums: float64 (nodes, width), cumulative probabilities at each node. The last sum of each node is 1.
         fit: The numbers that make drawn sequences agree with the profile.
         seeds: uint64, the seeds.
 
@@ -76,8 +76,8 @@ def _draw_together(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s)
         going, found, stay = going[on], found[on], stay[on]
         nodes[length, going] = found
         # The latest position is copied with probability `repeats`. Otherwise each earlier position with the same
-        # context is copied with probability 1 / (novelty + positions). After the empty context (node 0), these do not
-        # include the latest position.
+        # context is copied with probability 1 / (novelty + positions). After the empty context (node 0), the earlier
+        # positions do not include the latest position.
         share = (_uniforms(seeds[going], length) - fit.repeats) / (1.0 - fit.repeats)
         places = length - (found == 0)
         place = (share * (fit.novelty + places)).astype(np.int64)

@@ -1,6 +1,6 @@
 """PRIVATE measures of how similar samples are to the data.
 
-They are for people who may see the data, and never part of a release.
+They are for people who may see the data, and they are never part of a release.
 """
 
 from collections.abc import Sequence

@@ -34,15 +34,15 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
     number of steps that are counted from the start of each sequence (the noise is proportional to this number). The
     noise of these counts determines whether contexts are counted at all.
 
-    The release is (epsilon, 0)-differentially private for one user, with all their data, added or removed. Counts are
+    The release is (epsilon, 0)-differentially private if one user, with all their data, is added or removed. Counts are
     integers with integer noise. The noise is cut at 2^62, and the probability of more noise is less than e^(-2^13). The
     proof is in docs/privacy/sequences.md.
 
     Attributes:
         max_length: The maximum number of symbols that count per user, which is also the maximum length of drawn
-            sequences. With None, the released lengths decide, which costs no additional epsilon. The maximum is then 20
-            symbols. It is lower if noise explains the longer sequences, and higher (at most 1,000) if a fifth of the
-            users have longer sequences. Choose a number without looking at the data.
+            sequences. With None, the released lengths determine the maximum, which costs no additional epsilon. The
+            maximum is then 20 symbols. It is lower if noise explains the longer sequences, and higher (at most 1,000)
+            if a fifth of the users have longer sequences. Choose a number without looking at the data.
         max_gram: The length of the longest counted gram, which consists of a context and the symbol after it.
         alphabet: All tokens that may occur, as distinct strings or a release of single items. The alphabet is public.
             Other tokens are removed from every sequence, unless `other` is given. If the alphabet was released from the
@@ -108,7 +108,7 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
 
         Raises:
             InputError: The alphabet is missing.
-            BudgetError: Epsilon is too small for the length, or delta is 0 although the alphabet is to be found.
+            BudgetError: Epsilon is too small for the length, or delta is 0 although the alphabet must be found.
         """
         from voxpop.mechanisms.sequences.plan import plan_sequences
 

@@ -55,7 +55,7 @@ class SequenceModel(Result):
         profile: The released noisy numbers of sequences by length, and of distinct and repeated symbols.
         plan: The numbers that were used, which `plan.to_dict()` and `str(plan)` return.
         guarantee: The guarantee of the release, or the statement that the release is not private.
-        metadata: The operator's statements for the report, which comparisons ignore.
+        metadata: The operator's statements for the report. Comparisons of models ignore them.
     """
 
     alphabet: tuple[str, ...]
@@ -96,7 +96,7 @@ class SequenceModel(Result):
         """Draw synthetic sequences.
 
         Sequences are drawn together. Each sequence has the distribution of the model, but the counts of symbols and
-        short runs in the whole sample are nearer to their expected values than with independent sequences.
+        short runs in the whole sample are nearer to their expected values than in a sample of independent sequences.
 
         Args:
             n: The number of sequences, at least 1.
@@ -161,7 +161,7 @@ class SequenceModel(Result):
 
         Args:
             prefix: The symbols of the prefix; empty for the beginning.
-            level: The nominal share of intervals that are correct, such as 0.9. With None, there are no intervals,
+            level: The nominal share of intervals that are correct, such as 0.9. With None, no intervals are computed,
                 which is faster.
 
         Returns:
@@ -199,12 +199,12 @@ class SequenceModel(Result):
         return self._following([], level).drop_nulls("symbol")
 
     def ending(self, level: float = 0.9) -> "pl.DataFrame":
-        """Return the last symbols of sequences (also of truncated sequences), with the columns of `starting`."""
+        """Return the last symbols of sequences (including truncated sequences), with the columns of `starting`."""
         found = self._queries.answer(queries.last_symbols, level, symbol=self.alphabet)
         return found.sort("share", descending=True, maintain_order=True)
 
     def lengths(self, level: float = 0.9) -> "pl.DataFrame":
-        """Return the lengths of sequences, with the columns length (`max_length` is at least this length), share, ...
+        """Return the lengths of sequences, with the columns length (`max_length` means this or more), share, ...
 
         Sums over length classes agree with the released numbers. Shares within a class follow from the contexts, so the
         error also contains their distance from equal shares within the class. Lengths of drawn sequences may differ if

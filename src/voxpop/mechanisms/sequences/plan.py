@@ -1,4 +1,4 @@
-"""The plans of sequences, which compute the noise and the guarantee from a budget."""
+"""The plans of sequences, with the noise and the guarantee that follow from a budget."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -164,7 +164,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         return float(least_total(paths.limits, float(paths.left(root)), 0))
 
     def _root(self) -> tuple[PathBudget, int]:
-        """Return the accounts, and the number of the smallest share of the root."""
+        """Return the account of all paths, and the number of the smallest share that the root spends."""
         paths = PathBudget(self._limits(len(self.alphabet or ())))
         spent = paths.spend(0, 1 - part_after_statistics(paths.limits.epsilon, 0))
         return paths, paths.spend(spent, EPSILON_PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1))
@@ -211,7 +211,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         if not len(words):
             raise InputError(
                 "no token has enough users to be released, so no alphabet was found; the budget for finding it is "
-                "spent. Use data of more users or a larger epsilon."
+                "spent. Use data from more users, or a larger epsilon."
             )
         # Items of a release are in the order of their bytes.
         return tuple(gram[0] for gram in words.each_gram())

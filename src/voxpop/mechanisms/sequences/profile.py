@@ -1,10 +1,10 @@
 """Released statistics of whole sequences, and drawn sequences that agree with them. All of them are public.
 
 Two statistics of users are released before the tree: the number of sequences in each length class, and the total number
-of distinct symbols over all sequences. A chain of contexts reproduces neither, because users with long sequences end
-less often, and repeat symbols more often, than contexts imply. Therefore the odds of the end of a drawn sequence also
-depend on its length, and a symbol may be a copy of a symbol that followed the same context earlier in the sequence (a
-Pólya urn). Copies do not change the expected shares after a context.
+of distinct symbols over all sequences. A chain of contexts reproduces neither of them, because users with long
+sequences end less often, and repeat symbols more often, than contexts imply. Therefore the odds of the end of a drawn
+sequence also depend on its length, and a symbol may be a copy of a symbol that followed the same context earlier in the
+sequence (a Pólya urn). Copies do not change the expected shares after a context.
 
 If only single symbols are counted, no context determines how often a symbol follows itself. In this case, the number of
 such repeated symbols is also released, and a symbol may be a copy of the latest symbol with a probability that is
@@ -153,7 +153,7 @@ def fitted(
         number = _number_of_sequences(tree, profile, smoothed, float(goal @ counted))
     if bootstrap is not None:
         goal = _drawn_within(goal, number, first, bootstrap)
-    # By length, compute the share of the sequences of at least this length that end there.
+    # For each length, compute the share of the sequences of at least this length that end there.
     wanted = goal[:-1] / np.maximum(np.cumsum(goal[::-1])[:0:-1], LEAST_MASS)
     wanted[0] = -1.0
     fit_ends(seeds.copy(), *given, (tuned.NEVER, 0.0), wanted, ends)
@@ -176,7 +176,7 @@ def fitted(
 
 
 def plain_lengths(profile: StepProfile, fit: Fitted) -> Floats:
-    """Return shares of lengths whose sums by class are the released ones, without adjustments.
+    """Return shares of lengths with sums by class that equal the released sums, without adjustments.
 
     Within a class that has almost no fitted sequences, the shares are equal.
     """
@@ -190,7 +190,7 @@ def plain_lengths(profile: StepProfile, fit: Fitted) -> Floats:
 
 
 def even_lengths(fit: Fitted) -> Floats:
-    """Return shares of lengths with the same sums by class and with equal shares within each class."""
+    """Return the fitted shares of lengths after replacing each share with the mean of its class."""
     starts = length_classes(fit.lengths.size) - 1
     sizes = np.diff(np.append(starts, fit.lengths.size))
     return np.repeat(np.add.reduceat(fit.lengths, starts) / sizes, sizes)
@@ -199,8 +199,7 @@ def even_lengths(fit: Fitted) -> Floats:
 def _drawn_within(goal: Floats, number: float, first: Int64s, bootstrap: Source) -> Floats:
     """Draw shares of lengths within the sums of classes, from a Dirichlet distribution with the expected means.
 
-    The lengths of a class are only released together, and the true numbers of the lengths are scattered around any
-    smooth curve.
+    Only the total of each class is released, and the true numbers of the lengths are scattered around any smooth curve.
 
     Args:
         goal: float64 (most + 1), the expected shares of lengths; 0 for length 0.
@@ -215,7 +214,7 @@ def _drawn_within(goal: Floats, number: float, first: Int64s, bootstrap: Source)
 
 
 def _aims(released: Floats, scale: float, plain: Floats, steps: float) -> Floats:
-    """Return the targets for drawn sequences, which are averages of the released and the usual numbers by precision.
+    """Return the targets for drawn sequences, which are averages of released and usual numbers, weighted by precision.
 
     Args:
         released: float64 (1 or 2), the released numbers of distinct and repeated symbols of a sequence.
@@ -240,7 +239,7 @@ def _chance_of_difference(difference: float, noise: float, spread: float) -> flo
     fewer cannot.
 
     Args:
-        difference: The released number minus the usual one.
+        difference: The released number minus the usual number.
         noise: The variance of the noise of the released number.
         spread: The variance of the difference in collections with different numbers.
     """
@@ -297,7 +296,7 @@ def _number_of_sequences(tree: ContextTree, profile: StepProfile, smoothed: Smoo
     sequence, and the number of symbols after beginnings, if beginnings have a node.
     """
     by_steps = float(smoothed.totals[0]) / steps
-    # By node, compute the variance of the sum of `width` counts, each with Laplace noise of variance 2 b^2.
+    # For each node, compute the variance of the sum of `width` counts, each with Laplace noise of variance 2 b^2.
     noise = 2.0 * tree.width * tree.scales**2
     leaves = np.setdiff1d(np.arange(tree.nodes), tree.parents)
     estimates = [

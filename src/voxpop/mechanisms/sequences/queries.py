@@ -1,10 +1,11 @@
 """Queries of a model, with an interval for each answer. They are post-processing, so no query costs budget.
 
-Answers are computed from drawn sessions of the model. Intervals add two errors. The error of the noise is the spread
-of bootstrap models, whose true counts are drawn from the distribution given the released counts (`smooth` with
+Answers are computed from drawn sessions of the model. Intervals add two errors. The error of the noise is the spread of
+bootstrap models, whose true counts are drawn from the distribution given the released counts (`smooth` with
 `bootstrap`). The error of the model is the distance to the answers of simpler models. Users may remember more than the
-counted contexts, and a release cannot show the effect of this memory. However, it shows the effect of the last counted
-symbol, which is an estimate of the effect of the next one. The same is true of copies, and of lengths within a class.
+counted contexts, and a release cannot show the effect of this memory. However, a release shows the effect of the last
+counted symbol, which is an estimate of the effect of one more symbol. The same is true of copies, and of lengths within
+a class.
 
 Whole sequences are drawn, scored and continued with the probabilities after contexts.
 """
@@ -86,7 +87,7 @@ class ContextSampler:
             # After max_length symbols, only the end can follow.
             return np.bincount([width - 1], minlength=width).astype(np.float64)
         length = len(prefix)
-        # Compute the node of each position up to this one.
+        # Compute the node of each position up to this position.
         rows = np.tile(np.array(prefix, np.int32), (length + 1, 1))
         nodes = self.tree.find(rows, np.arange(length + 1), np.ones(length + 1, np.bool_))
         *symbols, end = self.smoothed.chances[nodes[-1]]
@@ -105,7 +106,7 @@ class ContextSampler:
         """Return the probability that a draw is this sequence. -1 represents a symbol outside the alphabet."""
         if not sequence or -1 in sequence or len(sequence) > self.tree.max_length:
             return 0.0
-        # Compute the probability of each symbol after the preceding ones, and of the end (the last column) after all
+        # Compute the probability of each symbol after the preceding symbols, and of the end (the last column) after all
         # symbols.
         steps = enumerate([*sequence, -1])
         return float(np.prod([self.chances(sequence[:place])[symbol] for place, symbol in steps]))
@@ -189,7 +190,7 @@ class Queries:
 
     def lengths(self, level: float, **labels: Any) -> "pl.DataFrame":
         """Return the shares of lengths; see `answer`."""
-        # Even the mean of the models is shrunk, and for a length without users all of them are above 0.
+        # The mean of the bootstrap models is also shrunk, and all models are above 0 for a length without users.
         fit = self._sampler.fit
         return self.answer(lengths, level, (plain_lengths(self._profile, fit), even_lengths(fit)), **labels)
 
@@ -206,7 +207,7 @@ class Queries:
         Args:
             answer: The query.
             level: The nominal share of intervals that are correct.
-            others: Further answers from released numbers. Their distance from the answer is also a possible error.
+            others: Other answers from released numbers. Their distances from the answer are also possible errors.
             kept: The length up to which the simpler model does not shorten contexts.
             labels: The columns before the answer.
         """

@@ -1,8 +1,8 @@
 """The release of a public tree from noisy counts of contexts.
 
 Level by level, the gate returns noisy counts of the symbols after each context. A context that is likely to be split
-keeps most of its epsilon for longer contexts. Every other context spends the rest of the budget on its path. The sets
-of split contexts and of longer contexts with nodes are computed from counts that were released earlier.
+keeps most of its epsilon for longer contexts. Every other context spends the remaining budget of its path. The sets of
+split contexts and of longer contexts with nodes are computed from counts that were released earlier.
 """
 
 from dataclasses import dataclass, replace
@@ -119,7 +119,7 @@ def part_of_lengths(epsilon: Fraction) -> Fraction:
 
 
 def part_of_variety(epsilon: Fraction, sequences: int) -> Fraction:
-    """Return the part of the rest that distinct and repeated symbols spend, from a noisy number of sequences."""
+    """Return the part of the remaining epsilon that the numbers of symbols spend, from a noisy number of sequences."""
     return Fraction(min(max(ceil(tuned.FOR_VARIETY / (epsilon * max(sequences, 1))), 1), 6), 40)
 
 
@@ -139,12 +139,12 @@ def _part_of_root(limits: Limits, steps: float) -> Fraction:
 
 
 def _noise(limits: Limits, steps: float) -> float:
-    """Return the noise scale that spends all of epsilon, as a part of the mean count of a symbol."""
+    """Return the noise scale that spends all of epsilon, as a fraction of the mean count of a symbol."""
     return limits.max_length / float(limits.epsilon) * (limits.alphabet + 1) / steps
 
 
 def _noise_of_pairs(limits: Limits, steps: float) -> float:
-    """Return the noise scale that spends all of epsilon, as a part of the mean count of a pair of symbols."""
+    """Return the noise scale that spends all of epsilon, as a fraction of the mean count of a pair of symbols."""
     return _noise(limits, steps) * min(limits.alphabet + 1, tuned.MOST_SYMBOLS)
 
 
@@ -159,14 +159,14 @@ def _ease(limits: Limits, steps: float) -> float:
 def _open_longer(
     paths: PathBudget, tree: ContextTree, numbers: Int64s, split: Int64s, depth: int, ease: float
 ) -> _Level:
-    """Return the longer contexts to be counted, computed from only released counts."""
+    """Return the longer contexts to be counted, computed only from released counts."""
     limits = paths.limits
     smoothed = smooth(tree)
     totals = _longer_totals(tree, smoothed, tree.contexts[split], tree.begun[split])
     # float64 (contexts), the remaining part of epsilon of each path, which determines the noise of longer contexts.
     left = np.array([float(paths.left(number)) for number in numbers[split].tolist()])
     least = ease * least_total(limits, left, depth)
-    # These are the row of the context that each longer context extends, and the symbol before it.
+    # Compute the row of the context that each longer context extends, and the symbol before this context.
     row, symbol = np.nonzero(totals > least[:, None])
     parents = split[row]
     after = np.array([paths.left(number) for number in numbers[parents].tolist()], object)
@@ -177,7 +177,7 @@ def _open_longer(
         longer = np.column_stack([symbol, tree.contexts[parents]]).astype(np.int32)
         further = _longer_totals(tree, smoothed, longer, begun)
         rest = np.array([float(each * (1 - part)) for each in after.tolist()])
-        # A context keeps epsilon for longer ones only if at least one of them is expected to get a node.
+        # A context keeps epsilon for longer contexts only if at least one longer context is expected to get a node.
         splits = ~begun & (further > ease * least_total(limits, rest, depth + 1)[:, None]).any(axis=1)
     parts = [part if more else Fraction(1) for more in splits.tolist()]
     # All other preceding symbols are counted together, so that every step keeps a node. If each preceding symbol has a
@@ -208,7 +208,7 @@ def least_total(limits: Limits, left: Any, depth: int) -> Any:
 
 
 def _longer_totals(tree: ContextTree, smoothed: Smoothed, contexts: Int32s, begun: Bools) -> Floats:
-    """Return the occurrences of each context after each symbol and (last) at the beginning, as (contexts, width)."""
+    """Return float64 (contexts, width), the occurrences of contexts after each symbol and (last) at the beginning."""
     width = tree.width
     sizes = (contexts >= 0).sum(axis=1)
     rows = np.repeat(contexts, width, axis=0)

@@ -1,4 +1,4 @@
-"""The plan of a series, which computes all numbers of the run from a budget and a number of nights, without data."""
+"""The plan of a series. All numbers of the run are computed from a budget and a number of nights, without data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -30,8 +30,8 @@ Spending = Literal["growing", "equal"]
 POOL = 1000
 """The default maximum number of items per user in a series."""
 NOVELTY_OF_NIGHTS = 0.4
-"""The part of delta for items of only one user. The numbers of released items with 0.3 and 0.5 differ by less than a
-percent.
+"""The part of delta for items that only one user has. The numbers of released items with 0.3 and 0.5 differ by less
+than a percent.
 """
 CUTOFF = 9.5
 """The upper limit of an item's weight, in standard deviations of the night's noise."""
@@ -39,12 +39,12 @@ _NIGHT_FALL = 0.5
 """The total decrease of thresholds over the series, in standard deviations."""
 REST = {"growing": (-1.3, 4.0), "equal": (-0.7, 3.2)}
 """The score below which items rest, in standard deviations. It changes linearly from the first number to the second
-number over the middle five sevenths of the charges. With -0.7 instead of -1.3, growing charges release as many items of
-the posts, and 4 percent fewer items of the chat.
+number over the middle five sevenths of the charges. With -0.7 instead of -1.3, growing charges release the same number
+of items of the posts, and 4 percent fewer items of the chat.
 """
 TRIED = 15
 """From the night on which it joined a user's pool, a resting item still receives weight from the user for this part of
-all nights, which is one in 15. Without these nights, words that become common late are never released
+all nights (one in 15). Without these nights, words that become common late are never released
 (benchmarks/comparisons/series.py).
 """
 _NIGHT_CELLS_IN_SIGMA = 2**12
@@ -157,7 +157,7 @@ def plan_series(settings: SeriesSettings, budget: Budget) -> SeriesPlan:
     """Compute the noise, the thresholds and the rest thresholds of all nights.
 
     Raises:
-        BudgetError: Delta is too small or epsilon too large.
+        BudgetError: Delta is too small, or epsilon is too large.
     """
     nights, spending = settings.nights, settings.spending
     slack = walk_slack(budget.epsilon, nights)
@@ -203,7 +203,7 @@ def _with_levels(proof: NightsProof, listed: KnownList, falls: Floats, spreads: 
     steps = tuple(ceil(each) for each in LEVEL_STEP * total)
     levels = NightLevels(listed, SHARE_WITHOUT_USERS, lowest, steps, (1.0,))
     tails = [night_tail(proof, levels, 0)]
-    # If an item reaches the highest level, every rule admits it, so it has no use for more weight.
+    # The rule releases an item at the highest level for every admitted level, so the item needs no more weight.
     while tails[-1] * listed.size > SHARE_WITHOUT_USERS / 2:
         tails.append(night_tail(proof, levels, len(tails)))
     levels = replace(levels, tails=tuple(np.maximum.accumulate(tails[::-1])[::-1].tolist()))
@@ -211,7 +211,7 @@ def _with_levels(proof: NightsProof, listed: KnownList, falls: Floats, spreads: 
 
 
 def _last_threshold(spreads: Floats, falls: Floats, goal: float) -> float:
-    """Return the threshold of the last night, in standard deviations, that noise alone reaches with a probability."""
+    """Return the threshold of the last night, in standard deviations, that noise reaches with a probability."""
     total = np.sqrt(np.cumsum(np.square(spreads)))
 
     def excess(last: float) -> float:

@@ -85,13 +85,13 @@ class Series:
                 if (earlier := ledger.entry(label)) is not None and earlier.release:
                     raise LedgerError(
                         f'The ledger has a series "{target.name}", whose state is not in {folder}. A lost state ends a '
-                        "series: start another one in a folder of another name, which is charged."
+                        "series. Start another series, which is charged, in a folder with another name."
                     )
                 entry = ledger.charge(guarantee, "series", label)
                 record.ledger = [str(Path(ledger.path).resolve()), ledger.name, entry.number]
             known, pools = plan.mechanism.known, NightlyPools.empty()
             if known is not None:
-                # The items of the list get the spelling of the rows of the first night.
+                # The items of the list are spelled in the same way as the rows of the first night.
                 pools.recognise([known.given])
                 record.listed = list(known.names)
             store.write(record, pools)
@@ -110,7 +110,7 @@ class Series:
                 be repeated or skipped. Skipped nights count as nights without rows.
 
         Raises:
-            InputError: If the number is out of order, or the columns differ from those on the first night.
+            InputError: If the number is out of order, or the columns differ from the columns of the first night.
             ReleaseError: If the series has ended, or its state is missing or damaged.
             LedgerError: If the state is not the newest.
         """
@@ -118,7 +118,7 @@ class Series:
         with self._locked():
             record, pools, plan, secret = self._completed()
             if record.night and night == record.night:
-                # The rows are not compared with those of the first run, because the result would depend on private
+                # The rows are not compared with the rows of the first run, because the result would depend on private
                 # rows.
                 return _release(record, pools, plan, record.before)
             number = _next(record, plan, night)
@@ -224,7 +224,7 @@ class Series:
         corpus: Engine | None = None,
         last: int = 0,
     ) -> Record:
-        """Run all nights up to the last one, which has rows. A night that has begun is completed from the state."""
+        """Run all nights up to the last night, which has rows. A night that has begun is completed from the state."""
 
         def schedule(record: Record) -> GateCall[NightsGate, Record] | None:
             number = record.begun or record.night + 1
@@ -253,7 +253,7 @@ class Series:
 
 
 def _tonight(plan: SeriesPlan, night: int) -> tuple[States, int]:
-    """Return the states of items, and the first night whose resting items still get weight."""
+    """Return the function for the states of items, and the first night from which resting items still get weight."""
     return partial(states_of, plan, night=night), night - plan.tried + 1
 
 
@@ -265,7 +265,7 @@ def _next(record: Record, plan: SeriesPlan, night: int | None) -> int:
     nights, number = plan.mechanism.nights, record.night + 1 if night is None else night
     if record.night >= nights:
         raise ReleaseError(
-            f"the series has ended with night {nights}. Start another series, which is charged and adds to it."
+            f"the series has ended with night {nights}. Start another series, which is charged separately."
         )
     if isinstance(number, bool) or not isinstance(number, int) or not record.night < number <= nights:
         raise InputError(
@@ -276,7 +276,7 @@ def _next(record: Record, plan: SeriesPlan, night: int | None) -> int:
 
 
 def _check_columns(record: Record, corpus: Engine) -> None:
-    """Raise an error if the rows differ in kind from those of earlier nights.
+    """Raise an error if the rows differ in kind from the rows of earlier nights.
 
     The check depends only on public schemas. If a table declares no type for ids, none of its rows has a user.
     """
@@ -284,7 +284,7 @@ def _check_columns(record: Record, corpus: Engine) -> None:
     if families and record.families not in ([], families):
         raise InputError(
             f"the ids of users are {' and '.join(families)} on this night and {' and '.join(record.families)} on "
-            "earlier ones, so each user would have two budgets. Ids must have one type on all nights: convert them."
+            "earlier nights, so each user would have two budgets. Ids must have one type on all nights. Convert them."
         )
     if families and record.families and mine != (record.token_source, record.keys):
         raise InputError(

@@ -215,7 +215,7 @@ class Store:
             sync(self._folder)
         except OSError as error:
             raise ReleaseError(
-                f"{self._folder} cannot be written: {error.strerror or error}. The night is not complete: make space, "
+                f"{self._folder} cannot be written: {error.strerror or error}. The night is not complete. Make space, "
                 "and run it again on the same rows."
             ) from None
         _advance(record, content)

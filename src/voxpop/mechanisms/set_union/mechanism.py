@@ -92,7 +92,7 @@ class Items(Mechanism["Corpus", "Release"]):
 
     @property
     def promise(self) -> "MinUsersBound | None":
-        """The promise about items of few users, or None if there is no promise."""
+        """The promise about items with few users, or None if there is no promise."""
         from voxpop.mechanisms.rounds.users_needed import promise_of
 
         return promise_of(self.min_users)
@@ -198,7 +198,7 @@ class Items(Mechanism["Corpus", "Release"]):
             folder: A new folder, which only its owner can read. It contains private data.
             budget: The budget of all nights together.
             nights: The number of nights, which cannot be changed later.
-            spending: "growing" spends more on later nights and releases more items in total; "equal" releases more
+            spending: "growing" spends more on later nights and releases more items in total. "equal" releases more
                 items on early nights.
             ledger: An account that is charged first. It also records the last night, so an older state is rejected.
             seed: A seed, which makes the series reproducible and NOT private. The series is marked as not private. Omit

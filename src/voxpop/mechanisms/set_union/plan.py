@@ -45,7 +45,7 @@ class UnionConfiguration(Configured, Protocol):
 
     @property
     def promise(self) -> MinUsersBound | None:
-        """The promise about items of few users, or None if there is no promise."""
+        """The promise about items with few users, or None if there is no promise."""
 
     @property
     def known_items(self) -> "KnownItems | None":
@@ -55,12 +55,12 @@ class UnionConfiguration(Configured, Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
-    """The result of `Items.plan` and `plan_each`, which contains every number of the run before any data is read.
+    """The result of `Items.plan` and `plan_each`, with every number of the run, computed before any data is read.
 
     Attributes:
         passes: `AdaptiveRounds`, or the `Menu` for the private choice of a limit, or one `RoundPlan` for a published
             algorithm. In the plan of a release, the selected rounds follow the `Menu`.
-        promise: The promise about items of few users, or None if there is no promise.
+        promise: The promise about items with few users, or None if there is no promise.
         data_sets: The names of several data sets, each with such passes.
 
     Example:
@@ -122,7 +122,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
     def miss_probability(self) -> float:
         """Return the probability that an item with ten times the required number of users is missed.
 
-        The result is the maximum over users with 1, 10 and 100 items, all of which are as common as this item.
+        The result is the maximum over users with 1, 10 and 100 items that are as common as this item.
         """
         last = self.last
         if isinstance(last, RoundPlan):
@@ -130,7 +130,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         return max(needed.adaptive_missing(last, items) for items in ITEMS_EACH)
 
     def released_with_few(self) -> float:
-        """Bound the probability that an item of fewer than `min_users` users is released.
+        """Bound the probability that an item with fewer than `min_users` users is released.
 
         Without `min_users`, return 1.
         """
@@ -140,7 +140,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         if isinstance(step, Menu):
             return self.promise.beta  # every limit of the menu keeps the promise
         if isinstance(step, RoundPlan):
-            # Optimal selection never releases an item of so few users.
+            # Optimal selection never releases an item with so few users.
             return 0.0 if step.noise == "optimal" else self.promise.reached(step)
         return needed.ever_released_with_few(self.promise, step.first_round, step.score)
 
@@ -238,7 +238,7 @@ def plan_adaptive(
         union: The configuration.
         budget: The budget of the release.
         data_sets: The names of several data sets that share the budget; empty for a single data set.
-        promise: The promise about items of few users. The default is the promise of the configuration.
+        promise: The promise about items with few users. The default is the promise of the configuration.
     """
     promise, many = promise or union.promise, max(1, len(data_sets))
     # The rounds of data sets are independent, so the costs of arithmetic add up.

@@ -49,7 +49,7 @@ def release_each(plan: "UnionPlan[Any, Any]", corpora: Mapping[str, Corpus], see
     if set(corpora) != set(plan.data_sets):
         raise InputError(
             f"the plan is for data sets named {named}; got {', '.join(map(str, corpora)) or 'none'}. "
-            "Give exactly the planned ones."
+            "Give exactly the planned data sets."
         )
     engines = {name: check_engine(each) for name, each in corpora.items()}
     gate, guarantee = plan.begin(seed)

@@ -21,7 +21,7 @@ from voxpop.privacy.weightings.holders import UNIT, ClassShares, HolderShares, W
 
 
 class Listed(Protocol):
-    """The public grams of one length that a walk keeps, which are grams on the list and parts of longer grams."""
+    """The public grams of one length that a walk keeps: grams on the list and parts of longer grams on the list."""
 
     @property
     def length(self) -> int:
@@ -247,7 +247,7 @@ class KeysGate(Gate[KeysProof]):
 
     @proved("keys.md#users-in-parts")
     def few(self, engine: Any) -> tuple[Any, Int64s]:
-        """Return the keys that are released from users of one or two keys, in order of bytes, and their noisy counts.
+        """Return the keys that are released from users with one or two keys, in order of bytes, and their noisy counts.
 
         Proof: "only users of one and of two keys"
         """
@@ -341,7 +341,7 @@ class KeysGate(Gate[KeysProof]):
 
     @property
     def record(self) -> tuple[str, str]:
-        """The certificate with the chosen entry, and the transcript including that of the rounds, as JSON."""
+        """The certificate with the chosen entry, and the transcript with the passes of the rounds, as JSON."""
         inner = self._inner
         if inner is None or self.proof.chosen != self._first_of_rounds:
             return super().record

@@ -72,7 +72,7 @@ def empty_by_level(known: KnownLevels | NightLevels) -> Floats:
 
 @proved("known.md#spurious-items")
 def admitted_level(known: KnownLevels | NightLevels, released: int, reached: Int64s) -> int:
-    """Return the lowest level from which listed items are released. A level above all others releases none.
+    """Return the level from which listed items are released. If it is above all levels, no listed item is released.
 
     Proof: "the lowest level l with N p_l <= eta R_l"
 

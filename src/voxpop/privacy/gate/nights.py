@@ -28,7 +28,7 @@ _States = Callable[[Int64s, Int64s, Int64s], Bytes]
 
 @final
 class NightsGate(Gate[NightsProof]):
-    """The gate of a series. Its state outlives the process (docs/privacy/series.md)."""
+    """The gate of a series. Its state is stored between nights (docs/privacy/series.md)."""
 
     _proves = NightsProof
 
@@ -64,7 +64,7 @@ class NightsGate(Gate[NightsProof]):
         self._read(pools, night, None)
 
     def _read(self, pools: Any, night: int, weights: Any) -> None:
-        """Add the noisy weights of a night to the scores of all items, with or without users, and release."""
+        """Add the noisy weights of a night to the scores of all items, with or without users, and release items."""
         self._note("night", {"night": night})
         pools.read(_reading(self.proof, self._secret, night), weights, self._secret, _decision(self.proof, night))
         _settle(self.proof, pools, night)
@@ -97,7 +97,7 @@ def _settle(proof: NightsProof, pools: Any, night: int) -> None:
     if known is None:
         return
     unlisted, reached = pools.reached(len(known.tails))
-    # A frozen item gets no more weight. This level follows from only the number of unlisted items.
+    # A frozen item gets no more weight. This level depends only on the number of unlisted items.
     frozen = min(admitted_level(known, unlisted, np.zeros_like(reached)), len(known.tails))
     pools.settle(frozen, admitted_level(known, unlisted, reached), night)
 

@@ -93,7 +93,7 @@ class PublicParts:
     """The items of a public list.
 
     Attributes:
-        parts: The items as large_string. No item occurs twice in all parts.
+        parts: The items as large_string. No item occurs more than once in all parts together.
         letters: A function that returns the bytes of a part, and the start of each text.
     """
 
@@ -233,8 +233,8 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
         Proof: "the lowest level l with N p_l <= eta R_l"
 
-        Every listed item gets noise in every round, whether it is in a pool or not. The noise of its name determines
-        the level of an item that is in no pool. An item in a pool has at least the level of its noise.
+        Every listed item gets noise in every round, whether it is in a pool or not. If an item is in no pool, the noise
+        of its name determines its level. An item in a pool has at least the level of its noise.
         """
         names, reached = self._pools.levels()
         every = pa.chunked_array(listed.parts, pa.large_string())
@@ -253,7 +253,8 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         parts = list(in_order(level, range(len(listed.parts))))
         levels = np.concatenate([each for _, each in parts])
         counts = np.bincount(levels, minlength=len(known.tails) + 1)
-        # The lowest admitted level, and the lowest level that would be admitted with one more item at every level.
+        # Compute the lowest admitted level, and the lowest level that would be admitted with one more item at every
+        # level.
         lowest, other = (admitted_level(known, len(found) + more, counts) for more in (0, 1))
         self.spurious = float(np.append(empty_by_level(known), 0.0)[other - 1])
         self._note("list", {"level": lowest, "spurious": self.spurious})
@@ -296,7 +297,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
         Every candidate gets noise in every round until it is released or dropped permanently, whether it is in a pool
         or not. A candidate in a pool has at least the score of its noise. Therefore the released candidates are the
-        ones that the engine releases and the ones that noise alone releases.
+        candidates that the engine releases and those that noise without weight releases.
 
         Args:
             engine: The private data, which contain only candidates.
@@ -375,7 +376,7 @@ class ThresholdGate(Gate[ThresholdProof]):
 
         Args:
             engine: The private data.
-            shares: The weighting. Its numbers must equal those of the certificate.
+            shares: The weighting. Its numbers must equal the numbers of the certificate.
         """
         self._begin("released")
         weights = engine.weigh(self._checked(shares), shares.setting.limit, self._secret, FIRST_ROUND)

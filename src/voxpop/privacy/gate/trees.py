@@ -53,8 +53,8 @@ class PathsGate(Gate[PathsProof]):
     def lengths(self, first: Int64s, part: Fraction) -> Released:
         """Return the noisy number of sequences in each length class. Each user is in one class.
 
-        From these numbers, the rule of the certificate determines the maximum length of sequences and the number of
-        first steps that the tree counts. Only the classes up to this length are returned.
+        From these numbers, the rule of the certificate determines the maximum length of sequences, and the number of
+        steps that the tree counts from the start of each sequence. Only the classes up to this length are returned.
 
         Args:
             first: The smallest length of each class, in increasing order.
@@ -95,7 +95,7 @@ class PathsGate(Gate[PathsProof]):
         if bins not in (1, 2) or not 1 <= most <= self.longest:
             raise refused("another statistic would be counted")
         # With two bins, each symbol adds to at most one bin, because it cannot differ from all earlier symbols and also
-        # equal the previous one. With one bin, a user's number of distinct symbols is also at most the size of the
+        # equal the previous symbol. With one bin, a user's number of distinct symbols is also at most the size of the
         # alphabet.
         sensitivity = most if bins == 2 else min(self.paths.limits.alphabet, most)
         return self._statistic("variety", 1, bins, sensitivity, part, np.array([most, bins]))

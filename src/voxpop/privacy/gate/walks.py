@@ -141,7 +141,7 @@ class LaterPasses:
         Proof: "Gaussian noise is added to the weight of every member of S_k, with or without users"
 
         Returns:
-            For a vote, the candidates that reach the lowest cutpoint, and the number of cutpoints that each one
+            For a vote, the candidates that reach the lowest cutpoint, and the number of cutpoints that each candidate
             reaches. For a measurement, all ranks and their noisy weights in cells.
 
         Raises:
@@ -226,7 +226,7 @@ class LaterPasses:
         if step.kind == "second chance":
             whole = candidates.count == self._deferred + (0 if step.keep is None else _size(step.keep[1]))
         elif step.extend is not None:
-            # Users must weigh the pairs of this set, or those of its pairs that take part.
+            # Users must weigh the pairs of this set, or only the pairs of this set that take part.
             whole = candidates is step.extend
         else:
             whole = step.among is not None and _same(candidates.subset, step.among)

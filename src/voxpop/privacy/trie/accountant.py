@@ -1,11 +1,11 @@
 """The exact accountant of a trie that grows by votes of sampled users and a threshold.
 
 One user is added. Assume that every other user's choice of word is revealed. Given these choices, votes for different
-prefixes come from different users and are therefore independent. So in each round the two data sets differ only in the
-survival of a single prefix, for which the additional user votes. It survives with probability q(k) with the user and
-p(k) without the user (`chances`), for k other users of the prefix. The number k may depend on all earlier results, so
-the worst k is assumed in every round. With c = e^epsilon, F(c) is max(0, 1 - c) after the last round. Before the last
-round, it is
+prefixes come from different users and are therefore independent. Therefore, in each round, the two data sets differ
+only in the survival of the prefix for which the additional user votes. It survives with probability q(k) with the user
+and p(k) without the user (`chances`), for k other users of the prefix. The number k may depend on all earlier results,
+so the worst k is assumed in every round. With c = e^epsilon, F(c) is max(0, 1 - c) after the last round. Before the
+last round, it is
 
     one word      F(c) <- max over k of  max(0, (1 - q) - c (1 - p)) + q F(c p / q)
     many words    F(c) <- max over k of  (1 - q) F(c (1 - p) / (1 - q)) + q F(c p / q)
@@ -52,7 +52,7 @@ def trie_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words = "one"
         ballot: The distribution of a user's votes in every round, and the threshold.
         rounds: The number of rounds.
         words: `one` if a user votes for the same word in every round, `many` if a user may vote for any of their words.
-        nodes: The number of nodes. More nodes give a smaller bound, but every number gives a correct one.
+        nodes: The number of nodes. More nodes give a smaller bound, but the bound is correct for every number of nodes.
 
     Returns:
         Delta, at most 1.
@@ -68,7 +68,7 @@ def trie_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words = "one"
     corners, rate = chances(ballot), ballot.rate
     worst = direction_delta(epsilon, corners, rate, rounds, words, True, nodes)
     reverse = direction_delta(epsilon, corners, rate, rounds, words, False, nodes // 4)
-    if reverse > worst:  # it is nearly always far smaller, so a coarse bound is enough
+    if reverse > worst:  # this delta is nearly always far smaller, so a coarse bound is enough
         worst = max(worst, direction_delta(epsilon, corners, rate, rounds, words, False, nodes))
     return min(1.0, worst * TRIE_ROUNDING + PER_ROUND * rounds)
 
@@ -141,8 +141,8 @@ class _Shift:
 
         Args:
             points: The nodes.
-            first: By corner, the probability under the first distribution. If it is 0, any shift is correct.
-            other: By corner, the probability under the other distribution.
+            first: For each corner, the probability under the first distribution. If it is 0, any shift is correct.
+            other: For each corner, the probability under the other distribution.
         """
         possible = first > 0
         ratio = np.where(possible, other, 1.0) / np.where(possible, first, 1.0) * (1 - _SAFETY)
@@ -154,7 +154,7 @@ class _Shift:
         self.weight = np.minimum((reached - below) / (above - below), 1.0)
 
     def read(self, values: Floats) -> Floats:
-        """From F by node, return upper bounds on F after the shift of every node at every corner, (nodes, corners)."""
+        """Given F by node, return upper bounds on F after the shift of each node at each corner, (nodes, corners)."""
         return np.asarray(values[self.places] + self.weight * np.diff(values)[self.places])
 
 
@@ -172,8 +172,8 @@ def direction_delta(
         rate: The probability that a user is sampled, per round.
         rounds: The number of rounds.
         words: `one` or `many`.
-        added: Whether the distribution with the user is compared with the one without. If false, the roles are
-            exchanged.
+        added: Whether the distribution with the user is compared with the distribution without the user. If false, the
+            roles are exchanged.
         nodes: The number of nodes.
     """
     if words == "one" and not added and epsilon > -np.log1p(-rate) * (1 + 1e-12):

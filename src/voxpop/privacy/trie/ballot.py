@@ -174,8 +174,8 @@ def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
 
 
 # The functions below compute the probability that a word is discovered (TrieHH, Proposition 1). The worst case is a
-# word that shares no prefix with another word and needs every round. It is found if it gets theta votes in each round,
-# which has probability P(X_1 + ... + X_W >= theta)^L.
+# word that shares no prefix with another word and needs every round. The word is found if it gets theta votes in each
+# round. The probability of this event is P(X_1 + ... + X_W >= theta)^L.
 
 _MOST_HOLDERS = 10**15
 
@@ -204,7 +204,7 @@ def discovery_rate(holders: int, ballot: Ballot, rounds: int) -> float:
 
 
 def voters_needed(probability: float, ballot: Ballot, rounds: int) -> int:
-    """Return the number of users that gives the worst-case discovery at least this probability.
+    """Return the number of users with which a word is found with at least this probability in the worst case.
 
     Args:
         probability: The probability of discovery, strictly between 0 and 1.

@@ -1,8 +1,8 @@
 """The calibration of the sampling rate, the threshold and further votes, so that a word needs as few users as possible.
 
-**One vote each.** For each threshold, the largest sampling rate within the budget is the best one, because it gives
-more votes and changes nothing else. Therefore the number of users is a function of only the threshold. It has a single
-minimum, which is the plan. If users may vote several times, `several_votes` continues from this minimum.
+**One vote each.** For each threshold, the largest sampling rate within the budget is the best rate, because it gives
+more votes and changes nothing else. Therefore the number of users depends only on the threshold. It has a single
+minimum, which the plan uses. If users may vote several times, `several_votes` continues from this minimum.
 """
 
 import math
@@ -49,7 +49,7 @@ def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: Vote
     Args:
         budget: The privacy budget, with delta above 0.
         rounds: The number of rounds.
-        words: `one` if a user votes for the same word in every round, `many` if for any of the user's words.
+        words: `one` if a user votes for the same word in every round, `many` if a user may vote for any of their words.
         votes: `one` if a sampled user votes once, `several` if a sampled user may vote several times.
 
     Returns:
@@ -123,7 +123,7 @@ def _log_excess(delta: float, budget: Budget) -> float:
 def _crossing(
     excess: Callable[[float], float], start: float, slope: float, steepest: float, tries: int
 ) -> tuple[float, float, bool]:
-    """Approximate the zero of an increasing excess by secants. Return it, the slope there, and whether it was found.
+    """Approximate the zero of an increasing excess by secants. Return zero, slope, and whether a zero was found.
 
     Rates are in (0, 1), so the argument is the log-odds of a rate. Delta grows approximately as s^theta, so the
     logarithm of delta is approximately linear.
@@ -181,8 +181,8 @@ def settle(budget: Budget, rounds: int, words: Words, near: Ballot) -> Sampling:
 
 # The code below optimises further votes. For a threshold and two probabilities of further votes, it computes the
 # largest rate within the budget on a coarse certified grid. The simplex method of Nelder and Mead optimises the
-# probabilities, at several thresholds and then near the best of them. The guarantee does not depend on this search,
-# because `settle` certifies the plan that runs.
+# probabilities, at several thresholds and then near the best of these thresholds. The guarantee does not depend on this
+# search, because `settle` certifies the plan that runs.
 
 _SEARCH_NODES = 100
 _SOME = 45  # the number of user counts that are computed

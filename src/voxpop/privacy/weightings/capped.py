@@ -1,7 +1,7 @@
 """The weighting of a user's pool in one adaptive round, which is l2-descent with a cap on each item.
 
 The cap decreases with the number of unreleased items in the user's pool, so that the probability of releasing any novel
-item is at most the planned one, for any number of novel items (docs/privacy/adaptive.md, "Novel items").
+item is at most the planned probability, for any number of novel items (docs/privacy/adaptive.md, "Novel items").
 """
 
 from dataclasses import dataclass
@@ -80,7 +80,7 @@ class CappedDescent:
         given = np.array([weights[self.number] for weights in self.caps.weights])[level]
         if bits is not None:
             # At most `limit` of `undecided` items are drawn, so the probability that one item gets weight is at most
-            # that of its level.
+            # the probability of its level.
             chance = np.array(self.caps.chances)[level] * np.maximum(undecided / self.limit, 1.0)
             given[(bits >> np.uint64(11)) * 2.0**-53 >= chance] = 0
         return given

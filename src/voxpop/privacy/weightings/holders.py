@@ -10,7 +10,7 @@ from voxpop.kernels.arrays import Bools, Int32s, Int64s
 from voxpop.kernels.proved import proved
 
 BITS: Final = 24
-"""Counts before noise are multiples of 2^-24, so 2^33 users are at most 2^57."""
+"""Counts before noise are multiples of 2^-24, so the count of 2^33 users is at most 2^57 of these multiples."""
 UNIT: Final = 1 << BITS
 """The number of multiples of 2^-24 for one user."""
 
@@ -87,8 +87,8 @@ class ClassShares:
 
     The class of a user depends on their number of grams. The histogram contains classes instead of ids.
 
-    The class of a user is the number of edges that are at most the user's number of grams. Therefore it is below that
-    number and is always a valid position in the histogram.
+    The class of a user is the number of edges that are at most the user's number of grams. Therefore the class is below
+    the number of items and is always a valid position in the histogram.
 
     Attributes:
         edges: The edges, in increasing order. The first edge is above 1.

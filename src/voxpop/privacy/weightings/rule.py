@@ -82,7 +82,7 @@ class WeightingRule(ABC):
 
     @abstractmethod
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the possible weights of items of only one user."""
+        """Return the possible weights of items that only one user has."""
 
     def share(self, held: int, setting: RuleSetting) -> float:
         """Return the weight that one user gives each of `held` equally rare items, by default an even share."""
@@ -150,7 +150,7 @@ class CalibratedRule:
 
     @property
     def novelty(self) -> UniqueItems:
-        """The possible weights of items of only one user, on this grid."""
+        """The possible weights of items that only one user has, on this grid."""
         return self.weighting_rule.novelty(self.setting)
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s | None = None) -> None:
