@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tools.mutants import MUTANTS
 
 import voxpop
 from voxpop.kernels.proved import proved
@@ -156,3 +157,10 @@ def test_only_code_changes_a_stamp(old, new, same):
 def test_marks_change_nothing():
     """A marked function is the same object, so kernels are compiled as before."""
     assert proved("page.md#section")(stamp) is stamp
+
+
+def test_every_mutant_changes_the_present_code():
+    """The text that a mutant replaces occurs once in its file, and its tests exist. The mutants run only on request."""
+    stale = [each.name for each in MUTANTS if (SOURCE / each.file).read_text().count(each.old) != 1]
+    assert stale == []
+    assert [name for each in MUTANTS for name in each.tests if not (SOURCE.parents[1] / "tests" / name).exists()] == []

@@ -88,7 +88,7 @@ MUTANTS = (
     Mutant("spare-noise", "engine/local/pools.py", "self._users.states > DROPPED)", "(self._users.states > DROPPED) & (histogram > 0))", (POOLS,)),
     Mutant("held-only", "engine/local/weigh.py", "        return noisy\n", "        return np.where(weights > 0, noisy, 0)\n", ("counts/test_counts.py",)),
     # Public lists.
-    _gate("list-size", "rounds", "np.multiply(known.tails, known.listed.size)", "np.multiply(known.tails, 1)", KNOWN),
+    _gate("list-size", "gate", "np.multiply(known.tails, known.listed.size)", "np.multiply(known.tails, 1)", KNOWN),
     _gate("list-noise-of-users", "rounds", "        for number in range(len(rounds.later)):\n            step: Any", "        for number in range(0):\n            step: Any", KNOWN),
     _gate("list-frozen-early", "rounds", "threshold=float(levels[-1])", "threshold=float(levels[0])", KNOWN),
     _gate("longer-list", "rounds", "listed.size > rounds.known.listed.size", "listed.size > 2 * rounds.known.listed.size", KNOWN),
@@ -117,7 +117,7 @@ MUTANTS = (
     _gate("noise-for-fewer-steps", "trees", "self.paths.count_first(steps)", "self.paths.count_first(max(1, steps - 1))"),
     _gate("all-steps-counted", "trees", "self._counting.count_first(steps)", "None"),
     _gate("bound-forgotten", "walks", 'bounding.bound == MOST_BOUND, "weighted"', 'True, "weighted"', GATE),
-    Mutant("limit-plus-one", "kernels/weigh.py", "limit - 1)\n            kept = 0\n            for offset in range(held):\n                # Two items of equal priority at the border: the first ones are kept, so it is never more than `limit`.\n                if mine[offset] <= last and kept < limit:", "limit)\n            kept = 0\n            for offset in range(held):\n                if mine[offset] <= last and kept <= limit:", (BOUND,)),
+    Mutant("limit-plus-one", "kernels/weigh.py", "_smallest(mine.copy(), limit - 1)\n            kept = 0", "_smallest(mine.copy(), limit)\n            kept = -1", (BOUND,)),
     Mutant("overspend", "privacy/individual.py", "np.where(holds, np.minimum(wish, left), 0)", "np.where(holds, wish, 0)", (OWN,)),
     Mutant("bounds-up", "privacy/individual.py", "steps = np.floor(", "steps = np.ceil(", (OWN,)),
     Mutant("free-passes", "engine/local/deferred.py", "self._left = left - costs", "self._left = left", ("corpus/test_payments.py",)),
