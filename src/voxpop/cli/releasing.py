@@ -285,10 +285,10 @@ def saved(folder: Path, result: "AnyResult", total: "Total | None" = None) -> st
 
 def summary(result: Any, folder: Path, total: "Total | None" = None) -> dict[str, Any]:
     """Return the JSON summary of a saved release or model."""
-    return {"released": len(result), **facts_of(result, folder, total)}
+    return {"released": len(result), **shared_fields(result, folder, total)}
 
 
-def facts_of(result: Any, folder: Path | None, total: "Total | None" = None) -> dict[str, Any]:
+def shared_fields(result: Any, folder: Path | None, total: "Total | None" = None) -> dict[str, Any]:
     """Return the fields of JSON that all results have."""
     return {
         **guarantee_record(result.guarantee),

@@ -479,7 +479,7 @@ def _print_added(
 ) -> None:
     """Print counts or a ranking as text or as one JSON object, with the guarantee of both releases together."""
     if as_json:
-        releasing.print_json({**content, **releasing.facts_of(addition, folder)})
+        releasing.print_json({**content, **releasing.shared_fields(addition, folder)})
         return
     releasing.say(*lines, releasing.guarantee_text(addition.guarantee), releasing.total_text(addition.total))
     if folder is not None:
