@@ -2,7 +2,7 @@
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -74,7 +74,6 @@ CHOICES = {
     "items": {
         "known": given.FieldChoice(
             str | None,
-            lambda path: path,
             "Public items that need fewer users, such as a dictionary or a catalogue: a text file in UTF-8 with one "
             "item per line, a table (CSV, TSV, Parquet, Arrow) with the columns of the items, or the folder of a saved "
             "release. It must not be made from the data.",
@@ -83,34 +82,33 @@ CHOICES = {
     "ngrams": {
         "length_weights": given.FieldChoice(
             str | None,
-            _length_weights,
             "The value of a released phrase, one number for each length, separated by commas. Lengths with a larger "
             "value get more of the budget. By default all lengths have the same value. Choose the numbers without "
             "looking at the data.",
+            _length_weights,
         ),
         "known": given.FieldChoice(
             str | None,
-            lambda path: path,
             "Public words that need fewer users, such as a dictionary: a text file in UTF-8 with one word per line, a "
             "table with one column, or the folder of a saved release. It must not be made from the data.",
         ),
     },
     "heavy-hitters": {
-        "unit": given.FieldChoice(str, lambda text: int(text) if text.isdecimal() else text),
+        "unit": given.FieldChoice(str, convert=lambda text: int(text) if text.isdecimal() else text),
         "exclude": given.FieldChoice(
             str | None,
-            lambda path: path or (),
             "A text file in UTF-8 with one public word per line, such as a dictionary. No user votes for these words.",
+            lambda path: path or (),
         ),
     },
     "sequences": {
         "alphabet": given.FieldChoice(
             Annotated[str | None, Parameter(name=["--alphabet", "--alphabet-file"])],
-            alphabet_of,
             "All symbols that may occur, separated by commas, or a UTF-8 file with one symbol per line, or the folder "
             'of a release of single items. Spaces around symbols are ignored; "a, b" in double quotes is one symbol. '
             "The alphabet is public; other symbols are removed from every sequence, with a message. "
             '"find" finds the alphabet with a quarter of epsilon and the whole delta.',
+            alphabet_of,
         )
     },
 }
@@ -167,7 +165,8 @@ def _release_command(options_type: Any) -> Callable[..., None]:
     ) -> None:
         plan = _plan(options, call.spend)
         release = releasing.released_to(RELEASE, output, plan, source, call, result)
-        releasing.print_release(release, output.resolve(), as_json=result.json)
+        lines = releasing.lines_of_release(release)
+        releasing.print_result(release, output.resolve(), lines, as_json=result.json)
 
     return command
 
@@ -186,6 +185,7 @@ def _sequences_command(options_type: Any) -> Callable[..., None]:
         result: given.ResultOptions = given.ResultArguments(),
     ) -> None:
         from voxpop.mechanisms.sequences.model import save_model
+        from voxpop.privacy.composition import total_of
 
         plan = _sequences_plan(options, call.spend)
         alphabet = alphabet_of(options.alphabet)
@@ -194,7 +194,11 @@ def _sequences_command(options_type: Any) -> Callable[..., None]:
             save_model(model, folder, sampled(model, synthesize, call.charge.seed))
 
         model = releasing.released_to(MODEL, output, plan, source, call, result, save)
-        print_model(model, output.resolve(), alphabet, as_json=result.json, synthetic=synthesize if len(model) else 0)
+        drawn = synthesize if len(model) else 0
+        # The guarantee includes the release that found the alphabet.
+        total = total_of([alphabet._stated, model._stated]) if isinstance(alphabet, vp.Result) else None
+        lines = _lines_of_model(model, drawn)
+        releasing.print_result(model, output.resolve(), lines, as_json=result.json, total=total, synthetic=drawn)
 
     return command
 
@@ -238,31 +242,13 @@ def sampled(model: "SequenceModel", number: int, seed: int | None) -> dict[str, 
     return {"synthetic.parquet": sink.getvalue()}
 
 
-def print_model(model: "SequenceModel", folder: Path, alphabet: Any, *, as_json: bool, synthetic: int) -> None:
-    """Print a summary of a saved model. Its guarantee includes the release that found the alphabet."""
-    from voxpop.privacy.composition import total_of
-
-    stated = [each._stated for each in (alphabet, model) if isinstance(each, vp.Result)]
-    both = total_of(stated) if len(stated) > 1 else None
-    if as_json:
-        releasing.print_json(
-            {
-                **releasing.summary(model, folder),
-                "total": (model.total if both is None else both).to_dict(),
-                "synthetic": synthetic,
-            }
-        )
-        return
-    releasing.say(f"Released {releasing.plural(len(model), 'noisy count')}.")
+def _lines_of_model(model: "SequenceModel", synthetic: int) -> Iterator[str]:
+    yield f"Released {releasing.plural(len(model), 'noisy count')}."
     known = [printable((symbol,)) for symbol in model.alphabet]
     more = f" and {len(known) - _MOST_NAMES:,} more" if len(known) > _MOST_NAMES else ""
-    releasing.say(
-        f"Alphabet of {releasing.plural(len(known), 'symbol')}: {' | '.join(known[:_MOST_NAMES]) or 'none'}{more}"
-    )
+    yield f"Alphabet of {releasing.plural(len(known), 'symbol')}: {' | '.join(known[:_MOST_NAMES]) or 'none'}{more}"
     if synthetic:
-        releasing.say(f"Drew {releasing.plural(synthetic, 'synthetic sequence')}: synthetic.parquet")
-    releasing.say(releasing.guarantee_text(model.guarantee))
-    releasing.say(releasing.saved(folder, model, both))
+        yield f"Drew {releasing.plural(synthetic, 'synthetic sequence')}: synthetic.parquet"
 
 
 def profile(
@@ -305,18 +291,17 @@ def profile(
             )
 
     made = releasing.released_to(PROFILE, output, planned, source, call, result, read=read)
-    if result.json:
-        releasing.print_json(releasing.summary(made, output))
-        return
+    releasing.print_result(made, output.resolve(), _lines_of_profile(made), as_json=result.json)
+
+
+def _lines_of_profile(made: Any) -> Iterator[str]:
     columns = releasing.plural(len(made.keys.columns), "column")
-    releasing.say(f"Released {releasing.plural(len(made), 'value')} of {columns}.")
+    yield f"Released {releasing.plural(len(made), 'value')} of {columns}."
     for names, release in {**{(name,): each for name, each in made.columns.items()}, **made.joint}.items():
         cover = made.cover.get(" x ".join(names))
         share = None if cover is None else cover.shown(len(release))
         covers = "" if share is None else f"   covers about {share}"
-        releasing.say(f"  {len(release):>9,}  {' x '.join(map(on_one_line, names))}{covers}")
-    releasing.say(releasing.guarantee_text(made.guarantee))
-    releasing.say(releasing.saved(output.resolve(), made))
+        yield f"  {len(release):>9,}  {' x '.join(map(on_one_line, names))}{covers}"
 
 
 def show_profile_plan(

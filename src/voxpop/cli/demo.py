@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import sysconfig
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -83,10 +84,7 @@ def longest(release: "Release") -> list[str]:
 
 def beginnings(release: "Release") -> list[tuple[str, ...]]:
     """Return the two-word beginnings that most released phrases of three words share."""
-    begun: dict[tuple[str, ...], int] = {}
-    for gram in release.each_gram():
-        if len(gram) == 3:
-            begun[gram[:2]] = begun.get(gram[:2], 0) + 1
+    begun: Counter[tuple[str, ...]] = Counter(gram[:2] for gram in release.each_gram() if len(gram) == 3)
     return sorted(begun, key=lambda pair: (-begun[pair], pair))[:PROMPTS]
 
 

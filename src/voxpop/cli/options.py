@@ -130,7 +130,7 @@ class TableArguments:
         given: dict[str, Any] = {
             "order": self.order,
             "session_gap": _pause(self.session_gap),
-            "types": _types(self.types or []),
+            "types": _pairs(self.types or [], "--types must be COLUMN=TYPE, such as --types price=decimal(12,2)."),
         }
         if self.text is not None or how != vp.Tokenizer("words"):
             given["tokenizer"] = how
@@ -352,7 +352,7 @@ CallOptions = Annotated[Call, Parameter(name="*")]
 class FieldChoice:
     """The option of one field of a mechanism on the command line."""
 
-    def __init__(self, kind: Any, convert: Callable[[Any], Any] = lambda value: value, text: str | None = None) -> None:
+    def __init__(self, kind: Any, text: str | None = None, convert: Callable[[Any], Any] = lambda value: value) -> None:
         self.kind = kind if text is None else Annotated[kind, Parameter(help=text)]
         self.convert = convert
 
@@ -468,10 +468,6 @@ def _pause(session_gap: str | None) -> str | float | None:
         return None if session_gap is None else float(session_gap)
     except ValueError:
         return session_gap
-
-
-def _types(given: list[str]) -> dict[str, str] | None:
-    return _pairs(given, "--types must be COLUMN=TYPE, such as --types price=decimal(12,2).")
 
 
 def _pairs(given: list[str], problem: str) -> dict[str, str] | None:

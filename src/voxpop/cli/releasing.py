@@ -24,9 +24,7 @@ from voxpop.reading.hidden import SKIPPED_NAMES, is_hidden
 from voxpop.release.saving import ResultKind
 
 if TYPE_CHECKING:
-    from voxpop.ledger.entry import Entry
     from voxpop.ledger.ledger import LedgerAccount
-    from voxpop.ledger.runs import LedgerRun
     from voxpop.privacy.composition import Total
     from voxpop.release.release import Release
     from voxpop.release.result import Result as AnyResult
@@ -93,7 +91,7 @@ def released_addition(
     data = read()
     note("read")
     with stage("Releasing"):
-        result = plan.release(data, ledger=None if run is None else Noted(run), seed=charge.seed)
+        result = plan.release(data, ledger=run, seed=charge.seed)
     if run is None and folder is not None:
         note("released")
         kept = keep(lambda new: stamped(result, new), folder, uuid4().hex)
@@ -101,34 +99,6 @@ def released_addition(
         publish(kept, folder, overwrite=overwrite)
     note("saved", folder=None if folder is None else str(folder))
     return result if charge.job is None else result.with_job(charge.job)
-
-
-class Noted:
-    """A run of a ledger that also records its charge, its end and the folder of a kept result as events."""
-
-    def __init__(self, run: "LedgerRun") -> None:
-        self.run = run
-
-    def charge(self, guarantee: Guarantee, mechanism: str) -> "Entry":
-        """Charge the release with `LedgerRun.charge`."""
-        entry = self.run.charge(guarantee, mechanism)
-        note("charged", entry=str(entry), attempt=entry.attempt)
-        return entry
-
-    def finish(self, entry: "Entry", result: Any) -> None:
-        """Finish the run with `LedgerRun.finish`."""
-        note("released")
-        try:
-            self.run.finish(entry, result)
-        finally:
-            kept = self.run.account.entries[entry.number - 1].kept
-            if kept and Path(kept).exists():
-                note("kept", folder=kept)
-
-    def fail(self, entry: "Entry") -> None:
-        """Record that the release raised an exception."""
-        note("failed")
-        self.run.fail(entry)
 
 
 OTHER_JOB = (
@@ -261,14 +231,23 @@ def print_json(content: dict[str, Any]) -> None:
     print(json.dumps(content, allow_nan=False).replace("\x7f", "\\u007f"))
 
 
-def print_release(release: "Release", folder: Path, *, as_json: bool) -> None:
-    """Print a summary of a saved release as text, or as one JSON object."""
+def print_result(
+    result: Any, folder: Path, lines: Iterable[str], *, as_json: bool, total: "Total | None" = None, **more: Any
+) -> None:
+    """Print a summary of a saved result as text, or as one JSON object.
+
+    Args:
+        result: The result.
+        folder: The folder of the result.
+        lines: The first lines of the text.
+        as_json: Whether to print JSON.
+        total: The total to print, by default that of the result.
+        more: Further fields of the JSON object.
+    """
     if as_json:
-        print_json(summary(release, folder))
-        return
-    say(listed_items(release))
-    say(guarantee_text(release.guarantee))
-    say(saved(folder, release))
+        print_json({**summary(result, folder, total), **more})
+    else:
+        say(*lines, guarantee_text(result.guarantee), saved(folder, result, total))
 
 
 def print_plan(plan: Any, *, as_json: bool) -> Any:
@@ -280,12 +259,11 @@ def print_plan(plan: Any, *, as_json: bool) -> Any:
     return plan
 
 
-def listed_items(release: "Release") -> str:
-    """Return the number of grams and a sample, or the required number of users if nothing was released."""
-    if not len(release):
-        return f"{count_text(release)}\n{nothing_released(release.plan)}"
-    grams = indented(fill(", ".join(sample(release)), WIDTH, break_long_words=False, break_on_hyphens=False))
-    return f"{count_text(release)}{' Some of them:' if len(release) > SAMPLE else ''}\n{grams}"
+def lines_of_release(release: "Release") -> Iterator[str]:
+    """Yield the number of grams and a sample, or the required number of users if nothing was released."""
+    yield f"{count_text(release)}{' Some of them:' if len(release) > SAMPLE else ''}"
+    grams = fill(", ".join(sample(release)), WIDTH, break_long_words=False, break_on_hyphens=False)
+    yield indented(grams) if len(release) else nothing_released(release.plan)
 
 
 def place(folder: Path) -> str:
@@ -305,14 +283,18 @@ def saved(folder: Path, result: "AnyResult", total: "Total | None" = None) -> st
     return f"{where} No ledger was charged. To charge one, add --ledger FILE." if about.dataset else where
 
 
-def summary(result: Any, folder: Path) -> dict[str, Any]:
+def summary(result: Any, folder: Path, total: "Total | None" = None) -> dict[str, Any]:
     """Return the JSON summary of a saved release or model."""
+    return {"released": len(result), **shared_fields(result, folder, total)}
+
+
+def shared_fields(result: Any, folder: Path | None, total: "Total | None" = None) -> dict[str, Any]:
+    """Return the fields of JSON that all results have."""
     return {
-        "released": len(result),
         **guarantee_record(result.guarantee),
-        "total": result.total.to_dict(),
+        "total": (result.total if total is None else total).to_dict(),
         "plan": result.plan.to_dict(),
-        "folder": str(folder.resolve()),
+        "folder": None if folder is None else str(folder.resolve()),
         **repetition(),
     }
 

@@ -341,9 +341,8 @@ def count(
 
     Example: `voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8`
     """
-    addition = CountsMechanism(counted_in_full, known)
-    plan, kept = _planned_addition(addition, folder, call.spend), folder if save else None
-    tally = _add(COUNTS, folder, kept, plan, source, call, overwrite=overwrite)
+    kept, addition = folder if save else None, CountsMechanism(counted_in_full, known)
+    tally = _add(COUNTS, addition, folder, kept, source, call, overwrite=overwrite)
     title = f"Counted {releasing.plural(len(tally), 'gram')}, standard error {tally.error:.3g} users."
     content = {"counted": len(tally), **_counted(tally, first)}
     _print_added(tally, kept, content, [title, *_count_lines(tally, first)], as_json=json)
@@ -366,8 +365,8 @@ def top(
 
     Example: `voxpop top words posts.parquet --user author --text body --k 20 --epsilon 1 --delta 1e-8`
     """
-    plan, kept = _planned_addition(TopMechanism(k), folder, call.spend), folder if save else None
-    ranking = _add(RANKINGS, folder, kept, plan, source, call, overwrite=overwrite)
+    kept = folder if save else None
+    ranking = _add(RANKINGS, TopMechanism(k), folder, kept, source, call, overwrite=overwrite)
     grams = list(ranking.each_gram())
     _print_added(ranking, kept, {"grams": grams}, releasing.numbered_grams(grams), as_json=json)
 
@@ -382,8 +381,8 @@ def show_count_plan(
     json: given.Json = False,
 ) -> Any:
     """Show the guarantee and the noise of `voxpop count`. Reads only the saved release."""
-    addition = CountsMechanism(counted_in_full, known)
-    return releasing.print_plan(_planned_addition(addition, folder, spend)(), as_json=json)
+    plan = CountsMechanism(counted_in_full, known).plan(spend.budget, RELEASE.load(folder))
+    return releasing.print_plan(plan, as_json=json)
 
 
 def show_top_plan(
@@ -395,13 +394,7 @@ def show_top_plan(
     json: given.Json = False,
 ) -> Any:
     """Show the guarantee and the noise of `voxpop top`. Reads only the saved release."""
-    return releasing.print_plan(_planned_addition(TopMechanism(k), folder, spend)(), as_json=json)
-
-
-def _planned_addition(
-    addition: CountsMechanism | TopMechanism, folder: Path, spend: given.SpendArguments
-) -> Callable[[], Any]:
-    return lambda: addition.plan(spend.budget, RELEASE.load(folder))
+    return releasing.print_plan(TopMechanism(k).plan(spend.budget, RELEASE.load(folder)), as_json=json)
 
 
 def ask(
@@ -451,9 +444,9 @@ def _answer_line(row: dict[str, Any]) -> str:
 
 def _add(
     kind: ResultKind,
+    addition: CountsMechanism | TopMechanism,
     folder: Path,
     kept: Path | None,
-    plan: Callable[[], Any],
     source: list[str] | None,
     call: given.Call,
     *,
@@ -463,6 +456,10 @@ def _add(
     from voxpop.ledger.runs import save_new
 
     read, beside = releasing.reader(source, call.table, call.run), partial(save_new, folder=folder, overwrite=overwrite)
+
+    def plan() -> Any:
+        return addition.plan(call.spend.budget, RELEASE.load(folder))
+
     return releasing.released_addition(kind, kept, plan, read, call.charge, beside, overwrite=overwrite, reported=False)
 
 
@@ -482,16 +479,8 @@ def _print_added(
 ) -> None:
     """Print counts or a ranking as text or as one JSON object, with the guarantee of both releases together."""
     if as_json:
-        content |= {
-            **releasing.guarantee_record(addition.guarantee),
-            "total": addition.total.to_dict(),
-            "plan": addition.plan.to_dict(),
-            "folder": None if folder is None else str(folder.resolve()),
-            **releasing.repetition(),
-        }
-        releasing.print_json(content)
+        releasing.print_json({**content, **releasing.shared_fields(addition, folder)})
         return
-    releasing.say(*lines, releasing.guarantee_text(addition.guarantee))
-    releasing.say(releasing.total_text(addition.total))
+    releasing.say(*lines, releasing.guarantee_text(addition.guarantee), releasing.total_text(addition.total))
     if folder is not None:
         releasing.say(f"{releasing.again()}\nSaved to {folder}")

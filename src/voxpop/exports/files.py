@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import pyarrow as pa
 
 from voxpop.errors import InputError
-from voxpop.exports.libraries import entity_patterns, joined_grams, to_subword_tokenizer, to_tokenizer
+from voxpop.exports.libraries import joined_grams, spacy_texts, to_subword_tokenizer, to_tokenizer
 from voxpop.exports.records import checklist, registry_record
 from voxpop.exports.sql import to_sql
 from voxpop.files.folder import write_file
@@ -204,7 +204,8 @@ def _tokenizer(release: "Release", options: Options) -> bytes:
 
 
 def _spacy(release: "Release", _: Options) -> bytes:
-    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in entity_patterns(release)).encode()
+    patterns = ({"label": "released", "pattern": text} for text in spacy_texts(release))
+    return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in patterns).encode()
 
 
 def _sql(result: "Release | Addition", options: Options) -> bytes:

@@ -82,17 +82,11 @@ def to_phrase_matcher(
     """
     matcher = required("spacy.matcher", "this export", "spacy").PhraseMatcher(nlp.vocab, attr=attribute)
     # The pipeline tokenizes patterns in the same way as documents, so that "don't" becomes the same tokens in both.
-    matcher.add(label, list(nlp.tokenizer.pipe(gram for gram in _gram_texts(release) if gram.strip())))
+    matcher.add(label, list(nlp.tokenizer.pipe(gram for gram in spacy_texts(release) if gram.strip())))
     return matcher
 
 
-def entity_patterns(release: "Release", label: str = "released") -> Iterator[dict[str, str]]:
-    """Yield the patterns of a spaCy entity ruler, one object for each gram."""
-    for text in _gram_texts(release):
-        yield {"label": label, "pattern": text}
-
-
-def _gram_texts(release: "Release") -> list[str]:
+def spacy_texts(release: "Release") -> list[str]:
     """Return the grams as texts. A gram with an apostrophe is also returned with a typographic apostrophe."""
     texts = joined_grams(release, "a spaCy pattern")
     slanted = [text.replace("'", SLANTED) for text in texts if "'" in text]
@@ -127,8 +121,6 @@ _LEAST = 512
 """The minimum vocabulary size, which is above the 256 bytes at the start of a byte-level vocabulary."""
 VISIBLE = [letter for letter in string.printable if not letter.isspace()]
 IN_NORMAL_FORM = ("words", "characters")
-GramCounts = Iterable[tuple[tuple[str, ...], int]]
-"""The grams with their noisy numbers of users."""
 
 
 def to_tokenizer(release: "Release", tokenizer: TextTokenizer | None = "words", unknown: str = "[UNK]") -> "Tokenizer":
@@ -245,7 +237,7 @@ def _folding(reading: str, *, addresses: bool = False) -> list[Any]:
     return [*visible, *lower, *without, *apostrophes]
 
 
-def _text(counts: GramCounts) -> Iterator[str]:
+def _text(counts: Iterable[tuple[tuple[str, ...], int]]) -> Iterator[str]:
     """Yield each released word as often as its noisy count, but at least once. Large counts are scaled down."""
     words = [(gram[0], max(1, users)) for gram, users in counts if len(gram) == 1]
     scale = min(1.0, MOST_REPEATED / max(1, sum(users for _, users in words)))

@@ -37,6 +37,12 @@ from voxpop.release.saving import SUMS, checksum
 if TYPE_CHECKING:
     from voxpop.ledger.runs import LedgerRun
 
+ENDED = {
+    "finished": "is finished: its result was returned or saved",
+    "failed": "failed with an error, whose reason can depend on the noise",
+    "reserved": "is a reserve",
+}
+"""The reasons why a run with an entry in these states does not run again."""
 _STEP = 0.01
 """The difference between successive epsilons in `largest_epsilon`."""
 
@@ -299,16 +305,9 @@ class LedgerAccount:
             InputError: The release differs from the charged release.
         """
         if earlier.state != "charged":
-            reason = (
-                "is finished: its result was returned or saved"
-                if earlier.state == "finished"
-                else "is a reserve"
-                if earlier.state == "reserved"
-                else "failed with an error, whose reason can depend on the noise"
-            )
             raise LedgerError(
-                f'Run "{earlier.label}" of "{self.name}" {reason}, so it does not run again. Nothing was charged. Load '
-                "the saved result, or choose another label, which is charged."
+                f'Run "{earlier.label}" of "{self.name}" {ENDED[earlier.state]}, so it does not run again. Nothing was '
+                "charged. Load the saved result, or choose another label, which is charged."
             )
         # Compare dictionaries, because guarantees that are equal may have different spends.
         if (mechanism, guarantee.to_dict()) != (earlier.mechanism, earlier.guarantee.to_dict()):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from voxpop.errors import InputError, LedgerError, ReleaseError
 from voxpop.files.folder import folder_to_read, read_whole
+from voxpop.files.progress import note
 from voxpop.ledger.entry import is_text
 from voxpop.privacy.guarantee import Guarantee
 from voxpop.release.counts import Addition
@@ -207,10 +208,12 @@ class LedgerRun:
             # These were kept by attempts that were stopped before they finished.
             for attempt in range(1, entry.attempt):
                 remove_kept(self.folder, self._key(entry, attempt))
+        note("charged", entry=str(entry), attempt=entry.attempt)
         return entry
 
     def finish(self, entry: "Entry", result: Any) -> None:
         """Keep the result, mark the entry as finished, and save the result to the folder."""
+        note("released")
         folder, overwrite = self.folder, self.overwrite
         if folder is None:
             self.account.finish(entry, result)
@@ -230,10 +233,15 @@ class LedgerRun:
             if self.account.entries[entry.number - 1].attempt != entry.attempt:
                 remove_kept(folder, key)
             raise
-        publish(kept, folder, overwrite=overwrite, finished=True)
+        try:
+            publish(kept, folder, overwrite=overwrite, finished=True)
+        finally:
+            if kept.exists():
+                note("kept", folder=str(kept))
 
     def fail(self, entry: "Entry") -> None:
         """Record that the release raised an exception."""
+        note("failed")
         self.account.fail(entry)
 
     def _key(self, entry: "Entry", attempt: int) -> str:

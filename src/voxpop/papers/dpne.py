@@ -105,11 +105,8 @@ class DPNE(Mechanism["Corpus", "Release"]):
     @property
     def limits(self) -> tuple[int, ...]:
         """The contribution limit of each length."""
-        return (
-            tuple(self.max_phrases_per_user)
-            if isinstance(self.max_phrases_per_user, Sequence)
-            else (self.max_phrases_per_user,) * self.max_length
-        )
+        limit = self.max_phrases_per_user
+        return tuple(limit) if isinstance(limit, Sequence) else (limit,) * self.max_length
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -138,14 +135,12 @@ class DPNE(Mechanism["Corpus", "Release"]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public configuration."""
-        limit = (
-            self.max_phrases_per_user if isinstance(self.max_phrases_per_user, int) else list(self.max_phrases_per_user)
-        )
+        limit = self.max_phrases_per_user
         return {
             "mechanism": "n-grams",
             "algorithm": "DPNE",
             **asdict(self),
-            "max_phrases_per_user": limit,
+            "max_phrases_per_user": limit if isinstance(limit, int) else list(limit),
             "noise": "gaussian",
         }
 

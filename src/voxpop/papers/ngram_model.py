@@ -251,20 +251,23 @@ def threshold_factor(alphabet: int) -> float:
     return log(max(alphabet, SMALLEST_ALPHABET) / 2)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CandidateNodes:
-    """The nodes of one level, before their children are counted.
+class Following(NamedTuple):
+    """The nodes of one level, whose children will be counted next.
 
     Attributes:
-        parents: int64, the entry of the tree that each node extends, in increasing order; -1 for the root.
-        shares: int64, the index of each node's share among the shares of all paths.
+        entries: int64, the entry of the tree that each node extends, in increasing order; -1 for the root.
+        rows: int64, the row of each node's gram in the level before.
+        symbols: int64, the last symbol of each node's gram.
         heights: int64, the predicted number of levels below each node, including this level. A node of height 1 spends
             the rest of epsilon.
+        parts: The part of the remaining budget on its path that each node spends.
     """
 
-    parents: Int64s
-    shares: Int64s
+    entries: Int64s
+    rows: Int64s
+    symbols: Int64s
     heights: Int64s
+    parts: list[Fraction]
 
 
 def least(paths: PathBudget, share: int) -> int:
@@ -272,25 +275,26 @@ def least(paths: PathBudget, share: int) -> int:
     return floor(paths.scale(share) * threshold_factor(paths.limits.alphabet)) + 1
 
 
-def released_children(paths: PathBudget, candidates: CandidateNodes, noisy: Int64s, scales: Floats) -> Level:
+def released_children(paths: PathBudget, counted: Following, shares: Int64s, noisy: Int64s, scales: Floats) -> Level:
     """Select the noisy counts that the paper releases from the noisy counts of all possible children.
 
     Args:
         paths: The shares of all paths.
-        candidates: The nodes.
-        noisy: int64 (candidates, width), the noisy counts.
-        scales: float64 (candidates), the scale of the noise.
+        counted: The nodes.
+        shares: int64, the index of each node's share among the shares of all paths.
+        noisy: int64 (nodes, width), the noisy counts.
+        scales: float64 (nodes), the scale of the noise.
 
     Returns:
         The released children, which are public.
     """
-    at_root = bool(candidates.parents[0] < 0)
-    kept = noisy >= np.array([least(paths, share) for share in candidates.shares.tolist()])[:, None]
+    at_root = bool(counted.entries[0] < 0)
+    kept = noisy >= np.array([least(paths, share) for share in shares.tolist()])[:, None]
     # Algorithm 1 keeps all children of the root and of nodes without a further level.
-    kept |= (at_root | (candidates.heights <= 1))[:, None]
+    kept |= (at_root | (counted.heights <= 1))[:, None]
     # The root has no bin for the end mark.
     kept[:, _bins(paths.limits.alphabet + 1, at_root) :] = False
-    return Level(candidates.parents, scales, np.where(kept, np.maximum(noisy, 0), -1))
+    return Level(counted.entries, scales, np.where(kept, np.maximum(noisy, 0), -1))
 
 
 def _bins(width: int, at_root: bool) -> int:
@@ -301,7 +305,7 @@ class _Explored(NamedTuple):
     """The public tree, and the nodes of its last level before and after their children are counted."""
 
     tree: Tree
-    candidates: CandidateNodes
+    counted: Following
     level: Level
     nodes: Int32s
     depth: int = 1
@@ -335,40 +339,21 @@ def _next_grams(gate: "PathsGate", state: _Explored | None) -> "GateCall[PathsGa
             return None
 
     def after(released: tuple[Int64s, Floats]) -> _Explored:
-        candidates = CandidateNodes(following.entries, gate.numbers[first:], following.heights)
-        level = released_children(paths, candidates, *released)
+        level = released_children(paths, following, gate.numbers[first:], *released)
         if state is None:
-            return _Explored(plant(level), candidates, level, np.zeros(1, np.int32))
+            return _Explored(plant(level), following, level, np.zeros(1, np.int32))
         tree, nodes = grow_tree(state.tree, level)
-        return _Explored(tree, candidates, level, nodes, state.depth + 1)
+        return _Explored(tree, following, level, nodes, state.depth + 1)
 
     return GateCall(lambda gate: gate.children(following.rows, following.symbols, following.parts), after)
 
 
-class Following(NamedTuple):
-    """The grams whose children will be counted next.
-
-    Attributes:
-        entries: int64, the entry of the tree that each gram extends, in increasing order.
-        rows: int64, the row of each gram in the level.
-        symbols: int64, the last symbol of each gram.
-        heights: int64, the predicted number of levels.
-        parts: The part of the remaining budget on its path that each gram spends.
-    """
-
-    entries: Int64s
-    rows: Int64s
-    symbols: Int64s
-    heights: Int64s
-    parts: list[Fraction]
-
-
 def _open_next(paths: PathBudget, state: _Explored, levels_left: int) -> Following:
     """Return the children that are extended on the next level."""
-    tree, candidates, level, nodes, _ = state
+    tree, counted, level, nodes, _ = state
     thresholds = level.scales * threshold_factor(paths.limits.alphabet)
     # A gram is extended if levels remain on its path and its count is clearly above the noise.
-    grows = (candidates.heights > 1)[:, None] & (level.counts > thresholds[:, None])
+    grows = (counted.heights > 1)[:, None] & (level.counts > thresholds[:, None])
     # No symbol follows the end mark.
     grows[:, -1] = False
     rows, symbols = np.nonzero(grows)
