@@ -229,14 +229,13 @@ class LedgerRun:
             raise
         try:
             self.account.finish(entry, result, kept=str(kept))
+            publish(kept, folder, overwrite=overwrite, finished=True)
         except LedgerError:
             if self.account.entries[entry.number - 1].attempt != entry.attempt:
                 remove_kept(folder, key)
             raise
-        try:
-            publish(kept, folder, overwrite=overwrite, finished=True)
         finally:
-            if kept.exists():
+            if self.account.entries[entry.number - 1].kept and kept.exists():
                 note("kept", folder=str(kept))
 
     def fail(self, entry: "Entry") -> None:
