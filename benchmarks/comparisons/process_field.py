@@ -1,9 +1,9 @@
-"""Event logs of the field: trace variants of pm4py, and AIM on a flattened table, against `Sequences`.
+"""Event logs by other packages, compared with `Sequences`: trace variants of pm4py, and AIM on a flattened table.
 
     python -m benchmarks.comparisons.process_field
 
-The packages run in the environment of peers (`benchmarks/peers/process_models.py`). Reads private truth, for research
-on public data.
+The packages run in the environment of peers (`benchmarks/peers/process_models.py`). The program reads private truth,
+for research on public data.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""Comparison of synthetic with real visits: `private_resemblance` on MSNBC, and the numbers of the pictures.
+"""Comparison of synthetic visits with real visits by `private_resemblance` on MSNBC, and the numbers in the pictures.
 
     python -m benchmarks.comparisons.synthetic_sessions
 
@@ -50,7 +50,7 @@ def half(data: SequenceData, which: int, run: int) -> SequenceData:
 
 
 def drawn(corpus: LocalCorpus, model: str, epsilon: float, run: int) -> SequenceData:
-    """Return synthetic sequences, as many as the model estimates."""
+    """Return the estimated number of sequences, drawn from a model."""
     if model == "default":
         mechanism = vp.Sequences(MAX_LENGTH, alphabet=ALPHABET)
         sampler = mechanism.release(corpus, vp.Budget(epsilon), seed=run)._sampler

@@ -48,7 +48,7 @@ ALPHABET = tuple(sorted(str(page) for page in range(1, 18)))
 
 
 def released(corpus: LocalCorpus, epsilon: float) -> dict[str, SequenceData]:
-    """Return synthetic sequences of every model, as many as the model estimates."""
+    """Return the estimated number of synthetic sequences, drawn from every model."""
     found = {}
     ours = vp.Sequences(MAX_LENGTH, MAX_GRAM, ALPHABET).release(corpus, vp.Budget(epsilon), seed=1)
     found["default"] = draw_from(ours._sampler, len(ALPHABET), 2)

@@ -1,4 +1,4 @@
-"""Code that the TrieHH benchmarks share, which has rules for comparisons, and a run without a release."""
+"""Code that the TrieHH benchmarks share, with rules for comparisons and a run without a release."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,7 +53,7 @@ class Votes:
         return Votes(spelling, Electorate.of(spelling, corpus.user_key, rules), rules)
 
     def found(self, rules: Rules, *, fixed: bool = False) -> np.ndarray:
-        """Run once with a fresh secret; the rules may differ in ballot and unit, and batches may have a fixed size."""
+        """Run once with a fresh secret. The rules may differ in ballot and unit, and batches may have a fixed size."""
         electorate = FixedBatches(self.electorate) if fixed else self.electorate
         trie = grown_trie(self.spelling, electorate, rules, _gate(rules))
         return np.array([self.number["".join(word)] for word in trie.words], np.int64)

@@ -1,4 +1,4 @@
-"""The guarantee of a person on several nodes, and the cost of planning for such persons.
+"""The guarantee of a person with data on several nodes, and the cost of planning for such persons.
 
 python -m benchmarks.papers.triehh_persons
 """

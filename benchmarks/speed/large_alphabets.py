@@ -1,4 +1,4 @@
-"""Sequences over words, with alphabets of up to 300,000 symbols, given or found, and the resulting models.
+"""Sequences of words, with given or found alphabets of up to 300,000 symbols, and the resulting models.
 
     python -m benchmarks.speed.large_alphabets
 
