@@ -233,7 +233,7 @@ def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
     # All users have words. Because copies share the noise of words, users pay for this pass and the case does not read
     # it.
     found.paid(shown["measurement 1"], np.arange(copies))
-    # The list of the second-chance pass begins with the deferred pairs of length 2, in order of names; -1 is not a
+    # The list of the second-chance pass begins with the deferred pairs of length 2, in order of names, or -1 is not a
     # pair.
     listed = np.append(watched.deferred[0], np.full(sum(each.size for each in watched.deferred[1:]), -1))
     for name in pairs.looked_at:

@@ -215,7 +215,7 @@ def goes_the_whole_way(source: Any, expected: list[Any] | None, folder: Path, **
 
     Args:
         source: The table.
-        expected: The values of the release; None for any.
+        expected: The values of the release, or None for any.
         folder: The folder of the ledger and the release.
         read: The columns, as for `voxpop.read`.
     """

@@ -49,7 +49,7 @@ class Pass:
         name: The name of the pass, as in the purposes of draws.
         unit: The units of the grid in a weight of 1.
         weights: The private weights.
-        charge: The charge of the pass; None at length 1.
+        charge: The charge of the pass, or None at length 1.
         sigma: The standard deviation of the requested noise, in weight; 0 before the request.
         levels: The requested levels of votes.
     """

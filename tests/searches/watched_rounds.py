@@ -110,7 +110,7 @@ class WatchedSizes:
     Attributes:
         sizes: The private numbers of users.
         kept: The round that records the counts.
-        before: An earlier round that provides the noisy counts; None to use new ones.
+        before: An earlier round that provides the noisy counts, or None to use new ones.
     """
 
     sizes: Any

@@ -89,7 +89,7 @@ EXACT: ContextVar[bool] = ContextVar("exact", default=False)
 
 @contextmanager
 def exactly(exact: bool) -> Iterator[None]:
-    """Set whether messages in a block show exact or rounded row numbers."""
+    """Show exact or rounded row numbers in the messages of a block."""
     token = EXACT.set(exact)
     try:
         yield

@@ -151,7 +151,10 @@ class DPNE(Mechanism["Corpus", "Release"]):
 
 
 def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
-    """Return the set union of length 1 by the paper's accounting. Its noise leaves the rest to later lengths."""
+    """Return the plan of the set union of length 1 by the paper's accounting.
+
+    The rest of the budget is for later lengths.
+    """
     voting = dpne.voting(1)
     # This is the ratio of the mu of all later lengths together to mu_1.
     rest = (1 / share - 1) ** 0.5
@@ -206,7 +209,7 @@ def _longer(dpne: DPNE, later: float) -> tuple[LengthPlan, ...]:
 
 
 def paper_schedule(state: State) -> Pass | None:
-    """Return the next vote; None at the end."""
+    """Return the next vote, or None at the end."""
     plan = state.plan
     if not isinstance(plan.mechanism, DPNE) or not isinstance(plan.first, RoundPlan):
         raise InternalError("the plan of another mechanism would run as DPNE")

@@ -222,7 +222,7 @@ class GramModel:
     def synthesize(self) -> "pl.DataFrame":
         """Return the synthetic data set of 4.3.5.
 
-        It takes long grams first, and each gram as often as the counts allow.
+        The longest grams are used first, and each gram is used as often as the counts allow.
 
         Returns:
             A table with the columns sequence (list of str) and count, longest sequence first. It is a deterministic
@@ -256,7 +256,7 @@ class CandidateNodes:
     """The nodes of one level, before their children are counted.
 
     Attributes:
-        parents: int64, the entry of the tree that each node extends, in increasing order; -1 for the root.
+        parents: int64, the entry of the tree that each node extends, in increasing order, or -1 for the root.
         shares: int64, the index of each node's share among the shares of all paths.
         heights: int64, the predicted number of levels below each node, including this level. A node of height 1 spends
             the rest of epsilon.
@@ -346,14 +346,14 @@ def _next_grams(gate: "PathsGate", state: _Explored | None) -> "GateCall[PathsGa
 
 
 class Following(NamedTuple):
-    """The grams whose children will be counted next.
+    """The grams that are extended on the next level.
 
     Attributes:
         entries: int64, the entry of the tree that each gram extends, in increasing order.
         rows: int64, the row of each gram in the level.
         symbols: int64, the last symbol of each gram.
-        heights: int64, the predicted number of levels.
-        parts: The part of the remaining budget on its path that each gram spends.
+        heights: int64, the predicted number of levels below each gram.
+        parts: For each gram, the part of the remaining budget of its path that the gram spends.
     """
 
     entries: Int64s
@@ -388,8 +388,7 @@ def predicted_heights(thresholds: Floats, counts: Int64s, largest: Floats, most:
         most: The number of remaining levels.
 
     Returns:
-        The smallest number of steps, each by the factor `largest`, that reduce the count to the threshold (CAC12,
-        4.3.2).
+        The smallest number of multiplications by `largest` that reduce the count to the threshold (CAC12, 4.3.2).
     """
     sure = (largest <= 0.0) | (largest >= 1.0)
     # This is the smallest h with count * largest^h <= threshold (CAC12, 4.3.2).

@@ -1,7 +1,7 @@
 """Files at an address, such as `s3://...` or `https://...`. polars streams Parquet files and the lines of text files.
 
-polars finds keys and regions in the usual places (environment, profiles). CSV is copied to a temporary file without a
-name and then read like a local file, so that the same rules apply.
+polars finds keys and regions in the usual places (environment, profiles). A CSV file is copied to a temporary file
+without a name and then read like a local file, so that the same rules apply.
 """
 
 import re
@@ -86,7 +86,7 @@ def _some(frames: "Iterator[pl.DataFrame]") -> "Iterator[pl.DataFrame]":
 
 
 def _csv(frames: "Iterator[pl.DataFrame]", suffix: str, request: Request) -> Batches:
-    """Yield the rows of each file of CSV, copied to a temporary file without a name."""
+    """Yield the rows of each CSV file, copied to a temporary file without a name."""
     parts = (part for frame in _some(frames) for part in frame.partition_by(_FILE, maintain_order=True))
     for _, lines in groupby(parts, lambda part: part[_FILE][0]):
         with TemporaryDirectory() as folder, TemporaryFile() as copy:
@@ -99,7 +99,10 @@ def _csv(frames: "Iterator[pl.DataFrame]", suffix: str, request: Request) -> Bat
 
 
 def _parquet(address: str) -> "pl.LazyFrame":
-    """Return Parquet files, with strings for columns from names of folders, because polars would infer their types."""
+    """Return Parquet files.
+
+    Columns from names of folders are read as strings, because polars would infer their types.
+    """
     import polars as pl
 
     require_polars()

@@ -43,7 +43,7 @@ INVISIBLE = f"{ANY_IGNORED}|{ANY_WITHOUT_WIDTH}"
 
 
 def list_tokeniser(tokenizer: Any) -> Tokenise | None:
-    """Return a function from texts to lists of strings; None for "words", which has a separate kernel.
+    """Return a function from texts to lists of strings, or None for "words", which has a separate kernel.
 
     Args:
         tokenizer: "words" (see `voxpop.reading.segmenting`), "whitespace" (the text between white space, unchanged),
@@ -249,7 +249,7 @@ class Piece:
 
     Attributes:
         ids: int32, provisional ids of tokens, with -1 after each document (for items one id per row, with -1 for null).
-        ends: int64 (documents + 1), the end of each document's ids; None for items, which have one id per row.
+        ends: int64 (documents + 1), the end of each document's ids, or None for items, which have one id per row.
         interner: The index of the list of words for these ids.
     """
 

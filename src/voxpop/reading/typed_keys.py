@@ -103,7 +103,7 @@ class TypedKeys:
         return f"typed keys {sha256(repr(sets).encode()).hexdigest()[:16]}: "
 
     def keys_of(self, number: int) -> Keys:
-        """Return the names and types of the values of a set; empty for words."""
+        """Return the names and types of the values of a set, or an empty tuple for words."""
         names = self.sets[number]
         return NO_KEYS if names[0] in self.texts else Keys(tuple(self.columns[self.names[each]] for each in names))
 
@@ -169,7 +169,7 @@ class TypedKeys:
         return numbers, pc.if_else(single, pc.replace_substring_regex(rest, r"(?s)\\(.)", r"\1"), rest)
 
     def chosen(self, tokens: pa.LargeStringArray, listed: pa.LargeStringArray | None) -> Bools:
-        """Return a mask of single tokens or, with a list, of joint tokens with all their single values on the list."""
+        """Return a mask of single tokens or, with a list, of joint tokens that have all their values on the list."""
         numbers, items = self.split(tokens)
         if listed is None:
             return np.asarray(numbers < len(self.columns))

@@ -43,9 +43,8 @@ def _describe(code: int) -> int:
     """Return the lower case of a code point (' for apostrophes), and its class.
 
     Texts with a slow code point are split by `voxpop.reading.segmenting`. A code point is slow if it may combine with
-    its
-    neighbours under NFC, if its lower case is several code points or depends on its neighbours, if it belongs to words
-    only between certain other characters, or if it needs a dictionary.
+    its neighbours under NFC, if its lower case is several code points or depends on its neighbours, if it belongs to
+    words only between certain other characters, or if it needs a dictionary.
     """
     if code in SURROGATES:
         return code | BUILT

@@ -53,7 +53,7 @@ INTERVAL: Final = 1.96
 """The number of standard errors on either side of an estimate. The interval contains the true value with probability
 0.95."""
 _UNRELEASED: Final = "unreleased"
-"""The column of saved counts with the listed items that were not released; empty for other rows."""
+"""The column of saved counts with the listed items that were not released. It is empty in all other rows."""
 MOST_DRAWN: Final = 30
 """The default number of bars of a chart."""
 
@@ -164,7 +164,7 @@ class Counts(Addition):
         plan: The public numbers of the plan.
         guarantee: The guarantee of the counts without the release.
         metadata: The operator's statements about the counts.
-        counted: The release extended by the items of the public list; None without a list.
+        counted: The release extended by the items of the public list, or None without a list.
     """
 
     _saved_as = COUNTS

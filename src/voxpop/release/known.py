@@ -40,7 +40,7 @@ _LIST_FILES = {
     ".arrow": "read_ipc",
     ".feather": "read_ipc",
 }
-"""The polars function for each ending of files with columns; all other files contain lines of text."""
+"""The polars function for each suffix of files with columns. All other files contain lines of text."""
 _LIST_PART = 1 << 17
 """The number of items of a list that are tokenized or compared at once."""
 _MOST_KEPT = 1 << 20
@@ -56,7 +56,7 @@ class KnownItems:
         size: The number of different items.
         fingerprint: The SHA-256 digest of the items in the order of their bytes.
         width: The number of columns of an item; 1 for words.
-        names: The names of the columns of a table or of the keys of a release; empty for other lists.
+        names: The names of the columns of a table or of the keys of a release. Other lists have no names.
         items: large_string, the items as `voxpop.reading.keys` spells them, distinct and in the order of their bytes;
             None for the list of a saved plan, which contains only the other fields.
 
@@ -212,7 +212,7 @@ class KnownColumns:
         size: The total number of items in all lists.
         fingerprint: The SHA-256 digest of the names of the columns and of the fingerprints of their lists.
         sizes: The number of items of each column.
-        lists: The list of each column; empty if they are from a saved plan.
+        lists: The list of each column. A saved plan has no lists.
 
     Example:
         >>> from voxpop.reading.keys import KeyColumn

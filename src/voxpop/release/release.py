@@ -64,15 +64,17 @@ class Release(Result):
         grams: pyarrow table with the columns `gram` (list of string) and `length` (int32).
         plan: the numbers used; `plan.to_dict()` and `str(plan)` show them.
         guarantee: the privacy guarantee, or the statement that the release is not private.
-        token_source: the source of the tokens, which is the tokenizer of texts, "items", "tokens" or "sequence"; "" if
-            unknown.
-        keys: the columns of the items; empty for words, and None for a release of grams. Columns have the types of the
-            table, or are strings if nothing was released.
+        token_source: the source of the tokens, which is the tokenizer of texts, "items", "tokens" or "sequence", or ""
+            if unknown.
+        keys: the columns of the items, which are empty for words, or None for a release of grams. Columns have the
+            types of the table, or are strings if nothing was released.
         metadata: the operator's statements about the release, for the report. Comparisons ignore it.
         id: 128 random bits that identify the release, so that counts and rankings are saved only with their release.
-            Empty for a release with a seed and for a release that an earlier version saved. Comparisons ignore it.
+            The id is empty for a release with a seed and for a release that an earlier version saved. Comparisons
+            ignore it.
         known: bool array, whether each item was on the public list of the release. Such an item may have only one user
-            or no user. None without a list, and for a release that an earlier version saved. Comparisons ignore it.
+            or no user. It is None without a list and for a release that an earlier version saved. Comparisons ignore
+            it.
 
     Example:
         >>> import pyarrow as pa
@@ -125,8 +127,8 @@ class Release(Result):
             plan: the plan that ran.
             guarantee: its privacy guarantee.
             token_source: the source of the tokens, if known.
-            keys: the columns of the items; empty for words.
-            known: bool array, whether each item was on a public list; None without a list.
+            keys: the columns of the items, which are empty for words.
+            known: bool array, whether each item was on a public list, or None without a list.
 
         Returns:
             The release.
@@ -171,8 +173,8 @@ class Release(Result):
             first: the maximum number of continuations.
 
         Returns:
-            At most `first` continuations with distinct tokens, in descending order of rank. Empty if no continuation
-            exists.
+            At most `first` continuations with distinct tokens, in descending order of rank. The list is empty if no
+            continuation exists.
 
         Raises:
             InputError: If the prompt is neither a text nor a list of strings, or `first` is below 1.
@@ -390,7 +392,7 @@ class Release(Result):
         return card(title, lines, warned=cautions(self.guarantee))
 
     def _known_item(self, gram: tuple[str, ...]) -> bool | None:
-        """Return whether a released item was on the public list; None if not released or without marks."""
+        """Return whether an item was on the public list, or None if it was not released or there are no marks."""
         if self.known is None or gram not in self._members:
             return None
         items = single_items(self.grams)

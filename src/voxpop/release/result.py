@@ -146,7 +146,7 @@ class Saved:
     """The state of the folder of a result when it was loaded.
 
     Attributes:
-        digest: the digest of the list of checksums, which `voxpop verify` prints; "" if the folder has no list.
+        digest: the digest of the list of checksums, which `voxpop verify` prints, or "" if the folder has no list.
         stated: the guarantee of each result in the folder, and the ledger entry that admitted it.
     """
 
@@ -172,7 +172,7 @@ class Result(Sized, Iterable[Any], ABC):
     _saved_as: ClassVar[ResultKind | None] = None
     """The kind of a result that is saved in the folder of a release."""
     _saved: Saved | None = None
-    """The folder that the result was loaded from; None for a changed copy."""
+    """The folder that the result was loaded from, or None for a changed copy."""
 
     @property
     def total(self) -> Total:
@@ -373,7 +373,7 @@ class StoredPlan(Printed):
 
     Attributes:
         numbers: the dictionary that the plan's `to_dict` returned when the result was saved.
-        certificate: all facts that the guarantee depends on; None if the result was made manually.
+        certificate: all facts that the guarantee depends on, or None if the result was made manually.
         transcript: all passes that ran.
 
     Example:
