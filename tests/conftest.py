@@ -146,7 +146,7 @@ def few_sessions() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def less_without_the_jit(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Draw few sessions, and choose cutpoints from few `PRICES`; a thousand are too many for kernels in Python."""
+    """Draw few sessions, and choose cutpoints from few `PRICES`, because kernels in Python are slow."""
     with pytest.MonkeyPatch.context() as patch:
         if numba.config.DISABLE_JIT:
             request.getfixturevalue("few_sessions")

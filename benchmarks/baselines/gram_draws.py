@@ -292,7 +292,7 @@ def _first_symbols(tree: Tree) -> tuple[_Level, float]:
     falls = tree.rest[nodes] < 0.0
     # By entry zy below a symbol z, the probability of y there if z has no entry for it, P(y) or rest(z).
     base = np.where(falls, unigrams[tree.symbols[entries]], tree.rest[nodes])
-    # The number of times y follows any symbol: the sum over z of c(z) P_z(y). Add first the entries, as differences
+    # The number of times y follows any symbol is the sum over z of c(z) P_z(y). Add first the entries, as differences
     # from the base, and then the base for all y at once.
     behind = _sums(tree.symbols[entries], tree.totals[nodes] * (tree.chances[entries] - base), end + 1)
     falls = tree.rest[singles] < 0.0

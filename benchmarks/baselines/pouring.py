@@ -49,8 +49,8 @@ def pour_in_order(histogram: Int64s, items: Int32s, starts: Int64s, users: Int64
         for pair in range(starts[user], starts[user + 1]):
             if left == 0:
                 break
-            # The kernel is greedy, because the weight of an item depends on all items before it. It is for comparisons
-            # only.
+            # The kernel is greedy, because the weight of an item depends on all items before it. It is only for
+            # comparisons.
             poured = min(left, cutoff - histogram[items[pair]])
             histogram[items[pair]] += poured
             left -= poured

@@ -156,7 +156,7 @@ def prepared(pairs: Pairs, budget: vp.Budget, repeated: bool = False) -> tuple[o
 
 
 def halves(pairs: Pairs, budget: vp.Budget) -> Score:
-    """Return the score of `Items` and counts that share mu^2, with the delta of novel keys once."""
+    """Return the score of `Items` and counts that share mu^2. The delta of novel keys is charged once."""
     corpus = vp.read(pl.DataFrame({"user": pairs[0], "key": pairs[1]}), user="user", items="key", options=QUIET)
     mu = brentq(lambda m: gaussian_delta(budget.epsilon, m) - 0.6 * budget.delta, 1e-3, 20) / sqrt(2)
 

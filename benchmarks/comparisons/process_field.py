@@ -1,4 +1,4 @@
-"""Event logs by other packages, compared with `Sequences`: trace variants of pm4py, and AIM on a flattened table.
+"""Event logs by `Sequences`, compared with trace variants of pm4py and with AIM on a flattened table.
 
     python -m benchmarks.comparisons.process_field
 

@@ -56,7 +56,7 @@ COLUMNS = [*(f"{kind} to {most}" for kind, most in CELLS), *(f"top {k}" for k in
 RIVALS = ("unigrams", "fixed 2-grams", "fixed 3-grams", "fixed 4-grams", "prefix tree", "published")
 MODELS = ("default", *RIVALS, "PrivTree")
 LENGTHS, PROCESS = (4, 6, 8, 10, 13, 20), "incidents"
-"""On short sequences every rival also gets the best of these lengths, chosen by the truth for each of its cells."""
+"""On short sequences, every rival also gets the best of these lengths, which the true data selects for each cell."""
 ONCE = {("irc", "fixed 3-grams"), ("irc", "prefix tree")}
 """Models that are measured once at each epsilon. With 201 words, their noise adds many times the 16,100 true sequences,
 and their errors are hundreds of times the errors of the other models."""
@@ -94,7 +94,7 @@ def collection(name: str) -> tuple[LocalCorpus, tuple[str, ...]]:
 
 
 def _few(name: str) -> pl.DataFrame:
-    """Return few users with long sequences: joined rows of msnbc, or the common words of a few messages."""
+    """Return few users with long sequences, which are joined rows of msnbc, or the common words of a few messages."""
     users, each = FEW[name]
     if name.startswith("msnbc"):
         rows = pl.read_parquet(DATA / "msnbc.parquet").sample(users * each, seed=1, shuffle=True)

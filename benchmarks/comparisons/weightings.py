@@ -2,10 +2,10 @@
 
     python -m benchmarks.comparisons.weightings
 
-Cells are mean numbers of released items. Classic weightings are those of DPSU (`vp.papers.SetUnion`) with the joint
-accounting, and `vp.papers.OptimalSelection` at one item per user. The best of them, over weightings and (unless the
-task gives a limit) over limits, is chosen afterwards. The three best of `TRIED` runs run again, and the best of these
-is in the table.
+Cells are mean numbers of released items. Classic weightings are the weightings of DPSU (`vp.papers.SetUnion`) with the
+joint accounting, and `vp.papers.OptimalSelection` at one item per user. The best of them, over weightings and (unless
+the task gives a limit) over limits, is chosen afterwards. The three best of `TRIED` runs run again, and the best of
+these is in the table.
 
 - *one release*: a release with the whole budget.
 - *limit*: a release with a given `max_items_per_user`.

@@ -61,7 +61,8 @@ def budgets(tree: Tree) -> dict[str, Fraction]:
         *before, last = gram.split()
         above, depth = " ".join(before), len(before)
         count = {**COUNTS, **DEEPER}[above][SYMBOLS.index(last)]
-        # The probability of the mode below a gram is that of its Markov neighbour, the gram without its first symbol.
+        # The probability of the mode below a gram is taken from its Markov neighbour, the gram without its first
+        # symbol.
         neighbour = node_of(tree, " ".join(gram.split()[1:]))
         largest = tree.chances[neighbour].max()
         left = LEVELS - depth - 1

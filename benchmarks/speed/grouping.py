@@ -5,7 +5,7 @@ python -m benchmarks.speed.grouping texts TIMES MIB
 
 A record contains the data that reading keeps of one post, which are a user, a row, and tokens as bytes. All three
 methods read the same Parquet file of records, with users in no order, and return every record by user and row. The
-second command measures the whole of reading, from posts to a corpus, with Voxpop's two sorts, and with one query of
+second command measures the whole reading step, from posts to a corpus, with Voxpop's two sorts and with one query of
 DuckDB instead.
 """
 

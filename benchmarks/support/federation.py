@@ -125,7 +125,7 @@ class Federation:
         """Wait until a function returns anything but False.
 
         Raises:
-            TimeoutError: If it takes too long, with the ends of all logs.
+            TimeoutError: If it takes too long. The message contains the ends of all logs.
         """
         until = time.monotonic() + seconds
         while True:

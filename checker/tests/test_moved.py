@@ -145,7 +145,7 @@ def test_a_number_that_binds_is_not_proved_on_its_unsafe_side(name, path, factor
 
 
 def two_rounds():
-    """Return rounds of limit 2 and pool 2 with drop thresholds, two levels of caps, and the next larger delta."""
+    """Return rounds of limit 2 and pool 2 with drop thresholds, two levels of caps, and a slightly larger delta."""
     half, unit = 2**30, 2**40
 
     def bounding(name):

@@ -275,7 +275,7 @@ def test_each_cap_binds(guarantee, most):
     fits = next(count for count in range(1, 200) if not admitted(count + 1))
     assert most is None or fits == most
     if "spend" in guarantee:
-        # Gaussian corner: a twelfth of delta. Revealing outcomes: a half.
+        # The Gaussian corner has a twelfth of delta, and revealing outcomes have a half.
         mu, hit = guarantee["spend"]["mu"], float(totals.charged(guarantee).hit)
         within = [gauss(arb(3), arb(mu * n**0.5)) <= arb(1e-6) / 12 and n * hit <= 5e-7 for n in (fits, fits + 1)]
         assert within == [True, False]

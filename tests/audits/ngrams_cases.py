@@ -11,8 +11,8 @@ happens with a probability below 1e-6 per release, because the weights and forec
 which they would matter.
 
 - *near*: a pair has the number of users at which one more user has the largest effect.
-- *empty*: no other user has the pair. With the canary, the noise on its weight releases the pair; without the canary,
-  the simulation does.
+- *empty*: no other user has the pair. With the canary, the noise on its weight releases the pair. Without the canary,
+  the simulation releases it.
 """
 
 from collections.abc import Iterator
@@ -130,7 +130,7 @@ def _settled(ran: LengthRun) -> tuple[Any, ...]:
 
 
 def _run(plan: NGramsPlan, crowd: Crowd, corpus: LocalCorpus, foreseen: LengthRun) -> tuple[int, Any]:
-    """Run one release; return the number of released pairs of common words, and a digest of their names."""
+    """Run one release, and return the number of released pairs of common words and a digest of their names."""
     release = plan.release(corpus)
     pairs = released_numbers(release, 2)
     pairs = pairs[(pairs < crowd.common).all(axis=1)]

@@ -44,7 +44,10 @@ def sequences_cases(budget: Budget = BUDGET) -> Iterator[Case]:
 
 
 def one_level(budget: Budget) -> Case:
-    """Return the case of single symbols; the event is a count that reaches the sum of all symbols with the canary."""
+    """Return the case of single symbols.
+
+    The event is a count that reaches the number of all symbols with the canary.
+    """
     words = numbered_words(SYMBOLS).to_pylist()
     plan = VariableLengthNGrams(LENGTH, 1, words).plan(budget)
     least = OTHERS + LENGTH

@@ -57,7 +57,7 @@ OFTEN_FOR_SURE = 20
 """The number of users of a word of likely pairs for each user of another word. With it, the forecast prunes other
 pairs."""
 LIKELY_OTHERS, PRUNED_OTHERS = 3, 20
-"""Users of a likely and of a pruned pair without the canary.
+"""The numbers of users of a likely pair and of a pruned pair, without the canary.
 
 With these numbers, some likely pairs are close to the threshold, and most pruned pairs pass the screening vote.
 """
@@ -233,8 +233,8 @@ def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
     # All users have words. Because copies share the noise of words, users pay for this pass and the case does not read
     # it.
     found.paid(shown["measurement 1"], np.arange(copies))
-    # The list of the second-chance pass begins with the deferred pairs of length 2, in order of names, or -1 is not a
-    # pair.
+    # The list of the second-chance pass begins with the deferred pairs of length 2, in order of names. The number -1 is
+    # not a pair.
     listed = np.append(watched.deferred[0], np.full(sum(each.size for each in watched.deferred[1:]), -1))
     for name in pairs.looked_at:
         ids = shown[name].weights._ids

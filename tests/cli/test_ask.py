@@ -51,7 +51,10 @@ def test_every_query_has_the_answer_of_the_model(voxpop, model, question):
 
 
 def test_shares_are_printed_with_interval_and_base(voxpop, model):
-    """Each line shows a share, its interval and its subject; `(end)` ends a sequence; `--first` limits the lines."""
+    """Each line shows a share, its interval and its subject.
+
+    `(end)` ends a sequence, and `--first` limits the lines.
+    """
     code, out, err = voxpop("ask", "model", "starts")
     assert (code, err) == (0, "")
     first = model.starting().row(0, named=True)

@@ -47,7 +47,7 @@ def test_samples_are_subsets_of_the_items_of_users(users, limit, seed):
 
 
 def test_every_item_is_drawn_equally_often():
-    """If 6,000 users draw 2 of 6, each item has 2,000 draws, within 8 deviations of 37 (false alarm below 1e-14)."""
+    """If 6,000 users draw 2 of 6 items, each has 2,000 draws, up to 8 deviations of 37 (false alarm below 1e-14)."""
     held = PrivatePairs(np.tile(np.arange(6, dtype=np.int32), 6000), np.arange(6001) * 6, np.ones(36000, np.int32), 6)
     counts = held.drawn(2, Secret.from_seed(2), "test").holders()
     assert np.abs(counts - 2000).max() < 8 * 37

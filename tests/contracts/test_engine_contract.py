@@ -170,6 +170,6 @@ def test_a_table_is_rejected_as_an_engine():
 
 @pytest.mark.parametrize("holder", HOLDERS, ids=lambda each: each.__name__)
 def test_no_class_prints_its_private_data(holder):
-    """These classes have the repr of a plain object. A dataclass would print its fields in tracebacks."""
+    """Classes with private data have the repr of a plain object. A dataclass would print its fields in tracebacks."""
     assert holder.__repr__ is object.__repr__
     assert holder.__str__ is object.__str__

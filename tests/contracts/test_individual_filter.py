@@ -63,7 +63,7 @@ def some_price(rng, shares):
 
 
 def passes_of(corpus, secret, path, settings):
-    """Walk a corpus along a public path; yield (charge, weights) of every pass."""
+    """Walk a corpus along a public path, and yield (charge, weights) of every pass."""
     words, lengths = path
     walk, (shares, limit, prices) = corpus.length_walk(), settings
     given, measuring = iter(prices), CalibratedRule(Weighted(), RuleSetting(limit, 2, BITS - 8))
@@ -167,7 +167,7 @@ class Watched:
 
 
 def charged_afterwards(monkeypatch, cost_of):
-    """Charge users after the weighing; `cost_of` maps the charge, the movement and the planned cost to the cost."""
+    """Charge users after the weighing. `cost_of` maps the charge, the movement and the planned cost to the cost."""
     real_pay, real_weigh, last = payments.UserBudgets.pay, walk_module.weigh, {}
 
     def pay(self, charge, holdings, wanted):
@@ -202,7 +202,7 @@ def test_the_search_finds_charges_for_only_the_remaining_gaps(monkeypatch):
 
 
 def paying(monkeypatch, twin):
-    """Replace the payments: `twin` maps the charge, the budgets, the costs and the bounds to new budgets and bounds."""
+    """Replace the payments. `twin` maps the charge, the budgets, the costs and the bounds to new budgets and bounds."""
     real = payments.UserBudgets.pay
 
     def pay(self, charge, holdings, wanted):

@@ -165,7 +165,7 @@ def test_a_screening_vote_without_a_charge_is_detected(monkeypatch):
 
 
 def private_counts(self):
-    """Return the number of users of deferred candidates; this number is private."""
+    """Return the private number of users of deferred candidates."""
     return int((np.diff(self._walk._engine._deferred.joined(self._walk._engine._user_key.size)[1]) > 0).sum())
 
 

@@ -288,7 +288,7 @@ def test_invalid_delimiters_and_encodings(tmp_path, options, words):
 
 @pytest.mark.parametrize("options", [{"delimiter": ";"}, {"encoding": "cp1252"}])
 def test_tables_and_other_files_have_no_header_or_delimiter(tmp_path, options):
-    """Otherwise, the options would be ignored silently."""
+    """Options for CSV are rejected for other sources, because they would be ignored silently."""
     table = {"who": [1], "text": ["tea"]}
     for source in (table, write(tmp_path, '{"who": 1, "text": "tea"}', "t.jsonl"), "https://localhost/t.parquet"):
         with pytest.raises(InputError, match="Remove it"):
@@ -299,7 +299,7 @@ def test_tables_and_other_files_have_no_header_or_delimiter(tmp_path, options):
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_plain_quotes_between_tabs_join_no_rows(tmp_path, memory):
-    """Otherwise, the rows between two plain quotes would become the text of one user."""
+    """A quoted cell with a line break is rejected, because the rows between two plain quotes would become one text."""
     options = vp.ReadOptions(memory=memory)
     path = write(tmp_path, 'who\ttext\n1\t"hello there\n2\tsecret of two\n3\tbye"\n4\t5" pipe\n', "t.tsv")
     other = write(tmp_path, path.read_text())
@@ -323,7 +323,7 @@ def test_plain_quotes_between_tabs_join_no_rows(tmp_path, memory):
     block=st.integers(1, 40),
 )
 def test_backslashes_before_quotes_are_read_as_by_python(rows, block):
-    """Cells are unchanged for any division into blocks; a missing value is not a cell in quotes."""
+    """Cells are unchanged for any division into blocks, and a missing value is not a cell in quotes."""
     text = io.StringIO()
     out = csv.writer(text, quoting=csv.QUOTE_ALL, doublequote=False, escapechar="\\", lineterminator="\n")
     out.writerows([["who", "what"], *enumerate(rows)])

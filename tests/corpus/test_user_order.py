@@ -92,7 +92,7 @@ def test_the_eighth_user_changes_the_histogram_by_at_most_one(weigh):
 
 
 def by_the_bits_that_users_leave(keys, secret, pass_name):
-    """This broken variant, formerly used within a limit, keeps only as many low bits as the number of users has."""
+    """This broken variant, once used within a memory limit, keeps only as many low bits as the number of users has."""
     return by_bits(keys.size.bit_length(), keys, secret, pass_name)
 
 
@@ -138,7 +138,7 @@ def swapped_by_the_twin(secret, pass_name):
 def millions(pairs, count):
     """Return users. Only a few of them have items.
 
-    One user of each pair has two words, and the other user has one of these words; the last user has a separate word.
+    One user of each pair has two words, and the other user has one of these words. The last user has a separate word.
     """
     held = np.zeros(MILLIONS, np.int64)
     held[pairs[:, 0]], held[pairs[:, 1]], held[-1] = 1, 2, 1

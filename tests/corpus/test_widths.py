@@ -38,7 +38,7 @@ def few_numbers(monkeypatch):
 
 @pytest.mark.parametrize("who", [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1], ["a", "b", "c", "d", "e"]])
 def test_more_users_than_numbers_are_rejected(few_numbers, who):
-    """Otherwise, codes would repeat, and two users would be treated as one."""
+    """More users would repeat codes, so two users would be treated as one."""
     table = pl.DataFrame({"who": who, "what": ["tea"] * 5})
     few_numbers(5)
     assert read_engine(table, user="who", items="what").user_key.size == 5

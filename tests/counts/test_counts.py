@@ -44,7 +44,7 @@ def test_counts_differ_from_the_truth_only_by_noise(release_of):
 
 
 def test_grams_without_users_also_get_noise(release_of):
-    """Over 300 of 400 counts of absent grams differ from 0, and their mean is near 0. False alarm below 1e-10."""
+    """Over 300 of 400 counts of absent grams differ from 0, and their mean is near 0 (false alarm below 1e-10)."""
     corpus = corpus_of([[["a"]]])
     tally = release_of((f"x{i}",) for i in range(400)).count(corpus, BUDGET, counted_in_full=4)
     assert np.count_nonzero(tally.users) > 300

@@ -117,7 +117,7 @@ def test_every_listed_key_has_a_row(corpus):
 
 
 def test_items_without_users_get_noise(release_of):
-    """Over 300 of 400 counts differ from 0, and their mean is near 0. False alarm below 1e-10."""
+    """Over 300 of 400 counts differ from 0, and their mean is near 0 (false alarm below 1e-10)."""
     listed = [f"x{number}" for number in range(400)]
     tally = release_of([("a",)]).count(corpus_of([[["a"]]]), BUDGET, known=listed, counted_in_full=4)
     zeros = tally.users[~tally.released]

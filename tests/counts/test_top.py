@@ -70,7 +70,7 @@ def test_a_walk_that_counts_occurrences_is_detected(release_of, monkeypatch):
 
 
 def test_items_are_sorted_by_number_of_users(release_of):
-    """The first ten of a hundred words are far above the rest. False alarm below 1e-9, as the plan states."""
+    """The first ten of a hundred words are far above the rest (false alarm below 1e-9, as the plan states)."""
     words = [f"w{place:02}" for place in range(100)]
     rows = [(user, words[: 10 if user % 10 else 100]) for user in range(20_000)]
     corpus = read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")

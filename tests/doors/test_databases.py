@@ -52,7 +52,7 @@ def test_sqlite(rows, file):
 
 
 def test_adbc_connections_to_sqlite_are_rejected(file):
-    """This driver infers types from the first rows."""
+    """ADBC's driver for SQLite infers types from the first rows."""
     pytest.importorskip("adbc_driver_sqlite", reason="ADBC for SQLite is not installed: make exports")
     from adbc_driver_sqlite import dbapi
 

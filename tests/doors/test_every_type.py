@@ -161,7 +161,7 @@ NEVER = {
     *("decimal256(76, 76)", "list of lists", "struct", "map", "sparse_union", "dense_union", "run_end_encoded"),
     *("json", "bool8", "opaque", "tensor"),
 }
-"""The types without any readable value; all other types have some."""
+"""The types without any readable value. All other types have readable values."""
 
 
 def test_every_type_of_arrow_is_tried():

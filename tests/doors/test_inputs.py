@@ -163,7 +163,7 @@ def test_names_of_folders_are_columns(tmp_path):
 
 
 def test_datasets_with_inferred_types_are_refused(tmp_path):
-    """Otherwise, one user's row or folder would decide the type of all values."""
+    """With inferred types, one user's row or folder would determine the type of all values."""
     saved(tmp_path, "csv/t.csv", CSV)
     refused(InputError, "from their rows", ds.dataset(tmp_path / "csv", format="csv"))
     (tmp_path / "hive/year=7").mkdir(parents=True)

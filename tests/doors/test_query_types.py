@@ -62,7 +62,7 @@ def test_numbers_of_any_precision_have_one_spelling(driver):
 
 @pytest.mark.parametrize("name", ["inet", "hstore", "tsvector"])
 def test_other_types_of_a_database_are_refused_with_the_cast(name):
-    """The message names the type of the database and not that of Arrow."""
+    """The message names the type of the database and not the type of Arrow."""
     with pytest.raises(ColumnError, match=rf'"what" is of the type {name}.*cast\("what" as text\)'):
         read_engine(Cursor(opaque(["secret"], name)), user="who", items="what")
     with pytest.raises(SourceError, match=r"dict, which has no spelling.*cast it to text") as caught:
@@ -83,7 +83,7 @@ def test_other_types_of_a_database_are_refused_with_the_cast(name):
     ],
 )
 def test_queries_that_draw_at_random_are_refused(query):
-    """They are rejected, as on Spark, because rows of one user would affect which rows of other users are read."""
+    """Queries that draw at random are rejected, because one user's rows would affect the choice of all other rows."""
     with pytest.raises(InputError, match="draws at random") as raised:
         read_engine(vp.SQL(query, sqlite3.connect(":memory:")), user="who", items="what")
     assert not isinstance(raised.value, SourceError)  # A retry would not help.

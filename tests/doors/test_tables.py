@@ -160,7 +160,7 @@ def test_events_without_an_order(table):
 
 
 def test_tokenizers_of_libraries_are_not_printed(table):
-    """Their repr would print the vocabulary, which may be private."""
+    """The repr of such a tokenizer would print the vocabulary, which may be private."""
     tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed: make exports")
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"secret": 0}, unk_token="secret"))
     with pytest.raises(InputError, match=r"got Tokenizer; .*encode_batch") as caught:
@@ -220,7 +220,7 @@ def served(tmp_path, table):
 
 
 def test_https(served, reads_alike, table):
-    """Parquet, CSV and JSON lines are read from an address; the test uses http on the loopback interface."""
+    """Parquet, CSV and JSON lines are read from an address. The test uses http on the loopback interface."""
     reads_alike(lambda: f"{served}/t.parquet")
     wanted = read_engine(table, user="who", text="body")
     for name in ("t.csv", "t.jsonl"):

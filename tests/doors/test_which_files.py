@@ -33,7 +33,10 @@ def write(folder, names, users):
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_hidden_and_temporary_files_have_no_rows(tmp_path, capsys, memory):
-    """Such names are skipped in folders, patterns and lists, and one message reports their rounded number."""
+    """Hidden and temporary files are skipped in folders, patterns and lists.
+
+    One message reports their rounded number.
+    """
     write(tmp_path / "t", ["t.csv", "more/u.csv", "_year=2026/v.csv"], range(3))
     write(tmp_path / "t", [*HIDDEN, *TEMPORARY], range(100, 200))
     (tmp_path / "t/_SUCCESS").touch()
@@ -72,7 +75,7 @@ def test_a_hidden_file_that_is_named_is_read(tmp_path):
     ],
 )
 def test_tables_with_a_log_are_refused_by_name(tmp_path, log, words):
-    """Such a table is rejected as a folder, pattern, file or partition, and in a folder of several tables."""
+    """A table with a log is rejected as a folder, pattern, file or partition, and in a folder of several tables."""
     write(tmp_path / "shop/t", ["data/month=1/t.csv"], range(3))
     (tmp_path / "shop/t" / log).parent.mkdir()
     (tmp_path / "shop/t" / log).write_text("{}")

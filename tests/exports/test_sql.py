@@ -115,7 +115,7 @@ def test_keys_of_an_empty_release_keep_no_rows():
 
 
 def test_invalid_requests_are_rejected(released):
-    """Grams, words without a column, unknown dialects and forms, and text that a dialect cannot express are refused."""
+    """Grams, words without a column, unknown dialects and forms, and text that does not fit a dialect are rejected."""
     with pytest.raises(InputError, match="contains grams"):
         vp.exports.to_sql(released([("a", "b")]))
     with pytest.raises(InputError, match="name the column"):

@@ -346,7 +346,7 @@ def test_the_number_of_a_round_fits_its_trie(node, number):
 
 
 def test_votes_beyond_the_budget_are_refused(node):
-    """The accountant of the node determines this."""
+    """The accountant of the node computes the cost of the votes and rejects them."""
     assert node.ask(ballot=[0.99, 2.0, 0.5, 0.5]) is None
     assert "cost a delta" in node.refusal
 
@@ -384,7 +384,7 @@ def test_open_sums_are_refused_unless_the_node_allows_them(tmp_path):
 
 
 def test_one_run_and_all_runs_are_bounded(tmp_path):
-    """A run beyond `max-epsilon` or `max-delta` is refused, and so is the run that exceeds the total."""
+    """A run beyond `max-epsilon` or `max-delta` is rejected, and so is the run that exceeds the total."""
     node = Node(tmp_path, **{"max-epsilon": 1.5, "max-delta": 1e-7, "total-epsilon": 2.5, "total-delta": 1e-6})
     for more in ({"epsilon": 20.0}, {"epsilon": 1.6}, {"delta": 1e-6}, {"epsilon": float("nan")}):
         assert node.ask(**more) is None

@@ -64,7 +64,7 @@ def test_the_corpus_of_polled_words_casts_the_same_votes(users, words, alphabet,
 
 @given(USERS, st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=2), st.integers(0, 3))
 def test_polled_phrases_cast_the_same_votes(users, phrases, seed):
-    """The same is true for documents of tokens. A list of tokens excludes the document that equals it."""
+    """Documents of tokens also cast the same votes. A list of tokens excludes the document that equals it."""
     rules, secret = rules_of("tokens"), Secret.from_seed(seed)
     whole = read_engine(table_of(users), user="who", tokens="what")
     exclude = PublicList.of(map(tuple, phrases))
@@ -168,7 +168,7 @@ def test_other_lists_are_rejected_without_quoting_them(given):
 
 @pytest.mark.parametrize("given", [["a", "\ud800"], [("a", "\udfff")]])
 def test_half_a_surrogate_pair_is_an_error_without_a_quote(given):
-    """No token contains one, and encoding it would fail later."""
+    """No token contains half of a surrogate pair, and encoding it would fail later."""
     with pytest.raises(InputError, match="half of a surrogate pair"):
         vp.HeavyHitters(exclude=given)
 

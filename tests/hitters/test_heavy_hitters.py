@@ -193,7 +193,7 @@ def test_a_plan_without_delta_is_rejected():
 @pytest.mark.jit
 @pytest.mark.parametrize("holders", [45, 55, 62, 95])
 def test_discovery_by_simulation(holders):
-    """Words without common prefixes are found as often as planned; false alarm below 1e-9 (6.2 deviations)."""
+    """Words without common prefixes are found as often as planned (false alarm below 1e-9, 6.2 deviations)."""
     plan = vp.HeavyHitters(max_length=10).plan(vp.Budget(1, 1 / 65_876_900))
     words = unlike_words(150, 9)
     corpus = corpus_of(dict.fromkeys(words, holders))
@@ -208,7 +208,7 @@ def test_a_simulation_finds_words_of_eight_times_fewer_users():
     """At epsilon 1 and delta 1/(100 n), one eighth of the users that the paper's plan requires is enough.
 
     With an eighth of the paper's 2,694 users, each of 300 words is found. With this number of users, the paper's plan
-    finds no word; with 2,694 users, it finds about nine in ten words. False alarms are below 1e-9 by exact binomial
+    finds no word. With 2,694 users, it finds about nine in ten words. False alarms are below 1e-9 by exact binomial
     tails.
     """
     budget = vp.Budget(1, 1 / 65_876_900)

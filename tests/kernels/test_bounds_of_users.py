@@ -66,7 +66,7 @@ def test_a_sensitivity_of_1_gives_the_published_step(users, cutoff):
 
 @pytest.mark.parametrize("rule", [Count(), PolicyLaplace()])
 def test_other_weightings_have_no_individual_bounds(rule):
-    """These weightings have no proof for individual bounds, so they are rejected."""
+    """Weightings without a proof for individual bounds are rejected."""
     with pytest.raises(InternalError, match="unequal bounds"):
         weights_of(rule, [[0]], RuleSetting(LIMIT, 2), [1])
 

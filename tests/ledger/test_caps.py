@@ -156,9 +156,9 @@ def test_the_pair_dominates_a_spend(novel, mu, epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 3.0, 8.0, 50.0])
 def test_a_gaussian_mechanism_dominates_a_pure_release(epsilon):
-    """At every epsilon, its delta is at least the delta of randomised response.
+    """At every epsilon, the delta of the mechanism is at least the delta of randomised response.
 
-    At one epsilon they are nearly equal.
+    At one epsilon, the two deltas are nearly equal.
     """
     mu = dominating_mu(epsilon)
     grid = np.linspace(0, epsilon, 400)
@@ -286,7 +286,7 @@ def test_numbers_that_differ_are_shown_with_different_digits(one, other):
 
 
 def test_messages_show_why_a_release_is_refused():
-    """The numbers that are left and requested differ in every refusal."""
+    """Every message of a rejected release shows different numbers for the remaining and the requested part."""
     for budget, each in itertools.product(BUDGETS, (Guarantee(0.3, 1e-9), *_small(1))):
         accepted = run_equal(each, 400, budget)
         if len(accepted) < 400 and may_run(budget, [], each):

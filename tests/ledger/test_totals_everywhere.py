@@ -67,7 +67,7 @@ def test_every_output_of_a_release_has_the_same_total(account, corpus, tmp_path,
 
 
 def test_a_release_and_its_counts_are_saved_in_one_folder(account, corpus, tmp_path, capsys):
-    """Both are in the budget of the ledger, which counts once.
+    """A release and its counts are in the budget of the ledger, which counts once.
 
     Counts that were not charged are added to this budget.
     """
@@ -93,7 +93,7 @@ def test_two_ledgers_are_two_budgets(account, corpus, tmp_path):
 
 
 def test_another_ledger_at_the_same_path_is_another_budget(account, corpus, tmp_path):
-    """This can be a ledger on another machine, because a path does not distinguish ledgers."""
+    """A ledger at the same path can be on another machine, so a path does not distinguish ledgers."""
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     for each in tmp_path.glob("*team.ledger*"):
         each.unlink()

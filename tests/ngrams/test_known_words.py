@@ -117,7 +117,7 @@ def nobody_and_charge(runs):
 def test_the_account_begins_with_at_least_the_expected_spurious_words(monkeypatch):
     """The test detects a charge for only the chosen level, which ignores all other possible levels.
 
-    False alarm below 1e-8.
+    The probability of a false alarm is below 1e-8.
     """
     out, error, charged = nobody_and_charge(150)
     assert 0.02 < out <= charged + 6 * error

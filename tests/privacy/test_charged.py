@@ -199,7 +199,7 @@ def test_check_charged_is_exact():
     [(1000.0, 1e-3, 10**4, 2), (1000.0, 1e-3, 3 * 10**4, 2), (1000.0, 1e-3, 10**5, 9)],
 )
 def test_cutoffs_beyond_integers_are_refused_at_length_1(alpha, epsilon, limit, lengths):
-    """Before the check, the first cutoff had 2^63.8 units, so weights wrapped; later cutoffs exceeded 2^64."""
+    """Before the check, the first cutoff had 2^63.8 units, so weights wrapped, and later cutoffs exceeded 2^64."""
     with pytest.raises(BudgetError, match="too high for integer"):
         vp.papers.DPNE(lengths, limit, weighting="policy-gaussian", alpha=alpha).plan(vp.Budget(epsilon, 1e-8))
 

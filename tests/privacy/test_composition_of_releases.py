@@ -68,7 +68,7 @@ def test_pure_releases_agree_with_randomised_responses_of_dp_accounting(epsilons
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
 def test_events_agree_with_the_composition_of_voxpop(epsilon):
-    """Events have hits on one side. Voxpop's pairs have hits on both, so their delta is larger by at most these."""
+    """Events have hits on one side. Voxpop's pairs have hits on both, so their delta is slightly larger."""
     budget = vp.Budget(2, 1e-6)
     guarantees = [
         vp.papers.SetUnion(10, "policy-gaussian", 5.0, "joint").plan(budget).guarantee,
@@ -114,7 +114,7 @@ def guarantee_of_phrases(epsilon):
     st.lists(st.floats(0.1, 2.0), min_size=1, max_size=2),
 )
 def test_the_printed_epsilon_is_no_less_than_the_composed_one(planned, others):
-    """Statements print six digits of epsilon, rounded up; delta at this value is at most the sum."""
+    """Statements print six digits of epsilon, rounded up. The delta at this value is at most the sum."""
     parts = [*map(guarantee_of_phrases, planned), *(vp.Guarantee(each, 1e-8) for each in others)]
     whole = compose(parts)
     printed = float(f"{whole.epsilon:g}")
@@ -189,7 +189,10 @@ def test_spends_are_unchanged_by_files():
     ids=str,
 )
 def test_a_guarantee_that_was_edited_in_its_file_is_refused(edited, tmp_path):
-    """Otherwise, a negative epsilon would cancel other spending, and any text would count as private."""
+    """An edited file is rejected.
+
+    A negative epsilon would cancel other spending, and any text would count as private.
+    """
     values = gaussian(1e-9, 0.5).to_dict()
     assert Guarantee.from_dict(values).to_dict() == values
     with pytest.raises((TypeError, ValueError)):

@@ -46,7 +46,7 @@ def test_the_coin_changes_at_the_exact_probability(noise, weight, scale):
 
 @given(st.integers(0, 200), st.sampled_from([(1.0, 1e-5), (0.1, 1e-25), (20.0, 1e-30), (0.5, 0.7)]))
 def test_the_optimal_coin_changes_at_the_exact_probability(count, parameters):
-    """The same is true for the optimal rule, with probabilities from exactly 0 to exactly 1."""
+    """The coin of the optimal rule is also exact, for probabilities from exactly 0 to exactly 1."""
     assert_boundary(SelectionRule(*parameters, unit_weight=2**32), count << 32)
 
 

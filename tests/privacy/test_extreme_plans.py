@@ -50,14 +50,14 @@ def planned(mechanism, budget):
 
 
 def gaussian_delta(epsilon, mu):
-    """Return delta of one Gaussian mechanism of this mu."""
+    """Return the delta of one Gaussian mechanism of this mu."""
     if mu == 0:
         return max(mp.mpf(0), 1 - mp.exp(epsilon))
     return precise.normal_below(mu / 2 - epsilon / mu) - mp.exp(epsilon) * precise.normal_below(-mu / 2 - epsilon / mu)
 
 
 def both_ways(epsilon, hit, mu):
-    """Return delta if a novel item is released with this probability, and a Gaussian is shifted by mu otherwise."""
+    """Return the delta if a novel item is released with this probability, and otherwise a Gaussian is shifted by mu."""
     epsilon, log_none = mp.mpf(epsilon), mp.log1p(-hit)
     forward = hit + (1 - hit) * gaussian_delta(epsilon - log_none, mu)
     return max(forward, gaussian_delta(epsilon + log_none, mu))
@@ -236,7 +236,7 @@ def test_plans_of_heavy_hitters_keep_their_guarantee(epsilon, delta, rounds):
 
 @given(st.floats(1e-3, 50), st.integers(1, 10_000), st.integers(1, 16))
 def test_plans_of_sequences_keep_their_guarantee(epsilon, longest, gram):
-    """The root spends exactly its share of epsilon, relative to the largest movement of one user."""
+    """The noise at the root costs exactly the root's share of epsilon, for the largest change by one user."""
     plan = planned(vp.papers.VariableLengthNGrams(longest, gram, ["a", "b", "c"]), vp.Budget(epsilon))
     if plan is None:
         return
@@ -248,7 +248,8 @@ def test_plans_of_sequences_keep_their_guarantee(epsilon, longest, gram):
     lengths, variety = part_of_lengths(Fraction(epsilon)), part_of_variety(Fraction(epsilon), 0)
     assert 0 < lengths < 1
     assert 0 < variety < 1
-    # Two user statistics precede the root. It spends a part of the rest, or the whole rest without children.
+    # Two user statistics precede the root. The root spends a part of the remaining epsilon, or all of it without
+    # children.
     rest = (1 - lengths) * (1 - variety)
     root = rest * (Fraction(1, 20) if gram > 1 else 1)
     assert contexts.scale == float(longest / (Fraction(epsilon) * root))

@@ -165,7 +165,7 @@ def test_a_change_of_the_plan_after_its_certificate_has_no_effect(talk):
 
 
 def test_a_certificate_with_less_noise_is_refused():
-    """Every scale of a certificate, if moved by a percent to the unsafe side, exceeds the claim or is out of range."""
+    """If a scale of a certificate is changed by a percent to the unsafe side, it exceeds the claim or is invalid."""
     numbers = vp.Items(max_items_per_user=20).plan(BUDGET).certificate.to_dict()
     assert check(Certificate.from_dict(numbers)) <= BUDGET.delta
     for number in range(len(numbers["numbers"]["rounds"]["later"])):
@@ -344,7 +344,7 @@ class Louder(Weighted):
 
 
 def test_a_weighting_derived_from_a_proved_one_is_refused():
-    """Its proof does not apply to other weights."""
+    """The proof of a weighting does not apply to a derived weighting with other weights."""
     with pytest.raises(InternalError):
         bounding_of(CalibratedRule(Louder(), RuleSetting(10, 2)))
 

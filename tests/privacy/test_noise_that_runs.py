@@ -287,7 +287,7 @@ def test_released_lengths_determine_length_and_noise_of_a_tree():
     gate.open(engine, tuple("abcdefghi"))
     assert gate.longest == 1_000
     kept, _ = gate.lengths(np.array([1, 2, 3, 4, 6, 9, 1_000]), Fraction(1, 10))
-    # After the class of two symbols, noise explains everything; the next class is complete.
+    # After the class of two symbols, noise explains all counts. The next class is complete.
     assert (gate.longest, kept.tolist(), told) == (3, [4_000, 3_000, 0], [gate.steps])
     assert gate.steps <= 3
     passes = json.loads(gate.record[1])
@@ -299,7 +299,7 @@ def test_released_lengths_determine_length_and_noise_of_a_tree():
 
 @pytest.mark.parametrize("usual", [0, 10])
 def test_a_usual_length_out_of_range_is_not_proved(usual):
-    """It must be at least 1 and at most the maximum length, and it needs the rule that it belongs to."""
+    """A usual length must be at least 1 and at most the maximum length, and it needs the rule that it belongs to."""
     rule = Fraction(4, 5), Fraction(15)
     check(Certificate(Claim(1.0, 0.0), PathsProof("contexts", Fraction(1), 2, 9, 4, None, *rule, 9)))
     for given in ((*rule, usual), (None, None, 3)):

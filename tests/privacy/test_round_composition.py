@@ -70,7 +70,7 @@ def test_a_laplace_pair_costs_only_its_hits(epsilon, share, hit):
 
 @given(st.floats(0.2, 2), st.floats(0.1, 3))
 def test_too_little_laplace_noise_costs_the_whole_budget(epsilon, scale):
-    """Noise that costs at most epsilon adds nothing to delta; with less noise, delta is 1."""
+    """Noise that costs at most epsilon adds nothing to delta. With less noise, delta is 1."""
     assert laplace_round(epsilon, 0.25, scale, 1.0) == (
         0.25 if Fraction(1) / Fraction(scale) <= Fraction(epsilon) else 1
     )

@@ -76,7 +76,7 @@ def test_selection_is_optimal(name):
 
 @pytest.mark.parametrize("change", [{"end": 2.0}, {"coin": 1.01}, {"rate": 1.01}, {"reach": -1}], ids=str)
 def test_less_noise_has_a_larger_delta(change):
-    """Each number binds. If it is moved to the unsafe side, delta exceeds the allowed delta."""
+    """Each number is as small as the allowed delta permits. A change to the unsafe side exceeds the allowed delta."""
     noise, delta = NOISES["1, 1e-07"]
     (name, factor), *_ = change.items()
     value = getattr(noise, name)

@@ -105,9 +105,9 @@ def test_a_weight_that_does_not_fit_is_refused():
 
 
 def test_spread_and_bound_follow_from_the_probabilities():
-    """The standard deviation is that of a sum of three noises.
+    """The standard deviation equals the standard deviation of a sum of three noises.
 
-    The bound covers 95 percent, but a bound one lower does not.
+    The bound covers 95 percent, but the next lower bound does not.
     """
     parts = PARTS[1.0, 0.2]
     chance, z = parts_probabilities(parts, 3, 400), np.arange(-400, 401)

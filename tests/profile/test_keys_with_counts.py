@@ -1,4 +1,4 @@
-"""Keys with counts: entries, numbers, the rest, saved files, certificates and refused steps."""
+"""Tests of keys with counts, with their entries, numbers, other rows, files, certificates and rejected steps."""
 
 import json
 import re
@@ -58,7 +58,7 @@ def truth_of(table, *names):
 def test_keys_are_loaded_with_types_counts_and_metadata(each, entry):
     """All 15 common keys are released with their types, and with numbers within 6 standard errors.
 
-    No key of one user is.
+    No key of only one user is released.
     """
     table = visits(each=each)
     found = vp.profile(table, user="who", joint=JOINT, budget=BUDGET, options=QUIET)
@@ -187,12 +187,12 @@ def test_totals_of_large_deltas_are_stated(delta, line):
 
 @cache
 def proof_of_keys():
-    """Return the numbers of the certificate of a plan for one column."""
+    """Return the numbers in the certificate of a plan for one column."""
     return vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET).certificate.proof
 
 
 def spends(**changes):
-    """Return the delta of a certificate with other numbers, or 1 if the check refuses them."""
+    """Return the delta that the check computes for a certificate with other numbers, or 1 if the check rejects it."""
     try:
         return check(Certificate(Claim(2.0, 1e-7), replace(proof_of_keys(), **changes)))
     except InternalError:
@@ -200,7 +200,7 @@ def spends(**changes):
 
 
 def test_numbers_moved_to_the_unsafe_side_are_refused():
-    """Each number that binds is moved. The unchanged certificate keeps its claim."""
+    """The unchanged certificate satisfies its claim. If any number that affects delta is changed, it does not."""
     proof = proof_of_keys()
     assert isinstance(proof, KeysProof)
     assert spends() <= 1e-7
@@ -404,7 +404,7 @@ def test_the_remaining_score_is_not_measured_between_rounds():
 
 
 def same_on_all_engines(table, joint, limit):
-    """Return the release in memory, which must be the same within a limit and on the reference engine of dicts."""
+    """Return the release in memory. Releases within a memory limit and on the reference engine must equal it."""
     keyed = vp.KeyCounts.of(table, user="who", joint=joint, max_keys_per_user=limit)
     plan = keyed.plan(vp.Budget(4, 1e-6))
     corpora = [
@@ -425,7 +425,7 @@ def same_on_all_engines(table, joint, limit):
 @pytest.mark.parametrize("each", [1, 2, 6])
 @pytest.mark.parametrize("limit", [None, 1, 2])
 def test_all_engines_release_the_same(each, limit):
-    """The engines are in memory, within a limit, and the reference engine of dicts."""
+    """The engines are the engine in memory, the engine within a memory limit, and the reference engine of dicts."""
     assert len(same_on_all_engines(visits(900, each), [("city", "year"), ("city",)], limit)) >= 5
 
 

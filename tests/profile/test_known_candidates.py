@@ -163,7 +163,7 @@ def shown(rounds):
 def test_candidates_of_one_user_pass_the_audit(monkeypatch):
     """A test between no user and one user has nearly the power of one Gaussian shift, but not more.
 
-    The test detects less noise than planned. False alarm below 1e-9.
+    The test detects less noise than planned. The probability of a false alarm is below 1e-9.
     """
     rounds = plan_known(1.0, 100, 20_000, 2_000)
     without, joined = shown(rounds)

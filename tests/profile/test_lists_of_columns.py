@@ -48,7 +48,10 @@ def profiles():
 
 
 def test_listed_values_need_fewer_users(profiles):
-    """More cities are released with a list. The plan has their users needed, and the marks agree with the lists."""
+    """More cities are released with a list.
+
+    The plan contains the number of users that they need, and the marks agree.
+    """
     without, with_lists = profiles
     assert 2 * len(without.columns["city"]) < len(with_lists.columns["city"])
     assert without.columns["city"].known is None
@@ -63,7 +66,7 @@ def test_listed_values_need_fewer_users(profiles):
 
 
 def test_explanations_and_reports_mark_listed_values(profiles):
-    """A listed value has separate users needed and a separate probability. Pages with and without counts have marks."""
+    """A listed value has a separate number of users needed and a separate probability. Pages contain marks."""
     profile, city = profiles[1], profiles[1].columns["city"]
     listed, other = city.explain(city.to_list()[0]), city.explain("nowhere")
     assert "on the public list" in " ".join(listed.reasons)

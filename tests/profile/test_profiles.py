@@ -315,7 +315,7 @@ def test_a_result_is_saved_and_loaded(profile, table, tmp_path):
 
 
 def test_columns_with_unusual_names_are_read():
-    """The names are that of a column of counts, a nested user, and a name with a bar and a quotation mark."""
+    """The columns are a nested user, a column named like counts, and a column with special characters in its name."""
     rows = [{"id": number} for number in range(2000)]
     table = pl.DataFrame({"who": rows, "users": [1, 2] * 1000, 'a|"': ["x"] * 2000})
     found = vp.profile(table, user="who.id", budget=BUDGET, joint="pairs", options=QUIET, seed=1)
@@ -416,7 +416,7 @@ def test_the_command_line_gives_the_same_result(table, tmp_path, capsys, monkeyp
     ],
 )
 def test_no_percentage_is_shown_if_noise_is_as_large(covered, other, released, shown):
-    """Without a released value, nothing is covered, whatever the noise."""
+    """Without a released value, nothing is covered, regardless of the noise."""
     from voxpop.release.profile import ColumnCover
 
     assert ColumnCover(covered, other, 10.0).shown(released) == shown

@@ -231,7 +231,7 @@ def test_forged_numbers_are_detected(copy, name, change):
 
 
 def of_two(part):
-    """Return a change that replaces a part of the record with that of another entry."""
+    """Return a change that replaces a part of the record with the same part of another entry."""
     return lambda record, other: record.update({part: other[part]})
 
 

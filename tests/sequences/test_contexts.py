@@ -214,7 +214,7 @@ def test_draws_of_the_root_have_the_spread_of_the_noise():
     """If counts are far above the noise, a bootstrap draw is the count plus noise with the same deviation.
 
     There are 400 draws of 17 symbols each. The mean square of n Laplace numbers of variance 2 has the deviation (20 /
-    n)^(1/2); for n = 6,800, seven deviations are 0.38.
+    n)^(1/2). For n = 6,800, seven deviations are 0.38.
     """
     shape = np.arange(17, 34)
     _, tree = one_level(shape, 20.0, 1)

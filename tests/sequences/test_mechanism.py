@@ -95,7 +95,7 @@ def test_budgets_that_are_out_of_range_are_rejected(epsilon):
 
 
 def test_items_have_no_order():
-    """A corpus of items is refused."""
+    """A corpus of items is rejected."""
     corpus = read_engine(pl.DataFrame({"who": [1], "what": ["a"]}), user="who", items="what")
     with pytest.raises(vp.errors.InputError, match="order"):
         vp.Sequences(alphabet=["a"]).release(corpus, vp.Budget(1))

@@ -144,7 +144,7 @@ def test_wrong_calls_are_explained(model):
 
 
 def test_an_empty_release_is_reported(model):
-    """A model without a count above 0 refuses to draw."""
+    """Drawing from a model without a count above 0 raises an error."""
     empty = replace(model, tree=replace(model.tree, counts=np.minimum(model.tree.counts, 0)))
     for call in (lambda: empty.sample(1), empty.next):
         with pytest.raises(vp.errors.InputError, match="nothing to draw from"):

@@ -319,7 +319,7 @@ def test_wrong_calls_raise_errors(tmp_path, account):
 
 @pytest.mark.parametrize("saved", [False, True])
 def test_ids_of_another_family_are_refused_on_later_nights(tmp_path, saved):
-    """Otherwise, each person would have two budgets. The refused night leaves the state unchanged."""
+    """With ids of two families, each person would have two budgets. The rejected night leaves the state unchanged."""
 
     def night(ids, kind):
         table = pa.table({"who": pa.array(ids, kind), "what": ["tea"] * len(ids)})

@@ -40,7 +40,7 @@ def test_messages_too_large_for_keys_are_rejected(pyspark):
 
 
 KEYLESS = {"frames.py": 2, "reading.py": 1}
-"""`closure` and bounded public arrays; the task that reads tables before any key exists."""
+"""`closure`, bounded public arrays, and the task that reads tables before any key exists."""
 
 
 def test_nothing_is_sent_another_way():

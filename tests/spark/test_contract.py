@@ -88,7 +88,7 @@ def test_counts_are_the_same(engines, limit, known):
 
 
 def test_rankings_are_the_same(engines):
-    """Noise is added on the executors, and the order equals that of the reference implementation."""
+    """Noise is added on the executors, and the order equals the order of the reference implementation."""
     naive, other = engines("texts")
     one, two = (LISTED.top(each, BUDGET, k=4, seed=3) for each in (other, naive))
     assert one.places.tolist() == two.places.tolist()

@@ -102,7 +102,10 @@ def test_executors_without_the_python_version_are_reported(java):
 
 @pytest.mark.slow
 def test_workers_that_crash_repeatedly_and_large_partitions_are_reported(java):
-    """Both errors are one line that suggests more partitions. With more partitions, the same table is released."""
+    """A crashed worker and a large partition raise an error of one line that suggests more partitions.
+
+    With more partitions, the same table is released.
+    """
     died, too_large, in_parts = told("memory")[-3:]
     assert died.startswith("MemoryLimitError executors")
     assert "partitions=" in died

@@ -136,7 +136,7 @@ def test_a_relative_folder_name_is_accepted(spark, talk, tmp_path, monkeypatch):
 
 
 def test_a_missing_folder_is_reported(spark, talk, tmp_path):
-    """The error equals that of other tables."""
+    """The error equals the error for other tables."""
     folder = tmp_path / "gone"
     with pytest.raises(InputError, match="exists and is yours"):
         read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder=folder))

@@ -46,7 +46,7 @@ class Growing:
 
 
 def test_with_dynamic_allocation_the_number_of_places_is_the_setting():
-    """Otherwise, the number of places would depend on the data."""
+    """The setting is used, because the number of executors under dynamic allocation would depend on the data."""
     assert cores(Growing()) == 70
 
 

@@ -61,7 +61,7 @@ def test_weighted_phrases_are_the_same_in_any_number_of_partitions(read_both, ta
 
 
 def test_published_budgets_release_the_same_phrases(read_both, talk):
-    """Candidates, budgets and unsupported phrases agree; other settings are in `test_contract.py`."""
+    """Candidates, budgets and unsupported phrases agree. Other settings are in `test_contract.py`."""
     local, spread = read_both(talk)
     ngrams = vp.papers.DPNE(max_length=4, max_phrases_per_user=3, max_spurious_share=0.3, ratio=1.2)
     assert ngrams.release(local, BUDGET, seed=1).grams.equals(ngrams.release(spread, BUDGET, seed=1).grams)

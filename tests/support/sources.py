@@ -295,7 +295,7 @@ FORMS: dict[str, dict[str, Form]] = {
         "int64": Form(lambda rows, _: structured(rows, "i8"), declared=True),
         "objects": Form(lambda rows, _: structured(rows, "O")),
     },
-    "dataset": {},  # only `make exports` installs `datasets`; tests/doors/test_tables.py reads its data sets
+    "dataset": {},  # Only `make exports` installs `datasets`, and tests/doors/test_tables.py reads its data sets.
     "cursor": {"of decimals": Form(lambda rows, _: Cursor(rows))},
     "stream": {
         "reader": Form(lambda rows, _: table(rows).to_reader(), declared=True),

@@ -64,7 +64,7 @@ def test_levels_that_serve_more_items_exceed_the_budget(budget, limit):
 
 
 def test_caps_that_are_not_on_the_lattice_are_rejected(plan, budget):
-    """The projection error of such caps is not charged."""
+    """The projection error of caps that are not on the lattice is not charged."""
     caps = plan.passes[0].caps
     first = 99 * ONE_CAP // 100, *caps.weights[0][1:]
     off = replace(caps, weights=(first, *caps.weights[1:]))
@@ -75,7 +75,7 @@ def test_caps_that_are_not_on_the_lattice_are_rejected(plan, budget):
 
 @pytest.mark.parametrize(("limit", "used"), [(1, (1, 100)), (300, (300, 300))])
 def test_limit_and_pool_are_public_constants(budget, limit, used):
-    """This is the case if the caller gives a limit. Otherwise, see test_limit.py."""
+    """The limit and the pool are public constants if the caller gives a limit. Otherwise, see test_limit.py."""
     plan = vp.Items(max_items_per_user=limit).plan(budget)
     assert (plan.last.limit, plan.last.pool) == used
     assert (plan.to_dict()["max_items_per_user"], plan.to_dict()["pool"]) == used
@@ -114,7 +114,7 @@ def test_adaptive_rounds_release_more_than_every_classic_mechanism(crowd, budget
 
 @pytest.mark.jit
 def test_no_common_key_is_lost():
-    """Ten releases lose none of 3,000 keys with ten times the users needed, in rounds and in a classic weighting.
+    """Ten releases lose none of 3,000 keys with ten times the required users, in rounds and in a classic weighting.
 
     The probability of a false alarm is 30,000 times the stated probability of the plans, below 1e-8 for both together.
     """

@@ -78,7 +78,7 @@ def test_the_bound_is_close(few):
 
 @pytest.mark.parametrize("name", UNIONS)
 def test_items_of_enough_users_are_still_released(name):
-    """Of 300 items with the users needed for 0.99, the planned number is released (false alarm 1e-9)."""
+    """Of 300 items with the users that 0.99 requires, the planned number is released (false alarm 1e-9)."""
     plan = replace(UNIONS[name], min_users=FEW).plan(GENEROUS)
     users = np.arange(300 * plan.users_needed(0.99))
     corpus = read_engine(pl.DataFrame({"who": users, "what": users % 300}), user="who", items="what")
@@ -142,7 +142,7 @@ def test_optimal_selection_never_releases_an_item_with_few_users():
 )
 @settings(max_examples=40, deadline=None)
 def test_the_crude_bound_is_above_the_other_bound(mus, threshold, floor, pool):
-    """Therefore the crude bound may replace the other bound.
+    """The crude bound is above the other bound, so it may replace the other bound.
 
     The grid is fine for every round, so its error is below 5 percent.
     """

@@ -253,7 +253,7 @@ def shares_at(union):
 def test_an_unknown_item_gets_weight_as_rarely_as_charged_with_a_list(monkeypatch):
     """U counts listed items, because users draw from all of them. Separate draws of unknown items are detected.
 
-    False alarm below 1e-9.
+    The probability of a false alarm is below 1e-9.
     """
     shares = shares_at(vp.Items(max_items_per_user=1))
     pools, place = users_with(listed=5, unknown=1, dropped=49)
@@ -357,8 +357,8 @@ def generous():
 def test_the_share_of_items_without_users_is_at_most_the_stated_share(monkeypatch, generous):
     """Lists of only empty items, and lists with a few items of users, keep the share.
 
-    The detected variants are tails of one round, and a rule without the size. Means of 150 releases of shares from 0 to
-    1. False alarm below 1e-9.
+    The detected variants are tails of one round, and a rule without the size. The test compares means of shares from 0
+    to 1 over 150 releases. The probability of a false alarm is below 1e-9.
     """
     nobody = corpus_of([["x"]])
     assert share_of_spurious(generous, nobody, listed_parts(400), {"x"}, 150) <= 0.3 + 0.05
@@ -395,7 +395,7 @@ def test_stated_tails_are_above_the_exact_tails(generous):
     rounds = generous.passes[0]
     known = rounds.known
     assert proved_tails(rounds.score, known)
-    # All of them, because a single lower tail would break the order.
+    # All tails are lower, because a single lower tail would break the order.
     lower = tuple(0.9 * tail for tail in known.tails)
     for wrong in (
         replace(known, tails=lower),
@@ -604,7 +604,8 @@ def with_a_level(plan, corpus, runs):
 def test_listed_items_of_one_user_pass_the_audit(monkeypatch, generous):
     """Audit 20,000 items, each with one user or without users. Noise on only items with users is detected.
 
-    The exact probabilities of the variant refute it with probability above 0.999. False alarm below 1e-9.
+    The exact probabilities of the variant refute it with probability above 0.999. The probability of a false alarm is
+    below 1e-9.
     """
     single, nobody, runs = corpus_of([[f"n{number}"] for number in range(400)]), corpus_of([["x"]]), 50
     joined = with_a_level(generous, single, runs)
@@ -705,7 +706,7 @@ def test_reports_with_counts_and_rankings_mark_known_items(marked, tmp_path):
 
 
 def test_an_explanation_states_the_probability_of_a_known_item(marked):
-    """Known items have the users needed of known items and the sentence about items of one user.
+    """Known items have the number of users that known items need, and the sentence about items of one user.
 
     Unknown items do not.
     """

@@ -245,7 +245,7 @@ def test_users_are_counted_by_their_distinct_items():
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=30), st.sampled_from(sorted(MEMORY)))
 def test_engines_count_the_same(sizes, memory):
-    """The classes equal those of plain Python, in memory and within a limit."""
+    """The classes equal the classes of plain Python, in memory and within a memory limit."""
     corpus = holders(sizes, MEMORY[memory])
     assert classes(corpus, (2, 4, 9)) == classes(naive_of(corpus), (2, 4, 9))
 
@@ -259,7 +259,7 @@ def moved(sizes: list[int], gone: int) -> int:
 
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=30), st.integers(0, 29))
 def test_a_user_moves_one_class_by_one(sizes, gone):
-    """This is the sensitivity search, in which the class of a user is a function of the user's items."""
+    """In this sensitivity search, the class of a user is a function of the user's items."""
     assert moved(sizes, gone % len(sizes)) == 1
 
 

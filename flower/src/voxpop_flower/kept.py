@@ -60,7 +60,7 @@ class Kept:
         sync(self.path.parent)
 
     def require(self, terms: Mapping[str, Any], exclude: str | None = None) -> None:
-        """Compare the terms of a message with those of the first message.
+        """Compare the terms of a message with the terms of the first message.
 
         Raises:
             InputError: The terms differ.

@@ -70,7 +70,7 @@ def as_csv(result: "Release | Profile | Addition", _: Any = None) -> bytes:
 
     A profile has the columns `column` and `value` and, if there are counts, `users`, `low` and `high`. Joint values are
     joined with bars. Spreadsheets run strings that begin like a formula, so such strings begin with an additional
-    apostrophe; see `guarded`. Strings are quoted, so spreadsheets that also split at semicolons or tabs find the same
+    apostrophe (see `guarded`). Strings are quoted, so spreadsheets that also split at semicolons or tabs find the same
     cells.
     """
     table = result.to_arrow()

@@ -175,9 +175,9 @@ def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
 
 def squares(dpne: DPNE, later: float) -> list[float]:
     """Return the mu^2 of each length from 2 on. Their exact sum is at most `later`."""
-    # The noise of a length may depend on earlier results. The privacy loss of all lengths together is that of one
-    # Gaussian mechanism, because these squares add up to at most `later` on every path (docs/privacy/ngrams.md, "Noise
-    # chosen from results").
+    # The noise of a length may depend on earlier results. The privacy loss of all lengths together equals the loss of
+    # one Gaussian mechanism, because these squares add up to at most `later` on every path (docs/privacy/ngrams.md,
+    # "Noise chosen from results").
     left, found = Fraction(later), []
     for number in range(1, dpne.max_length):
         rest = float(left) if Fraction(float(left)) <= left else nextafter(float(left), 0.0)

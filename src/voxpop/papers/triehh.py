@@ -29,8 +29,8 @@ class TrieHH(Mechanism["Corpus", "Release"]):
 
     In each round, a sample of the users votes for the next symbols of their words, and a prefix with at least theta
     votes is added to the trie. Each sampled user has one vote. The sampling rate and the threshold follow from Theorem
-    1. Corollary 2, as printed, does not follow from Theorem 1. Therefore the rate is that of the corrected corollary,
-    (1 - e^(-epsilon/L)) / theta instead of (1 - e^(-epsilon/L)) / 10 (docs/privacy/heavy-hitters.md).
+    1. Corollary 2, as printed, does not follow from Theorem 1. Therefore the rate is the rate of the corrected
+    corollary, (1 - e^(-epsilon/L)) / theta instead of (1 - e^(-epsilon/L)) / 10 (docs/privacy/heavy-hitters.md).
 
     The paper samples a batch of fixed size. Its proof does not cover such batches, because votes for different prefixes
     depend on each other within a batch (docs/privacy/heavy-hitters.md has a counterexample). Here each user is sampled

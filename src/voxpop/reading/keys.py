@@ -337,7 +337,7 @@ class Keys:
     """The source columns of items.
 
     Attributes:
-        columns: The columns, which are empty for words, because words have no separate column.
+        columns: The columns. Words have no separate column, so there are none for words.
 
     Example:
         >>> import datetime

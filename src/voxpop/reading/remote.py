@@ -171,11 +171,11 @@ REMOTE_LOGS: Final = {
     ".hoodie/hoodie.properties": ".hoodie",
     "_spark_metadata/0": "_spark_metadata",
 }
-"""One file of each log that can be opened without listing the folder, by name or pattern; see `LOGS`."""
+"""One file of each log that can be opened without listing the folder, by name or pattern (see `LOGS`)."""
 
 
 def check_no_remote_log(address: str) -> None:
-    """Raise an error for an address of a table that lists its files in a log; see `voxpop.reading.hidden`."""
+    """Raise an error for an address of a table that lists its files in a log (see `voxpop.reading.hidden`)."""
     import polars as pl
 
     root, several = _root_of(address)

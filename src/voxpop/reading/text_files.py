@@ -324,7 +324,7 @@ def json_lines(blocks: Iterator[bytes], columns: Sequence[Column], where: str) -
 
 
 def json_array(data: bytes, columns: Sequence[Column], where: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield the columns of one JSON array of objects, `rows` objects at a time; see `json_lines`."""
+    """Yield the columns of one JSON array of objects, `rows` objects at a time (see `json_lines`)."""
     found = _object(data.removeprefix(b"\xef\xbb\xbf"))
     if not isinstance(found, list):
         raise SourceError(

@@ -144,7 +144,7 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
 
 
 def split_sentences(texts: pa.Array) -> tuple[pa.Array, Int64s]:
-    """Split each text into sentences; see `voxpop.reading.segmenting`.
+    """Split each text into sentences (see `voxpop.reading.segmenting`).
 
     Args:
         texts: Strings. Null is an empty text.

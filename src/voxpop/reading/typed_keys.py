@@ -200,7 +200,7 @@ class TypedKeys:
         return found
 
     def candidates(self, listed: pa.LargeStringArray) -> Iterator[pa.LargeStringArray]:
-        """Yield, in parts, the joint tokens with all their single values on a list; see `sizes`."""
+        """Yield, in parts, the joint tokens with all their single values on a list (see `sizes`)."""
         (numbers, items), sizes = self.split(listed), self.sizes(listed)
         single = [items.take(int64_array(np.flatnonzero(numbers == number))) for number in range(len(self.columns))]
         for number, names in enumerate(self.joint, start=len(self.columns)):

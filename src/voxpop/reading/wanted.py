@@ -25,7 +25,7 @@ class Tokenizer:
 
     Attributes:
         name: "words", "whitespace", "characters", a compiled regular expression, or a callable from a list of texts to
-            a list of lists of strings; see `voxpop.read`.
+            a list of lists of strings (see `voxpop.read`).
         sentences: Whether each text is first split into sentences (UAX #29), so that phrases do not cross sentence
             boundaries.
         html: Whether texts are HTML. Tags, comments, scripts and styles are removed, and entities are decoded.
@@ -146,7 +146,8 @@ class Request:
 
         Args:
             user: One column or several.
-            text: The column of texts. Exactly one of text, tokens, items and sequence must be given; see `voxpop.read`.
+            text: The column of texts. Exactly one of text, tokens, items and sequence must be given (see
+                `voxpop.read`).
             tokens: The column of lists of tokens.
             items: One column or several.
             sequence: One column.

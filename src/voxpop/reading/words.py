@@ -60,7 +60,7 @@ def _describe(code: int) -> int:
 
 
 LETTERS_OF_WORDS = "ahk"
-"""Letters and numbers of scripts that need no dictionary; see `kind_of`."""
+"""Letters and numbers of scripts that need no dictionary (see `kind_of`)."""
 
 
 def _is_slow(code: int, character: str, kind: str, lower: str) -> bool:

@@ -199,7 +199,7 @@ class Counts(Addition):
         return found
 
     def to_arrow(self) -> pa.Table:
-        """Return the rows with the column `users`; see `Addition.to_arrow`."""
+        """Return the rows with the column `users` (see `Addition.to_arrow`)."""
         table = super().to_arrow()
         if self.counted is None:
             return table
@@ -252,7 +252,7 @@ class Counts(Addition):
         return ((grams[place], int(self.users[place])) for place in self._order)
 
     def plot(self, path: str | PathLike[str], most: int = MOST_DRAWN) -> None:
-        """Draw the grams with the most users as bars with 95 percent intervals; see `Profile.plot`."""
+        """Draw the grams with the most users as bars with 95 percent intervals (see `Profile.plot`)."""
         named = [(" ".join(gram), users) for gram, users in self.each_gram()]
         reach = INTERVAL * self.error
         rows = [(printable([text]), users, users - reach, users + reach) for text, users in named]

@@ -150,7 +150,7 @@ class KnownItems:
             ) from None
 
     def _spelled(self, given: pa.LargeStringArray, keys: Keys) -> pa.LargeStringArray:
-        """Return the distinct items with the spelling of the data; see `Keys.respelled`."""
+        """Return the distinct items with the spelling of the data (see `Keys.respelled`)."""
         name = f"types {[(each.name, each.kind) for each in keys.columns]}"
         items = self._tokens.get(name)
         if items is None:
@@ -163,10 +163,10 @@ class KnownItems:
         return items
 
     def _in_another_order(self, keys: Keys) -> bool:
-        """Return whether the columns of the list must be put into the order of those of the data.
+        """Return whether the columns of the list must be put into the order of the columns of the data.
 
         Raises:
-            InputError: If only some of the names are those of the data.
+            InputError: If only some of the names are names of the data.
         """
         if self.width == 1 or not {*self.names} & {*keys.names}:
             return False

@@ -298,7 +298,7 @@ class Release(Result):
                 is chosen privately to minimize the mean error (docs/privacy/counts.md).
             known: public items that are counted whether or not they were released, in any form that `voxpop.Items`
                 accepts. The list must not be made from the data (docs/guides/dashboard.md).
-            ledger: the account to charge; see `voxpop.Ledger`.
+            ledger: the account to charge (see `voxpop.Ledger`).
             seed: makes the counts reproducible and NOT private, and marks them accordingly. Omit it for real data.
 
         Returns:
@@ -315,14 +315,14 @@ class Release(Result):
     ) -> "Top":
         """Rank the k most frequent released grams, with noise and a separate budget.
 
-        The ranking concerns the same users as the release, so its budget is added to that of the release.
+        The ranking concerns the same users as the release, so its budget is added to the budget of the release.
         `ranking.total` is the sum. If counts were released anyway, `tally.top(k)` costs nothing.
 
         Args:
             data: the data set, read as for the release.
             budget: the budget of the ranking.
             k: the number of grams, at most a million. The noise grows with the square root of k.
-            ledger: the account to charge; see `voxpop.Ledger`.
+            ledger: the account to charge (see `voxpop.Ledger`).
             seed: makes the ranking reproducible and NOT private, and marks it accordingly. Omit it for real data.
 
         Returns:

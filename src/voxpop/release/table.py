@@ -371,7 +371,7 @@ class Completer:
         return users is None, -(users or 0), -phrases, rank, beginning
 
     def complete(self, prompt: str | Sequence[str], first: int) -> list[Completion]:
-        """Return continuations; see `Release.complete`."""
+        """Return continuations (see `Release.complete`)."""
         check_whole("first", first, 2**31, "the number of continuations that are returned")
         if not self._following:
             return []

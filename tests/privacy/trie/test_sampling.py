@@ -67,7 +67,7 @@ def test_no_nearby_threshold_is_better(words, epsilon, delta, rounds):
     ],
 )
 def test_several_votes_need_far_fewer_users(epsilon, rounds, words, holders):
-    """This is certified at full length.
+    """Several votes need far fewer users, by certified numbers at full length.
 
     At epsilon 1, four rounds need 40 % fewer users than ten single-vote rounds (117).
     """
