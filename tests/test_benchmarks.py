@@ -276,7 +276,7 @@ def test_a_timed_benchmark_runs_alone(monkeypatch):
 def test_every_module_that_can_be_run_is_a_benchmark_or_in_the_readme():
     """A module that can be run declares a benchmark, or the README names its command."""
     root = runner.ROOT / "benchmarks"
-    # The environment of the compared libraries exists.
+    # The environment of the compared libraries exists here.
     mine = [path for path in root.rglob("*.py") if not {"peers", ".venv"} & {*path.parts}]
     runs = [path for path in mine if "__main__" in path.read_text()]
     commands = {"benchmarks." + ".".join(path.relative_to(root).with_suffix("").parts) for path in runs}

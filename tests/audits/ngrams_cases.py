@@ -7,8 +7,8 @@ Pairs are independent trials for the following reason. If all words are released
 the noise and the threshold of length 2 are fixed numbers, and the weight of a pair depends only on the users of the
 pair. The noise of each pair is a separate draw, or a draw of the simulation if the pair has no weight. The event also
 requires these public numbers, so a release in which they differ from the foreseen numbers counts as no hit. This
-happens with a probability below 1e-6 per release, because the weights and forecasts of words are far from the values at
-which they would matter.
+happens with a probability below 1e-6 per release, because the weights and forecasts of words are far from all values
+that would change these numbers.
 
 - *near*: a pair has the number of users at which one more user has the largest effect.
 - *empty*: no other user has the pair. With the canary, the noise on its weight releases the pair. Without the canary,

@@ -29,7 +29,7 @@ LENGTH = 3
 OTHERS = 8
 BACKGROUND = 400
 TWO_LEVEL_SHARE = 0.01
-"""The share of the trials to run. One release is one trial in this case, so only one trial in a hundred is run."""
+"""The share of the trials to run. In this case, one release is one trial, so only one trial in a hundred is run."""
 
 
 def sequences_cases(budget: Budget = BUDGET) -> Iterator[Case]:
@@ -89,7 +89,7 @@ def two_levels(budget: Budget) -> Case:
 
 
 def _all_high(plan: GramPlan, corpus: LocalCorpus, least: Any) -> tuple[int, Any]:
-    """Return the event and its digest, which are whether the counts of "0", "00" and "0" at an end reach `least`."""
+    """Return whether the counts of "0", "00" and "0" at an end reach `least`, and a digest of this event."""
     tree = plan.release(corpus).tree
     counts = tree.counts[tree.counts >= 0]
     high = bool(counts.size == least.size and (counts >= least).all())

@@ -1,4 +1,4 @@
-"""The built documentation in a real browser. No content is cut off at any width, and search lists guides first.
+"""Tests of the built documentation in a real browser. No content is cut off at any width.
 
 The tests require a run of `make docs`. The variable VOXPOP_SITE can name another folder.
 """

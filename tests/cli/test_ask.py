@@ -1,4 +1,4 @@
-"""`voxpop ask`: queries of a saved model from a shell."""
+"""Tests of `voxpop ask`, which queries a saved model from a shell."""
 
 import shutil
 from typing import get_args
@@ -80,7 +80,7 @@ def test_shares_are_printed_with_interval_and_base(voxpop, model):
     ],
 )
 def test_errors_of_wrong_queries_have_one_line(voxpop, model, arguments, words):
-    """The cases are misplaced or unknown symbols, no steps, a wrong level, a missing model, and an unknown query."""
+    """Misplaced or unknown symbols, missing steps, a wrong level, a missing model, or an unknown query are errors."""
     assert words in voxpop("ask", *arguments).complaint
 
 

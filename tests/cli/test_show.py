@@ -1,4 +1,4 @@
-"""`voxpop show` and `voxpop plan`."""
+"""Tests of `voxpop show` and `voxpop plan`."""
 
 import polars as pl
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Tests of the generator of pairs: its users, sizes and seeds."""
+"""Tests of the generator of pairs, with its users, sizes and seeds."""
 
 import polars as pl
 import pytest

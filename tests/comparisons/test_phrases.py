@@ -1,4 +1,4 @@
-"""Tests of the generator of texts: its sizes, its distribution, and the phrases that can be found."""
+"""Tests of the generator of texts, with its sizes, its distribution, and the phrases that can be found."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_a_seed_gives_the_same_texts(tmp_path):
 
 
 def test_popularity_decreases_with_the_rank():
-    """The first of 1,000 is drawn about one time in ten, as its distribution predicts."""
+    """The first of 1,000 words is drawn about one time in ten, as the distribution predicts."""
     drawn = popular(1000, 100_000, np.random.default_rng(1))
     assert drawn.min() == 0
     assert drawn.max() <= 999

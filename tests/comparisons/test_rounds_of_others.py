@@ -75,7 +75,10 @@ def crowd() -> pl.DataFrame:
 
 
 def test_releases_of_common_items_and_missing_mass():
-    """Every method releases the items with 500 users but not the item with one user, and the mass counts pairs once."""
+    """Every method releases the items with 500 users but not the item with one user.
+
+    The missing mass counts pairs once.
+    """
     corpus = read_engine(crowd(), user="who", items="what")
     held = PrivatePairs.of(corpus)
     assert held.holders().tolist() == private_user_counts(corpus).tolist() == [500, 500, 500, 1]

@@ -1,7 +1,7 @@
 """The individual filter on the real walk, in every pass of two neighbouring collections, with individual budgets.
 
-Given the public results, the weights of two neighbours differ in each pass by at most the distance that the extra user
-paid for. Therefore, the sum of the squares of these distances, relative to the noise, is at most the cap. The search
+Given the public results, the weights of two neighbours differ in each pass by at most the distance for which the extra
+user paid. Therefore, the sum of the squares of these distances, relative to the noise, is at most the cap. The search
 looks for a pair above the cap, and must find one in every mutant.
 """
 
@@ -135,7 +135,7 @@ def is_found(bound, pairs=PAIRS):
 def test_no_neighbours_differ_by_more_than_the_cap(sharing):
     """All votes, measurements and second-chance passes of hundreds of pairs are within the cap.
 
-    The worst pair is close.
+    The worst pair is close to it.
     """
     assert 0.99 < max(totals(sharing)) <= 1 + TOLERANCE
 
@@ -267,5 +267,5 @@ def test_the_search_finds_a_price_that_does_not_fit_the_noise(monkeypatch):
 
 
 def test_charges_are_exact_parts_of_the_cap():
-    """The totals above divide by these exact parts."""
+    """Charges are exact parts of the cap, and the totals of the search are divided by these parts."""
     assert IndividualFilter(CAP).square(WHOLE) == Fraction(CAP)

@@ -165,7 +165,7 @@ NEVER = {
 
 
 def test_every_type_of_arrow_is_tried():
-    """A type of a new version of Arrow fails here until the list contains it."""
+    """The list of types is complete, so a type of a new version of Arrow fails here until the list contains it."""
     ids = {name: number for name, number in vars(pa.lib).items() if name.startswith("Type_")}
     tried = {each.type.id for each in TYPES.values()}
     assert {name for name, number in ids.items() if number not in tried} <= {
@@ -555,7 +555,7 @@ def test_a_fault_of_voxpop_keeps_its_frames_but_no_text(monkeypatch):
 
 
 def test_a_profile_does_not_quote_a_failed_query():
-    """The schema of a table is also read within the guard."""
+    """The schema of a query is also read within the guard, so a profile does not quote the failure."""
     frame = pl.LazyFrame({"who": [1], "what": [MARK]}).select(pl.col("who"), pl.col(f"{MARK}2"))
     with pytest.raises(SourceError) as caught:
         vp.profile(frame, user="who", budget=vp.Budget(1, 1e-6))

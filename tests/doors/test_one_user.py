@@ -123,7 +123,7 @@ def test_declared_types_are_restored():
     ],
 )
 def test_invalid_declarations_are_rejected(types, error, words):
-    """The error occurs before anything is read."""
+    """Invalid declarations raise an error before anything is read."""
     with pytest.raises(error, match=words):
         vp.read([{"who": 1, "what": 2}], user="who", items="what", types=types)
 

@@ -52,7 +52,10 @@ NUMBERS = ["2.50", "2.5", "-0.00", "0", "1000", "NaN", None]
 
 @pytest.mark.parametrize("driver", ["adbc", "rows"])
 def test_numbers_of_any_precision_have_one_spelling(driver):
-    """ADBC returns them as text without a precision, and other drivers as decimals of Python."""
+    """ADBC returns numbers of any precision as text, and other drivers return decimals of Python.
+
+    Both have one spelling.
+    """
     decimals = [None if each is None else Decimal(each) for each in NUMBERS]
     cursor = Cursor(opaque(NUMBERS, "numeric")) if driver == "adbc" else Rows(decimals)
     engine = read_engine(cursor, user="who", items="what")
@@ -90,7 +93,7 @@ def test_queries_that_draw_at_random_are_refused(query):
 
 
 def test_random_in_strings_comments_and_names_is_not_a_random_draw():
-    """The word occurs in strings, in comments and as the name of a column."""
+    """The word random may occur in strings, in comments and as the name of a column."""
     shop = sqlite3.connect(":memory:")
     shop.execute("create table t (who, random)")
     shop.execute("insert into t values (1, 'random()')")
@@ -120,7 +123,7 @@ def test_a_database_that_cannot_be_opened_is_explained(monkeypatch):
     "source", ["postgresql://ann:secret@db/shop", "sqlite:///shop.db", "postgresql+psycopg://db/shop", "duckdb:///a.db"]
 )
 def test_addresses_of_databases_get_a_hint(source):
-    """The address is not quoted, because it may contain a password."""
+    """The hint for the address of a database does not quote the address, because it may contain a password."""
     for given in (source, [source]):
         with pytest.raises(InputError, match=r"vp\.SQL\(query, address\)") as caught:
             vp.read(given, user="who", items="what")

@@ -81,7 +81,7 @@ def divided(rows, block, at_once):
 
 
 def test_every_source_of_the_registry_has_forms():
-    """The properties below then also test a new source."""
+    """Every source of the registry has a form, so that the tests of this file also test a new source."""
     assert set(forms_module.FORMS) == {each.name for each in SOURCES}
     assert set(SEVERAL) == {"files", "pyarrow.dataset", "rows"}  # all other sources have one schema
 

@@ -72,7 +72,7 @@ def test_tables_in_every_form_are_read(table, reads_alike, make, request):
 
 
 def test_chunks_of_pandas_are_read(tmp_path, table):
-    """`read_csv(chunksize=...)` returns such chunks."""
+    """The chunks that `read_csv(chunksize=...)` returns are read."""
     table.select("who", "body").write_csv(tmp_path / "t.csv")
     corpus = read_engine(pd.read_csv(tmp_path / "t.csv", chunksize=2), user="who", text="body")
     assert corpus.vocabulary.equals(read_engine(table, user="who", text="body").vocabulary)
@@ -169,7 +169,7 @@ def test_tokenizers_of_libraries_are_not_printed(table):
 
 
 def test_a_reader_that_fails_is_not_quoted():
-    """The reader's message may contain rows."""
+    """The message of a reader that fails is omitted, because it may contain rows."""
 
     def batches():
         yield pa.record_batch({"who": [1], "body": ["a"]})

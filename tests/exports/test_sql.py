@@ -131,7 +131,7 @@ def test_invalid_requests_are_rejected(released):
 
 
 def test_a_file_for_dbt_contains_the_released_keys(tmp_path):
-    """A SQL file contains the query as a dbt model."""
+    """An SQL file contains the query as a dbt model."""
     vp.exports.write(keys_of(TYPED.select(["shop"])), tmp_path / "released_shops.sql", dialect="snowflake")
     text = (tmp_path / "released_shops.sql").read_text()
     assert text == 'SELECT\n  "shop"\nFROM (VALUES\n  (-8),\n  (7)) AS released("shop")\n'

@@ -200,7 +200,7 @@ def test_no_wrong_source_is_quoted(caplog, capfd, shape):
 
 
 def test_counts_of_rows_are_rounded(capsys):
-    """Saved notebooks keep printed counts, so they are rounded.
+    """Counts of rows are rounded, because saved notebooks keep printed counts.
 
     `exact=True` is for callers who may see exact counts.
     """

@@ -469,7 +469,7 @@ def test_lost_and_malformed_nodes_are_excluded_from_open_rounds(runs):
 
 
 def test_the_app_of_the_example_is_the_same_after_a_run(tmp_path):
-    """Files of runs are not sent to the nodes. Otherwise, nested apps would soon be too deep for Flower."""
+    """Files of runs are not sent to the nodes, because nested apps would soon be too deep for Flower."""
     app = tmp_path / "app"
     shutil.copytree(Path(__file__).parents[2] / "examples" / "flower", app)
     for name in ("home/apps/hitters/README.md", "home/apps/hitters/client.py", "keys/node.py", "hitters/words.py"):
@@ -482,7 +482,7 @@ def test_the_app_of_the_example_is_the_same_after_a_run(tmp_path):
 
 
 def test_a_failure_is_logged_in_one_line(caplog):
-    """Flower logs a server's exception with its traceback. For errors of Voxpop, the message is sufficient."""
+    """Flower logs a server's exception with its traceback, but for errors of Voxpop only the message is logged."""
     logger, records = logging.getLogger(LOGGER_NAME), []
     sink = logging.Handler()
     sink.emit = lambda record: records.append(sink.format(record))

@@ -41,7 +41,7 @@ def votes(corpus, rules: Rules, exclude: PublicList, secret: Secret):
 
 @given(USERS, st.sets(WORDS, max_size=3), st.integers(0, 3))
 def test_excluded_words_are_removed_before_a_user_chooses(users, words, seed):
-    """The votes equal the votes of a table without the excluded words."""
+    """The votes with a list of excluded words equal the votes for a table without these words."""
     exclude, secret = PublicList.of(words), Secret.from_seed(seed)
     whole = read_engine(table_of(users), user="who", items="what")
     rest = read_engine(table_of([[w for w in held if w not in words] for held in users]), user="who", items="what")
@@ -52,7 +52,10 @@ def test_excluded_words_are_removed_before_a_user_chooses(users, words, seed):
 
 @given(USERS, st.sets(WORDS, max_size=3), st.sampled_from(["characters", "bytes"]), st.integers(0, 3))
 def test_the_corpus_of_polled_words_casts_the_same_votes(users, words, alphabet, seed):
-    """In every round the votes equal the votes of the whole corpus. Only words that receive votes remain."""
+    """In every round, the votes of the reduced corpus equal the votes of the whole corpus.
+
+    Only words that receive votes remain.
+    """
     exclude, secret, rules = PublicList.of(words), Secret.from_seed(seed), rules_of(alphabet)
     whole = read_engine(table_of(users), user="who", items="what")
     few = polled(whole, rules, exclude)

@@ -119,7 +119,7 @@ def test_the_record_names_the_sums_that_the_server_received(aggregation, saw, tm
 @pytest.mark.slow  # the test checks the simulation, and not the package
 @pytest.mark.parametrize(("length", "epsilon", "delta"), [(15, 20, 2.9e-11), (2, 20, 3.9e-11), (17, 12.76, 2e-11)])
 def test_thresholds_without_probability_for_further_votes_are_detected(length, epsilon, delta):
-    """At a few candidate thresholds, all probabilities of a further vote round to 0.
+    """At a few candidate thresholds, all probabilities of a further vote are rounded to 0.
 
     The best plan has another threshold.
     """
@@ -184,7 +184,7 @@ def test_the_numbers_of_the_paper_with_coins_are_proved(words):
 
 
 def test_a_plan_without_delta_is_rejected():
-    """Pure differential privacy is impossible without noise."""
+    """A plan without delta is rejected, because pure differential privacy is impossible without noise."""
     for hitters in (vp.HeavyHitters(), vp.papers.TrieHH()):
         with pytest.raises(BudgetError, match="delta above 0"):
             hitters.plan(vp.Budget(1))
@@ -239,7 +239,7 @@ def test_the_accountant_bounds_the_simulated_effect_of_one_user(words):
     """The accountant bounds the effect of one user on the probability of a found word in the real arrays.
 
     A rate of 100,000 deviates by more than 0.0118 with probability below 1e-12 (Hoeffding), so 60 comparisons raise a
-    false alarm with probability below 1e-10. A broken variant, in which the server needs one vote less, is detected
+    false alarm with probability below 1e-10. A broken variant, in which the server requires one vote less, is detected
     with the same margin.
     """
     caught = False

@@ -519,7 +519,7 @@ def test_the_largest_epsilon_is_the_whole_budget_at_first(path, epsilon, mechani
 
 
 def test_the_error_for_a_missing_delta_names_a_command_that_works(path, capsys):
-    """No release of items has a delta of 0."""
+    """The error names a command for budgets without delta, because no release of items has a delta of 0."""
     pure = vp.Ledger(path).open("visits", vp.Budget(1, 0), create=True)
     pure.charge(vp.Guarantee(0.75, 0.0), "sequences")
     with pytest.raises(BudgetError) as refusal:

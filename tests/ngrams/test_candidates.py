@@ -61,7 +61,7 @@ def test_valid_candidates_are_exactly_the_papers_set(data, single):
 
 @given(data=st.data(), level=st.integers(1, 40 * FINE_CELLS))
 def test_candidates_remain_exactly_if_their_forecast_reaches_the_level(data, level):
-    """The candidates agree with exact fractions. There are many ties, because few estimates differ."""
+    """The candidates agree with exact fractions. There are many ties, because many estimates are equal."""
     words, lengths = released(data, single=False)
     grams, text = as_grams(words, lengths, single=False)
     cells = st.integers(-3, 9)

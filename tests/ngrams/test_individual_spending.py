@@ -88,7 +88,7 @@ def published_payers(step, left):
 @pytest.mark.jit
 @pytest.mark.parametrize("leak", [priced_by_leftovers, published_payers])
 def test_leaks_of_payments_are_detected(monkeypatch, leak):
-    """The comparison above detects broken variants in which a public number depends on payments."""
+    """The comparison of public numbers detects broken variants in which a public number depends on payments."""
     with_leak(monkeypatch, leak)
     one, other = public_numbers(180)
     assert one != other
@@ -140,7 +140,7 @@ def test_charges_leave_a_remainder_or_use_the_whole_budget(length):
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9])
 def test_equal_values_change_no_charge(length):
-    """Charges are the same to the last bit for equal values other than 1."""
+    """If all lengths have the same value, even another value than 1, charges are the same to the last bit."""
     assert usual_charges(worths_of([3.0] * length)) == usual_charges((1.0,) * length)
 
 
@@ -162,7 +162,7 @@ def test_values_change_charges_within_bounds(values):
 
 
 def test_a_value_of_only_the_longest_grams_pays_for_every_vote():
-    """Nothing remains for the second-chance pass, and no length is a bottleneck as length 4 usually is."""
+    """Nothing remains for the second-chance pass. Usually, length 4 is a bottleneck, but here no length is."""
     alone = usual_charges(worths_of([0, 0, 0, 0, 1]))
     assert sum(alone) == pytest.approx(1.0)
     assert alone[2] > 2 * usual_charges((1.0,) * 5)[2]
@@ -223,7 +223,10 @@ def test_deferred_candidates_were_not_selected_and_may_have_users():
 
 
 def test_a_list_of_deferred_candidates_covers_all_lengths():
-    """Numbers serve as names. Each has a length and a piece, and selected grams join their length in order."""
+    """Numbers serve as names.
+
+    Each number has a length and a piece, and selected grams are added to their length in order.
+    """
     rows = [np.array([[0, 2], [1, 1], [2, 0]], np.int32), np.array([[0, 1, 1]], np.int32)]
     missed = (
         Deferred(np.array([2, 5, 9]), np.array([1, 0, 1]), rows[0]),

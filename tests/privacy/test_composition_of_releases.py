@@ -141,7 +141,7 @@ def test_the_sum_of_many_different_epsilons_is_an_upper_bound():
 
 
 def test_a_release_without_privacy_remains_marked():
-    """A seeded release makes the total not private."""
+    """With a seeded release, the total is not private."""
     seeded = Guarantee(1, 1e-9, private=False)
     assert not compose([Guarantee(1, 1e-9), seeded]).private
     assert type(seeded.to_dp_event()).__name__ == "NonPrivateDpEvent"
@@ -222,7 +222,10 @@ def _words():
     "mechanism", [vp.Items(max_items_per_user=10), vp.NGrams(max_length=3, max_phrases_per_user=10)]
 )
 def test_counting_after_adaptive_rounds_adds_one_gaussian(mechanism):
-    """Delta is D + delta_G at the root of all squares, as within one release. Epsilon is below the sum of both."""
+    """Delta is D + delta_G at the root of all squares, as within one release.
+
+    The epsilon is below the sum of both epsilons.
+    """
     budget, count = vp.Budget(2, 1e-6), gaussian(0.0, 0.3)
     spend = mechanism.plan(budget).guarantee.spend
     assert spend.two_sided
@@ -247,7 +250,7 @@ def test_the_mark_of_a_spend_is_kept():
 
 
 def test_releases_with_a_loose_spend_cost_at_most_their_epsilon_and_delta():
-    """A ranking has a spend that is looser than its epsilon and delta, but costs no more than they do."""
+    """A ranking has a spend that is looser than its epsilon and delta, but it costs at most its epsilon and delta."""
     union = vp.Items(max_items_per_user=10).plan(vp.Budget(2, 1e-7)).guarantee
     ranking = Guarantee(1, 1e-8, spend=picks_spend(1.0, 10, 1000, 0.117))
     pair = composed_delta(2.5, [union, Guarantee(1, 1e-8)])

@@ -61,7 +61,7 @@ def test_the_second_word_decides_below_two_to_the_minus_64():
 
 
 def test_distant_weights_are_decided_exactly():
-    """Far below the threshold no item is released, and far above it every item, without overflow."""
+    """Far below the threshold, no item is released. Far above it, every item is released without overflow."""
     for noise in NOISES:
         rule = threshold_rule(noise)
         weights = np.array([-(2**61), -(2**45), 2**45, 2**61])

@@ -180,7 +180,10 @@ def test_plans_of_dpne_keep_their_guarantee(epsilon, delta, limit, lengths, weig
 @settings(max_examples=10, phases=UNSHRUNK)
 @given(EPSILONS, DELTAS, LIMITS, st.integers(1, 32))
 def test_plans_of_n_grams_keep_their_guarantee(epsilon, delta, limit, lengths):
-    """Delta follows from the executed numbers. tests/privacy/test_individual.py tests the cap of users."""
+    """The delta follows from the executed numbers.
+
+    The tests in tests/privacy/test_individual.py cover the cap of users.
+    """
     plan = planned(vp.NGrams(lengths, limit), vp.Budget(epsilon, delta))
     if plan is None:
         return
@@ -268,13 +271,13 @@ def test_a_delta_below_the_limit_of_128_bits_is_rejected(epsilon, delta):
 
 @pytest.mark.slow
 def test_a_cutoff_that_does_not_fit_its_grid_is_refused():
-    """With so many items per user, the grid is coarse. Rounding adds noise, and the cutoff grows with the noise."""
+    """With many items per user, the grid is coarse. Rounding adds noise, and the cutoff grows with the noise."""
     with pytest.raises(BudgetError, match="cutoff"):
         vp.papers.SetUnion(10**6, "policy-gaussian", 1000.0, "joint").plan(vp.Budget(1e-3, 1.2265865115027022e-12))
 
 
 def test_a_length_with_almost_no_budget_is_rejected():
-    """The threshold would not fit the grid of weights."""
+    """With almost no budget for a length, the threshold would not fit the grid of weights."""
     shares = vp.papers.DPNE(max_length=24, max_phrases_per_user=1, ratio=5.0)
     with pytest.raises(BudgetError, match="so little of the budget"):
         shares.plan(vp.Budget(1e-3, 0.1))

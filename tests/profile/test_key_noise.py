@@ -102,7 +102,7 @@ def reference(noise: KeyNoise, users: int, uniform: int) -> int:
 
 @pytest.mark.parametrize("name", NOISES)
 def test_draws_equal_those_of_the_reference(name):
-    """The draws are random, or at and next to each threshold with equal upper 64 bits."""
+    """The draws are random, or they are at and next to each threshold with equal upper 64 bits."""
     noise, _ = NOISES[name]
     table, rng = _noise_table(noise), np.random.default_rng(5)
     near = [value + step for value in (*table.tails, *table.coins) for step in (-1, 0, 1) if 0 <= value + step < 2**128]

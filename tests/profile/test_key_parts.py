@@ -73,7 +73,7 @@ def test_no_tiny_table_exceeds_delta(case):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_threshold_is_the_smallest(case):
-    """The threshold keeps delta, but a threshold that is lower by one does not."""
+    """The delta of the threshold is within the budget, but the delta of a threshold that is lower by one is not."""
     parts = PARTS[case]
     assert parts_delta(parts) <= case[1] < parts_delta(replace(parts, threshold=parts.threshold - 1))
 
@@ -99,7 +99,7 @@ def test_draws_follow_the_distribution(case, one, two):
 
 
 def test_a_weight_that_does_not_fit_is_refused():
-    """Sums over machines with more than 2^30 users of one key could not contain both numbers."""
+    """A larger weight is rejected, because sums for more than 2^30 users of one key could not contain both numbers."""
     with pytest.raises(InputError, match="more than a billion"):
         drawn(CASES[0], 1 << 30, 0, number=1)
 

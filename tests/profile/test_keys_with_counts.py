@@ -105,7 +105,10 @@ def test_sets_of_fewer_columns_are_margins():
 
 
 def test_margins_are_never_below_their_cells():
-    """Violations are replaced with the mean, also for cells of two margins. Other numbers do not change."""
+    """If a margin is below its cell, both are replaced with their mean, also for two margins.
+
+    Other numbers do not change.
+    """
     names = (("a", "b"), ("a",), ("b",))
     sets = np.array([0, 0, 0, 1, 1, 2, 2], np.int32)
     items = pa.array(["x|1", "x|2", "y|1", "x", "y", "1", "z|"], pa.large_string())
@@ -148,7 +151,7 @@ def test_a_public_limit_needs_no_choice():
 @pytest.mark.parametrize("limit", [None, 1, 3, 20])
 @pytest.mark.parametrize("other_rows", [True, False])
 def test_certificates_are_within_the_budget_and_tight(limit, other_rows):
-    """Delta is at most the budget's and close to it. With a larger epsilon for one part, the check raises an error."""
+    """The delta is at most the delta of the budget and close to it. A larger epsilon for one part raises an error."""
     for budget in (BUDGET, vp.Budget(0.5, 1e-8), vp.Budget(8, 1e-6)):
         plan = vp.KeyCounts({"city": "string"}, [("city",)], limit, other_rows).plan(budget)
         proof = plan.certificate.proof
@@ -300,7 +303,7 @@ def test_the_gate_refuses_what_the_certificate_does_not_contain():
 
 
 def test_the_gate_of_parts_refuses_other_steps():
-    """The parts run in order, once each, and before the rest. Only their own entry has parts."""
+    """The parts run in order, once each, and before the sums of other rows. Only the entry of parts has parts."""
     gate, engine, _ = opened()
     gate.classes(engine)
     with pytest.raises(InternalError):
@@ -370,7 +373,7 @@ def test_the_probability_of_release_in_parts_follows_from_the_noise():
 
 
 def test_parts_without_a_released_key_end():
-    """If no key reaches the threshold, users with more keys count nothing."""
+    """If no key reaches the threshold, users with more keys are not counted."""
     gate, engine, _ = opened()
     gate.classes(engine)
     gate.choose(3)
@@ -430,7 +433,7 @@ def test_all_engines_release_the_same(each, limit):
 
 
 def test_all_engines_release_the_same_in_parts():
-    """Users with one, two and more keys are the same on every engine."""
+    """Users with one, two and more keys have the same results on every engine."""
     found = same_on_all_engines(mostly_one(900), [("city",)], None)
     assert found.plan.chosen == 3
     assert len(found) == 10
@@ -504,7 +507,7 @@ def test_sets_with_the_same_name_are_rejected(alone):
 
 
 def test_an_exhausted_ledger_names_the_command_for_keys(tmp_path, capsys):
-    """The advice is for keys with --repeated. It is correct, because a release with the largest epsilon in it fits."""
+    """The advice is for keys with --repeated. It is correct, because a release with the advised epsilon fits."""
     account = vp.Ledger(tmp_path / "ledger").open("visits", vp.Budget(3, 1e-6), create=True)
     table, how = visits(300), {"user": "who", "joint": JOINT, "options": QUIET, "ledger": account}
     vp.profile(table, budget=vp.Budget(1, 1e-7), **how)

@@ -104,9 +104,9 @@ def held_only(parts, gate):
 
 
 def test_neighbours_use_the_same_list(monkeypatch):
-    """Both lists have values of only the extra user and values without users.
+    """With and without the extra user, the lists are the same, including values of only this user.
 
-    The lists of the broken variant differ.
+    In the broken variant, they differ.
     """
     rows = table(600), pl.concat([table(600), EXTRA])
     one, two = (parts_of(monkeypatch, each) for each in rows)
@@ -117,7 +117,7 @@ def test_neighbours_use_the_same_list(monkeypatch):
 
 
 def test_every_engine_releases_the_same():
-    """Memory, limited memory and the reference engine agree, with joint values."""
+    """The engines in memory and within a memory limit and the reference engine agree, also on joint values."""
     rows = table(900)
     profiling = vp.ProfileMechanism.of(rows, **CHOSEN, joint=[("city", "year")], known=LISTS)
     plan = profiling.plan(vp.Budget(3, 1e-6))
@@ -204,7 +204,7 @@ def test_lists_that_do_not_fit_are_refused(known, message):
 
 
 def test_keys_with_counts_do_not_accept_a_list():
-    """The message names the release that accepts a list."""
+    """The error of keys with counts names the release that accepts a list."""
     with pytest.raises(InputError, match=r"vp\.Items"):
         profiling_of(table(10), user="who", joint=[("city",)], known={"city": ["Delft"]})
 

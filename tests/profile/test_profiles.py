@@ -160,7 +160,10 @@ def test_parents_of_released_joint_values_are_released(table):
 
 
 def test_combinations_with_too_many_candidates_are_skipped(table, monkeypatch):
-    """City and year have 18 candidates, and the other combination has 60 more. The report shows that it is omitted."""
+    """City and year have 18 candidates, and the other combination has 60 more.
+
+    The report shows that this combination is omitted.
+    """
     monkeypatch.setattr(typed_keys, "MOST_CANDIDATES", 20)
     joint = [("city", "year"), ("paid", "city", "day")]
     columns = ["city", "year", "paid", "day"]
@@ -265,7 +268,7 @@ def test_plans_that_cost_more_than_they_state_are_refused(monkeypatch, broken):
 
 
 def test_budgets_that_are_too_small_are_refused():
-    """The error contains the smallest delta."""
+    """The error contains the smallest delta that is possible."""
     with pytest.raises(BudgetError, match="needs a delta of at least"):
         vp.ProfileMechanism({"a": "string"}).plan(vp.Budget(1, 1e-30))
 
@@ -362,7 +365,7 @@ def test_errors_that_do_not_depend_on_noise_precede_the_charge(table, tmp_path):
 
 
 def test_hundreds_of_columns_are_profiled(tmp_path):
-    """There are 300 columns and a memory limit."""
+    """A profile of 300 columns is released within a memory limit."""
     columns = {f"c{number}": [number % 3, number % 5] * 1500 for number in range(300)}
     table = pl.DataFrame({"u": range(3000), **columns})
     limited = vp.ReadOptions(memory="3GiB", progress=False)
@@ -374,7 +377,7 @@ def test_hundreds_of_columns_are_profiled(tmp_path):
 
 
 def test_the_command_line_gives_the_same_result(table, tmp_path, capsys, monkeypatch):
-    """The commands are plan, profile, show, verify and export."""
+    """The commands plan, profile, show, verify and export give the same result as the library."""
     monkeypatch.chdir(tmp_path)
     table.write_parquet("orders.parquet")
     chosen = ["orders.parquet", "--user", "customer", "--text", "note", "--joint", "city,year"]

@@ -67,7 +67,9 @@ def test_rows_become_the_keys_of_the_reference(rows):
 
 @given(rows=ROWS, data=st.data())
 def test_candidates_are_the_joint_keys_of_listed_values(rows, data):
-    """The candidates are all joint keys, with or without users, and each occurs once. A stage keeps these tokens.
+    """The candidates are all joint keys, with or without users, and each occurs once.
+
+    A stage keeps exactly these tokens.
 
     The test uses parts of any size. If the candidates of a combination and of the previous combinations together exceed
     the limit, the combination has no candidates and a stage keeps no tokens of it.
@@ -144,7 +146,7 @@ def farthest(pairs=300):
 
 
 def test_one_user_moves_cover_by_at_most_what_is_charged():
-    """The worst pair attains the bound."""
+    """One user changes the cover by at most the charge, and the worst pair attains this bound."""
     assert 0.99 < farthest() <= 1.0
 
 

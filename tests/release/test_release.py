@@ -53,7 +53,7 @@ def test_supports_the_arrow_protocol(words):
 
 @pytest.mark.parametrize("gram", ["tea", ("tea",), ["tea"]])
 def test_a_release_contains_the_released_items(words, gram):
-    """A token, a tuple and a list can each name a released gram."""
+    """A released gram can be given as a token, a tuple or a list."""
     assert gram in words
 
 

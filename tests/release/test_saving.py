@@ -258,7 +258,7 @@ def test_load_reads_one_release_while_another_is_saved(saved, words, release_of,
 
     monkeypatch.setattr(ResultKind, "_read", read_and_disturb)
     assert list(load(saved)) == ["oat"]
-    assert len(reads) == 9  # It reads three files again, and once more for the guarantees of all results in the folder.
+    assert len(reads) == 9  # `load` reads three files again, and once more for the guarantees of all results.
 
 
 def test_load_raises_an_error_if_a_folder_keeps_changing(saved, monkeypatch):

@@ -1,4 +1,4 @@
-"""A series with a public list: the share of items without users, items of one user, and the list in the state."""
+"""Tests of a series with a public list, with items without users, items of one user, and the list in the state."""
 
 import json
 from dataclasses import replace
@@ -235,7 +235,7 @@ def test_the_first_night_finds_columns_of_the_list_by_their_names(tmp_path):
 
 
 def test_a_list_that_does_not_fit_is_rejected(tmp_path):
-    """The first night names the problem, and nothing changes in the state."""
+    """If the list does not fit, the first night raises an error that names the problem, and keeps the state."""
     series = vp.Items(known=["tea"]).series(tmp_path / "s", BUDGET, nights=3)
     before = (tmp_path / "s" / "state.voxpop").read_bytes()
     with pytest.raises(InputError, match="must have columns with types"):

@@ -68,7 +68,7 @@ def test_published_budgets_release_the_same_phrases(read_both, talk):
 
 
 def test_users_with_one_item_each_get_the_same_selection(read_both):
-    """The optimal rule selects from items that are numbers."""
+    """The optimal rule releases the same items that are numbers."""
     rng = np.random.default_rng(1)
     table = pl.DataFrame({"who": np.arange(3000), "what": (60 * rng.random(3000) ** 3).astype(np.int64)})
     local, spread = read_both(table, items="what")
@@ -122,7 +122,7 @@ def test_the_same_steps_are_counted(read_both):
 
 
 def test_a_large_alphabet_gets_the_same_noise(read_both, monkeypatch):
-    """Noise is drawn in blocks of contexts."""
+    """Noise that is drawn in blocks of contexts is the same."""
     monkeypatch.setattr("voxpop.engine.spark.walks.NODES_AT_ONCE", 3)
     rng = np.random.default_rng(2)
     pages = [(40 * rng.random(6) ** 2).astype(int).tolist() for _ in range(3000)]

@@ -210,7 +210,7 @@ def part_files(parts: list[Part], folder: Path, ending: str) -> list[Path]:
     files = [folder / f"{number}{ending}" for number, _ in enumerate(parts)]
     for file, part in zip(files, parts, strict=True):
         if ending == ".parquet":
-            pyarrow.parquet.write_table(typed_table((*part[:2], False)), file)  # This has no null in dictionaries.
+            pyarrow.parquet.write_table(typed_table((*part[:2], False)), file)  # This form has no null in dictionaries.
         elif ending == ".feather":
             pyarrow.feather.write_feather(typed_table(part), file)
         else:

@@ -1,4 +1,4 @@
-"""Tests of adaptive rounds, the default: guarantees, rejected plans and released items."""
+"""Tests of adaptive rounds, the default, with guarantees, rejected plans and released items."""
 
 from dataclasses import replace
 
@@ -94,7 +94,7 @@ def test_every_budget_is_kept(epsilon, delta, limit):
 
 
 def test_a_delta_too_small_is_refused():
-    """No plan has a delta below the cost of finite arithmetic."""
+    """A delta below the cost of finite arithmetic is rejected."""
     with pytest.raises(BudgetError, match="at least"):
         vp.Items().plan(vp.Budget(1.0, 1e-24))
 

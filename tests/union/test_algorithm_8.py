@@ -62,6 +62,6 @@ def test_l1_descent_with_gaussian_noise_is_refused_by_name():
 
 
 def test_l2_descent_with_laplace_noise_is_refused_by_name():
-    """The proof of l2-descent is for the l2 norm."""
+    """Other norms are rejected, because the proof of l2-descent is for the l2 norm."""
     with pytest.raises(vp.errors.InternalError, match="norm 1"):
         CalibratedRule(PolicyGaussian(), RuleSetting(limit=4, norm=1))

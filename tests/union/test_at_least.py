@@ -1,4 +1,4 @@
-"""Tests of items with few users: simulations of the worst case, and broken variants that must be detected."""
+"""Tests of items with few users, with simulations of the worst case and broken variants that must be detected."""
 
 from dataclasses import replace
 
@@ -159,7 +159,7 @@ def test_a_plan_that_violates_min_users_is_rejected():
 
 @pytest.mark.parametrize("wrong", [0, 2.5, True, 10**8])
 def test_min_users_without_a_proof_is_rejected(wrong):
-    """The numbers are out of range."""
+    """Numbers out of range are rejected."""
     with pytest.raises(InputError, match="min_users"):
         vp.Items(min_users=wrong)
 

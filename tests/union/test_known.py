@@ -169,7 +169,7 @@ def test_one_user_moves_shared_items_by_at_most_what_is_charged(monkeypatch, nam
 
 @pytest.mark.slow  # The test checks the search, not the package.
 def test_noise_on_items_of_users_only_is_detected(monkeypatch):
-    """In the deliberately broken first round, listed items without users get no noise, so only a user adds it."""
+    """In the broken variant of the first round, listed items without users get no noise, so noise reveals a user."""
     real = AdaptiveGate._reached_by_noise
     nothing = lambda gate, rounds, letters, starts: np.zeros(starts.size - 1, np.uint8)  # noqa: E731
     monkeypatch.setattr(AdaptiveGate, "_reached_by_noise", nothing)
@@ -182,7 +182,7 @@ def test_noise_on_items_of_users_only_is_detected(monkeypatch):
 def test_a_first_round_that_depends_on_the_list_is_detected(monkeypatch):
     """In the broken variant, listed items are released in the first round if they have weight there.
 
-    Other users have the item but drew different items. It leaves their pools only if the extra user drew it.
+    Other users have the item but drew different items. The item leaves their pools only if the extra user drew it.
     """
     real = Watch.first
 
@@ -357,8 +357,8 @@ def generous():
 def test_the_share_of_items_without_users_is_at_most_the_stated_share(monkeypatch, generous):
     """Lists of only empty items, and lists with a few items of users, keep the share.
 
-    The detected variants are tails of one round, and a rule without the size. The test compares means of shares from 0
-    to 1 over 150 releases. The probability of a false alarm is below 1e-9.
+    The detected variants are tails of one round, and a rule without the size of the list. The test compares means of
+    shares from 0 to 1 over 150 releases. The probability of a false alarm is below 1e-9.
     """
     nobody = corpus_of([["x"]])
     assert share_of_spurious(generous, nobody, listed_parts(400), {"x"}, 150) <= 0.3 + 0.05
@@ -622,7 +622,10 @@ def test_listed_items_of_one_user_pass_the_audit(monkeypatch, generous):
 
 
 def test_an_item_is_frozen_at_the_highest_level_of_every_rule(generous):
-    """Weight has no effect there, and an item below it may still gain weight. Dropped items are not counted."""
+    """Weight has no effect from the highest level of every rule on, and an item below it may still gain weight.
+
+    Dropped items are not counted.
+    """
     rounds = generous.passes[0].stated()
     known = rounds.known
     assert known.tails[-1] * known.listed.size <= known.share < known.tails[-2] * known.listed.size * 2
