@@ -26,7 +26,7 @@ def address_of(pyproject: Mapping[str, Any]) -> str:
 
 
 def urls(address: str) -> dict[str, str]:
-    """Return the addresses of the project by name. There are none without a repository."""
+    """Return the addresses of the project by name. Without a repository, the result is empty."""
     if not address:
         return {}
     return {"Homepage": address} | {name: f"{address}/blob/main/{page}" for name, page in PAGES.items()}

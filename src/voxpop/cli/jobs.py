@@ -85,7 +85,7 @@ class Job:
         """Return the job as arguments of the command line, with environment variables filled in.
 
         Args:
-            names: The arguments of another command, or None. Arguments that this command lacks are omitted.
+            names: The arguments of another command, if there is one. Arguments that this command lacks are omitted.
 
         Raises:
             InputError: A key is unknown, or an environment variable is missing or not permitted.

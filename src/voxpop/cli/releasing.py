@@ -56,7 +56,7 @@ def released_addition(
 
     Args:
         kind: The kind of result.
-        folder: The output folder, or None if the result is only printed.
+        folder: The output folder. Without a folder, the result is only printed.
         planned: A function that returns the plan.
         read: A function that returns the data.
         charge: The ledger that is charged before the release runs.

@@ -68,7 +68,7 @@ def check_reading(schema: Mapping[str, Any] | None, reading: Mapping[str, Any], 
     """Read a table with the same columns but without rows, so that an invalid call raises the error of the run.
 
     Args:
-        schema: The types of the columns, or None if only the rows show them.
+        schema: The types of the columns, unless only the rows show them.
         reading: The arguments of `voxpop.read`.
         options: Its options.
         where: The source, for messages.

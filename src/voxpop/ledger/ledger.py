@@ -242,7 +242,7 @@ class LedgerAccount:
 
     @property
     def spent(self) -> Total | None:
-        """The total of all entries, or None without entries.
+        """The total of all entries, if there are entries.
 
         It contains the budget, and the composition of all entries if all budgets were fixed in advance.
         """

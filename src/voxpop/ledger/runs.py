@@ -173,7 +173,7 @@ class LedgerRun:
     Attributes:
         account: The account of the data set.
         label: The name of the run, or "" for a release that cannot be repeated.
-        folder: The output folder, or None if the caller saves the result.
+        folder: The output folder. Without a folder, the caller saves the result.
         overwrite: Whether to replace another result in the folder.
         save: A function that writes a result to a new folder, by default `save_new`.
     """

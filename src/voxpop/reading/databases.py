@@ -195,7 +195,7 @@ def _is_numeric(kind: pa.DataType) -> bool:
 
 
 def _arrow_reader(cursor: Any, rows: int, *, small: bool = False) -> Any:
-    """Return the Arrow batches of a cursor, or None if the cursor supports only rows."""
+    """Return the Arrow batches of a cursor, unless the cursor supports only rows."""
     duck = is_duckdb(cursor)
     if duck and small and hasattr(cursor, "execute"):
         raise InputError(

@@ -193,7 +193,7 @@ class Events:
 
     Attributes:
         order: The column of times.
-        session_gap: The longest pause within a session, or None for one sequence per user.
+        session_gap: The longest pause within a session. By default, each user has one sequence.
         limit: The memory limit.
         left_out: The number of skipped events, which are the events with null content.
     """

@@ -337,7 +337,7 @@ class Keys:
     """The source columns of items.
 
     Attributes:
-        columns: The columns. Words have no separate column, so there are none for words.
+        columns: The columns. Words have no separate column.
 
     Example:
         >>> import datetime

@@ -41,7 +41,7 @@ class SourceKind(NamedTuple):
         name: The name in the documentation and in tests.
         types: The origin of its types, by format.
         recognises: A function that returns whether an object is of this kind.
-        read: A function that yields the requested columns, or None for sources that another engine reads.
+        read: A function that yields the requested columns, unless another engine reads the source.
     """
 
     name: str

@@ -173,7 +173,7 @@ class Header(NamedTuple):
     """The beginning of a CSV file.
 
     Attributes:
-        names: The names of its columns, or None for an empty file.
+        names: The names of its columns. An empty file has no names.
         delimiter: The separator between columns.
         above: The number of rows above the names, including a row that declares the delimiter.
         csv: The caller's description of the file.

@@ -249,7 +249,8 @@ class Piece:
 
     Attributes:
         ids: int32, provisional ids of tokens, with -1 after each document (for items one id per row, with -1 for null).
-        ends: int64 (documents + 1), the end of each document's ids, or None for items, which have one id per row.
+        ends: int64 (documents + 1), the end of each document's ids. Items have no ends, because they have one id per
+            row.
         interner: The index of the list of words for these ids.
     """
 

@@ -54,8 +54,8 @@ class Column:
 
     Attributes:
         name: The name in the source.
-        declared: The type that the caller declares for its values, or for the elements of its lists, or None by
-            default.
+        declared: The type that the caller declares for its values, or for the elements of its lists, if the caller
+            declares a type.
         lists: Whether each value is a list, or None for a column of lists and single elements.
     """
 
@@ -205,7 +205,7 @@ def typed(texts: pa.Array, column: Column, where: str, first: int, rows: Int64s 
         column: The column of the values.
         where: The source, for messages.
         first: The number of earlier rows.
-        rows: The row of each text, counted from `first`, or None for one text in each row.
+        rows: The row of each text, counted from `first`. By default, there is one text in each row.
 
     Raises:
         SourceError: If a value does not fit. The message contains the number of the row but not the value.

@@ -88,10 +88,10 @@ class Request:
         kind: "text", "tokens", "items" or "sequence".
         columns: The column of this kind; there may be several columns of items.
         tokenizer: The tokenizer of texts.
-        order: The column of event times, or None for rows that are not events.
-        session_gap: The longest pause within a sequence of events, or None for no limit.
+        order: The column of event times, if rows are events.
+        session_gap: The longest pause within a sequence of events. By default, there is no limit.
         types: The types that the caller declares, by column, as Arrow prints them.
-        typed: The sets of typed keys that rows are converted to, or None for other contents.
+        typed: The sets of typed keys that rows are converted to, if the contents are typed keys.
         options: The options of the call.
         csv: The dialect of CSV files.
         absent: The columns that a file does not contain, because names of folders contain their values.

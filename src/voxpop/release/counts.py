@@ -164,7 +164,7 @@ class Counts(Addition):
         plan: The public numbers of the plan.
         guarantee: The guarantee of the counts without the release.
         metadata: The operator's statements about the counts.
-        counted: The release extended by the items of the public list, or None without a list.
+        counted: The release extended by the items of the public list, if there is a list.
     """
 
     _saved_as = COUNTS

@@ -92,7 +92,7 @@ class ColumnCover(NamedTuple):
 
     @property
     def share_error(self) -> float | None:
-        """The standard error of the share, or None if there is no share."""
+        """The standard error of the share, if there is a share."""
         if self.share is None:
             return None
         return self.error * hypot(self.covered, self.other) / self.users**2
@@ -115,7 +115,7 @@ class Profile(Result):
         plan: The numbers used.
         guarantee: The guarantee of the whole profile.
         token_source: The tokenizer of texts.
-        error: The standard error of each count, or None without counts.
+        error: The standard error of each count, if there are counts.
         metadata: The operator's statements about the profile.
 
     Example:

@@ -73,8 +73,8 @@ class Release(Result):
             The id is empty for a release with a seed and for a release that an earlier version saved. Comparisons
             ignore it.
         known: bool array, whether each item was on the public list of the release. Such an item may have only one user
-            or no user. It is None without a list and for a release that an earlier version saved. Comparisons ignore
-            it.
+            or no user. There is no array without a list and for a release that an earlier version saved. Comparisons
+            ignore it.
 
     Example:
         >>> import pyarrow as pa
@@ -128,7 +128,7 @@ class Release(Result):
             guarantee: its privacy guarantee.
             token_source: the source of the tokens, if known.
             keys: the columns of the items, which are empty for words.
-            known: bool array, whether each item was on a public list, or None without a list.
+            known: bool array, whether each item was on a public list, if there is a list.
 
         Returns:
             The release.

@@ -52,7 +52,7 @@ class Metadata:
         purpose: the purpose of the result.
         operator: the person or team who made the result.
         date: the day of the release, such as 2026-11-22.
-        ledger: the ledger entry of this result, or None. The ledger sets it.
+        ledger: the ledger entry of this result, which the ledger sets.
         job: the digest of the job file that made the result. `voxpop run` sets it.
 
     Raises:
@@ -172,7 +172,7 @@ class Result(Sized, Iterable[Any], ABC):
     _saved_as: ClassVar[ResultKind | None] = None
     """The kind of a result that is saved in the folder of a release."""
     _saved: Saved | None = None
-    """The folder that the result was loaded from, or None for a changed copy."""
+    """The folder that the result was loaded from. A changed copy has no folder."""
 
     @property
     def total(self) -> Total:
@@ -373,7 +373,7 @@ class StoredPlan(Printed):
 
     Attributes:
         numbers: the dictionary that the plan's `to_dict` returned when the result was saved.
-        certificate: all facts that the guarantee depends on, or None if the result was made manually.
+        certificate: all facts that the guarantee depends on, unless the result was made manually.
         transcript: all passes that ran.
 
     Example:

@@ -82,7 +82,7 @@ def with_items(table: pa.Table, items: Any, keys: Keys | None) -> pa.Table:
     Args:
         table: The table of grams.
         items: pyarrow array of strings, distinct items in any order. The table may contain some of them.
-        keys: The columns of the items, or None for grams.
+        keys: The columns of the items. Grams have no such columns.
 
     Raises:
         ValueError: If an item has another type than the columns. pyarrow's own errors are also of this type.
@@ -197,7 +197,7 @@ def without_words(
 
     Args:
         table: The table of grams.
-        keys: The columns of the items, or None for grams.
+        keys: The columns of the items. Grams have no such columns.
         reading: The tokenizer or the kind of data.
         words: The public words.
         keep: The public words that remain.

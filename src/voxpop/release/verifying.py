@@ -206,7 +206,7 @@ def _replanned(record: Mapping[str, Any], result: Any, where: Path) -> dict[str,
 def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[str]:
     """Return the parts that do not follow from the certificate of a record.
 
-    There are none if it proves the guarantee.
+    The list is empty if the certificate proves the guarantee.
     """
     if "certificate" not in record:
         return ["the certificate"]

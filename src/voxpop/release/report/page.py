@@ -151,7 +151,7 @@ def page_of(
         checksums: The checksums of the other files in the folder.
         total: The total of several results. By default, the page shows the total of this result if it was charged to a
             ledger.
-        known: 1 for each gram that was on a public list and 0 for all other grams, or None without a list.
+        known: 1 for each gram that was on a public list and 0 for all other grams, if there is a list.
     """
     numbers = known if counts is None else counts if known is None else 2 * counts + known
     if total is None and result.metadata.ledger is not None:
