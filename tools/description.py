@@ -37,7 +37,7 @@ def described(text: str, address: str) -> str:
 
     Args:
         text: The text of README.md.
-        address: The address of the repository, or empty.
+        address: The address of the repository, or an empty string.
     """
     if not address:
         return LINK.sub(r"\1", PICTURE.sub("", LINKED_PICTURE.sub("", text)))

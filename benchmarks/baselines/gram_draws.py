@@ -10,8 +10,8 @@ with g is s(g) = c(g) - sum over z of c(zg). In consistent counts, with P_g(y) t
     s(gy) = s(g) P_g(y) - sum over nodes zg of c(zg) (P_zg(y) - P_g(y)).
 
 The sum includes only released children, because all other symbols at zg have the probability P_g of its neighbour. The
-deviation from s(g) P_g(y) carries the noise of many counts, so it is shrunk by max(0, 1 - (3 standard deviations /
-deviation)^2), the nonnegative garrote. With much noise, a beginning is treated like any other place.
+deviation from s(g) P_g(y) contains the noise of many counts, so it is reduced by the factor max(0, 1 - (3 standard
+deviations / deviation)^2), the nonnegative garrote. With much noise, a beginning is treated like any other place.
 """
 
 from dataclasses import dataclass, replace
@@ -120,7 +120,7 @@ def sample_sequences(
     """Draw whole sequences, without end marks.
 
     Args:
-        seeds: uint64, one per sequence; overwritten.
+        seeds: uint64, one per sequence. They are overwritten.
         most: The maximum number of symbols per sequence.
         width: The number of symbols and the end mark.
         tree: The starts, symbols, child, running sums, neighbour, rest.
@@ -490,6 +490,6 @@ def _running_sums(chances: Floats, starts: Int64s) -> Floats:
     """Return the sum of probabilities up to and including each entry, within its node."""
     total = np.cumsum(chances)
     before = np.concatenate([[0.0], total])[starts[:-1]]
-    # By entry, the running sum minus the running sum before the first entry of the node.
+    # For each entry, subtract the running sum before the first entry of its node.
     sums: Floats = total - np.repeat(before, np.diff(starts))
     return sums

@@ -8,7 +8,7 @@ the mean over runs of the root mean square error of their numbers.
 - *keys with counts*: `vp.KeyCounts(...)` without the sums of other rows, and the entries that ran.
 - *rounds + counts*: `Items()` and counts with half of mu^2 each, charged as one release.
 - *repeated releases*: 12 and 52 equal releases from one account of (4, 1e-6). Separate releases have the same share of
-  epsilon each; with `repeated=True` the charges add up by squares.
+  epsilon each. With `repeated=True`, the charges add up by squares.
 - *rival*: at most L keys per user and one noisy number per key, geometric noise (G) or Gaussian noise (N), with the
   threshold that delta allows. The best L is known only afterwards. It is the L with the most keys among those with no
   larger error (up to 3 percent), or the L with the smallest error among those with no fewer keys.

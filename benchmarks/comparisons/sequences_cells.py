@@ -2,8 +2,8 @@
 
     python -m benchmarks.comparisons.sequences_cells
 
-Runs that the same code has measured are cached in `out/cells`. The benchmark reads private truth, for research on
-public data. Seeds make it repeatable.
+Runs that the same code has measured are cached in `out/cells`. The benchmark reads exact private numbers, which is
+permitted only for research on public data. Seeds make it repeatable.
 """
 
 from collections import defaultdict

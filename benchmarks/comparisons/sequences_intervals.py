@@ -2,8 +2,8 @@
 
     python -m benchmarks.comparisons.sequences_intervals
 
-The truth is the first `max_length` symbols of each sequence, because a model describes these. The program reads private
-truth, for research on public data.
+The truth is the first `max_length` symbols of each sequence, because a model describes these. The program reads exact
+private numbers, which is permitted only for research on public data.
 """
 
 from functools import partial

@@ -3,7 +3,8 @@
     python -m benchmarks.comparisons.sequences_small
 
 The table contains the five small collections of `sequences_cells`, with epsilon from 0.1 to 1 and eight runs. A second
-table gives every rival its best length on the process. Both read private truth, for research on public data.
+table gives every rival its best length on the process. Both read exact private numbers, which is permitted only for
+research on public data.
 """
 
 from fractions import Fraction

@@ -11,7 +11,7 @@ Alternatives:
 - *counts with a matrix mechanism*: each user adds an even share to each of its first items, once, and the noise of all
   nights is correlated by the square root of the prefix matrix (after "DP-SQLP", 2023, without its key selection).
 
-The benchmark reads private truth, for research on public data.
+The benchmark reads exact private numbers, which is permitted only for research on public data.
 """
 
 import sys

@@ -2,7 +2,8 @@
 
     python -m benchmarks.comparisons.series_known
 
-The list is the English words of `wordfreq` ("large"). The benchmark reads private truth, for research on public data.
+The list is the English words of `wordfreq` ("large"). The benchmark reads exact private numbers, which is permitted
+only for research on public data.
 """
 
 import numpy as np

@@ -3,7 +3,8 @@
     python -m benchmarks.comparisons.set_union_field
 
 In the posts, each post is one user. In the other two collections, a user is a person with many texts. Cells that the
-same code has measured are cached in `out/cells`. The baselines read private truth, for research on public data.
+same code has measured are cached in `out/cells`. The baselines read exact private numbers, which is permitted only for
+research on public data.
 """
 
 from collections.abc import Callable

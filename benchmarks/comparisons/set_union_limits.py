@@ -2,7 +2,8 @@
 
     python -m benchmarks.comparisons.set_union_limits
 
-Cells that the same code has measured are cached in `out/cells`. GW reads private truth, for research on public data.
+Cells that the same code has measured are cached in `out/cells`. GW reads exact private numbers, which is permitted only
+for research on public data.
 """
 
 from collections.abc import Callable
@@ -89,7 +90,7 @@ def measured(cells: Cells, label: str, budget: vp.Budget) -> Lines:
 
 
 def named(limit: int) -> str:
-    """Return the text of a limit in the table."""
+    """Return a limit as the text of its cell."""
     return "no limit" if limit == NONE else f"limit {limit}"
 
 

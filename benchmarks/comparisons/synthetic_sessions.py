@@ -2,7 +2,8 @@
 
     python -m benchmarks.comparisons.synthetic_sessions
 
-The benchmark reads private truth, for research on public data. Seeds make it repeatable.
+The benchmark reads exact private numbers, which is permitted only for research on public data. Seeds make it
+repeatable.
 """
 
 from fractions import Fraction
@@ -50,7 +51,7 @@ def half(data: SequenceData, which: int, run: int) -> SequenceData:
 
 
 def drawn(corpus: LocalCorpus, model: str, epsilon: float, run: int) -> SequenceData:
-    """Return the estimated number of sequences, drawn from a model."""
+    """Draw synthetic sequences from a model, which estimates their number."""
     if model == "default":
         mechanism = vp.Sequences(MAX_LENGTH, alphabet=ALPHABET)
         sampler = mechanism.release(corpus, vp.Budget(epsilon), seed=run)._sampler

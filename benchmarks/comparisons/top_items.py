@@ -12,7 +12,7 @@
 A hitting set consists of k items such that many users have one of them. Half of the budget finds the items as above,
 and half picks among them (`benchmarks.baselines.hitting`).
 
-The benchmark reads private truth, for research on public data.
+The benchmark reads exact private numbers, which is permitted only for research on public data.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Comparison of a release with the items of at least k users.
 
-This module reads private truth and is never part of a release.
+This module reads exact private numbers and is never part of a release.
 """
 
 from collections.abc import Sequence

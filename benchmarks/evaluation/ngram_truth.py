@@ -1,6 +1,6 @@
 """Comparison of released phrases with the phrases that users wrote.
 
-This module reads private truth and is never part of a release.
+This module reads exact private numbers and is never part of a release.
 """
 
 from collections.abc import Sequence

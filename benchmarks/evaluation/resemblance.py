@@ -1,6 +1,6 @@
 """Differences between synthetic and private sequences, measured by distances and a classifier.
 
-This module reads private truth.
+This module reads exact private numbers.
 """
 
 import numpy as np

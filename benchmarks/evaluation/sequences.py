@@ -1,6 +1,6 @@
 """Comparison of synthetic sequences with private ones.
 
-This module reads private truth and is never part of a release.
+This module reads exact private numbers and is never part of a release.
 """
 
 import heapq
@@ -55,7 +55,7 @@ def private_sequences(corpus: "LocalCorpus", alphabet: Sequence[str]) -> Sequenc
         alphabet: The symbols, in the order of their numbers.
 
     Returns:
-        The private sequences, without users who have no sequence.
+        The private sequences of all users who have a sequence.
     """
     from voxpop.engine.local.corpus import one_sequence_each
 
@@ -119,7 +119,7 @@ def private_counts(data: SequenceData, queries: Sequence[Pattern]) -> Int64s:
         queries: The runs of symbols.
 
     Returns:
-        int64 by query, which are private and not noisy.
+        int64 by query, the private numbers without noise.
 
     Raises:
         InputError: If there are too many queries for this alphabet.

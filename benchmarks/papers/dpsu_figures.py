@@ -2,8 +2,8 @@
 
     python -m benchmarks.papers.dpsu_figures
 
-Cells that the same code has measured are cached in `out/cells`. Figure 4 reads private truth, for research on public
-data.
+Cells that the same code has measured are cached in `out/cells`. Figure 4 reads exact private numbers, which is
+permitted only for research on public data.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class Figure:
 
     @property
     def algorithms(self) -> list[str]:
-        """The compared algorithms. Algorithm 8, which is not private, is compared only for words."""
+        """The compared algorithms. Algorithm 8, which is not private, is compared only on words."""
         return [name for name in ALGORITHMS if self.lengths == (1,) or name != NOT_PRIVATE]
 
     def point(self, value: int) -> tuple[int, vp.Budget]:

@@ -2,7 +2,8 @@
 
     python -m benchmarks.papers.sequences_claims
 
-The benchmark reads private truth, for research on public data. Seeds make it repeatable.
+The benchmark reads exact private numbers, which is permitted only for research on public data. Seeds make it
+repeatable.
 """
 
 import numpy as np
@@ -39,7 +40,7 @@ MODELS = ("published", "default")
 
 
 def drawn(corpus: LocalCorpus, model: str, length: int, gram: int, run: int) -> SequenceData:
-    """Return the estimated number of synthetic sequences, drawn from the model."""
+    """Draw synthetic sequences from the model, which estimates their number."""
     if model == "default":
         sampler = vp.Sequences(length, gram, ALPHABET).release(corpus, vp.Budget(EPSILON), seed=run)._sampler
     else:

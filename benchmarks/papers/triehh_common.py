@@ -64,7 +64,7 @@ class Votes:
         return {word: number for number, word in enumerate(self.spelling.vocabulary.to_pylist())}
 
     def private_frequencies(self) -> np.ndarray:
-        """Return the mean share of users' votes that each word would get, which is the private truth."""
+        """Return the mean share of users' votes that each word would get, which is an exact private number."""
         sizes = np.diff(self.electorate.held_start)
         weights = np.repeat(1 / np.maximum(sizes, 1), sizes)
         counts = np.bincount(self.electorate.held, weights, minlength=self.spelling.sizes.size)

@@ -4,7 +4,7 @@ python -m benchmarks.papers.triehh_words
 
 A user is a post (reddit_posts) or a nickname (ubuntu_irc). "published" is the paper's experiment, with fixed batches by
 Theorem 1 and its corrected corollary, and without a guarantee. "exact" is Voxpop's accounting with several votes.
-Recall covers the words that fit into ten symbols with their end mark, and is computed from the private truth.
+Recall covers the words that fit into ten symbols with their end mark, and is computed from exact private numbers.
 """
 
 import numpy as np

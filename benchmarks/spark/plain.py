@@ -2,13 +2,14 @@
 
 python -m benchmarks.spark.plain [MSNBC] [reddit_posts] [partitions] [--runs N] [--authors COMMAND]
 
-*plain* is `SparkSession.builder.master("local[2]").getOrCreate()` and nothing else; *tuned* is the session of `voxpop
---engine spark` (a light Java, and imports while it starts). In both sessions, Spark writes the rows and the local
-engine reads them. Two sides release nothing. *session* is a plain session that opens the table and ends, and *rows* is
-a plain session that also writes the rows. The difference between *plain* and *rows* is the time of Voxpop. *partitions*
-reads the clicks into 2, 20 and 200 partitions. COMMAND runs the authors' pipeline on MSNBC (`jobs.py` describes it), in
-turn with all other sides and at its best setting, 4 shuffle partitions, which it reads from `SPARK_CONF_DIR`. %(out)s
-in COMMAND is replaced by a new folder. It runs once. Its releases are drawn again each time, so they are not compared.
+*plain* is `SparkSession.builder.master("local[2]").getOrCreate()` and nothing else, and *tuned* is the session of
+`voxpop --engine spark` (a light Java, and imports while it starts). In both sessions, Spark writes the rows and the
+local engine reads them. Two sides release nothing. *session* is a plain session that opens the table and ends, and
+*rows* is a plain session that also writes the rows. The difference between *plain* and *rows* is the time of Voxpop.
+*partitions* reads the clicks into 2, 20 and 200 partitions. COMMAND runs the authors' pipeline on MSNBC (`jobs.py`
+describes it), in turn with all other sides and at its best setting, 4 shuffle partitions, which it reads from
+`SPARK_CONF_DIR`. %(out)s in COMMAND is replaced by a new folder. It runs once. Its releases are drawn again each time,
+so they are not compared.
 """
 
 import argparse

@@ -2,7 +2,8 @@
 
     python -m benchmarks.speed.large_alphabets
 
-Each row is a separate process with its own peak memory. The benchmark reads private truth, for research on public data.
+Each row is a separate process with its own peak memory. The benchmark reads exact private numbers, which is permitted
+only for research on public data.
 """
 
 import json

@@ -28,12 +28,12 @@ NGRAMS = (*SET_UNION, "mechanisms/ngrams")
 SEQUENCES = (*LOCAL, "mechanisms/sequences")
 HITTERS = ("kernels/tries", "mechanisms/heavy_hitters", "privacy")
 ON_SPARK = (*NGRAMS, "engine/spark")
-"""The parts of `src/voxpop` that decide the results of each mechanism, for `depends`."""
+"""The parts of `src/voxpop` that decide the results of each mechanism, as values of `depends`."""
 WORDS = (":!src/voxpop/mechanisms/*/describe.py", ":!src/voxpop/mechanisms/*/evaluate.py")
 """These patterns exclude modules that only format descriptions of plans, and comparisons of a release with its private
 data."""
 SOURCE = source(ROOT)
-"""This is read when the process starts, because the repository may change before the results are written."""
+"""The commit is read when the process starts, because the repository may change before the results are written."""
 
 
 @dataclass(frozen=True)

@@ -362,7 +362,7 @@ def _check_lines(data: bytes, above: int, rows: int, where: str) -> None:
 def _header(path: Path, columns: list[str], usual: str, how: CSV, encoding: str) -> Header:
     """Return the beginning of the file.
 
-    The caller's delimiter has priority over a declared one, and both over a detected one.
+    The caller's delimiter has priority over a declared delimiter, and a declared delimiter over a detected one.
     """
     with _open(path) as stream, _explained(path, "cannot be read as a table"):
         # Invalid bytes in later rows are reported with their row.

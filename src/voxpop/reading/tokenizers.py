@@ -150,7 +150,7 @@ def split_sentences(texts: pa.Array) -> tuple[pa.Array, Int64s]:
         texts: Strings. Null is an empty text.
 
     Returns:
-        large_string, the sentences of all texts; and int64 (texts + 1), the position of each text's first sentence.
+        large_string, the sentences of all texts, and int64 (texts + 1), the position of each text's first sentence.
 
     Example:
         >>> sentences, starts = split_sentences(pa.array(["Tea? Yes, please.", "No."]))

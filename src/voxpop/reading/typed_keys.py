@@ -44,7 +44,7 @@ class TypedKeys:
     r"""The sets of a table.
 
     Attributes:
-        columns: The names and types of the columns; texts have the type string.
+        columns: The names and types of the columns. Texts have the type string.
         texts: The names of the columns of texts, which have their words as keys.
         joint: The combinations of names of columns that are also released jointly.
         alone: Whether only the combinations are keys. In this case, they may have one column.

@@ -86,7 +86,7 @@ class Request:
     Attributes:
         users: The columns that together identify the user of a row.
         kind: "text", "tokens", "items" or "sequence".
-        columns: The column of this kind; there may be several columns of items.
+        columns: The column of this kind. There may be several columns of items.
         tokenizer: The tokenizer of texts.
         order: The column of event times, if rows are events.
         session_gap: The longest pause within a sequence of events. By default, there is no limit.

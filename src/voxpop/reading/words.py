@@ -200,7 +200,7 @@ def merge_words(words: list[pa.Array], used: list[Bools]) -> Merged:
         used: Whether each word is in use.
 
     Returns:
-        large_string, sorted; and int32 arrays, with -1 for unused words.
+        large_string, the sorted words, and int32 arrays, with -1 for unused words.
 
     Raises:
         InputError: If there are more words than 32-bit numbers can count.

@@ -55,7 +55,7 @@ class KnownItems:
     Attributes:
         size: The number of different items.
         fingerprint: The SHA-256 digest of the items in the order of their bytes.
-        width: The number of columns of an item; 1 for words.
+        width: The number of columns of an item, which is 1 for words.
         names: The names of the columns of a table or of the keys of a release. Other lists have no names.
         items: large_string, the items as `voxpop.reading.keys` spells them, distinct and in the order of their bytes;
             None for the list of a saved plan, which contains only the other fields.
@@ -403,7 +403,7 @@ def words(language: str = "en", size: Literal["small", "large"] = "large") -> li
     every installation has the same list. Its code has the licence Apache-2.0, and its data CC BY-SA 4.0.
 
     Args:
-        language: Two letters, such as "en"; about forty languages are available.
+        language: Two letters, such as "en". About forty languages are available.
         size: "large" has 321,180 English words, and "small" about 29,000. Some languages have only one of the two.
 
     Returns:

@@ -62,7 +62,7 @@ class Release(Result):
 
     Attributes:
         grams: pyarrow table with the columns `gram` (list of string) and `length` (int32).
-        plan: the numbers used; `plan.to_dict()` and `str(plan)` show them.
+        plan: the numbers used, which `plan.to_dict()` and `str(plan)` show.
         guarantee: the privacy guarantee, or the statement that the release is not private.
         token_source: the source of the tokens, which is the tokenizer of texts, "items", "tokens" or "sequence", or ""
             if unknown.
@@ -73,8 +73,8 @@ class Release(Result):
             The id is empty for a release with a seed and for a release that an earlier version saved. Comparisons
             ignore it.
         known: bool array, whether each item was on the public list of the release. Such an item may have only one user
-            or no user. There is no array without a list and for a release that an earlier version saved. Comparisons
-            ignore it.
+            or no user. It is missing if there was no list or an earlier version saved the release. Comparisons ignore
+            it.
 
     Example:
         >>> import pyarrow as pa

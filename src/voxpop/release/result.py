@@ -161,7 +161,7 @@ class Result(Sized, Iterable[Any], ABC):
     use these methods.
 
     Attributes:
-        plan: the numbers used; `plan.to_dict()` and `str(plan)` show them.
+        plan: the numbers used, which `plan.to_dict()` and `str(plan)` show.
         guarantee: the privacy guarantee of this result.
         metadata: the operator's statements about the result.
     """
@@ -290,7 +290,7 @@ class Result(Sized, Iterable[Any], ABC):
             dataset: the source of the data.
             purpose: the purpose of the result.
             operator: the person or team who made the result.
-            date: the day, such as 2026-11-22; today by default.
+            date: the day, such as 2026-11-22. The default is today.
 
         Raises:
             InputError: If a field is not one line of at most 500 characters, or the date is not a day.

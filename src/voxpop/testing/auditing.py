@@ -101,7 +101,7 @@ def epsilon_shown(counts: TrialCounts, delta: float, failure_probability: float 
         failure_probability: The probability that the bound is wrong.
 
     Returns:
-        The lower bound, at least 0; infinite if no epsilon is large enough.
+        The lower bound, which is at least 0, and infinite if no epsilon is large enough.
 
     Example:
         >>> 0.9 < epsilon_shown(TrialCounts(joined=73_000, without=27_000, trials=100_000), delta=0.0) < 1

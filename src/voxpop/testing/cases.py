@@ -110,7 +110,7 @@ def case_of(
 
     Args:
         names: names of the mechanism and of the case.
-        plan: the plan to run; its budget is the claim.
+        plan: the plan to run. Its budget is the claim.
         corpora: the copies with the additional user and without.
         copies: number of copies.
         happened: see `observed`.

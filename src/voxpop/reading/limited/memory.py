@@ -1,6 +1,6 @@
 """The memory limit for reading, encoding and extracting, and work files for data that does not fit.
 
-A work file contains private data while the process runs. On Linux, the file is created without a name; on other
+A work file contains private data while the process runs. On Linux, the file is created without a name. On other
 systems, it is unlinked immediately. Therefore no other process can open the file, and the system removes it when the
 process ends for any reason.
 """
