@@ -32,7 +32,7 @@ def test_sizes_are_as_requested(tmp_path):
 
 
 def test_a_seed_gives_the_same_texts(tmp_path):
-    """The same seed gives the same corpus, and another seed another corpus."""
+    """The same seed gives the same corpus, and another seed gives another corpus."""
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         write_texts(tmp_path / name, users=50, tokens=5000, words=100, phrases=10, seed=seed)
     first, again, other = (np.asarray(load_engine(tmp_path / name).tokens) for name in "abc")

@@ -36,7 +36,7 @@ def test_weights_equal_those_of_plain_loops(users):
 
 @given(users=bounded_users(), limit=st.integers(1, 6), seed=st.integers(0, 9))
 def test_samples_are_subsets_of_the_items_of_users(users, limit, seed):
-    """Each user keeps as many items as the limit allows, all from the user's items, each with its frequency."""
+    """Each user keeps as many of the user's items as the limit allows, with their frequencies."""
     items, starts = as_arrays(users)
     held = PrivatePairs(items, starts, items + 10, 8)
     drawn = held.drawn(limit, Secret.from_seed(seed), "test")
@@ -62,7 +62,7 @@ def test_noise_has_its_distribution():
 
 
 def test_one_round_has_the_numbers_of_voxpop_under_published_accounting():
-    """Two computations give the same sigma and threshold."""
+    """An independent computation gives the same sigma and threshold."""
     ours = vp.papers.SetUnion(50, "weighted").plan(BUDGET)
     (scale,) = scales_of(BUDGET, 50, (1.0,))
     assert (scale.scale, scale.threshold) == pytest.approx((ours.scale, ours.threshold), rel=1e-9)

@@ -153,7 +153,7 @@ def test_a_threshold_off_by_one_user_is_detected():
     with pytest.MonkeyPatch.context() as patch:
         real = SelectionRule.probability
         patch.setattr(SelectionRule, "probability", lambda self, weights: real(self, weights + self.unit_weight))
-        patch.setattr(SelectionRule, "exact", lambda self, weight: 1 / 0)  # Doubles decide all of these.
+        patch.setattr(SelectionRule, "exact", lambda self, weight: 1 / 0)  # All of these decisions are made in doubles.
         assert_refuted(case, exp(1) * slack + slack, 0.0)
 
 

@@ -64,7 +64,7 @@ def decimals(make: str, digits: int, scale: int) -> pa.Array:
 
 
 def whole(kind: pa.DataType) -> pa.Array:
-    """Return the ends of a type of whole numbers."""
+    """Return the smallest and the largest values of an integer type."""
     ends = np.iinfo(str(kind))
     return pa.array([ends.min, 0, 1, ends.max], kind)
 

@@ -236,7 +236,7 @@ def found_rate(holders: int, theta: int, words: str) -> float:
 @pytest.mark.jit
 @pytest.mark.parametrize("words", [pytest.param("one", marks=pytest.mark.slow), "many"])
 def test_the_accountant_bounds_the_simulated_effect_of_one_user(words):
-    """The accountant bounds the effect of one user on the probability of a found word in the real arrays.
+    """The accountant bounds the effect of one user on the probability that the real arrays find a word.
 
     A rate of 100,000 deviates by more than 0.0118 with probability below 1e-12 (Hoeffding), so 60 comparisons raise a
     false alarm with probability below 1e-10. A broken variant, in which the server requires one vote less, is detected

@@ -1,6 +1,6 @@
-"""At extreme values of every parameter, planning raises a `BudgetError` or the plan keeps its promise.
+"""At extreme values of every parameter, planning raises a `BudgetError` or the plan satisfies its guarantee.
 
-The tests compute the promise again from only the public numbers of the plan (noise, threshold, sensitivity of one
+The tests compute the guarantee again from only the public numbers of the plan (noise, threshold, sensitivity of one
 user). They use the formulas of docs/privacy case by case, without the accounting of the library.
 """
 
@@ -143,7 +143,7 @@ def check_selection(epsilon, delta, plan):
     st.lists(LIMITS, min_size=3, max_size=3),
 )
 def test_plans_of_set_union_keep_their_guarantee(cell, epsilon, delta, limit, accounting, alpha, counts):
-    """Every weighting and both accountings keep the promise."""
+    """Plans with every weighting and both accountings satisfy their guarantee."""
     union = vp.papers.SetUnion(limit, cell, alpha, accounting)
     plan = planned(union, vp.Budget(epsilon, delta))
     if plan is not None:
@@ -165,7 +165,7 @@ def test_plans_of_set_union_keep_their_guarantee(cell, epsilon, delta, limit, ac
     st.lists(LIMITS, min_size=2, max_size=2),
 )
 def test_plans_of_dpne_keep_their_guarantee(epsilon, delta, limit, lengths, weighting, ratio, alpha, counts):
-    """The first length, with the cap of all later lengths, keeps the promise, and later lengths are within the cap."""
+    """The first length and the cap of later lengths satisfy the guarantee, and later lengths are within the cap."""
     dpne = vp.papers.DPNE(lengths, limit, weighting=weighting, ratio=ratio, alpha=alpha)
     plan = planned(dpne, vp.Budget(epsilon, delta))
     if plan is None:

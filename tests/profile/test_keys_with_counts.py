@@ -550,7 +550,7 @@ def test_the_choice_is_as_accurate_as_noise_allows():
 
 
 def test_tokens_of_keys_only_are_numbered_from_zero():
-    """Sets have one or several columns. Values of single columns are escaped once."""
+    """Tokens are numbered from zero for sets of one or several columns. Values of single columns are escaped once."""
     keys = TypedKeys((KeyColumn("a", "string"), KeyColumn("b", "int64")), (), (("a", "b"), ("a",)), alone=True)
     tokens = keys.tokens([pa.array(["x|y", "z"]), pa.array([1, None])])
     assert tokens.to_pylist() == [["0|x\\|y|1", "1|x\\|y"], ["1|z"]]

@@ -493,7 +493,10 @@ def test_the_tokenizer_of_the_data_makes_the_items():
 
 
 def test_keys_of_tables_are_compared_by_value():
-    """A table lists keys of several columns and types. Another number of columns is rejected early."""
+    """A table lists keys of several columns and types.
+
+    A list with another number of columns is rejected.
+    """
     rows = pl.DataFrame({"who": range(400), "shop": ["a"] * 400, "day": [1, 2] * 200})
     corpus = vp.read(rows, user="who", items=["shop", "day"], options=QUIET)
     listed = pl.DataFrame({"shop": ["a", "a", "b"], "day": [1, 2, 3]})

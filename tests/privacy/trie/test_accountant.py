@@ -154,7 +154,7 @@ def test_survival_agrees_with_fifty_digits(rate, theta, spare):
 @pytest.mark.parametrize("words", ["one", "many"])
 @pytest.mark.parametrize("added", [True, False])
 def test_skipping_points_is_safe_and_cheap(rate, theta, words, added, monkeypatch):
-    """Corners between the points never give less than all points, and give at most one and a half per cent more."""
+    """The bound from corners is at least the bound from all points, and at most one and a half per cent above it."""
     epsilon = trie_epsilon_about(rate)
     thinned = direction_delta(epsilon, chances(Ballot(rate, theta)), rate, 6, words, added, 400)
     monkeypatch.setattr(accountant, "_ALL", 10**9)

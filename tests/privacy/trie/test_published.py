@@ -53,7 +53,10 @@ def test_table_1_is_reproduced(users, theta, one, ten):
 
 
 def test_a_plan_with_published_accounting_has_the_numbers_of_the_paper():
-    """Epsilon 1 at delta 1/(100 n) gives theta 12 and needs about 2,700 users. Exact accounting easily confirms it."""
+    """Epsilon 1 at delta 1/(100 n) gives theta 12 and needs about 2,700 users.
+
+    Exact accounting confirms these numbers.
+    """
     plan = TrieHH().plan(Budget(1, 1 / (100 * USERS)))
     rate, theta = plan.sampling_rate, plan.theta
     assert theta == 12
