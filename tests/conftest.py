@@ -37,8 +37,8 @@ if numba.config.DISABLE_JIT:
 def once(compute: Callable[..., Any]) -> Callable[..., Any]:
     """Return the same function of numbers, which computes each result once per process.
 
-    Hundreds of tests plan for the same few budgets and print the plans. The key is every argument, so no test gets a
-    result of other numbers. No test replaces a part of these functions.
+    Hundreds of tests plan for the same few budgets and print the plans. The key contains every argument, so no test
+    gets a result for other numbers. No test replaces a part of these functions.
     """
     known: dict[object, Any] = {}
 

@@ -182,7 +182,7 @@ def test_untagged_blocks_hide_no_command():
 
 @pytest.mark.parametrize("page", PAGES, ids=ident)
 def test_links_have_targets(page):
-    """Every relative link names a file of the repository, and every anchor a heading of that file."""
+    """Every relative link names a file of the repository, and every anchor names a heading of that file."""
     for target, anchor in LINK.findall(page.read_text()):
         path = (page.parent / target) if target else page
         assert path.exists(), target

@@ -1,4 +1,4 @@
-"""The layout of the package: its packages, imports, sizes and public names."""
+"""Tests of the layout of the package, with its packages, imports, sizes and public names."""
 
 import ast
 import re

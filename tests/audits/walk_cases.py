@@ -1,4 +1,4 @@
-"""Every pass of default n-grams: adaptive rounds, individual budgets, screening votes and the second-chance pass.
+"""Cases for every pass of default n-grams, with adaptive rounds, individual budgets, and votes of all kinds.
 
 The results of a release depend on thresholds that all candidates share. Therefore these cases read the noisy weight of
 a pair in each pass, which the proof treats as public. The weights are graded with the same draws, but with cutpoints

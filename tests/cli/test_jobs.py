@@ -422,7 +422,7 @@ def test_a_changed_job_differs_from_the_finished_run(voxpop, job, monkeypatch):
 
 
 def test_a_dry_run_of_a_finished_run_needs_its_result(voxpop, job, monkeypatch):
-    """A finished run is rejected if its result is not in the folder, as the run itself would be."""
+    """A dry run rejects a finished run if its result is not in the folder, as the run itself would."""
     monkeypatch.setenv("DAY", "monday")
     job(JOB + LEDGER)
     assert voxpop("run", "job.toml").code == 0

@@ -89,7 +89,7 @@ def test_biased_rounds_exceed_the_bound_further(record_property):
 
 
 def test_random_search_finds_the_bound_and_no_violation(record_property):
-    """For a small d_max with a large excess, the search tries random crowds, users and thresholds, then small steps."""
+    """For a small d_max with a large excess, the search tries random crowds, and then small steps from the worst."""
     rng = np.random.default_rng(5)
     best, distance = None, 0.0
     for trial in range(3000):

@@ -1,4 +1,4 @@
-"""Released text in programs that use an export: dbt, which renders SQL as a template, spreadsheets and Markdown."""
+"""Tests of released text in dbt, which renders SQL as a template, in spreadsheets and in Markdown."""
 
 import csv
 import html

@@ -44,7 +44,7 @@ def rows() -> pl.DataFrame:
 
 
 def every_byte(folder: Path) -> bytes:
-    """Return all names and contents in a folder, and the rows of Parquet files also as text."""
+    """Return all names and contents in a folder. The rows of Parquet files are also returned as text."""
     found = [json.dumps(os.listdir(folder)).encode()]
     for path in folder.rglob("*"):
         found.append(str(path).encode())

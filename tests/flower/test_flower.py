@@ -200,7 +200,9 @@ def shared_users(path: Path) -> int:
 
 
 def tables(folder: Path) -> list[Path]:
-    """Write one table of 500 users per node. The common words have 70 %, a word of the node 20 %, unique words 10 %.
+    """Write one table of 500 users per node.
+
+    Common words make up 70 % of the table, a word of the node 20 %, and unique words 10 %.
 
     There are four common words. Only one user on node 1 has "zoo". Some users are on both node 2 and node 3.
     """
@@ -220,7 +222,7 @@ def tables(folder: Path) -> list[Path]:
 
 
 def lies(paths: list[Path]) -> str:
-    """Return false votes: one too few for one user's word, many for an unused word, and a count for a total of 0."""
+    """Return false votes, with one too few for a user's word, many for an unused word, and a count for a total of 0."""
     honest = sum((votes_of(path) for path in paths), Counter())[Prefix(tuple("sua"), ended=True)]
     assert honest >= WHOLE.theta
     return f"zoo={WHOLE.theta - 1} qqq={2**31} sua={2**32 - honest}"

@@ -1,4 +1,4 @@
-"""Secure aggregation without a network: totals, dropouts, false answers, and the data of the server."""
+"""Tests of secure aggregation without a network, with totals, dropouts, false answers, and the data of the server."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""End-to-end tests of heavy hitters: plans, releases, rejected inputs, and audits by simulation."""
+"""End-to-end tests of heavy hitters, with plans, releases, rejected inputs, and audits by simulation."""
 
 import json
 import math

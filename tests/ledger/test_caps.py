@@ -51,7 +51,7 @@ def run(requests, budget=BUDGET):
 
 
 def run_equal(request, most, budget=BUDGET):
-    """Return the accepted ones of `most` equal requests, found by bisection, because a larger past makes no room."""
+    """Return the accepted ones among `most` equal requests, by bisection, because earlier releases never make room."""
     fits, too_many = 0, most + 1
     while fits + 1 < too_many:
         middle = (fits + too_many) // 2

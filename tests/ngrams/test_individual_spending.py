@@ -1,4 +1,4 @@
-"""Tests of extractions with individual budgets: public values, rejected inputs and the second-chance pass."""
+"""Tests of extractions with individual budgets, with public values, rejected inputs and the second-chance pass."""
 
 from dataclasses import replace
 

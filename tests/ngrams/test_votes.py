@@ -1,4 +1,4 @@
-"""Tests of levels, bands and thresholds from votes: their distributions, their constraints and detected faults."""
+"""Tests of levels, bands and thresholds from votes, with their distributions, their constraints and detected faults."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""The optimal rule for one item per user: its closed form, its recursion, and both tails."""
+"""Tests of the optimal rule for one item per user, with its closed form, its recursion, and both tails."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The cost of picking the largest counts: exact small cases, a search, and the drawn noise."""
+"""Tests of the cost of picking the largest counts, with exact small cases, a search, and the drawn noise."""
 
 from decimal import Decimal, localcontext
 from itertools import permutations, product

@@ -27,7 +27,7 @@ def gaussian_rounds(epsilon, novel, mu):
 def test_gaussian_rounds_are_bounded_by_their_pair(epsilon, steps, sigmas):
     """In dp-accounting, the composition of "hit" and Gaussian round by round costs at most the symmetric pair.
 
-    The pair costs at most the probability of a hit more, because it has hits on both sides.
+    The additional cost of the pair is at most the probability of a hit, because the pair has hits on both sides.
     """
     interval, hits, whole = 1e-3, [], privacy_loss_distribution.identity(1e-3)
     for step, sigma in zip(steps, sigmas, strict=True):

@@ -56,7 +56,7 @@ def weights_of(users, place, monkeypatch):
 
 
 def distances(rng, monkeypatch):
-    """Return changes by the extra user: classes in l1, changed keys over L, the largest change, and shares in l1."""
+    """Return changes by the extra user, in classes (l1), changed keys over L, the largest change, and shares (l1)."""
     users = {
         int(key): [[WORDS[i] for i in rng.integers(0, 8, rng.integers(1, 9))] for _ in range(rng.integers(1, 3))]
         for key in rng.choice(1000, rng.integers(2, 7), replace=False)

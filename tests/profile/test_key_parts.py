@@ -1,4 +1,4 @@
-"""Users in parts: the delta of tiny tables, the threshold, and draws that follow the distribution of the noise."""
+"""Tests of users in parts, with the delta of tiny tables, the threshold, and the distribution of draws."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Rounds over public candidates: their cost, candidates without users, and neighbours on the release code."""
+"""Tests of rounds over public candidates, with their cost, candidates without users, and neighbours."""
 
 from math import fsum
 

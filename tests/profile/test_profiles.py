@@ -1,4 +1,4 @@
-"""Tests of profiles: chosen columns, released values, costs and saved files."""
+"""Tests of profiles, with chosen columns, released values, costs and saved files."""
 
 import datetime
 import json

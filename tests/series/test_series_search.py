@@ -1,4 +1,6 @@
-"""Tests of neighbouring streams on the code that releases. P is the process without a user x, and Q the process with x.
+"""Tests of neighbouring streams on the code that releases.
+
+P is the process without a user x, and Q is the process with x.
 
 Half of the streams have a public list, with items of several users, of only x, and of nobody.
 

@@ -1,4 +1,4 @@
-"""Common failures on clusters are provoked. The error is one line with advice and without a Java stack trace."""
+"""The tests provoke common failures on clusters. The error is one line with advice and without a Java stack trace."""
 
 import os
 import subprocess

@@ -68,7 +68,7 @@ def test_published_budgets_release_the_same_phrases(read_both, talk):
 
 
 def test_users_with_one_item_each_get_the_same_selection(read_both):
-    """The optimal rule releases the same items that are numbers."""
+    """The optimal rule releases the same items. In this test, items are numbers."""
     rng = np.random.default_rng(1)
     table = pl.DataFrame({"who": np.arange(3000), "what": (60 * rng.random(3000) ** 3).astype(np.int64)})
     local, spread = read_both(table, items="what")

@@ -165,7 +165,7 @@ def test_min_users_without_a_proof_is_rejected(wrong):
 
 
 def test_the_plan_shows_the_cost_of_min_users(capsys):
-    """Users needed with and without the promise are in the text, in JSON and on the command line."""
+    """The numbers of users needed with and without the promise are in the text, in JSON and on the command line."""
     plan = vp.Items(max_items_per_user=10, min_users=40).plan(vp.Budget(1, 1e-7))
     numbers = plan.to_dict()
     assert (numbers["min_users"], numbers["failure_probability"]) == (40, 1e-6)

@@ -355,7 +355,7 @@ def generous():
 
 @pytest.mark.jit
 def test_the_share_of_items_without_users_is_at_most_the_stated_share(monkeypatch, generous):
-    """Lists of only empty items, and lists with a few items of users, keep the share.
+    """For lists of only empty items and lists with a few items of users, the share is at most the expected share.
 
     The detected variants are tails of one round, and a rule without the size of the list. The test compares means of
     shares from 0 to 1 over 150 releases. The probability of a false alarm is below 1e-9.

@@ -66,10 +66,7 @@ def is_uuid(kind: pa.DataType) -> bool:
 
 
 def family(kind: pa.DataType) -> str | None:
-    """Return the name of a type's family, or None for types without a spelling.
-
-    Only values of one family are compared.
-    """
+    """Return a type's family, or None for types without a spelling. Only values of one family are compared."""
     types = pa.types
     tests = {
         "strings": is_string,
