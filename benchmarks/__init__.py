@@ -1,1 +1,1 @@
-"""Tables and figures of the papers, comparisons, and speed against other libraries: one command for each result."""
+"""Tables and figures of the papers, comparisons, and measurements of speed, with one command for each result."""

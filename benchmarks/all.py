@@ -1,4 +1,4 @@
-"""Run all benchmarks with old results, oldest first. A repeated command continues an interrupted run.
+"""Run all benchmarks with old results, starting with the oldest. A repeated command continues an interrupted run.
 
 Benchmarks that measure time run first, one at a time. All other benchmarks run two at a time. Logs are in
 `out/benchmarks`.
@@ -45,7 +45,7 @@ def benchmarks() -> list[Benchmark]:
 
 
 def age(benchmark: Benchmark, root: Path = ROOT) -> tuple[str, list[str]]:
-    """Return the date of the oldest result, and the reasons why results are old (empty if none is).
+    """Return the date of the oldest result, and the reasons why results are old (no reasons if all are current).
 
     Args:
         benchmark: The declaration of the benchmark.
@@ -103,7 +103,7 @@ def problems(found: list[Benchmark], root: Path = ROOT) -> list[str]:
 
 
 def main() -> int:
-    """List old results, and run their benchmarks without `--check`; return the number of old or failed ones."""
+    """List old results, run their benchmarks unless `--check` is given, and return the number of old or failed ones."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.all", description="run all benchmarks with old results")
     parser.add_argument("names", nargs="*", help="parts of names; all benchmarks if none is given")
     parser.add_argument("--check", action="store_true", help="only list old results")
@@ -128,7 +128,7 @@ def main() -> int:
 
 
 def _run_all(waiting: list[Benchmark]) -> Iterator[tuple[float, str]]:
-    """Yield the result of each `timed_run`; benchmarks that measure time are first."""
+    """Yield the result of each `timed_run`. Benchmarks that measure time run first."""
     alone = [each for each in waiting if each.alone]
     yield from map(timed_run, alone)
     with ThreadPoolExecutor(AT_A_TIME) as threads:
@@ -141,14 +141,14 @@ def hours(waiting: list[Benchmark]) -> float:
 
 
 def timed_run(benchmark: Benchmark) -> tuple[float, str]:
-    """Return the minutes of `run`, and its result."""
+    """Return the duration of `run` in minutes, and its result."""
     begun = time.monotonic()
     why = run(benchmark)
     return (time.monotonic() - begun) / 60, why
 
 
 def run(benchmark: Benchmark) -> str:
-    """Run the commands of a benchmark; return the reason for a failure, empty after a success."""
+    """Run the commands of a benchmark, and return the reason for a failure, which is empty after a success."""
     python = ROOT / benchmark.environment / "bin" / "python"
     if not python.exists():
         return f"not run: {benchmark.environment} is not here; see the Makefile"

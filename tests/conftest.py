@@ -37,8 +37,8 @@ if numba.config.DISABLE_JIT:
 def once(compute: Callable[..., Any]) -> Callable[..., Any]:
     """Return the same function of numbers, which computes each result once per process.
 
-    Hundreds of tests plan for the same few budgets and print the plans. The key is every argument, so no test gets a
-    result of other numbers. No test replaces a part of these functions.
+    Hundreds of tests plan for the same few budgets and print the plans. The key contains every argument, so no test
+    gets a result for other numbers. No test replaces a part of these functions.
     """
     known: dict[object, Any] = {}
 
@@ -146,7 +146,7 @@ def few_sessions() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def less_without_the_jit(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Draw few sessions, and choose cutpoints from few `PRICES`; a thousand are too many for kernels in Python."""
+    """Draw few sessions, and choose cutpoints from few `PRICES`, because kernels in Python are slow."""
     with pytest.MonkeyPatch.context() as patch:
         if numba.config.DISABLE_JIT:
             request.getfixturevalue("few_sessions")

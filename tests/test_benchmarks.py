@@ -135,7 +135,10 @@ def test_a_change_of_a_dependency_makes_a_result_old(repository, path):
 
 
 def test_a_result_of_uncommitted_code_is_old(repository):
-    """A result of uncommitted code is old even after the commit. Uncommitted changes of other files do not count."""
+    """A result of uncommitted code is old even after the code is committed.
+
+    Uncommitted changes to other files do not count.
+    """
     (repository.root / "src/voxpop/unrelated.py").write_text("")
     repository.measure()
     assert repository.reasons() == []
@@ -258,7 +261,7 @@ def test_the_runner_skips_results_that_are_up_to_date_and_prints_failures(tmp_pa
 
 
 def test_a_timed_benchmark_runs_alone(monkeypatch):
-    """Timed benchmarks run one at a time. After them, other benchmarks run two at a time."""
+    """Timed benchmarks run one at a time. Afterwards, all other benchmarks run two at a time."""
     mine = [Benchmark(support.__file__, (name,), (), 1, timed=name < "c") for name in "abcd"]
     running, seen = set(), []
     both = Barrier(2)
@@ -284,7 +287,7 @@ def test_a_timed_benchmark_runs_alone(monkeypatch):
 def test_every_module_that_can_be_run_is_a_benchmark_or_in_the_readme():
     """A module that can be run declares a benchmark, or the README names its command."""
     root = runner.ROOT / "benchmarks"
-    # The environment of the compared libraries exists.
+    # The environment of the compared libraries exists here.
     mine = [path for path in root.rglob("*.py") if not {"peers", ".venv"} & {*path.parts}]
     runs = [path for path in mine if "__main__" in path.read_text()]
     commands = {"benchmarks." + ".".join(path.relative_to(root).with_suffix("").parts) for path in runs}

@@ -4,8 +4,8 @@
 |---|---|
 | `python` | runs, in one namespace for each page, in an empty folder |
 | `output` | equals the output of the `python` block before it |
-| `console` | each `$ voxpop ...` runs; the lines below it are its output; `...` matches any text |
-| `sh` | commands of other programs, which do not run here; none of them is `voxpop` |
+| `console` | each `$ voxpop ...` runs, and the lines below it are its output, in which `...` matches any text |
+| `sh` | commands of other programs, which do not run here and are never `voxpop` |
 
 A number before `<!-- = source -->` is the value of its source. A block after `<!-- not run: reason -->` does not run. A
 page with `<!-- needs: file -->` has this file of the real data in its folder or is skipped. `VOXPOP_REWRITE_DOCS=1
@@ -143,7 +143,7 @@ def test_examples_run(page, tmp_path, monkeypatch, request):
 
 
 def follow_or_rewrite(reader, page, block):
-    """Run one block; with VOXPOP_REWRITE_DOCS, write the printed output into the page."""
+    """Run one block, and write the printed output into the page if VOXPOP_REWRITE_DOCS is set."""
     try:
         reader.follow(block["language"], block["text"])
     except DifferenceError as found:
@@ -182,7 +182,7 @@ def test_untagged_blocks_hide_no_command():
 
 @pytest.mark.parametrize("page", PAGES, ids=ident)
 def test_links_have_targets(page):
-    """Every relative link names a file of the repository, and every anchor a heading of that file."""
+    """Every relative link names a file of the repository, and every anchor names a heading of that file."""
     for target, anchor in LINK.findall(page.read_text()):
         path = (page.parent / target) if target else page
         assert path.exists(), target
@@ -323,7 +323,7 @@ def up_to_date(text: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if VALUE.search(page.read_text())], ids=ident)
 def test_numbers_in_prose_are_computed(page):
-    """A number before `<!-- = source -->` is the value of its source: a plan, or a cell of a result file."""
+    """A number before `<!-- = source -->` is the value of its source, which is a plan or a cell of a result file."""
     for shown, computed in up_to_date(page.read_text()):
         assert shown == computed
 

@@ -1,4 +1,4 @@
-"""The layout of the package: its packages, imports, sizes and public names."""
+"""Tests of the layout of the package, with its packages, imports, sizes and public names."""
 
 import ast
 import re
@@ -208,7 +208,10 @@ def test_no_file_uses_the_network():
 
 
 def test_the_distribution_for_flower_is_small():
-    """Its files have at most 500 lines, a docstring and no asserts. Its version equals the version that it requires."""
+    """The files have at most 500 lines, a docstring and no asserts.
+
+    The version equals the required version of Voxpop.
+    """
     assert [path.name for path in FLOWER if path.read_text().count("\n") > MOST_LINES] == []
     assert [path.name for path in FLOWER if len(ast.get_docstring(nodes(path)[0]) or "") < 5] == []
     assert [path.name for path in FLOWER if any(isinstance(node, ast.Assert) for node in nodes(path))] == []
@@ -321,7 +324,7 @@ def test_files_named_in_text_exist():
 
 
 def ends_of(path: Path) -> set[str]:
-    """Return all ends of a path, from its name to the whole path."""
+    """Return every suffix of a path, from only the file name to the whole path."""
     return {"/".join(path.parts[place:]) for place in range(len(path.parts))}
 
 

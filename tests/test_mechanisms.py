@@ -8,7 +8,7 @@ from voxpop.release.registry import MECHANISMS, load_object, mechanism_called
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.command)
 def test_registered_names_exist(mechanism):
-    """The configuration is public, or a method of `Release` runs it. The other entries can be loaded."""
+    """The configuration is public, or a method of `Release` runs it. All other entries can be loaded."""
     config = load_object(mechanism.config)
     assert getattr(vp, config.__name__, None) is config or callable(getattr(vp.Release, mechanism.command, None))
     places = (mechanism.describe, mechanism.story, mechanism.audit)

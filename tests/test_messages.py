@@ -114,6 +114,6 @@ def test_internal_errors_ask_for_a_report():
     ],
 )
 def test_a_message_without_the_form_is_found(text, lacks):
-    """Messages without a step, an end or plain words fail."""
+    """Messages without a next step, without a final mark, or with unusual words are rejected."""
     assert faults("InputError", text) == [lacks]
     assert faults("InternalError", "this ends.") == ["InternalError ends the sentence itself"]

@@ -32,7 +32,7 @@ def test_every_dependency_is_bounded_on_both_sides_and_locked_within():
 
 
 def test_every_locked_version_has_hashes():
-    """With hashes, an installation from the lock file has exactly the locked bytes."""
+    """The lock file contains hashes, so an installation from it has exactly the locked bytes."""
     for block in re.split(r"\n(?=[a-z0-9])", LOCK):
         if PIN.match(block):
             assert "--hash=sha256:" in block, block.splitlines()[0]

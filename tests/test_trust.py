@@ -13,7 +13,7 @@ NAMED = re.compile(r"tests/[a-z_0-9/]+\.py")
 
 @pytest.mark.parametrize("claim", claims(), ids=lambda claim: claim["claim"][:40])
 def test_every_claim_names_tests_and_a_page_that_exist(claim):
-    """A test is a file or a function in a file."""
+    """The test of a claim is a file or a function in a file."""
     assert (ROOT / "docs" / claim["page"]).is_file()
     for test in claim["tests"]:
         path, _, name = test.partition("::")

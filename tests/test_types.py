@@ -12,7 +12,7 @@ import pytest
 from voxpop.exports import EXPORTS
 from voxpop.reading import choices
 
-pytestmark = pytest.mark.slow  # each test starts a type checker; `make types-of-callers` runs all of them
+pytestmark = pytest.mark.slow  # Each test starts a type checker. `make types-of-callers` runs all of them.
 
 ROOT = Path(__file__).resolve().parent.parent
 RIGHT = """

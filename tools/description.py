@@ -20,13 +20,13 @@ PAGES = {"Documentation": "docs/index.md", "Changelog": "CHANGELOG.md", "Securit
 
 
 def address_of(pyproject: Mapping[str, Any]) -> str:
-    """Return the address of the repository without a final slash; empty if it is not set."""
+    """Return the address of the repository without a final slash, or "" if it is not set."""
     address: str = pyproject["tool"]["voxpop"]["repository"]
     return address.rstrip("/")
 
 
 def urls(address: str) -> dict[str, str]:
-    """Return the addresses of the project, by name; empty without a repository."""
+    """Return the addresses of the project by name. Without a repository, the result is empty."""
     if not address:
         return {}
     return {"Homepage": address} | {name: f"{address}/blob/main/{page}" for name, page in PAGES.items()}
@@ -37,7 +37,7 @@ def described(text: str, address: str) -> str:
 
     Args:
         text: The text of README.md.
-        address: The address of the repository, or empty.
+        address: The address of the repository, or an empty string.
     """
     if not address:
         return LINK.sub(r"\1", PICTURE.sub("", LINKED_PICTURE.sub("", text)))

@@ -19,7 +19,7 @@ def main(name: str, runs: str) -> None:
     sys.path.insert(0, str(ROOT / "tests"))
     for module in iter_modules([str(ROOT / "src" / "voxpop" / "kernels")]):
         import_module(f"voxpop.kernels.{module.name}")  # Compiled code cannot count its lines.
-    with atheris.instrument_imports(include=["voxpop"]):  # Until the end, because modules are imported on first use.
+    with atheris.instrument_imports(include=["voxpop"]):  # Modules are also imported later.
         from fuzz import test_fuzz
 
         target = getattr(test_fuzz, name).hypothesis.fuzz_one_input

@@ -43,7 +43,7 @@ def required() -> dict[str, str]:
 
 
 def licence_of(package: Distribution) -> str:
-    """Return the licence of a package from its expression, else its classifiers, else the first line of its text."""
+    """Return the licence of a package from its expression, its classifiers, or the first line of its text."""
     stated = package.metadata.get("License-Expression")
     kinds = [each.split(" :: ")[-1] for each in package.metadata.get_all("Classifier", []) if "License ::" in each]
     text = (package.metadata.get("License") or "not stated").strip().splitlines()[0]

@@ -32,7 +32,7 @@ ROUNDED, DECIDE, PEELING = "privacy/test_rounded_noise.py", "privacy/test_decide
 
 
 class Mutant(NamedTuple):
-    """A replacement: the file in `src/voxpop`, a text that occurs in it once, the fault, and the tests to run."""
+    """A replacement, with the file in `src/voxpop`, a text that occurs in it once, the fault, and the tests to run."""
 
     name: str
     file: str

@@ -139,7 +139,7 @@ def row(folder: Path, wheel: Path, python: str, which: str) -> bool:
 
 
 def install(place: Path, wheel: Path, python: str, which: str) -> str:
-    """Install the wheel with the newest or the oldest dependencies, and return the error, empty after a success."""
+    """Install the wheel with the newest or the oldest dependencies, and return the error, or "" after a success."""
     uv("venv", "--python", python, str(place / "env"))
     needs = place / "needs.txt"
     needs.write_text("\n".join(project()["dependencies"]))
@@ -149,7 +149,7 @@ def install(place: Path, wheel: Path, python: str, which: str) -> str:
 
 
 def used(place: Path) -> str:
-    """Release from the command line and from Python, and return the error, empty after a success."""
+    """Release from the command line and from Python, and return the error, which is empty after a success."""
     rows = "".join(f"{who},{('tea', 'milk', 'oats')[who % 3]}\n" for who in range(ROWS))
     (place / "small.csv").write_text(f"who,what\n{rows}")
     (place / "script.py").write_text(SCRIPT)

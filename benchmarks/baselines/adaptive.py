@@ -1,21 +1,21 @@
-"""MAD and MAD2R, reconstructed. Users get back the weight above a limit and spread it over their items.
+"""Reconstructions of MAD and MAD2R, in which users get back the weight above a limit and spread it over their items.
 
 Source: Chen, Cohen-Addad, Epasto, Zadimoghaddam, "Scalable Private Partition Selection via Adaptive Weighting" (ICML
-2025). We did not have the paper's text or code. The stages and parameters are as described elsewhere (d_max 50, beta
-2, C_lb 1, C_ub 3, b_min 0.5, b_max 2, a tenth of epsilon for the first round); we reconstructed the remaining steps. So
-nothing here is a statement about the paper; compare with care.
+2025). We did not have the paper's text or code. The stages and parameters are as described elsewhere (d_max 50, beta 2,
+C_lb 1, C_ub 3, b_min 0.5, b_max 2, a tenth of epsilon for the first round). We reconstructed the remaining steps.
+Therefore nothing here is a statement about the paper, and comparisons need care.
 
 *MAD.* Users with at most d_max items take part. Each user starts with 1 / n for each of its n items. The weight of an
 item above tau = rho + beta sigma returns to the users who gave it, in proportion. Each user adds 1 / d_max of the
 returned weight to each of its items. At the end, every user adds 1 / sqrt(n) - 1 / n. Users with more items give 1 /
 sqrt(n). With even shares, an added user moves the weights by at most sqrt(1 + s (1 - s) / d_max) in l2, if s is the
 share of its weight that is returned. This bound is slightly above 1 (1.0025 for d_max 50).
-`tests/comparisons/test_mad.py` finds this distance for this code; `even_sensitivity` derives it.
+`tests/comparisons/test_mad.py` finds this distance for this code, and `even_sensitivity` derives it.
 
 *MAD2R.* The first round is MAD. The second round skips the released items, and the items that are unlikely to be
 released (noisy weight + C_ub sigma below the next threshold). An item whose release is already safe (noisy weight -
-C_lb sigma above the threshold) gets less, at least b_min of an even share. All other items share the saved weight, at
-most b_max of an even share each. Uneven shares move the weights further (see `BIASED_SENSITIVITY`).
+C_lb sigma above the threshold) gets less, at least b_min of an even share. All other items share the saved weight, up
+to b_max of an even share each. Uneven shares move the weights further (see `BIASED_SENSITIVITY`).
 """
 
 from dataclasses import dataclass
@@ -59,20 +59,20 @@ class AdaptiveNumbers:
 
 PUBLISHED: Final = AdaptiveNumbers()
 BIASED_SENSITIVITY: Final = 1.0182
-"""The largest l2 distance found by which one user moves a biased round with the published numbers.
+"""The largest distance in l2 that was found between the weights of a biased round with and without one user.
 
 The search is a grid over the number of the user's items that need less than an even share, and over this smaller share.
-In the worst case found, the items that need 0.6 of a share are full, so all other items, which already get the most,
-receive the returned weight.
+In the worst case found, the items that need 0.6 of a share are full. Therefore all other items, which already get the
+largest share, receive the returned weight.
 """
 
 
 def even_sensitivity(most: int) -> float:
-    """Return the largest l2 distance that one user moves MAD with even shares.
+    """Return the largest l2 distance by which one user moves the weights of MAD with even shares.
 
     The maximum is reached if half of the user's unit returns to users of the same items. Let the added user have n <= d
-    items, and let a share s of its unit be returned. Its items that are not full keep 1 - s of the unit. Each item
-    gets at most s / d of the returned weight: the n items of the user, and d - n others. The squares add up to at most
+    items, and let a share s of its unit be returned. Its items that are not full keep 1 - s of the unit. Each of the n
+    items of the user and of d - n other items gets at most s / d of the returned weight. The squares add up to at most
     1 + s (2 sqrt(n) / d - 2 / sqrt(n) + 1 / n - s / d), which is largest at n = d and s = 1 / 2.
 
     Example:
@@ -171,7 +171,7 @@ def private_mad2r(
 
 
 def two_scales(budget: Budget, limit: int, sensitivity: float, *, split_epsilon: bool) -> tuple[Scale, Scale]:
-    """Return sigma and threshold of both rounds of MAD2R; see `private_mad2r`."""
+    """Return sigma and threshold of both rounds of MAD2R (see `private_mad2r`)."""
     if not split_epsilon:
         first, second = published_scales(budget, limit, (FIRST, 1 - FIRST), sensitivity)
         return first, second
@@ -183,7 +183,7 @@ def two_scales(budget: Budget, limit: int, sensitivity: float, *, split_epsilon:
 
 
 def _round(held: PrivatePairs, shares: Floats, scale: Scale, secret: Secret, purpose: str) -> tuple[Mask, Floats]:
-    """Return the items that one round of MAD releases, and the noisy weights: -inf for items without weight."""
+    """Return the items that one round of MAD releases, and the noisy weights (-inf for items without weight)."""
     tau = scale.threshold + PUBLISHED.beta * scale.scale
     weights = adaptive_weights(held, shares, tau, PUBLISHED.most)
     noisy = np.where(weights > 0, weights + scale.scale * gaussian(secret, purpose, held.size), -np.inf)

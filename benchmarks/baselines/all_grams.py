@@ -1,7 +1,7 @@
 """The paper's baselines, which are set unions over grams, without pruning (DPNE, Section 3.1.2).
 
-All three are private, because each gram is an item, and users weigh all grams that they wrote. They release fewer
-grams, since most of a user's weight is given to grams without other users.
+All three are private, because each gram is an item and users weigh all grams that they wrote. They release fewer grams,
+since most of a user's weight is given to grams without other users.
 """
 
 from dataclasses import dataclass
@@ -33,12 +33,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AllGrams:
-    """All grams of a corpus up to a length, with ids. They are private, and large (4 bytes per token and length).
+    """All grams of a corpus up to a length, with ids. They are private and take 4 bytes per token and length.
 
     Attributes:
         corpus: The source of the grams.
-        ids: int32 by position, for each length; -1 at positions where no gram of that length starts.
-        names: int64 by id, for each length from 2 on: the ids of its prefix and suffix, each one token shorter.
+        ids: int32 by position, for each length, or -1 at positions where no gram of that length starts.
+        names: int64 by id, for each length from 2 on, the ids of its prefix and its suffix, which are one token
+            shorter.
     """
 
     corpus: "LocalCorpus"
@@ -86,7 +87,10 @@ class AllGrams:
         return np.hstack([prefixes, suffixes[:, -1:]])
 
     def holdings(self, lengths: list[int]) -> Holdings:
-        """Return the grams of each user with these lengths; ids of later lengths follow the ids of earlier ones."""
+        """Return the grams of each user with these lengths.
+
+        The ids of later lengths follow the ids of earlier lengths.
+        """
         first = np.cumsum([0, *(self.size(length) for length in lengths)])
         columns = [
             np.where(self.ids[length - 1] >= 0, self.ids[length - 1] + start, -1).astype(np.int32)
@@ -111,12 +115,12 @@ def dpsu_all(grams: AllGrams, budget: Budget, limit: int, seed: int | None = Non
 
 
 def dpsu_even(grams: AllGrams, budget: Budget, limit: int, seed: int | None = None) -> Release:
-    """Release grams by one set union for each length; the unions share the budget evenly; see `dpsu_all`."""
+    """Release grams by one set union for each length, with an even share of the budget (see `dpsu_all`)."""
     return _union(grams, budget, "DPSU-even", [[length] for length in range(1, len(grams.ids) + 1)], limit, seed)
 
 
 def dpsu_single(grams: AllGrams, budget: Budget, length: int, limit: int, seed: int | None = None) -> Release:
-    """Release grams of one length by a set union with the whole budget; see `dpsu_all`."""
+    """Release grams of one length by a set union with the whole budget (see `dpsu_all`)."""
     return _union(grams, budget, f"DPSU-single, length {length}", [[length]], limit, seed)
 
 
@@ -147,8 +151,8 @@ def _keep_all(levels: "MemoryLengthWalk") -> tuple[Int32s, Int64s | None]:
     """Keep every gram that occurs, with its current number, in a walk that otherwise keeps only released grams.
 
     Returns:
-        int32 by position, the number of the gram that starts there, which `extend` overwrites; and the names of the
-        numbers, None at length 1.
+        int32 by position, the number of the gram that starts there, which `extend` overwrites. The second value is the
+        names of the numbers, or None at length 1.
     """
     if levels._ids is None:
         levels._ids = np.array(levels._tokens)

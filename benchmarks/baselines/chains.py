@@ -1,4 +1,4 @@
-"""Chains of fixed memory, for comparison, in which all n-grams of one length get noise, and nothing is explored.
+"""Chains of fixed memory, for comparison. All n-grams of one length get noise, and no tree is explored.
 
 With grams of length 1, the chain is the unigram model, in which symbols and ends are drawn independently. Beginnings
 have separate contexts, so a sequence of L symbols takes L + 1 steps and the sensitivity is max_length + 1. The release
@@ -31,7 +31,7 @@ class Chain:
         width: The number of symbols and the end mark.
         memory: The number of preceding symbols that determine a step.
         max_length: The maximum number of symbols per sequence.
-        counts: int64 (contexts * width), noisy, at least 0.
+        counts: int64 (contexts * width), the noisy counts, which are at least 0.
     """
 
     width: int
@@ -100,7 +100,7 @@ def count_steps(symbols: Int32s, width: int, contexts: int, counts: Int64s) -> N
     for position in range(symbols.size):
         symbol = symbols[position]
         counts[context * width + symbol] += 1
-        # Shift by one place in base `width`; the remainder drops the oldest symbol.
+        # Shift by one place in base `width`. The remainder drops the oldest symbol.
         context = contexts - 1 if symbol == width - 1 else (context * width + symbol) % contexts
 
 
@@ -111,7 +111,7 @@ def draw_chains(
     """Draw sequences from a chain.
 
     Args:
-        seeds: uint64, one per sequence; overwritten.
+        seeds: uint64, one per sequence. They are overwritten.
         most: The maximum number of symbols per sequence.
         width: The number of symbols and the end mark.
         contexts: The number of contexts, `width` to the power of the memory.

@@ -1,20 +1,19 @@
 """Rounds of the weighted Gaussian mechanism, in the basic mechanism, DP-SIPS, and PipelineDP's weighted Gaussian.
 
-*Basic*: Gopi et al., "Differentially Private Set Union" (ICML 2020), Theorem B.2: even l2 shares, half of delta for
-the noise, half for the threshold.
-*DP-SIPS*: Swanberg, Desfontaines, Haney, "DP-SIPS: A simpler, more scalable mechanism for differentially private
-partition selection" (2023): several rounds of the basic mechanism. Each round skips the items that earlier rounds
-released. Each round gets a share r of the 1 / sigma^2 and of the delta of the next round. There are three rounds and r
-= 0.3, as in public implementations (we did not have the paper's text). The noise of all rounds is accounted as one
-Gaussian, with half of delta.
-*PipelineDP 0.3.1*, `WEIGHTED_GAUSSIAN_THRESHOLDING`, according to its code and to runs of it: it weighs items like the
-basic mechanism, by 1 / sqrt(n), and calibrates sigma for the resulting sensitivity of 1. Then it passes sigma to a
-selector that treats sigma as the noise of one item among `limit` whole counts and multiplies it by sqrt(limit). So the
-noise is sqrt(limit) times the necessary noise. For example, with limit 100 an item needs a weight of 70 instead of 7.
-The mechanism is private, but of little use for limits above 1. `as_run=False` omits the factor. The result is the basic
-mechanism with the threshold (1 - delta/2)^(1/limit) at weight 1.
+*Basic*: Gopi et al., "Differentially Private Set Union" (ICML 2020), Theorem B.2, with even l2 shares, half of delta
+for the noise and half for the threshold. *DP-SIPS*: Swanberg, Desfontaines, Haney, "DP-SIPS: A simpler, more scalable
+mechanism for differentially private partition selection" (2023), which consists of several rounds of the basic
+mechanism. Each round skips the items that earlier rounds released. Each round gets a share r of the 1 / sigma^2 and of
+the delta of the next round. There are three rounds and r = 0.3, as in public implementations (we did not have the
+paper's text). The noise of all rounds is accounted as one Gaussian, with half of delta. *PipelineDP 0.3.1*,
+`WEIGHTED_GAUSSIAN_THRESHOLDING`, according to its code and to runs of it, weighs items like the basic mechanism, by 1 /
+sqrt(n), and calibrates sigma for the resulting sensitivity of 1. Then it passes sigma to a selector that treats sigma
+as the noise of one item among `limit` whole counts and multiplies it by sqrt(limit). Therefore the noise is sqrt(limit)
+times the necessary noise. For example, with limit 100 an item needs a weight of 70 instead of 7. The mechanism is
+private, but of little use for limits above 1. `as_run=False` omits the factor. The result is the basic mechanism with
+the threshold (1 - delta/2)^(1/limit) at weight 1.
 
-All thresholds are computed by `voxpop.privacy.calibrate` or by the formula given; noise is drawn in doubles.
+All thresholds are computed by `voxpop.privacy.calibrate` or by the given formula. Noise is drawn in doubles.
 """
 
 from math import sqrt
@@ -44,12 +43,12 @@ def published_scales(
         budget: The epsilon and delta of all rounds together.
         limit: The maximum number of items per user.
         fractions: The share of each round in 1 / sigma^2 and in delta.
-        sensitivity: The largest l2 distance that one user moves the weights of a round.
+        sensitivity: The largest l2 distance by which one user moves the weights of a round.
     """
     novelty = UniqueItems(limit, "even", limit**-0.5, 2)
     whole, scales = sigma(budget.epsilon, budget.delta / 2, sensitivity), []
     for fraction in fractions:
-        # mu_i^2 = fraction mu^2, so that squares add up to the whole; sigma_i = S / mu_i.
+        # Use mu_i^2 = fraction mu^2, so that the squares add up to mu^2, and sigma_i = S / mu_i.
         scale, delta = whole / sqrt(fraction), fraction * budget.delta / 2
         scales.append(Scale(scale, lowest_threshold(novelty, "gaussian", scale, delta, sensitivity), delta))
     return tuple(scales)

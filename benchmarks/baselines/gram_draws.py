@@ -1,17 +1,17 @@
-"""Draws from the published gram model (CAC12), for comparison, which are stronger than the paper's own synthesis.
+"""Draws from the published gram model (CAC12), for comparison. They are better than the paper's own synthesis.
 
-The synthesis of 4.3.5 draws too many sequences, and they are too short. Here sequences are drawn from the consistent
-counts, with beginnings that are estimated from these counts, so that comparisons do not profit from that weakness. All
-of it is post-processing.
+The synthesis of 4.3.5 draws too many sequences, and they are too short. Comparisons must not profit from this weakness.
+Therefore sequences are drawn here from the consistent counts, with beginnings that are estimated from these counts. All
+steps are post-processing.
 
 A gram g occurs either at the beginning of a sequence or after some symbol z, so the number of sequences that begin
 with g is s(g) = c(g) - sum over z of c(zg). In consistent counts, with P_g(y) the probability of y after g,
 
     s(gy) = s(g) P_g(y) - sum over nodes zg of c(zg) (P_zg(y) - P_g(y)).
 
-The sum includes released children only, since all other symbols at zg have the probability P_g of its neighbour. The
-deviation from s(g) P_g(y) carries the noise of many counts, so it is shrunk by max(0, 1 - (3 standard deviations /
-deviation)^2), the nonnegative garrote. With much noise, a beginning is treated like any other place.
+The sum includes only released children, because all other symbols at zg have the probability P_g of its neighbour. The
+deviation from s(g) P_g(y) contains the noise of many counts, so it is reduced by the factor max(0, 1 - (3 standard
+deviations / deviation)^2), the nonnegative garrote. With much noise, a beginning is treated like any other place.
 """
 
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from voxpop.kernels.uniform import uniform
 from voxpop.papers import gram_tree
 
 SIGNIFICANT = 3.0
-"""Number of standard deviations of the noise below which a deviation counts as noise."""
+"""The number of standard deviations of the noise below which a deviation counts as noise."""
 
 
 @jit
@@ -94,7 +94,7 @@ def _draw(
             symbol = np.int32(uniform(state) * width)
             if rest[at] == 0.0 or entry_of(at, symbol, starts, symbols) >= 0:
                 continue
-        # Move the draw from `at` to the preceding node if that node has no entry for the symbol; otherwise, draw again.
+        # Move the draw from `at` to the preceding node if that node has no entry for the symbol. Otherwise, draw again.
         while at != node:
             before = node
             while neighbour[before] != at:
@@ -120,7 +120,7 @@ def sample_sequences(
     """Draw whole sequences, without end marks.
 
     Args:
-        seeds: uint64, one per sequence; overwritten.
+        seeds: uint64, one per sequence. They are overwritten.
         most: The maximum number of symbols per sequence.
         width: The number of symbols and the end mark.
         tree: The starts, symbols, child, running sums, neighbour, rest.
@@ -169,13 +169,13 @@ class Tree:
         width: The number of symbols and the end mark, which is symbol `width - 1`.
         starts: int64 (nodes + 1), where each node's entries begin.
         symbols: int32 by entry, increasing within a node.
-        counts: int64 by entry, noisy.
-        chances: float64 by entry, consistent probabilities.
+        counts: int64 by entry, the noisy count.
+        chances: float64 by entry, the consistent probability.
         child: int32 by entry, the child node, or -1.
         depths: int32 by node, the length of its gram.
         scales: float64 by node, the scale of the noise on its entries.
         neighbour: int32 by node, its Markov neighbour.
-        rest: float64 by node, the probability of a symbol without an entry; -1 for the neighbour's probability.
+        rest: float64 by node, the probability of a symbol without an entry, or -1 for the neighbour's probability.
         totals: float64 by node, the consistent count of its gram.
         every: float64 (nodes, width), the consistent probability of every symbol.
     """
@@ -217,7 +217,7 @@ class Tree:
 
     @property
     def nodes(self) -> int:
-        """Number of nodes."""
+        """The number of nodes."""
         return int(self.depths.size)
 
     def node_of(self, entries: Int64s) -> Int64s:
@@ -227,7 +227,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Openings:
-    """Grams that begin sequences, shortest first; opening 0 is the empty gram.
+    """Grams that begin sequences, in order of length. Opening 0 is the empty gram.
 
     Attributes:
         starts: int64 (openings + 1), where each opening's entries begin.
@@ -292,13 +292,13 @@ def _first_symbols(tree: Tree) -> tuple[_Level, float]:
     falls = tree.rest[nodes] < 0.0
     # By entry zy below a symbol z, the probability of y there if z has no entry for it, P(y) or rest(z).
     base = np.where(falls, unigrams[tree.symbols[entries]], tree.rest[nodes])
-    # The number of times y follows any symbol: the sum over z of c(z) P_z(y). First the entries, as differences from
-    # the base; then the base, for all y at once.
+    # The number of times y follows any symbol is the sum over z of c(z) P_z(y). Add first the entries, as differences
+    # from the base, and then the base for all y at once.
     behind = _sums(tree.symbols[entries], tree.totals[nodes] * (tree.chances[entries] - base), end + 1)
     falls = tree.rest[singles] < 0.0
     behind += (tree.totals[singles] * np.where(falls, 0.0, tree.rest[singles])).sum()
     behind += tree.totals[singles][falls].sum() * unigrams
-    closed = tree.child[root] < 0  # symbols without a node: the root's probabilities apply to the next symbol
+    closed = tree.child[root] < 0  # symbols without a node, after which the root's probabilities apply
     behind[tree.symbols[root]] += tree.counts[root][closed].sum() * tree.chances[root]
     # s(y) = c(y) - sum over z of c(zy), because an occurrence of y that follows no symbol begins a sequence.
     sizes = np.maximum(tree.counts[root] - behind[tree.symbols[root]], 0.0)
@@ -318,13 +318,13 @@ def _first_symbols(tree: Tree) -> tuple[_Level, float]:
 
 
 def _leading_on(tree: Tree, level: _Level) -> tuple[Int64s, Int32s, Floats]:
-    """Return the entries that lead to longer openings, their nodes, and the number of sequences that begin so."""
+    """Return the entries of longer openings, their nodes, and the number of sequences that begin with each opening."""
     at = level.nodes[level.rows]
     place = _entries(tree, at, level.symbols)
     nodes = np.where(place >= 0, tree.child[place], -1)
     # s(gy) = s(g) times the probability of y after the beginning g.
     sizes = level.sizes[level.rows] * level.chances
-    # Nodes that are the suffix, one symbol shorter, of some node. Only their counts distinguish beginnings.
+    # Nodes with a gram that is another node's gram without its first symbol. Only their counts distinguish beginnings.
     used = np.zeros(tree.nodes, np.bool_)
     used[tree.neighbour[tree.depths[tree.neighbour] == tree.depths - 1]] = True
     used[0] = False
@@ -339,7 +339,7 @@ def chances_of(tree: Tree, nodes: Int32s, symbols: Int32s) -> Floats:
 
 def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     """Return the symbols that follow each opening, from the deviations of all longer nodes that end in it."""
-    # Openings g are the rows here. `longer` contains the nodes zg with the neighbour g; `entries` contains all zgy
+    # Each row is an opening g. `longer` contains the nodes zg with the neighbour g, and `entries` contains all zgy
     # below.
     row_of = np.full(tree.nodes, -1, np.int64)
     row_of[nodes] = np.arange(nodes.size)
@@ -350,9 +350,9 @@ def _what_follows(tree: Tree, nodes: Int32s, sizes: Floats) -> _Level:
     # If zg has no entry for y, its probability is P_g(y), or 0 if zg excludes all symbols without an entry.
     factor = np.where(tree.rest[longer] < 0.0, 1.0, 0.0)
     fallen = np.repeat(factor, spans) * chances_of(tree, shorter, tree.symbols[entries])
-    # By entry: -c(zg) (P_zg(y) - factor P_g(y)). The difference from -c(zg) (P_zg(y) - P_g(y)), the equation above, is
-    # c(zg) (1 - factor) P_g(y), both for entries and for all other symbols. `everywhere` contains its sum over z, by
-    # row.
+    # The term of an entry is -c(zg) (P_zg(y) - factor P_g(y)). The difference from -c(zg) (P_zg(y) - P_g(y)), the
+    # equation above, is c(zg) (1 - factor) P_g(y), both for entries and for all other symbols. `everywhere` contains
+    # its sum over z, by row.
     deviation = -np.repeat(tree.totals[longer], spans) * (tree.chances[entries] - fallen)
     everywhere = _sums(row_of[tree.neighbour[longer]], tree.totals[longer] * (1.0 - factor), nodes.size)
     # Include the entries of g, so that every symbol with an entry at g gets a row even without a deviation.
@@ -438,7 +438,7 @@ class Sampler:
 
     @property
     def sequences(self) -> float:
-        """Estimated number of sequences."""
+        """The estimated number of sequences."""
         return self.openings.sequences
 
     @staticmethod
@@ -490,6 +490,6 @@ def _running_sums(chances: Floats, starts: Int64s) -> Floats:
     """Return the sum of probabilities up to and including each entry, within its node."""
     total = np.cumsum(chances)
     before = np.concatenate([[0.0], total])[starts[:-1]]
-    # By entry, the running sum minus the running sum before the first entry of the node.
+    # For each entry, subtract the running sum before the first entry of its node.
     sums: Floats = total - np.repeat(before, np.diff(starts))
     return sums

@@ -2,27 +2,27 @@
 
 This module also has a private variant.
 
-Source: Carvalho, Wang, Gondara, "Incorporating Item Frequency for Differentially Private Set Union" (AAAI 2022), as
-in its authors' code. Users are in random order. Each user spends an l1 budget of 1 on its items below the cutoff. It
-fills one item after the other, its most frequent item first. Every item with at least one user gets Laplace noise
-of scale b = 1 / epsilon. Items above rho = 1 - b ln(2 delta) are released. The cutoff is rho + alpha b.
+Source: Carvalho, Wang, Gondara, "Incorporating Item Frequency for Differentially Private Set Union" (AAAI 2022), as in
+its authors' code. Users are in random order. Each user spends an l1 budget of 1 on its items below the cutoff. It fills
+one item after the other, starting with its most frequent item. Every item with at least one user gets Laplace noise of
+scale b = 1 / epsilon. Items above rho = 1 - b ln(2 delta) are released. The cutoff is rho + alpha b.
 
 *Sensitivity.* If the order of a user's items is public, or a function of this user's data only, one user moves the
 weights by at most 1 in l1 (`tests/comparisons/test_greedy.py` searches for violations in the kernel, and detects an
 order by weight).
 
 *Novel items.* GW claims to need no limit, because the first novel item of a user gets the entire remaining budget of
-the user, so only one novel item has weight. But noise by itself lifts each of the user's other novel items above rho
-with probability delta e^-epsilon. If a user has n novel items, the probability that any of them is released is delta
-(1 + (n - 1) e^-epsilon). For 1,000 items at epsilon 3 this is 51 times delta, for any order of users. So without a
-limit GW is not (epsilon, delta)-private. Testing only items of positive weight does not repair the proof: an item of
-other users may have weight only because the added user saved them some of their budget, and one order of users gives a
-hundred such items (the test contains this order, with 5 times delta). `limit=` makes GW private. It keeps at most that
-number of items per user, drawn uniformly, and uses rho for delta / (1 + (limit - 1) e^-epsilon).
+the user, so only one novel item has weight. However, noise by itself lifts each of the user's other novel items above
+rho with probability delta e^-epsilon. If a user has n novel items, the probability that any of them is released is
+delta (1 + (n - 1) e^-epsilon). For 1,000 items at epsilon 3 this is 51 times delta, for any order of users. Therefore
+GW is not (epsilon, delta)-private without a limit. Testing only items of positive weight does not repair the proof. An
+item of other users may have weight only because the added user saved them some of their budget, and one order of users
+gives a hundred such items (the test contains this order, with 5 times delta). `limit=` makes GW private. It keeps at
+most that number of items per user, drawn uniformly, and uses rho for delta / (1 + (limit - 1) e^-epsilon).
 
-Verified: the steps by comparison with the authors' code, the sensitivity by search, novelty by the exact distribution.
-Not verified: the paper's own tables, which use different data. Noise is drawn in doubles here, but never in Voxpop's
-releases.
+The steps were verified by comparison with the authors' code, the sensitivity by search, and novelty by the exact
+distribution. The paper's own tables were not verified, because they use different data. Noise is drawn in doubles here,
+but never in Voxpop's releases.
 """
 
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class GreedyNumbers:
 
     @staticmethod
     def of(budget: Budget, alpha: float = 3.0, limit: int = 1) -> "GreedyNumbers":
-        """Return the numbers for a budget; the authors use alpha = 3, and the rho of limit 1 for every limit.
+        """Return the numbers for a budget. The authors use alpha = 3, and the rho of limit 1 for every limit.
 
         Example:
             >>> numbers = GreedyNumbers.of(Budget(3, 4.54e-5))
@@ -95,7 +95,7 @@ def private_greedy(
         budget: The budget (epsilon and delta).
         secret: The source of samples, of the order of users and of noise.
         alpha: The distance of the cutoff from the threshold, in b.
-        limit: The maximum number of items per user; None is as published and not (epsilon, delta)-private.
+        limit: The maximum number of items per user. None is as published, which is not (epsilon, delta)-private.
     """
     numbers, unit = GreedyNumbers.of(budget, alpha, limit or 1), 1 << BITS
     held = ordered if limit is None else ordered.drawn(limit, secret, "greedy")

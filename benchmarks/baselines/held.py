@@ -1,4 +1,4 @@
-"""Distinct pairs of user and item, the private truth that every baseline reads."""
+"""The distinct pairs of user and item, which are the private data that every baseline reads."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ class PrivatePairs:
         items: int32 (pairs), the items of all users, user by user.
         starts: int64 (users + 1), where each user's items begin.
         times: int32 (pairs), the number of times that the user has the item.
-        size: The number of possible items; ids are below it.
+        size: The number of possible items. Ids are below it.
 
     Example:
         >>> import polars as pl
@@ -54,12 +54,12 @@ class PrivatePairs:
 
     @property
     def sizes(self) -> Int64s:
-        """Number of items of each user, as int64 (users)."""
+        """The number of items of each user, as int64 (users)."""
         return np.diff(self.starts)
 
     @property
     def users(self) -> Int64s:
-        """User of each pair, as int64 (pairs)."""
+        """The user of each pair, as int64 (pairs)."""
         return np.repeat(np.arange(self.starts.size - 1), self.sizes)
 
     def holders(self) -> Int64s:
@@ -76,7 +76,7 @@ class PrivatePairs:
         return float(holders[~released].sum() / max(holders.sum(), 1))
 
     def in_order(self, rank: Int64s | Int32s) -> "PrivatePairs":
-        """Return the pairs with each user's items in increasing order of rank; ties keep their order.
+        """Return the pairs with each user's items in increasing order of rank. Ties keep their order.
 
         Args:
             rank: integers (pairs), the rank of each pair.
@@ -99,7 +99,7 @@ class PrivatePairs:
         Args:
             limit: The maximum number of items per user.
             secret: The source of the draws.
-            purpose: The name of the draws; another name gives other draws.
+            purpose: The name of the draws. Another name gives other draws.
         """
         if self.sizes.max(initial=0) <= limit:
             return self

@@ -18,7 +18,7 @@ from voxpop.privacy.secret import Secret
 
 
 def private_hitting_set(held: PrivatePairs, domain: Mask, picks: int, budget: Budget, secret: Secret) -> Int64s:
-    """Return the ids of the picks, as int64 (picks), fewer if the domain is smaller.
+    """Return the ids of the picks, as int64 (picks). There are fewer picks if the domain is smaller.
 
     Args:
         held: The pairs of user and item.

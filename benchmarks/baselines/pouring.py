@@ -11,7 +11,7 @@ def count_times(tokens: Int32s, user_start: Int64s, items: Int32s, starts: Int64
     """Count the occurrences of the distinct items of each user.
 
     Args:
-        tokens: int32, one id per token; negative ids are skipped.
+        tokens: int32, one id per token. Negative ids are skipped.
         user_start: int64 (users + 1), where each user's tokens begin.
         items: int32, the distinct items of all users.
         starts: int64 (users + 1), where each user's items begin.
@@ -26,7 +26,7 @@ def count_times(tokens: Int32s, user_start: Int64s, items: Int32s, starts: Int64
             if tokens[position] >= 0:
                 scratch[tokens[position]] += 1
         for pair in range(starts[user], starts[user + 1]):
-            # Each count is read once and cleared, so that the scratch is zeros for the next user.
+            # Each count is read once and cleared, so that the scratch array is zero for the next user.
             times[pair] = scratch[items[pair]]
             scratch[items[pair]] = 0
     return times
@@ -49,8 +49,8 @@ def pour_in_order(histogram: Int64s, items: Int32s, starts: Int64s, users: Int64
         for pair in range(starts[user], starts[user + 1]):
             if left == 0:
                 break
-            # The kernel is greedy, because the weight of an item depends on all items before it. It is for comparisons
-            # only.
+            # The kernel is greedy, because the weight of an item depends on all items before it. It is only for
+            # comparisons.
             poured = min(left, cutoff - histogram[items[pair]])
             histogram[items[pair]] += poured
             left -= poured

@@ -1,4 +1,4 @@
-"""A noisy prefix tree, for comparison, after Chen, Fung, Desai and Sossou (KDD 2012), from memory.
+"""A noisy prefix tree, for comparison, reconstructed from memory after Chen, Fung, Desai and Sossou (KDD 2012).
 
 Each level of the tree counts the users by the prefix of their sequence. One user changes a level by 1, and each level
 gets epsilon / height. Prefixes with a noisy count above two standard deviations of the noise are extended. From the

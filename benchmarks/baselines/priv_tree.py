@@ -1,4 +1,4 @@
-"""PrivTree's sequence model, for comparison, after Zhang, Xiao and Xie (SIGMOD 2016), from memory.
+"""PrivTree's sequence model, for comparison, reconstructed from memory after Zhang, Xiao and Xie (SIGMOD 2016).
 
 Contexts are split by thresholds that need no share of the budget per level. A context v of length d has the score
 c(v) = |hist(v)| - max hist(v), and is split if max(c(v) - d delta, theta - delta) + Laplace(lambda) > theta, with
@@ -6,7 +6,7 @@ lambda = (2 b - 1) / (b - 1) * max_length / (epsilon / 2), delta = lambda ln b, 
 leaves get their counts with the other half of epsilon.
 
 **Not verified**: the constants, the halves and theta = 0 are from memory, because neither the paper nor its proof was
-available. So we claim no guarantee. Noise is drawn in floating point. The model serves comparisons only.
+available. Therefore we claim no guarantee. Noise is drawn in floating point. The model is only for comparisons.
 """
 
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def release_priv_tree(sequences: Int32s, alphabet: int, max_length: int, epsilon
         seed: The seed of the noise.
 
     Returns:
-        The tree. No guarantee is claimed for it; see above.
+        The tree. No guarantee is claimed for it, as explained above.
     """
     secret = Secret.from_seed(seed)
     width = alphabet + 1

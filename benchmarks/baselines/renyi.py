@@ -8,8 +8,8 @@ which replaces the Gaussian mechanism in PolicyGaussian and MAD2R. The function 
     pi(w) = min(1 - exp(-lambda w^2) for w <= 1, min over x of F_x(pi(w - x)) with w - x >= 1 / sqrt(limit))
     F_x(p) = the largest q with D_a(q || p) <= tau x^2 and D_a(p || q) <= tau x^2, of Bernoulli distributions
 The proof covers even shares on the grid. For the weights of PolicyGaussian and MAD2R, which can be below 1 /
-sqrt(limit), no proof is available here, so results of these two favour the competitor. MAD2R needs the noisy weights of
-its first round, which remains Gaussian.
+sqrt(limit), no proof is available here, so the results of these two favour the competitor. MAD2R needs the noisy
+weights of its first round, which remains Gaussian.
 """
 
 from dataclasses import dataclass
@@ -44,10 +44,10 @@ WIDEST: Final = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Release probabilities by weight.
+    """The release probabilities by weight.
 
     Attributes:
-        chances: float64, at weights 0, `step`, 2 `step`, ...; the last is at least 1 - 1e-9.
+        chances: float64, the probabilities at weights 0, `step`, 2 `step`, and so on. The last is at least 1 - 1e-9.
         step: The grid step.
     """
 
@@ -71,7 +71,7 @@ def selection(order: float, tau: float, rate: float, least: float, step: float) 
     Args:
         order: The order a, above 1.
         tau: The divergence of one user at that order.
-        rate: The rate lambda; novel items of one user are released with probability at most 1 - exp(-lambda).
+        rate: The rate lambda. Novel items of one user are released with probability at most 1 - exp(-lambda).
         least: The lowest positive weight of an item, rounded down to the grid.
         step: The grid step of weights.
     """
@@ -206,7 +206,7 @@ def private_mad2r_renyi(held: PrivatePairs, budget: Budget, limit: int, secret: 
 
 @lru_cache(maxsize=32)
 def two_rounds(budget: Budget, limit: int) -> tuple[Scale, Selection]:
-    """Return noise and threshold of a Gaussian first round, and the selection of the second; see MAD2R."""
+    """Return noise and threshold of a Gaussian first round, and the selection of the second round (see MAD2R)."""
     rate = -log1p(-budget.delta / 2)
     least = limit**-0.5
     found: dict[float, tuple[float, Selection]] = {}

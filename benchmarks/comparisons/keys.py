@@ -2,16 +2,16 @@
 
     python -m benchmarks.comparisons.keys
 
-Each user has some keys; a release names keys with numbers of users. Cells are the mean number of keys, and the mean of
-the root mean square error of their numbers over runs.
+Each user has some keys, and a release contains keys with numbers of users. Cells contain the mean number of keys, and
+the mean over runs of the root mean square error of their numbers.
 
 - *keys with counts*: `vp.KeyCounts(...)` without the sums of other rows, and the entries that ran.
 - *rounds + counts*: `Items()` and counts with half of mu^2 each, charged as one release.
 - *repeated releases*: 12 and 52 equal releases from one account of (4, 1e-6). Separate releases have the same share of
-  epsilon each; with `repeated=True` the charges add up by squares.
+  epsilon each. With `repeated=True`, the charges add up by squares.
 - *rival*: at most L keys per user and one noisy number per key, geometric noise (G) or Gaussian noise (N), with the
-  threshold that delta allows. The best L is known only afterwards: of those with no larger error (3 percent) the one of
-  the most keys, and of those with no fewer keys the one of the least error.
+  threshold that delta allows. The best L is known only afterwards. It is the L with the most keys among those with no
+  larger error (up to 3 percent), or the L with the smallest error among those with no fewer keys.
 """
 
 from collections import Counter
@@ -58,7 +58,10 @@ Score = tuple[float, float]
 
 
 def drawn(users: int, keys: int, numbers: np.ndarray) -> Pairs:
-    """Return users with so many draws of keys each, by Zipf's law with the exponent 1.1; repeated keys count once."""
+    """Return users with this number of draws of keys each, by Zipf's law with the exponent 1.1.
+
+    Repeated keys count once.
+    """
     rng = np.random.default_rng(7)
     chance = 1 / np.arange(1, keys + 1) ** 1.1
     who = np.repeat(np.arange(users), numbers)
@@ -79,13 +82,13 @@ def geometric(users: int, keys: int, mean: float) -> Pairs:
 
 
 def mixed(users: int) -> Pairs:
-    """Return users of whom 70 percent have one draw and the others a geometric number of mean 10."""
+    """Return users of whom 70 percent have one draw, and all others have a geometric number of draws with mean 10."""
     rng = np.random.default_rng(13)
     return drawn(users, users // 4, np.where(rng.random(users) < 0.7, 1, rng.geometric(0.1, users)))
 
 
 def chat(most: int | None = None) -> Pairs:
-    """Return the first words of the messages of each user, or a sample of so many of them."""
+    """Return the first words of the messages of each user, or a sample of this number of them."""
     table = pl.read_parquet(DATA / "ubuntu_irc.parquet").select(
         "user", word=pl.col("text").str.to_lowercase().str.extract(r"(\S+)")
     )
@@ -101,7 +104,7 @@ def pages(users: int) -> Pairs:
 
 
 def sampled(pairs: Pairs, most: int, rng: np.random.Generator) -> Pairs:
-    """Return at most so many keys of each user."""
+    """Return at most this number of keys of each user."""
     order = np.lexsort((rng.random(pairs[0].size), pairs[0]))
     users, keys = (each[order] for each in pairs)
     kept = np.arange(users.size) - np.searchsorted(users, users) < most
@@ -154,7 +157,7 @@ def prepared(pairs: Pairs, budget: vp.Budget, repeated: bool = False) -> tuple[A
 
 
 def halves(pairs: Pairs, budget: vp.Budget) -> Score:
-    """Return the score of `Items` and counts that share mu^2, with the delta of novel keys once."""
+    """Return the score of `Items` and counts that share mu^2. The delta of novel keys is charged once."""
     corpus = vp.read(pl.DataFrame({"user": pairs[0], "key": pairs[1]}), user="user", items="key", options=QUIET)
     mu = brentq(lambda m: gaussian_delta(budget.epsilon, m) - 0.6 * budget.delta, 1e-3, 20) / sqrt(2)
 
@@ -168,7 +171,7 @@ def halves(pairs: Pairs, budget: vp.Budget) -> Score:
 
 
 def rival(pairs: Pairs, budget: vp.Budget, noise: str, most: int) -> Score:
-    """Return the score of one noisy number per key, of at most so many keys per user."""
+    """Return the score of one noisy number per key, with at most this number of keys per user."""
     rng, truth = np.random.default_rng(), np.bincount(pairs[1])
     users = np.bincount(sampled(pairs, most, rng)[1], minlength=truth.size)
     if noise == "G":
@@ -185,7 +188,7 @@ def rival(pairs: Pairs, budget: vp.Budget, noise: str, most: int) -> Score:
 
 
 def means(runs: Sequence[Sequence[float]]) -> Score:
-    """Return the mean number of keys, and the mean error of the runs that released any."""
+    """Return the mean number of keys, and the mean error of the runs that released keys."""
     return float(np.mean([each[0] for each in runs])), float(np.nanmean([each[1] for each in runs]))
 
 
@@ -226,7 +229,7 @@ def row(cells: object, name: str, pairs: Pairs, budget: vp.Budget) -> list[objec
 
 
 def largest_epsilon(releases: int) -> float:
-    """Return the largest epsilon at which the account holds so many equal releases with `repeated=True`."""
+    """Return the largest epsilon at which an account admits this number of equal releases with `repeated=True`."""
     keyed = vp.KeyCounts({"key": "int64"}, [("key",)], other_rows=False, repeated=True)
 
     def exceeds(epsilon: float) -> float:
@@ -237,7 +240,7 @@ def largest_epsilon(releases: int) -> float:
 
 
 def repeated_rows(cells: object, tables: dict[str, Pairs]) -> list[list[object]]:
-    """Measure one of many releases, apart and with `repeated=True`."""
+    """Measure one of many releases, with separate budgets and with `repeated=True`."""
     get = cells.get  # type: ignore[attr-defined]
     rows: list[list[object]] = [["releases", "table", "epsilon apart", "apart", "epsilon repeated", "repeated"]]
     for releases in (12, 52):

@@ -1,4 +1,4 @@
-"""Items with a public list and without: large and small collections, words, and keys of one item per user.
+"""Items with and without a public list, for words of large and small collections and for keys of one item per user.
 
     python -m benchmarks.comparisons.known_items
 
@@ -97,7 +97,7 @@ def measured(
     listed: Callable[[], KnownItems],
     budget: vp.Budget,
 ) -> list[float]:
-    """Return the means of released items without and with a list, and of unknown ones; spurious share, and time."""
+    """Return mean numbers of released items, without and with a list, the spurious share, and the ratio of times."""
     corpus, known = read(), listed()
     parts = known.parts(corpus.kind, corpus.token_source, corpus.keys)
     public, held = {item for part in parts for item in part.to_pylist()}, set(corpus.vocabulary.to_pylist())

@@ -1,4 +1,4 @@
-"""Phrases of few and many users, with the share of words that follows from their number, and with a public list.
+"""Phrases of few and many users, with a fixed share for words, with the default share, and with a public list.
 
     python -m benchmarks.comparisons.known_phrases
 
@@ -22,7 +22,7 @@ from voxpop.mechanisms.ngrams import constants as tuned
 BENCHMARK = Benchmark(__file__, ("known_phrases",), (*NGRAMS, "release/known"), minutes=8)
 
 RUNS, FEW, LONGEST = 3, 1, 5
-"""Releases of each cell; `FEW` for the large collections."""
+"""The number of releases of each cell, which is `FEW` for the large collections."""
 BUDGETS = {"4, 1e-7": vp.Budget(4, 1e-7), "1, 1e-7": vp.Budget(1, 1e-7)}
 COLLECTIONS: dict[str, tuple[Callable[[], LocalCorpus], int]] = {
     "200 users of a chat": (lambda: first(chat(), 200), RUNS),
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def measured(read: Callable[[], LocalCorpus], budget: vp.Budget, kind: str, runs: int) -> list[float]:
-    """Return the share of words, and the means of released words and of longer phrases."""
+    """Return the share of words, and the mean numbers of released words and of longer phrases."""
     corpus, usual = read(), tuned.WORDS_OF_FEW
     try:
         if kind == "a tenth for words":

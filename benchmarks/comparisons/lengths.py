@@ -1,4 +1,4 @@
-"""Phrases by length at equal privacy, as published, with the best settings, and the default with and without limit.
+"""Phrases by length at equal privacy, as published, with the best settings, and by default with and without a limit.
 
 python -m benchmarks.comparisons.lengths [reddit_posts] [ubuntu_irc] [MSNBC]
 """
@@ -20,18 +20,18 @@ BENCHMARK = Benchmark(
 
 RUNS = 5
 RATIOS = {"reddit_posts": 1.2, "ubuntu_irc": 1.2, "MSNBC": 0.8}
-"""The published algorithm's best ratio, found with the private data: of texts among 1.1 to 1.4. MSNBC, means of 5
-runs: 8,391 at 0.7, 8,594 at 0.8, 8,520 at 0.85, 8,300 at 0.9, 7,755 at 1 and 6,228 at 1.2."""
+"""The published algorithm's best ratio, found with the private data. For texts it is the best of 1.1 to 1.4. For MSNBC,
+the means of 5 runs are 8,391 at 0.7, 8,594 at 0.8, 8,520 at 0.85, 8,300 at 0.9, 7,755 at 1 and 6,228 at 1.2."""
 BEST_LIMITS = {"reddit_posts": 500, "ubuntu_irc": 300, "MSNBC": 30}
-"""The best limits of the published algorithm with its best ratio: among 50, 100, 200 and 500; among 30, 100, 300 and
-1,000; among 5, 10, 30 and 100."""
+"""The best limits of the published algorithm with its best ratio. They were chosen among 50, 100, 200 and 500, among
+30, 100, 300 and 1,000, and among 5, 10, 30 and 100."""
 
 
 def main(wanted: list[str]) -> None:
     """Measure, print and write the results.
 
     Args:
-        wanted: The names of collections; all if empty.
+        wanted: The names of collections. An empty list means all collections.
     """
     for name in wanted or list(COLLECTIONS):
         by_lengths(name)

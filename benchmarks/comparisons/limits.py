@@ -18,7 +18,7 @@ from voxpop.engine.local.corpus import LocalCorpus
 BENCHMARK = Benchmark(__file__, ("limits",), NGRAMS, minutes=5)
 
 LONGEST, BUDGET, RUNS = 9, vp.Budget(4, 1e-7), {"ubuntu_irc": 3, "100 posts per user": 4}
-"""Number of runs, 1 for all other collections."""
+"""The number of runs, which is 1 for all other collections."""
 LIMITS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 100_000)
 COLLECTIONS: dict[str, Callable[[], LocalCorpus]] = {
     "ubuntu_irc": chat,
@@ -61,7 +61,7 @@ def write(found: dict[str, dict[int, list[float]]]) -> None:
 
 
 def measured(corpus: LocalCorpus, limit: int, runs: int) -> list[float]:
-    """Return mean phrases by length, the deviation of their sum, and the median processor seconds of the releases."""
+    """Return the mean numbers of phrases by length, the deviation of their sum, and the median processor seconds."""
     plan = vp.NGrams(LONGEST, limit).plan(BUDGET)
     counts, seconds = [], []
     for _ in range(runs):

@@ -1,4 +1,4 @@
-"""The privately chosen limit against fixed limits, for users with short texts, with long texts, and small collections.
+"""The privately chosen limit, compared with fixed limits, for short texts, long texts, and small collections.
 
     python -m benchmarks.comparisons.private_limit
 

@@ -1,9 +1,9 @@
-"""Event logs of the field: trace variants of pm4py, and AIM on a flattened table, against `Sequences`.
+"""Event logs by `Sequences`, compared with trace variants of pm4py and with AIM on a flattened table.
 
     python -m benchmarks.comparisons.process_field
 
-The packages run in the environment of peers (`benchmarks/peers/process_models.py`). Reads private truth, for research
-on public data.
+The packages run in the environment of peers (`benchmarks/peers/process_models.py`). The program reads exact private
+numbers, which is permitted only for research on public data.
 """
 
 import subprocess
@@ -68,7 +68,7 @@ def peer(whole: Measure, model: str, epsilon: float, seed: int) -> list[float]:
 
 
 def sequences_of(whole: Measure) -> pl.DataFrame:
-    """Return the truth as a table of sequences."""
+    """Return the true sequences as a table."""
     symbols = [whole.alphabet[symbol] for symbol in whole.truth.symbols.tolist()]
     return pl.DataFrame({"sequence": [symbols[start:end] for start, end in pairwise(whole.truth.starts.tolist())]})
 

@@ -1,12 +1,12 @@
-"""The values of all columns and pairs of a table, by one union for each, one union, n-grams of keys, or one profile.
+"""The values of all columns and pairs of a table, by several unions, one union, n-grams of keys, or one profile.
 
     python -m benchmarks.comparisons.profiles
     python -m benchmarks.comparisons.profiles wide     # time and memory of five million rows and 30 columns
 
 - *one union for each*: `Items().release_each` with a data set for each column and each pair.
 - *one union of typed keys*: `Items()` over all keys of a profile together, with the single values of released pairs.
-- *n-grams*: each row as a document of two keys for each pair, `NGrams(max_length=2)`.
-- *profile*: `vp.profile(..., joint="pairs", counts=False)`: the whole budget finds keys, as in the other rows.
+- *n-grams*: `NGrams(max_length=2)`, in which each row is a document of two keys for each pair.
+- *profile*: `vp.profile(..., joint="pairs", counts=False)`, in which the whole budget finds keys, as in the other rows.
 - *profile with counts*: the same with noisy counts and cover in the same budget.
 """
 
@@ -66,7 +66,7 @@ TABLES: dict[str, tuple[str, Callable[[], pl.DataFrame]]] = {
     "ubuntu_irc": ("user", chat),
 }
 Sizes = tuple[int, int]
-"""Number of single and of joint values."""
+"""The numbers of single and of joint values."""
 
 
 def each(rows: pl.DataFrame, user: str, seed: int) -> Sizes:
@@ -162,7 +162,7 @@ def large() -> None:
 
 
 def run(path: str, limit: str) -> None:
-    """Compute one profile, and print seconds, peak GiB and the number of values."""
+    """Compute one profile, and print the seconds, the peak memory in GiB and the number of values."""
     start = time.perf_counter()
     options = vp.ReadOptions(progress=False, memory=None if limit == "none" else limit)
     found = vp.profile(path, user="user", budget=BUDGET, options=options)

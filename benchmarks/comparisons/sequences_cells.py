@@ -1,9 +1,9 @@
-"""All cells of sequences: count queries, frequent patterns and lengths, seven collections, epsilon from 0.1 to 1.5.
+"""Count queries, frequent patterns and lengths of sequences, for seven collections and epsilon from 0.1 to 1.5.
 
     python -m benchmarks.comparisons.sequences_cells
 
-Runs that the same code has measured are cached in `out/cells`. The benchmark reads private truth, for research on
-public data. Seeds make it repeatable.
+Runs that the same code has measured are cached in `out/cells`. The benchmark reads exact private numbers, which is
+permitted only for research on public data. Seeds make it repeatable.
 """
 
 from collections import defaultdict
@@ -50,31 +50,32 @@ CELLS = [(kind, most) for kind in ("held", "uniform") for most in (2, 4, 6, 8)]
 KS = (20, 40, 60, 80, 100)
 QUERIES, MAX_LENGTH, MAX_GRAM, PREFIXES = 10_000, 20, 5, 10
 MOST_DRAWN = defaultdict(lambda: 200_000, msnbc=2_000_000)
-"""Twice the true number of MSNBC, twelve times that of the chat, more of the small samples. If a model estimates more,
-each drawn sequence represents several."""
+"""The maximum number of drawn sequences. It is twice the true number of MSNBC, twelve times the true number of the
+chat, and a larger multiple for the small samples. If a model estimates more, each drawn sequence represents several."""
 COLUMNS = [*(f"{kind} to {most}" for kind, most in CELLS), *(f"top {k}" for k in KS), "length distance", "sequences"]
 RIVALS = ("unigrams", "fixed 2-grams", "fixed 3-grams", "fixed 4-grams", "prefix tree", "published")
 MODELS = ("default", *RIVALS, "PrivTree")
 LENGTHS, PROCESS = (4, 6, 8, 10, 13, 20), "incidents"
-"""On short sequences every rival also gets the best of these lengths, chosen by the truth for each of its cells."""
+"""On short sequences, every rival also gets the best of these lengths, which the true data selects for each cell."""
 ONCE = {("irc", "fixed 3-grams"), ("irc", "prefix tree")}
-"""Models measured once at each epsilon: with 201 words, their noise adds many times the 16,100 true sequences, and
-their errors are hundreds of times the errors of the other models."""
+"""Models that are measured once at each epsilon. With 201 words, their noise adds many times the 16,100 true sequences,
+and their errors are hundreds of times the errors of the other models."""
 TOO_LARGE = {("irc", "prefix tree"): 0.5}
-"""Above this epsilon, too many of the 201 children of each prefix pass their thresholds: the tree exceeds 7 GiB."""
+"""Above this epsilon, too many of the 201 children of each prefix exceed their thresholds, and the tree exceeds 7
+GiB."""
 MOST_BEHIND = 0.02
 PLACES = (*[3] * len(CELLS), *[1] * len(KS), 3, 0)
-"""Decimal places of the columns."""
+"""The number of decimal places of each column."""
 WORDS = 15
 FEW = {"msnbc, 7,000": (7_000, 2), "msnbc, 2,000": (2_000, 4), "irc, 7,000": (7_000, 5), "irc, 2,000": (2_000, 20)}
 RUNS = {"msnbc": 5, "irc": 5, **dict.fromkeys(("incidents", *FEW), 8)}
-"""Number of runs of each model and epsilon."""
+"""The number of runs of each model and epsilon."""
 Kept = dict[tuple[str, float, str], list[list[float]]]
 """The figures of runs by collection, epsilon and model."""
 
 
 def collection(name: str) -> tuple[LocalCorpus, tuple[str, ...]]:
-    """Return a corpus and its alphabet; the messages of a chat are one sequence for each user."""
+    """Return a corpus and its alphabet. The messages of each user of a chat form one sequence."""
     if name in FEW:
         rows = _few(name)
         return read_engine(rows, user="user", sequence="sequence"), tuple(sorted(set(rows["sequence"].explode())))
@@ -93,7 +94,7 @@ def collection(name: str) -> tuple[LocalCorpus, tuple[str, ...]]:
 
 
 def _few(name: str) -> pl.DataFrame:
-    """Return few users with long sequences: joined rows of msnbc, or the common words of a few messages."""
+    """Return few users with long sequences, which are joined rows of msnbc, or the common words of a few messages."""
     users, each = FEW[name]
     if name.startswith("msnbc"):
         rows = pl.read_parquet(DATA / "msnbc.parquet").sample(users * each, seed=1, shuffle=True)
@@ -133,13 +134,16 @@ class Measure:
         return one_sequence_each(self.corpus, self.alphabet, length, Secret.from_seed(0))
 
     def first_symbols(self) -> SequenceData:
-        """Return the cut sequences that every model gets; most words of users with thousands of words are cut off."""
+        """Return the truncated sequences that every model gets.
+
+        Most words of users with thousands of words are cut off.
+        """
         ends = np.flatnonzero(self.cut == len(self.alphabet))
         sizes = np.diff(ends, prepend=-1) - 1
         return as_sequences(self.cut[self.cut < len(self.alphabet)], sizes, len(self.alphabet))
 
     def of(self, model: str, epsilon: float, run: int, length: int = MAX_LENGTH) -> list[float]:
-        """Return the figures of one release of one model of at most so many symbols."""
+        """Return the figures of one release of one model of at most this number of symbols."""
         released = self.released(model, epsilon, run, length)
         number = max(estimated_sequences(released), 1.0)
         many = min(round(number), MOST_DRAWN[self.name])
@@ -152,7 +156,7 @@ class Measure:
     def released(self, model: str, epsilon: float, run: int, length: int = MAX_LENGTH):
         """Return a release from which sequences can be drawn."""
         if model == "default":
-            # Truth of the chat is of the first words, so that it has no longer sequences.
+            # The truth of the chat consists of the first words, so that it has no longer sequences.
             mechanism = vp.Sequences(None if self.whole else length, MAX_GRAM, self.alphabet)
             return mechanism.release(self.corpus, vp.Budget(epsilon), seed=run)._sampler
         if model == "published":
@@ -174,7 +178,7 @@ class Measure:
         return errors.reshape(len(CELLS), QUERIES).mean(axis=1).tolist()
 
     def others(self, data: SequenceData) -> list[float]:
-        """Return true positives and the distance of lengths."""
+        """Return the true positives and the distance of lengths."""
         hits = private_true_positives(self.top, private_top_patterns(data, max(KS)), KS)["true_positives"].to_list()
         return [*hits, private_length_distance(self.truth, data, MAX_LENGTH)]
 
@@ -263,7 +267,7 @@ def _table(lost: list[list[object]]) -> list[list[object]]:
 
 
 def _lost(found: dict[str, np.ndarray]) -> list[list[object]]:
-    """Return the cells of an epsilon where the default's mean is worse than the best rival's, with standard errors."""
+    """Return the cells of an epsilon in which the default is worse than the best rival, with standard errors."""
     lost: list[list[object]] = []
     for place, column in enumerate(COLUMNS[:-1]):
         sign = -1 if column.startswith("top") else 1
@@ -281,7 +285,7 @@ def _lost(found: dict[str, np.ndarray]) -> list[list[object]]:
 
 
 def _error(runs: np.ndarray) -> float:
-    """Return the standard error of a mean; NaN for one run."""
+    """Return the standard error of a mean, or NaN for one run."""
     return float(runs.std(ddof=1) / np.sqrt(runs.size)) if runs.size > 1 else float("nan")
 
 

@@ -1,9 +1,9 @@
-"""Coverage of the intervals of sequences: how many contain the true answer, on public logs and a generated one.
+"""The share of intervals of sequences that contain the true answer, on public logs and on a generated log.
 
     python -m benchmarks.comparisons.sequences_intervals
 
-The truth is the first `max_length` symbols of each sequence, because a model describes these. Reads private truth, for
-research on public data.
+The truth is the first `max_length` symbols of each sequence, because a model describes these. The program reads exact
+private numbers, which is permitted only for research on public data.
 """
 
 from functools import partial
@@ -29,13 +29,15 @@ BENCHMARK = Benchmark(
     seeds="1, 2, ... by release",
 )
 FORMS = "forms"
-"""A generated log of forms with steps back, whose end depends on more than the latest symbols."""
+"""A generated log of forms with steps back. The end of a visit depends on more than the latest symbols."""
 WITHHELD = ("msnbc, 2,000", "irc, 2,000")
-"""Samples that were not used to choose how intervals are computed; all other collections were."""
+"""Samples that were not used to choose the computation of intervals. All other collections were used for this
+choice."""
 COLLECTIONS = (PROCESS, "msnbc, 7,000", "irc, 7,000", FORMS, *WITHHELD)
 EPSILONS, RELEASES, LEVEL = (0.1, 0.25, 1.0), 4, 0.9
 FUNNELS, STEPS, PATHS, COMMON, FORMS_FILLED = 20, 3, 20, 0.01, 5_000
-"""Number of funnels and their steps; number of paths; the share from which a symbol is common; number of visits."""
+"""The number of funnels and of their steps, the number of paths, the smallest share of a common symbol, and the number
+of visits."""
 QUERIES = ("starting", "ending", "transitions", "lengths", "funnels", "paths")
 WIDTHS = ("width of transitions", "of funnels", "of paths")
 
@@ -66,7 +68,7 @@ def main() -> None:
 
 
 def forms() -> tuple[LocalCorpus, tuple[str, ...]]:
-    """Return visits of a form, whose pages are directories: some users go back, and some stop anywhere."""
+    """Return visits of a form with directories as pages. Some users go back, and some stop at any page."""
     rng, pages = np.random.default_rng(6), ["/name", "/address", "/address/abroad", "/income", "/income/rent"]
     visits = []
     for _ in range(FORMS_FILLED):
@@ -84,7 +86,7 @@ def forms() -> tuple[LocalCorpus, tuple[str, ...]]:
 def _coverage(
     corpus: LocalCorpus, alphabet: tuple[str, ...], truth: SequenceData, epsilon: float, run: int
 ) -> list[float]:
-    """Return the share of correct intervals of one release by query, and mean widths of intervals."""
+    """Return the share of correct intervals of one release by query, and the mean widths of intervals."""
     model = vp.Sequences(alphabet=alphabet).release(corpus, vp.Budget(epsilon), seed=run)
     size, real = len(alphabet), cut(truth, model.max_length)
     firsts = np.bincount(real.symbols[real.starts[:-1]], minlength=size) / real.size

@@ -1,9 +1,10 @@
-"""Sequences of few users: cells lost before and after lengths and prior follow from released numbers, eight runs each.
+"""Cells of few users that are lost to rivals, before and after released numbers determine lengths and prior.
 
     python -m benchmarks.comparisons.sequences_small
 
-The five small collections of `sequences_cells`, epsilon from 0.1 to 1. A second table gives every rival its best length
-on the process. Both read private truth, for research on public data.
+The table contains the five small collections of `sequences_cells`, with epsilon from 0.1 to 1 and eight runs. A second
+table gives every rival its best length on the process. Both read exact private numbers, which is permitted only for
+research on public data.
 """
 
 from fractions import Fraction
@@ -43,11 +44,12 @@ BEFORE = {
     "irc, 7,000": (13, 0, 0.889),
     "irc, 2,000": (15, 2, 0.946),
 }
-"""Cells lost, lost by more than a fifth, and mean ratio of commit 690e4e58, against runs 1 to 3 of the rivals."""
+"""The cells lost, the cells lost by more than a fifth, and the mean ratio of commit 690e4e58, against runs 1 to 3 of
+the rivals."""
 FEWER, CHOICES = 3, 200
-"""Number of runs of the earlier table and of rivals of other lengths, and how often so many of the runs are chosen."""
+"""The number of runs of the earlier table and of rivals of other lengths, and the number of choices of such runs."""
 DRAWN = 4
-"""Number of sequences that are drawn from a rival with the true lengths, relative to that of the data."""
+"""The number of sequences that are drawn from a rival with the true lengths, relative to the number in the data."""
 SIGN = np.array([-1 if column.startswith("top") else 1 for column in COLUMNS[:-1]])
 
 
@@ -94,7 +96,7 @@ HEAD: list[object] = ["epsilon", "cell", "default", "best rival", "which", "wors
 
 def write_lost(lost: list[list[object]]) -> None:
     """Write the lost cells, and the rivals with the true lengths in the same cells."""
-    # The sign is that of errors; of hits, more are better.
+    # Smaller errors are better, but more hits are better.
     triples = [(_sign(cell), *(float(str(cell[at])) for at in (3, 4, -1))) for cell in lost if cell[-1]]
     worse = sum(sign * (true - rival) > 0 for sign, _, rival, true in triples)
     behind = [sign * (ours / true - 1) for sign, ours, _, true in triples]
@@ -114,9 +116,9 @@ def _sign(cell: list[object]) -> int:
 
 
 def with_true_lengths(whole: Measure, epsilon: float, cell: str, *found: str) -> str:
-    """Return the mean figure of the best rival of a lost cell with the true lengths; empty if it is no chain.
+    """Return the mean figure of the best rival of a lost cell with the true lengths.
 
-    It is also empty in the cell of lengths themselves.
+    The text is empty if the rival is not a chain, and in the cell of the lengths themselves.
     """
     cells, rival = BENCHMARK.cells(), found[2]
     gram = 1 if rival == "unigrams" else int(rival.split()[1][0]) if rival.startswith("fixed") else 0
@@ -128,7 +130,7 @@ def with_true_lengths(whole: Measure, epsilon: float, cell: str, *found: str) ->
 
 
 def true_lengths(whole: Measure, gram: int, epsilon: float, run: int) -> list[float]:
-    """Return the figures of a chain of which sequences of the true lengths are drawn."""
+    """Return the figures of a chain from which sequences of the true lengths are drawn."""
     size = len(whole.alphabet)
     chain = release_chain(whole.cut, size, MAX_LENGTH, gram, Fraction(epsilon), Secret.from_seed(run))
     # float64 (contexts, symbols), without ends.
@@ -148,7 +150,7 @@ def true_lengths(whole: Measure, gram: int, epsilon: float, run: int) -> list[fl
 
 
 def lost_in_fewer(kept: Kept) -> tuple[float, float]:
-    """Return mean and standard deviation of the number of lost cells if only `FEWER` of the runs are known."""
+    """Return the mean and the standard deviation of the number of lost cells if only `FEWER` of the runs are known."""
     rng, counts = np.random.default_rng(1), []
     for _ in range(CHOICES):
         chosen: Kept = {
@@ -201,7 +203,7 @@ def compared(kept: Kept, name: str, epsilon: float) -> tuple[np.ndarray, list[li
 
 
 def summary(every: list[tuple[np.ndarray, list[list[object]]]]) -> list[object]:
-    """Return the number of cells lost, of those lost by more than a fifth, and the mean ratio."""
+    """Return the number of lost cells, the number of cells lost by more than a fifth, and the mean ratio."""
     far = [float(str(cell[-2]).split()[0]) > 100 * FAR for _, lost in every for cell in lost]
     return [len(far), sum(far), f"{np.exp(np.mean([each for each, _ in every])):.3f}"]
 

@@ -2,16 +2,16 @@
 
     python -m benchmarks.comparisons.series [posts 30] [posts 365] [chat 30]
     python -m benchmarks.comparisons.series phrases posts 30
-The posts are grouped into users of 25 random posts on random nights; the chat keeps the order of its rows. In the
+The posts are grouped into users of 25 random posts on random nights. The chat keeps the order of its rows. In the
 stream *with trends*, half of all words begin on a random night, and their earlier occurrences are removed.
 Alternatives:
 
-- *split*: the rows of each night separately, one budget for all nights (`release_each`);
-- *doubling dates*: all rows up to 1, 2, 4, ... nights, one budget for all dates;
-- *counts with a matrix mechanism*: each user adds an even share to each of its first items, once; the noise of all
+- *split*: the rows of each night are released separately, with one budget for all nights (`release_each`);
+- *doubling dates*: all rows up to 1, 2, 4, ... nights are released, with one budget for all dates;
+- *counts with a matrix mechanism*: each user adds an even share to each of its first items, once, and the noise of all
   nights is correlated by the square root of the prefix matrix (after "DP-SQLP", 2023, without its key selection).
 
-The benchmark reads private truth, for research on public data.
+The benchmark reads exact private numbers, which is permitted only for research on public data.
 """
 
 import sys
@@ -51,7 +51,8 @@ BENCHMARK = Benchmark(
 BUDGET = vp.Budget(epsilon=3, delta=1e-6)
 PER_PERSON, SEED = 25, 1
 LATE = (200, 0.75)
-"""Reported words of the trends, as users needed before 95 percent of the nights, and the earliest share of nights."""
+"""The reported words have this number of users before 95 percent of the nights, and begin after this share of
+nights."""
 Change = Callable[[SeriesPlan], SeriesPlan]
 WAYS: dict[str, tuple[str, Change]] = {
     "series, growing spending (default)": ("growing", lambda plan: plan),
@@ -62,7 +63,7 @@ WAYS: dict[str, tuple[str, Change]] = {
 
 
 def stream(name: str, nights: int, *, pairs: bool = False) -> pl.DataFrame:
-    """Return distinct (user, word, night); for pairs, also the next word as `second`."""
+    """Return the distinct (user, word, night), and for pairs also the next word as `second`."""
     rng, chat = np.random.default_rng(SEED), name == "chat"
     rows = pl.read_parquet(DATA / ("ubuntu_irc.parquet" if chat else "reddit_posts.parquet"))
     if chat:

@@ -1,8 +1,9 @@
-"""A series with a public list and without, on the streams of `series`.
+"""A series with and without a public list, on the streams of `series`.
 
     python -m benchmarks.comparisons.series_known
 
-The list is the English words of `wordfreq` ("large"). The benchmark reads private truth, for research on public data.
+The list is the English words of `wordfreq` ("large"). The benchmark reads exact private numbers, which is permitted
+only for research on public data.
 """
 
 import numpy as np
@@ -31,7 +32,7 @@ Parts = dict[tuple[object, ...], pl.DataFrame]
 def run(
     parts: Parts, mechanism: vp.Items, budget: vp.Budget, spending: str, seed: int
 ) -> tuple[list[list[str]], int, float]:
-    """Return all items released by each night, the number of unlisted ones, and the CPU seconds."""
+    """Return the items released up to each night, the number of unlisted items, and the processor seconds."""
     known, pools, secret = mechanism.known_items, NightlyPools.empty(), Secret.from_seed(seed)
     plan = mechanism.plan_series(budget, NIGHTS, spending=spending)  # type: ignore[arg-type]
     if known is not None:

@@ -1,9 +1,10 @@
-"""Set union of the whole field in the form of DPSU's Table 2, with missing mass, on three collections.
+"""Set unions of many authors in the form of DPSU's Table 2, with missing mass, on three collections.
 
     python -m benchmarks.comparisons.set_union_field
 
-In the posts each post is one user; in the other two collections a user is a person with many texts. Cells that the same
-code has measured are cached in `out/cells`. The baselines read private truth, for research on public data.
+In the posts, each post is one user. In the other two collections, a user is a person with many texts. Cells that the
+same code has measured are cached in `out/cells`. The baselines read exact private numbers, which is permitted only for
+research on public data.
 """
 
 from collections.abc import Callable
@@ -45,7 +46,7 @@ COLLECTIONS: dict[str, tuple[Callable[[], LocalCorpus], tuple[int, ...]]] = {
     "25 posts per person: ": (lambda: joined(posts(), 25), (100, 300, 1_000, 3_000, 10_000)),
     "ubuntu_irc: ": (chat, (30, 100, 300, 1_000, 3_000)),
 }
-"""Collections by the prefix of their rows, with the limits of their columns."""
+"""The collections by the prefix of their rows, with the limits of their columns."""
 BUDGETS = {"3, e^-10": BUDGET, "1, 1e-5": vp.Budget(1, 1e-5)}
 RUNS, DEAR_RUNS = 5, 1
 Baseline = Callable[[PrivatePairs, vp.Budget, int, Secret], Mask]
@@ -62,7 +63,8 @@ OWN_CODE: dict[str, Baseline] = {
     "Weighted, Rényi selection": private_weighted_renyi,
     "DP-SIPS": private_dp_sips,
 }
-"""Baselines with one run each, as the deviation is that of the other rows, below half a percent from 10,000 words."""
+"""Baselines with one run each. Their deviation is like the deviation of the other rows, below half a percent from
+10,000 words on."""
 PLANNED: dict[str, Callable[[int], Any]] = {
     "Weighted Gaussian (basic)": partial(vp.papers.SetUnion, weighting="weighted"),
     "Policy Laplace (l1-descent)": partial(vp.papers.SetUnion, weighting="policy-laplace"),
@@ -110,14 +112,14 @@ def parts(found: dict[str, list[list[float]]], place: int) -> list[tuple[str, li
 
 
 def shown(counts: list[float]) -> str:
-    """Return mean and deviation, or the count of a single run."""
+    """Return the mean and the deviation, or the count of a single run."""
     if len(counts) == 1:
         return f"{counts[0]:,.0f}"
     return f"{np.mean(counts):,.0f} ± {np.std(counts):.0f}"
 
 
 def runs(cells: Cells, name: str, begin: str, label: str, budget: vp.Budget, limit: int) -> list[float]:
-    """Return count and missing mass of each run, one after the other."""
+    """Return the count and the missing mass of each run, one after the other."""
     many = DEAR_RUNS if name in OWN_CODE else RUNS
     where = "no limit" if name in GREEDY or name == CHOSEN else f"limit {limit}"
     return [
@@ -156,7 +158,7 @@ def pairs(begin: str) -> PrivatePairs:
 
 @lru_cache(maxsize=2)
 def poured(order: str, begin: str = "") -> PrivatePairs:
-    """Return the pairs in the order of GW, by own frequency, or the shortest word first."""
+    """Return the pairs in the order of GW, which is by the user's own frequency or by the length of words."""
     if order == "own":
         return by_own_frequency(pairs(begin))
     words = pl.Series(values=corpus(begin).vocabulary, dtype=pl.String)

@@ -2,8 +2,8 @@
 
     python -m benchmarks.comparisons.set_union_limits
 
-Cells that the same code has measured are cached in `out/cells`.
-GW reads private truth here, for research on public data.
+Cells that the same code has measured are cached in `out/cells`. GW reads exact private numbers, which is permitted only
+for research on public data.
 """
 
 from collections.abc import Callable
@@ -35,9 +35,10 @@ OPTIONS: dict[str, Callable[[int], Any]] = {
 GW = "GW (2022), as published"
 SOUND = "GW, made sound by the limit"
 Lines = dict[str, list[list[float]]]
-"""Words and missing mass by option and by limit."""
+"""The number of words and the missing mass by option and by limit."""
 RUNS = {"default": 5}
-"""Runs of a cell, 1 for other options, as the deviation of one run is below half a percent from 10,000 items on."""
+"""The number of runs of a cell. It is 1 for other options, because the deviation of one run is below half a percent
+from 10,000 items on."""
 
 
 def main() -> None:
@@ -47,7 +48,7 @@ def main() -> None:
 
 
 def write(found: dict[str, Lines]) -> None:
-    """Write words and missing mass at all budgets."""
+    """Write the number of words and the missing mass at all budgets."""
     rows: list[list[object]] = [["", *(named(limit) for limit in LIMITS)]]
     for label, lines in found.items():
         rows.append([f"words released at ({label})", *("" for _ in LIMITS)])
@@ -66,7 +67,7 @@ def write(found: dict[str, Lines]) -> None:
 
 
 def measured(cells: Cells, label: str, budget: vp.Budget) -> Lines:
-    """Return words and missing mass of each option, by limit."""
+    """Return the number of words and the missing mass of each option, by limit."""
 
     def greedy(limit: int | None) -> list[float]:
         released = private_greedy(poured("own"), budget, Secret.from_seed(1), limit=limit)
@@ -89,7 +90,7 @@ def measured(cells: Cells, label: str, budget: vp.Budget) -> Lines:
 
 
 def named(limit: int) -> str:
-    """Return a limit as the table shows it."""
+    """Return a limit as the text of its cell."""
     return "no limit" if limit == NONE else f"limit {limit}"
 
 

@@ -1,4 +1,4 @@
-"""Words of the posts at delta 1e-7, the delta of the first page; the papers use e^-10, which is 450 times as large.
+"""Words of the posts at delta 1e-7, the delta of the first page. The delta of the papers, e^-10, is 450 times as large.
 
     python -m benchmarks.comparisons.small_delta
 

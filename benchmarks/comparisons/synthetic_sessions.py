@@ -1,8 +1,9 @@
-"""Comparison of synthetic with real visits: `private_resemblance` on MSNBC, and the numbers of the pictures.
+"""Comparison of synthetic visits with real visits by `private_resemblance` on MSNBC, and the numbers in the pictures.
 
     python -m benchmarks.comparisons.synthetic_sessions
 
-The benchmark reads private truth, for research on public data. Seeds make it repeatable.
+The benchmark reads exact private numbers, which is permitted only for research on public data. Seeds make it
+repeatable.
 """
 
 from fractions import Fraction
@@ -51,7 +52,7 @@ def half(data: SequenceData, which: int, run: int) -> SequenceData:
 
 
 def drawn(corpus: LocalCorpus, model: str, epsilon: float, run: int) -> SequenceData:
-    """Return synthetic sequences, as many as the model estimates."""
+    """Draw synthetic sequences from a model, which estimates their number."""
     if model == "default":
         mechanism = vp.Sequences(MAX_LENGTH, alphabet=ALPHABET)
         sampler = mechanism.release(corpus, vp.Budget(epsilon), seed=run)._sampler

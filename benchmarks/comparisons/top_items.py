@@ -3,16 +3,16 @@
     python -m benchmarks.comparisons.top_items
 
 - *ranking*: half of the budget finds the items (the default set union), half ranks them (`release.top`, peeling).
-- *weighted Gaussian, ranking*: the same with the published weighted Gaussian mechanism for the items, at three limits:
-  the unknown-domain top-k of Dick, Joseph and Raman (2026).
+- *weighted Gaussian, ranking*: the same with the published weighted Gaussian mechanism for the items, at three limits,
+  which is the unknown-domain top-k of Dick, Joseph and Raman (2026).
 - *counts*: the same, but the second half counts them (`release.count`), at three limits.
-- *one histogram*: the whole budget finds and counts at once: the items whose noisy weights by the weighting "count" are
-  above the threshold, in the order of these weights.
+- *one histogram*: the whole budget finds and counts at once. The result is the items with noisy weights above the
+  threshold, by the weighting "count", in the order of these weights.
 
 A hitting set consists of k items such that many users have one of them. Half of the budget finds the items as above,
 and half picks among them (`benchmarks.baselines.hitting`).
 
-The benchmark reads private truth, for research on public data.
+The benchmark reads exact private numbers, which is permitted only for research on public data.
 """
 
 from collections.abc import Callable
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def measured(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float]]]:
-    """Return the share of each run, by method and number of places."""
+    """Return the named share in each run, by method and number of places."""
     truth = private_user_counts(corpus)
     number = {word: place for place, word in enumerate(corpus.vocabulary.to_pylist())}
     half = vp.Budget(budget.epsilon / 2, budget.delta / 2)
@@ -110,7 +110,7 @@ def hitting(corpus: LocalCorpus, budget: vp.Budget) -> dict[str, list[list[float
 
 
 def by_weight(corpus: LocalCorpus, budget: vp.Budget, limit: int) -> NDArray[np.int64]:
-    """Return the items above the threshold of the weighting "count", by noisy weight; the noise is drawn in doubles."""
+    """Return the items above the threshold of the weighting "count", by noisy weight. The noise is drawn in doubles."""
     plan = vp.papers.SetUnion(limit, "count", accounting="joint").plan(budget)
     shares = plan.last.shares
     ids, weights = private_weights(corpus.weigh(shares, limit, Secret.fresh()))
@@ -121,7 +121,7 @@ def by_weight(corpus: LocalCorpus, budget: vp.Budget, limit: int) -> NDArray[np.
 
 
 def share(truth: NDArray[np.int64], named: NDArray[np.int64], k: int) -> float:
-    """Return the share of the k items with the most users that are named; ties with the last of them count."""
+    """Return the share of the k items with the most users that are named. Ties with the last of them count."""
     least = np.sort(truth)[-k]
     return float(np.count_nonzero(truth[named] >= least) / k)
 

@@ -19,14 +19,15 @@ from voxpop.engine.local.corpus import LocalCorpus
 BENCHMARK = Benchmark(__file__, ("values",), NGRAMS, minutes=4)
 
 ENDS = ([0, 0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 10, 10], [0, 0, 0, 0, 1], [0, 0, 0, 1])
-"""Values that favour the longest phrases, also compared with the published algorithm; on posts without the last."""
+"""Values that favour the longest phrases. They are also compared with the published algorithm. Posts use all values
+except the last."""
 WANTED = (*ENDS, [0, 0, 1], [0, 1], [1, 1, 4, 4], [1, 1, 1, 1, 10], [1, 4, 1, 1], [10, 1, 1, 1])
 RATIOS = {"chat": (0.7, 0.8, 0.9, 1.0, 1.15, 1.3), "posts": (0.7, 0.8, 1.0, 1.15)}
 CORPORA: dict[str, tuple[Callable[[], LocalCorpus], int]] = {"chat": (chat, 5), "posts": (posts, 1)}
 OURS = {"all the same": False, "`length_weights=`": True}
 """Whether values are given."""
 LIMITS = {"chat": (100, 300), "posts": (100, 500)}
-"""Limits of the published algorithm, which are the usual limit and its best limit."""
+"""The limits of the published algorithm, which are the usual limit and its best limit."""
 BEST = "published, at its best"
 
 

@@ -1,17 +1,17 @@
-"""The default of `Items` against every classic weighting, task by task.
+"""The default of `Items` compared with every classic weighting, task by task.
 
     python -m benchmarks.comparisons.weightings
 
-Cells are mean numbers of released items. Classic weightings are those of DPSU (`vp.papers.SetUnion`) with the joint
-accounting, and `vp.papers.OptimalSelection` at one item per user. The best of them, over weightings and (unless the
-task gives a limit) over limits, is chosen afterwards: the three best of `TRIED` runs run again, and the best of these
-is in the table.
+Cells are mean numbers of released items. Classic weightings are the weightings of DPSU (`vp.papers.SetUnion`) with the
+joint accounting, and `vp.papers.OptimalSelection` at one item per user. The best of them, over weightings and (unless
+the task gives a limit) over limits, is chosen afterwards. The three best of `TRIED` runs run again, and the best of
+these is in the table.
 
-- *one release*: of the whole budget.
-- *limit*: with a given `max_items_per_user`.
-- *min_users*: with a bound for items of few users.
+- *one release*: a release with the whole budget.
+- *limit*: a release with a given `max_items_per_user`.
+- *min_users*: a release with a bound for items of few users.
 - *releases*: one of 12 or 52 equal releases, each with the largest epsilon that one account allows.
-- *keys*: tables with one to three keys per user; there also `vp.KeyCounts`, which releases counts as well.
+- *keys*: tables with one to three keys per user. They are also released by `vp.KeyCounts`, with counts.
 """
 
 from collections.abc import Callable, Iterator
@@ -41,7 +41,8 @@ BUDGETS = (vp.Budget(3, 1e-6), vp.Budget(1, 1e-7))
 LIMITS = (1, 2, 3, 10, 100)
 TRIED, RUNS, BEST = 2, 12, 3
 CLOSE = 0.99
-"""A default with this part of the items of the best classic weighting is as good, given the deviation of the means."""
+"""A default with at least this share of the items of the best classic weighting counts as equally good, because of the
+deviation of the means."""
 QUIET = vp.ReadOptions(progress=False)
 Plan = Any
 
@@ -59,14 +60,14 @@ def words(file: str, users: int | None = None) -> Pairs:
 
 
 def first_words(users: int) -> Pairs:
-    """Return the first word of so many posts."""
+    """Return the first word of this number of posts."""
     rows = pl.read_parquet(DATA / "reddit_posts.parquet").head(users)
     rows = rows.select("user", word=pl.col("text").str.to_lowercase().str.extract(r"([\w']+)")).drop_nulls()
     return distinct(*(rows[name].rank("dense").to_numpy() for name in rows.columns))
 
 
 def few(most: int) -> Pairs:
-    """Return pages of the first visitors of a site, at most so many per user."""
+    """Return the pages of the first visitors of a site, up to this number per user."""
     return sampled(pages(50_000), most, np.random.default_rng(19))
 
 
@@ -98,7 +99,7 @@ def classics(limits: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
 
 
 def repeated(mechanism: Any, releases: int) -> vp.Budget:
-    """Return the largest budget of which the account holds so many releases."""
+    """Return the largest budget at which an account admits this number of releases."""
     delta = ACCOUNT.delta / releases
 
     def exceeds(epsilon: float) -> float:
@@ -135,7 +136,7 @@ def best_classic(
 
 
 Task = tuple[str, Any, Callable[[Any], Plan], tuple[int, ...]]
-"""Its name, the default, the function that plans a mechanism, and the limits of classic weightings."""
+"""A task, with its name, the default, the function that plans a mechanism, and the limits of classic weightings."""
 
 
 def tasks(budget: vp.Budget) -> Iterator[Task]:
@@ -163,7 +164,7 @@ def weekly() -> Iterator[Task]:
 
 
 def row(cells: Any, table: str, corpus: Any, task: Task, counted: Any = None) -> list[str]:
-    """Measure one task on one table, for keys also by `KeyCounts` of the whole budget."""
+    """Measure one task on one table. Keys are also measured with `KeyCounts` at the whole budget."""
     name, default, planned, limits = task
     mine = float(np.mean(cells.get([table, name, "default"], lambda: released(planned(default), corpus, RUNS))))
     best, classic = best_classic(cells, [table, name], planned, limits, corpus)
@@ -184,7 +185,7 @@ def row(cells: Any, table: str, corpus: Any, task: Task, counted: Any = None) ->
 
 
 def of_keys(pairs: Pairs, most: int) -> tuple[Any, dict[tuple[str, ...], Any]]:
-    """Return the data of keys with counts, and the mechanisms: with a private choice, and with the bound."""
+    """Return the data of keys with counts, and the mechanisms with a private choice and with the bound."""
     table = pl.DataFrame({"user": pairs[0], "key": pairs[1].astype(np.int64)})
     how = {"user": "user", "joint": [("key",)], "other_rows": False}
     mechanisms = {("keys", str(each)): vp.KeyCounts.of(table, max_keys_per_user=each, **how) for each in (None, most)}

@@ -12,7 +12,7 @@ def zipf(size: int, power: float) -> NDArray[np.float64]:
 
 
 def orders(texts: list[str], rows: int = 200_000, users: int = 40_000, seed: int = 7) -> pl.DataFrame:
-    """Return orders of customers of uneven activity with country and city, of products with local taste, by channel."""
+    """Return orders by customers of uneven activity, with country, city, products of local taste, and channel."""
     rng = np.random.default_rng(seed)
     busy = rng.permutation(users)[(rng.pareto(1.3, rows) * users / 12).astype(np.int64) % users]
     customer = np.concatenate([np.arange(users), busy])[:rows]

@@ -1,4 +1,4 @@
-"""User-item pairs shaped like the AskReddit words of the DPSU paper (Table 1): a generator with a seed."""
+"""A generator, with a seed, of user-item pairs that are shaped like the AskReddit words of the DPSU paper (Table 1)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,15 +13,15 @@ from voxpop.kernels.arrays import Floats, Int32s, Int64s
 USERS = 223_388
 ITEMS = 200_000
 QUANTILES = ((0.0278, 1), (0.2982, 10), (0.7916, 50), (0.9313, 100), (0.9959, 300), (0.99996, 850), (1.0, 2000))
-"""Shares of users, each with the largest number of distinct items of these users."""
+"""The shares of users, each with the largest number of distinct items of these users."""
 STEEP_FROM = 5_000
 USERS_AT_ONCE = 20_000
 EACH = 37.8
-"""Mean number of pairs per user."""
+"""The mean number of pairs per user."""
 
 
 def pairs_file(pairs: int) -> Path:
-    """Return a file of about this number of pairs in the folder of temporary results; write it if it does not exist."""
+    """Return a file of about this number of pairs in the folder of temporary results, and write it if it is missing."""
     path = OUT / f"pairs-{pairs}.parquet"
     if not path.exists():
         OUT.mkdir(exist_ok=True)
@@ -34,7 +34,7 @@ def pairs_file(pairs: int) -> Path:
 def write_pairs(path: str | Path, users: int = USERS, items: int = ITEMS, seed: int = 0) -> None:
     """Write distinct (user, item) pairs to a Parquet file, a few thousand users at a time.
 
-    Set sizes follow Table 1 of the DPSU paper; the popularity of items follows a Zipf law of exponent 1 that steepens
+    Set sizes follow Table 1 of the DPSU paper. The popularity of items follows a Zipf law of exponent 1 that steepens
     to 1.6 beyond rank 5,000.
 
     Args:
@@ -78,7 +78,7 @@ def _pairs(users: int, items: int, rng: np.random.Generator) -> Iterator[tuple[I
 
 
 def _distinct(owners: Int64s, sizes: Int64s, cumulative: Floats, rng: np.random.Generator) -> tuple[Int32s, Int32s]:
-    """Draw until every user has its number of distinct items; complete users are not drawn for again."""
+    """Draw until every user has its number of distinct items. There are no further draws for complete users."""
     items = cumulative.size
     wanted = np.zeros(int(owners[-1]) + 1, np.int64)
     wanted[owners] = sizes

@@ -38,11 +38,11 @@ def write_texts(
 ) -> None:
     """Write texts as a saved corpus, a few thousand users at a time.
 
-    Words and stock phrases are drawn with a popularity of one over their rank (Zipf). Sizes of users are log-normal
-    with the mean that `tokens` implies, and documents have about 40 words or phrases.
+    Words and stock phrases are drawn with a popularity of one over their rank (Zipf). The sizes of users are
+    log-normal, with the mean that `tokens` implies, and documents have about 40 words or phrases.
 
     Args:
-        folder: The folder of the corpus; `voxpop.load_corpus` maps it into memory.
+        folder: The folder of the corpus, which `voxpop.load_corpus` maps into memory.
         users: The number of users.
         tokens: The approximate total number of tokens.
         words: The number of words in the data.

@@ -1,4 +1,4 @@
-"""The number of released grams by length, for several releases. The function reads released results only."""
+"""The number of released grams by length, for several releases. The function reads only released results."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ def released_by_length(releases: Mapping[str, "Release"]) -> pl.DataFrame:
         releases: The releases by name.
 
     Returns:
-        One row for each release: name, one column for each length from 1 on, and total. Public, like its input.
+        One row for each release, with the columns name, one for each length from 1 on, and total. The table is public.
 
     Example:
         >>> import pyarrow as pa

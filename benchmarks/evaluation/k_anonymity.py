@@ -1,6 +1,6 @@
 """Comparison of a release with the items of at least k users.
 
-This module reads private truth and is never part of a release.
+This module reads exact private numbers and is never part of a release.
 """
 
 from collections.abc import Sequence
@@ -44,8 +44,9 @@ def private_coverage(corpus: "LocalCorpus", release: "Release", ks: Sequence[int
         ks: The numbers of users.
 
     Returns:
-        Columns k; held, the number of items of at least k users; size_ratio, the size of the release over held (the
-        paper's coverage); covered, the share of these items that is released. Private: do not publish.
+        The columns are k; held, the number of items of at least k users; size_ratio, the size of the release over held
+        (the paper's coverage); and covered, the share of these items that is released. The table is private and must
+        not be published.
     """
     corpus = check_engine(corpus)
     counts = private_user_counts(corpus)

@@ -1,6 +1,6 @@
 """Comparison of released phrases with the phrases that users wrote.
 
-This module reads private truth and is never part of a release.
+This module reads exact private numbers and is never part of a release.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def private_gram_counts(corpus: "LocalCorpus | AllGrams", max_length: int) -> pl
         max_length: The maximum number of tokens per gram.
 
     Returns:
-        Columns gram (list of str), length, users. Private: do not publish.
+        A table with the columns gram (list of str), length and users. It is private and must not be published.
     """
     grams = _all_grams(corpus, max_length)
     words = grams.corpus.vocabulary
@@ -53,8 +53,8 @@ def private_ngram_coverage(
         max_length: The maximum number of tokens per gram.
 
     Returns:
-        Columns length, k; held, the number of grams of at least k users; covered, the share of them that is released,
-        None if no gram has k users. Private: do not publish.
+        The columns are length; k; held, the number of grams of at least k users; and covered, the share of them that is
+        released, or None if no gram has k users. The table is private and must not be published.
     """
     grams = _all_grams(corpus, max_length)
     rows = []
@@ -92,7 +92,7 @@ def private_missing_grams(corpus: "LocalCorpus | AllGrams", release: "Release", 
 
 
 def private_spurious_share(corpus: "LocalCorpus | AllGrams", release: "Release", max_length: int) -> float:
-    """Return the share of released grams without users, which is private and not noisy, and about eta at most."""
+    """Return the share of released grams without users, which is private, not noisy, and at most about eta."""
     grams = _all_grams(corpus, max_length)
     held = sum(_named(grams, release, length).size for length in range(1, max_length + 1))
     return 1.0 - held / len(release) if len(release) else 0.0

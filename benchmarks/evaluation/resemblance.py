@@ -1,6 +1,6 @@
-"""Differences between synthetic and private sequences, by distances and a classifier.
+"""Differences between synthetic and private sequences, measured by distances and a classifier.
 
-This module reads private truth.
+This module reads exact private numbers.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def private_resemblance(truth: SequenceData, synthetic: SequenceData, memory: in
         memory: The number of preceding symbols that the classifier uses.
 
     Returns:
-        Columns what and value. Private: do not publish.
+        A table with the columns what and value. It is private and must not be published.
 
     Raises:
         InputError: If a side has fewer than two sequences, or the alphabets differ.

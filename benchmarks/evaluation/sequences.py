@@ -1,6 +1,6 @@
 """Comparison of synthetic sequences with private ones.
 
-This module reads private truth and is never part of a release.
+This module reads exact private numbers and is never part of a release.
 """
 
 import heapq
@@ -40,7 +40,7 @@ class SequenceData:
 
     @property
     def size(self) -> int:
-        """Number of sequences."""
+        """The number of sequences."""
         return int(self.starts.size - 1)
 
     def __repr__(self) -> str:
@@ -55,7 +55,7 @@ def private_sequences(corpus: "LocalCorpus", alphabet: Sequence[str]) -> Sequenc
         alphabet: The symbols, in the order of their numbers.
 
     Returns:
-        The sequences of the users who have one, which are private.
+        The private sequences of all users who have a sequence.
     """
     from voxpop.engine.local.corpus import one_sequence_each
 
@@ -88,11 +88,11 @@ def private_queries(
 
     Args:
         data: The private sequences.
-        most: The largest length; lengths are uniform from 1 to this number.
+        most: The largest length. Lengths are uniform from 1 to this number.
         number: The number of queries.
         seed: The seed that determines the queries.
-        kind: The kind of queries. "held" takes runs from random places of the data, "uniform" takes random symbols,
-            which mostly occur in no sequence.
+        kind: The kind of queries. "held" takes runs from random places of the data. "uniform" takes runs of random
+            symbols, most of which occur in no sequence.
 
     Returns:
         The queries, which are private if they are of kind "held".
@@ -119,7 +119,7 @@ def private_counts(data: SequenceData, queries: Sequence[Pattern]) -> Int64s:
         queries: The runs of symbols.
 
     Returns:
-        int64 by query, private and not noisy.
+        int64 by query, the private numbers without noise.
 
     Raises:
         InputError: If there are too many queries for this alphabet.
@@ -151,7 +151,7 @@ def private_relative_error(
         weight: The number of sequences that each synthetic one represents.
 
     Returns:
-        float64 by query. Private: do not publish.
+        float64 by query. They are private and must not be published.
     """
     real = private_counts(truth, queries)
     estimated = private_counts(synthetic, queries) * weight
@@ -160,14 +160,14 @@ def private_relative_error(
 
 
 def private_top_patterns(data: SequenceData, k: int) -> list[Pattern]:
-    """Return the k sequential patterns that most sequences contain, gaps allowed; ties by the smaller symbols.
+    """Return the k sequential patterns, with gaps allowed, that most sequences contain. Smaller symbols win ties.
 
     Args:
         data: The private sequences.
         k: The number of patterns.
 
     Returns:
-        Patterns, the most frequent first. Private: do not publish.
+        The patterns in descending order of frequency. They are private and must not be published.
     """
     found: list[Pattern] = []
     waiting: list[tuple[int, Pattern]] = []
@@ -181,7 +181,7 @@ def private_top_patterns(data: SequenceData, k: int) -> list[Pattern]:
 
 
 def _push_extensions(data: SequenceData, pattern: Pattern, waiting: list[tuple[int, Pattern]]) -> None:
-    """Push every extension that occurs onto the heap; no extension is more frequent than the pattern."""
+    """Push every extension that occurs onto the heap. No extension is more frequent than the pattern."""
     supports = count_extensions(data.symbols, data.starts, np.array(pattern, np.int32), data.alphabet)
     for symbol in np.flatnonzero(supports).tolist():
         heapq.heappush(waiting, (-int(supports[symbol]), (*pattern, symbol)))
@@ -196,7 +196,7 @@ def private_true_positives(truth: Sequence[Pattern], found: Sequence[Pattern], k
         ks: The numbers of patterns.
 
     Returns:
-        Columns k and true_positives. Private: do not publish.
+        A table with the columns k and true_positives. It is private and must not be published.
     """
     rows = [{"k": k, "true_positives": len(set(truth[:k]) & set(found[:k]))} for k in ks]
     return pl.DataFrame(rows)
@@ -208,10 +208,10 @@ def private_length_distance(truth: SequenceData, synthetic: SequenceData, max_le
     Args:
         truth: The private sequences.
         synthetic: The synthetic sequences.
-        max_length: The maximum length; longer sequences count as this length.
+        max_length: The maximum length. Longer sequences count as this length.
 
     Returns:
-        0 for equal distributions, at most 1. Private: do not publish.
+        A number from 0, for equal distributions, to 1. It is private and must not be published.
     """
     shares = []
     for data in (truth, synthetic):
@@ -228,7 +228,7 @@ def count_containing(symbols: Int32s, starts: Int64s, width: int, child: Int32s,
         symbols: int32, negative for symbols that no run contains.
         starts: int64 (sequences + 1).
         width: The number of symbols.
-        child: int32 (nodes * width), the child of each node for each symbol, or 0; node 0 is the root.
+        child: int32 (nodes * width), the child of each node for each symbol, or 0. Node 0 is the root.
         counts: int64 by node, zeros, overwritten with the number of sequences that contain the run of the node.
     """
     # int64 by node, the last sequence that counted there, so that each sequence counts once.
@@ -239,7 +239,8 @@ def count_containing(symbols: Int32s, starts: Int64s, width: int, child: Int32s,
             for position in range(begin, starts[sequence + 1]):
                 if symbols[position] < 0:
                     break
-                # 0 is the root, which is not a child of any node: no run of the trie continues with this symbol.
+                # The root, 0, is not a child of any node. Therefore 0 means that no run of the trie continues with this
+                # symbol.
                 node = child[node * width + symbols[position]]
                 if node == 0:
                     break
@@ -250,7 +251,7 @@ def count_containing(symbols: Int32s, starts: Int64s, width: int, child: Int32s,
 
 @jit
 def count_extensions(symbols: Int32s, starts: Int64s, pattern: Int32s, width: int) -> Int64s:
-    """Count the sequences that contain a pattern, gaps allowed, and after it each symbol.
+    """Count the sequences that contain a pattern, with gaps allowed, and after it each symbol.
 
     Args:
         symbols: int32, negative for symbols that no pattern contains.

@@ -1,7 +1,7 @@
-"""Take the pictures of docs/guides/report.md and of README: reports in headless Chromium.
+"""Take the pictures of reports in docs/guides/report.md and README, in headless Chromium.
 
 Usage: python -m benchmarks.pages.report_screenshots RELEASE PROFILE. RELEASE is a folder with the phrases that `NGrams`
-released from reddit_posts; PROFILE is the folder that the example of docs/guides/profile.md saves. Either may be
+released from reddit_posts. PROFILE is the folder that the example of docs/guides/profile.md saves. Either may be
 `none`. The program needs playwright, pillow, chromium and pdftoppm (`make browser`).
 """
 
@@ -59,7 +59,7 @@ def opened(browser, page, scheme, width=1280, height=900):
 
 
 def used(browser, page, scheme, width=1280, height=900):
-    """Return a page after a search, a choice and the beginning of a phrase to complete."""
+    """Return a page after a search, a choice, and typing the beginning of a phrase."""
     tab = opened(browser, page, scheme, width, height)
     tab.fill("#search", "thank you")
     tab.click("#list .item >> nth=11")

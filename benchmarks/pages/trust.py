@@ -1,7 +1,7 @@
-"""Write benchmarks/trust.md: each claim of docs/trust.toml, how it is checked, and the last outcome of its tests.
+"""Write benchmarks/trust.md, with each claim of docs/trust.toml, its check, and the last outcome of its tests.
 
-`python -m benchmarks.pages.trust` runs all tests that the claims name, the Spark tests in the environment of `make
-spark`. `--junit FILE ...` reads reports of pytest instead. Outcomes are stored in docs/trust-outcomes.json: a claim
+`python -m benchmarks.pages.trust` runs all tests that the claims name, with the Spark tests in the environment of `make
+spark`. `--junit FILE ...` reads reports of pytest instead. Outcomes are stored in docs/trust-outcomes.json. A claim
 keeps its last outcome, with its date, until its tests run again.
 """
 
@@ -21,7 +21,7 @@ ENVIRONMENTS = {
     "usual": [sys.executable, "-n", "2", "--dist", "worksteal"],
     "spark": [str(ROOT / ".venv-spark" / "bin" / "python")],
 }
-"""Python, and options of pytest."""
+"""The Python interpreter, and options of pytest."""
 REGISTRY = ROOT / "docs" / "trust.toml"
 OUTCOMES = ROOT / "docs" / "trust-outcomes.json"
 LIST = ROOT / "benchmarks" / "trust.md"
@@ -61,7 +61,7 @@ def claims() -> list[dict]:
 
 
 def main() -> int:
-    """Run the tests or read reports, and write the list; return 1 if a test failed or a claim has no passed test."""
+    """Run the tests or read reports, write the list, and return 1 if a test failed or a claim has no passed test."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pages.trust", description=__doc__)
     parser.add_argument("--junit", type=Path, nargs="*", help="reports of runs of pytest that included the tests")
     reports = parser.parse_args().junit
@@ -102,7 +102,7 @@ def page(outcomes: dict[str, Outcome]) -> str:
 
 
 def run(kind: str, folder: Path) -> Path:
-    """Run the named tests of an environment; return the report."""
+    """Run the named tests of an environment, and return the report."""
     named = sorted({test for claim in claims() for test in claim["tests"]})
     tests = [test for test in named if test.startswith("tests/spark") == (kind == "spark")]
     report = folder / f"{kind}.xml"

@@ -1,4 +1,7 @@
-"""DPSU's Algorithm 8. NOT PRIVATE as claimed: it serves only the paper's row (see docs/privacy/algorithm-8.md)."""
+"""DPSU's Algorithm 8.
+
+It is NOT PRIVATE as claimed, and only reproduces the paper's row (docs/privacy/algorithm-8.md).
+"""
 
 from dataclasses import replace
 

@@ -46,7 +46,7 @@ def released(corpus: LocalCorpus, mechanism: Any, epsilon: float = 4.0, **fields
 
 
 def sweep(corpus: LocalCorpus, name: str, values: tuple[float, ...]) -> list[list[object]]:
-    """Vary one parameter of both algorithms or of the published one."""
+    """Vary one parameter of both algorithms or only of the published algorithm."""
     rows: list[list[object]] = []
     for value in values:
         changed = {"ratio": float(value)} if name == "ratio c" else {name: value}

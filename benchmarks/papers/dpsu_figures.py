@@ -2,8 +2,8 @@
 
     python -m benchmarks.papers.dpsu_figures
 
-Cells that the same code has measured are cached in `out/cells`. Figure 4 reads private truth, for research on public
-data.
+Cells that the same code has measured are cached in `out/cells`. Figure 4 reads exact private numbers, which is
+permitted only for research on public data.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,8 @@ ALGORITHMS: dict[str, Callable[[int], Any] | None] = {
     NOT_PRIVATE: None,
     "default": vp.Items,
 }
-"""The paper's cells with its accounting, Algorithm 8 with alpha 5 as in the paper, and Voxpop's default."""
+"""The algorithms of the cells, with the paper's accounting, Algorithm 8 with alpha 5 as in the paper, and Voxpop's
+default."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,11 @@ class Figure:
 
     @property
     def algorithms(self) -> list[str]:
-        """The compared algorithms; the one that is not private is compared for words only."""
+        """The compared algorithms. Algorithm 8, which is not private, is compared only on words."""
         return [name for name in ALGORITHMS if self.lengths == (1,) or name != NOT_PRIVATE]
 
     def point(self, value: int) -> tuple[int, vp.Budget]:
-        """Return limit and budget at a value of the axis."""
+        """Return the limit and the budget at a value of the axis."""
         if self.axis == "epsilon":
             return LIMIT, vp.Budget(value, BUDGET.delta)
         return value, BUDGET
@@ -114,7 +115,7 @@ def counted(cells: Cells, figure: Figure, name: str, value: int) -> int:
 
 
 def rank_and_frequency() -> float:
-    """Return the slope of Figure 4, of the logarithm of a word's users against the logarithm of its rank."""
+    """Return the slope of Figure 4, of the logarithm of a word's number of users against the logarithm of its rank."""
     counts = np.sort(private_user_counts(posts()))[::-1]
     ranks = np.unique(np.geomspace(1, counts.size, 200).astype(np.int64))
     middle = ranks[(ranks >= 10) & (ranks <= 10_000)]
@@ -129,7 +130,7 @@ def all_grams() -> AllGrams:
 
 @lru_cache(maxsize=1)
 def corpus_of(lengths: tuple[int, ...]) -> LocalCorpus:
-    """Return a corpus with the grams of these lengths as items, each named by a number of eight digits."""
+    """Return a corpus with the grams of these lengths as items. The name of each item is a number of eight digits."""
     if lengths == (1,):
         return posts()
     held = all_grams().holdings(list(lengths))

@@ -1,4 +1,4 @@
-"""DPSU's Table 2 on half a million posts, with all cells and limits, and mean and deviation of 5 runs.
+"""DPSU's Table 2 on half a million posts, with all cells and limits, and the mean and deviation of 5 runs.
 
 python -m benchmarks.papers.dpsu_table2
 """

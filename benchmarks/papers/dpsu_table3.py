@@ -2,7 +2,7 @@
 
     python -m benchmarks.papers.dpsu_table3
 
-The benchmark reads private truth, for research on public data.
+The benchmark reads exact private numbers, which is permitted only for research on public data.
 """
 
 import voxpop as vp

@@ -1,8 +1,9 @@
-"""Statements of CAC12 on its parameters, tested on MSNBC, on l_max and n_max (Section 6), false nodes (4.3.3).
+"""Tests on MSNBC of statements of CAC12 about the parameters l_max and n_max (Section 6) and false nodes (4.3.3).
 
     python -m benchmarks.papers.sequences_claims
 
-The benchmark reads private truth, for research on public data. Seeds make it repeatable.
+The benchmark reads exact private numbers, which is permitted only for research on public data. Seeds make it
+repeatable.
 """
 
 import numpy as np
@@ -39,7 +40,7 @@ MODELS = ("published", "default")
 
 
 def drawn(corpus: LocalCorpus, model: str, length: int, gram: int, run: int) -> SequenceData:
-    """Return synthetic sequences, as many as the model estimates."""
+    """Draw synthetic sequences from the model, which estimates their number."""
     if model == "default":
         sampler = vp.Sequences(length, gram, ALPHABET).release(corpus, vp.Budget(EPSILON), seed=run)._sampler
     else:
@@ -49,12 +50,12 @@ def drawn(corpus: LocalCorpus, model: str, length: int, gram: int, run: int) -> 
 
 
 def settings() -> list[tuple[str, int, int]]:
-    """Return the varied parameter, max_length and max_gram of each setting."""
+    """Return the varied parameter, `max_length` and `max_gram` of each setting."""
     return [("l_max", length, 5) for length in LENGTHS] + [("n_max", 20, gram) for gram in GRAMS]
 
 
 def parameters(corpus: LocalCorpus, truth: SequenceData) -> None:
-    """Write the error of queries of occurring runs by l_max and n_max."""
+    """Write the error of queries for runs that occur, by l_max and n_max."""
     queries = private_queries(truth, MOST, QUERIES, MOST, "held")
     rows: list[list[object]] = [["varied", "l_max", "n_max", *MODELS]]
     for varied, length, gram in settings():

@@ -1,4 +1,4 @@
-"""Figure 1 and Example 4.1 of CAC12: budgets and consistent probabilities of its sample tree, recomputed.
+"""The budgets and consistent probabilities of the sample tree in Figure 1 and Example 4.1 of CAC12, computed again.
 
     python -m benchmarks.papers.sequences_figure1
 
@@ -25,7 +25,7 @@ PRINTED = {"": "1/5", "I1": "4/5", "I2": "2/5", "I3": "2/5", "I2 I3": "2/5", "I3
 
 
 def level_of(parents: list[int], counts: list[tuple[int, ...]]) -> Level:
-    """Return the released children of some nodes; the root has no end mark."""
+    """Return the released children of some nodes. The root has no end mark."""
     padded = [(*each, *[-1] * (len(SYMBOLS) - len(each))) for each in counts]
     return Level(np.array(parents), np.ones(len(parents)), np.array(padded))
 
@@ -61,7 +61,8 @@ def budgets(tree: Tree) -> dict[str, Fraction]:
         *before, last = gram.split()
         above, depth = " ".join(before), len(before)
         count = {**COUNTS, **DEEPER}[above][SYMBOLS.index(last)]
-        # The probability of the mode below a gram is that of its Markov neighbour, the gram without its first symbol.
+        # The probability of the mode below a gram is taken from its Markov neighbour, the gram without its first
+        # symbol.
         neighbour = node_of(tree, " ".join(gram.split()[1:]))
         largest = tree.chances[neighbour].max()
         left = LEVELS - depth - 1

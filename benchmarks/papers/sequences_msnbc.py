@@ -3,7 +3,8 @@
     python -m benchmarks.papers.sequences_msnbc
 The queries are count queries, and the patterns are the frequent ones. "variable" is
 `voxpop.papers.VariableLengthNGrams`, "paper's data" is the synthesis of 4.3.5, and "published" draws from the same
-tree. The benchmark reads private truth, for research on public data. Seeds make it repeatable.
+tree. The benchmark reads exact private numbers, which is permitted only for research on public data. Seeds make it
+repeatable.
 """
 
 from fractions import Fraction
@@ -48,7 +49,7 @@ ALPHABET = tuple(sorted(str(page) for page in range(1, 18)))
 
 
 def released(corpus: LocalCorpus, epsilon: float) -> dict[str, SequenceData]:
-    """Return synthetic sequences of every model, as many as the model estimates."""
+    """Draw synthetic sequences from every model. Each model estimates the number of its sequences."""
     found = {}
     ours = vp.Sequences(MAX_LENGTH, MAX_GRAM, ALPHABET).release(corpus, vp.Budget(epsilon), seed=1)
     found["default"] = draw_from(ours._sampler, len(ALPHABET), 2)

@@ -1,4 +1,4 @@
-"""Code that the TrieHH benchmarks share, which has rules for comparisons, and a run without a release."""
+"""Code that the TrieHH benchmarks share, with rules for comparisons and a run without a release."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,7 +53,7 @@ class Votes:
         return Votes(spelling, Electorate.of(spelling, corpus.user_key, rules), rules)
 
     def found(self, rules: Rules, *, fixed: bool = False) -> np.ndarray:
-        """Run once with a fresh secret; the rules may differ in ballot and unit, and batches may have a fixed size."""
+        """Run once with a fresh secret. The rules may differ in ballot and unit, and batches may have a fixed size."""
         electorate = FixedBatches(self.electorate) if fixed else self.electorate
         trie = grown_trie(self.spelling, electorate, rules, _gate(rules))
         return np.array([self.number["".join(word)] for word in trie.words], np.int64)
@@ -64,7 +64,7 @@ class Votes:
         return {word: number for number, word in enumerate(self.spelling.vocabulary.to_pylist())}
 
     def private_frequencies(self) -> np.ndarray:
-        """Return the mean share of users' votes that each word would get, which is the private truth."""
+        """Return the mean share of users' votes that each word would get, which is an exact private number."""
         sizes = np.diff(self.electorate.held_start)
         weights = np.repeat(1 / np.maximum(sizes, 1), sizes)
         counts = np.bincount(self.electorate.held, weights, minlength=self.spelling.sizes.size)

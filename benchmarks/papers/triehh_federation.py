@@ -23,7 +23,7 @@ BENCHMARK = Benchmark(__file__, ("triehh_federation",), DEPENDS, minutes=4, time
 
 NODES = (3, 10, 30)
 USERS = 300
-"""Number of users per node."""
+"""The number of users per node."""
 SERVER = '''
 """The server, which writes down what each stage took: seconds, and bytes of each message's content."""
 

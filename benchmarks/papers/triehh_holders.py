@@ -1,4 +1,4 @@
-"""Users that a word needs for 90 % discovery, by published and by exact accounting, by simulation.
+"""The number of users that a word needs for 90 % discovery with published and with exact accounting, by simulation.
 
 python -m benchmarks.papers.triehh_holders
 """
@@ -17,10 +17,10 @@ BENCHMARK = Benchmark(__file__, ("triehh_holders",), HITTERS, minutes=5)
 USERS = 658_769
 WORDS = 40
 RUNS = {"fixed": 10, "bernoulli": 250}
-"""Number of runs.
+"""The number of runs.
 
-Batches of fixed size involve all users, but other samples involve only users of a word, so more of these runs are
-possible.
+Batches of fixed size involve all users, but independent samples involve only the users of a word, so more of these runs
+are possible.
 """
 PLANS = {
     "published, fixed batches (no guarantee)": lambda budget: vp.papers.TrieHH().plan(budget).rules,
@@ -34,7 +34,7 @@ PLANS = {
 
 
 def crowd(holders: int, spare: bool) -> LocalCorpus:
-    """Return words of nine letters that share no prefix, with `holders` users each, and if `spare`, other users."""
+    """Return words of nine letters without common prefixes, with `holders` users each, and other users if `spare`."""
     words = [chr(0x4E00 + number) * 9 for number in range(WORDS) for _ in range(holders)]
     words += ["too long to be voted for"] * (USERS - len(words) if spare else 0)
     return read_engine(pl.DataFrame({"who": range(len(words)), "what": words}), user="who", items="what")

@@ -1,4 +1,4 @@
-"""The guarantee of a person on several nodes, and the cost of planning for such persons.
+"""The guarantee of a person with data on several nodes, and the cost of planning for such persons.
 
 python -m benchmarks.papers.triehh_persons
 """
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def share(epsilon: float, users: int) -> vp.Budget:
-    """Return the budget of one user that gives this number of users (epsilon, DELTA) together."""
+    """Return a budget of one user with which this number of users together have (epsilon, DELTA)."""
     # DELTA = d (1 + e^e + ... + e^((m-1) e)) with e = epsilon/m, which is a geometric sum.
     return vp.Budget(epsilon / users, DELTA * math.expm1(epsilon / users) / math.expm1(epsilon))
 

@@ -1,10 +1,10 @@
 """Theorems and claims of the TrieHH paper (Zhu, Kairouz, Sun, McMahan and Li, AISTATS 2020), for comparison only.
 
 Theorem 1, for batches of m of n users, threshold theta and L rounds: epsilon = L ln(1 + 1/(sqrt(n)/(gamma theta) - 1))
-with gamma = m / sqrt(n), and delta = 1/(0.279 theta!). With the sampling rate s = m / n, this epsilon is
--L ln(1 - s theta) for every n. The constant must be 0.278 (the paper rounds 0.2785 up). The proof covers only one
-direction, "with the user against without". For batches of fixed size the other direction can be arbitrarily bad
-(docs/privacy/heavy-hitters.md).
+with gamma = m / sqrt(n), and delta = 1/(0.279 theta!). With the sampling rate s = m / n, this epsilon is -L ln(1 - s
+theta) for every n. The constant must be 0.278 (the paper rounds 0.2785 up). The proof covers only one direction, which
+compares the release with the user to the release without. For batches of fixed size the other direction can be
+arbitrarily bad (docs/privacy/heavy-hitters.md).
 
 Corollary 2 solves Theorem 1 for s. It obtains s = (1 - e^(-epsilon/L)) / 10 by replacing theta with 10 on the wrong
 side of an inequality. Theorem 1 implies s = (1 - e^(-epsilon/L)) / theta.
@@ -32,7 +32,7 @@ def theorem_epsilon(rate: float, theta: int, rounds: int) -> float:
         rounds: The number of rounds L.
 
     Returns:
-        Epsilon; infinite if the theorem does not apply.
+        Epsilon, which is infinite if the theorem does not apply.
 
     Example:
         >>> round(theorem_epsilon(6269 / 658_769, 12, 10), 3)  # the paper's Corollary 2 claims 1
@@ -50,7 +50,7 @@ def printed_rate(epsilon: float, rounds: int) -> float:
         rounds: The number of rounds L.
 
     Returns:
-        Batch size over number of users.
+        The batch size divided by the number of users.
 
     Example:
         >>> round(printed_rate(1, 10) * 658_769)
@@ -123,7 +123,7 @@ def trade_off(cut: int, users: int, batch: int, theta: int) -> Budget:
     """
     if cut < theta:
         raise BudgetError(f"`cut` must be at least theta, {theta}, got {cut}.")
-    # ln(1 + theta / (K - theta + 1)) of Lemma 1; the K + 1 users are K other users and the user.
+    # ln(1 + theta / (K - theta + 1)) of Lemma 1. The K + 1 users are K other users and the user.
     return Budget(math.log1p(theta / (cut - theta + 1)), min(fixed_survival(cut + 1, users, batch, theta), 1 - 1e-16))
 
 
@@ -188,7 +188,7 @@ def trie_epsilon(delta: float, ballot: Ballot, rounds: int, words: Words = "one"
         words: The number of words per user, `one` or `many`.
 
     Returns:
-        Epsilon; infinite if no epsilon suffices.
+        Epsilon, which is infinite if no epsilon suffices.
 
     Raises:
         BudgetError: If a value is out of range.

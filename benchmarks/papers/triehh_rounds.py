@@ -1,4 +1,4 @@
-"""Users that a word needs by number of rounds, with single and with several votes, and the central optimum.
+"""The number of users that a word needs, by number of rounds, with one or several votes, and the central optimum.
 
 python -m benchmarks.papers.triehh_rounds
 """

@@ -12,7 +12,7 @@ BENCHMARK = Benchmark(
     __file__, ("triehh_table1",), (*HITTERS, "papers/triehh"), minutes=1, seeds="none: nothing is random"
 )
 ROUNDS, POWERS, EXACT = 10, (4, 6, 8, 10), 8
-"""Exact accounting for up to 10^EXACT users."""
+"""Exact accounting is computed for up to 10^EXACT users."""
 
 
 def row(power: int) -> list[object]:

@@ -1,10 +1,10 @@
-"""TrieHH's Figure 9 on real words, which shows the recall of the top K by the size of units.
+"""TrieHH's Figure 9 on real words, which shows the recall of the K most frequent words by the size of units.
 
 python -m benchmarks.papers.triehh_words
 
-A user is a post (reddit_posts) or a nickname (ubuntu_irc). "published" is the paper's experiment: fixed batches by
-Theorem 1 with its corollary corrected, without a guarantee; "exact" is Voxpop's accounting with several votes.
-Recall covers the words that fit into ten symbols with their end mark, and is against the private truth.
+A user is a post (reddit_posts) or a nickname (ubuntu_irc). "published" is the paper's experiment, with fixed batches by
+Theorem 1 and its corrected corollary, and without a guarantee. "exact" is Voxpop's accounting with several votes.
+Recall covers the words that fit into ten symbols with their end mark, and is computed from exact private numbers.
 """
 
 import numpy as np

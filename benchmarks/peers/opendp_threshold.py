@@ -14,7 +14,7 @@ LIMIT, EPSILON, DELTA = 100, 3.0, math.exp(-10)
 
 
 def main(path: str, noise: str) -> None:
-    """Count, calibrate and release; print the number of items and the seconds."""
+    """Count, calibrate and release, and print the number of items and the seconds."""
     start = time.perf_counter()
     dp.enable_features("contrib")
     pairs = pl.scan_parquet(path).unique()

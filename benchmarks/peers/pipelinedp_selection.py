@@ -20,7 +20,7 @@ STRATEGIES = {
 
 
 def main(path: str, strategy: str) -> None:
-    """Select the items; print their number and the seconds."""
+    """Select the items, and print their number and the seconds."""
     start = time.perf_counter()
     rows = list(pl.read_parquet(path, columns=["user", "item"]).iter_rows())
     accountant = pdp.NaiveBudgetAccountant(total_epsilon=EPSILON, total_delta=DELTA)

@@ -1,8 +1,9 @@
-"""Private event logs by packages of the field: trace variants of pm4py, and AIM on a flattened table with mbi.
+"""Private event logs by other packages, with trace variants of pm4py, and with AIM on a flattened table by mbi.
 
 python process_models.py LOG.parquet OUT.parquet laplace|sacofa|aim EPSILON SEED
 
-LOG has a column sequence (lists of strings), one row for each case. OUT gets synthetic sequences and their weights.
+LOG has a column sequence (lists of strings), one row for each case. The program writes synthetic sequences and their
+weights to OUT.
 """
 
 import importlib.util
@@ -16,13 +17,14 @@ import numpy as np
 import polars as pl
 
 LEVELS, PRUNED = 10, 4.0
-"""Longest prefixes of trace variants, and the noise scales below which a prefix is pruned."""
+"""The maximum length of prefixes of trace variants, and the noise scales below which a prefix is pruned."""
 PLACES, DELTA, ROUNDS_PER_PLACE, LARGEST_MB = 8, 1e-6, 2, 1.0
-"""Columns of the flattened table, delta of AIM, its rounds for each column, and the largest model that it may fit."""
+"""The columns of the flattened table, the delta of AIM, its rounds per column, and the largest model that it may
+fit."""
 
 
 def trace_variants(cases: list[list[str]], epsilon: float, variant: str) -> tuple[list[list[str]], list[float]]:
-    """Return the variants that pm4py releases, with their noisy numbers; epsilon is divided among the levels."""
+    """Return the variants that pm4py releases, with their noisy numbers. Epsilon is divided among the levels."""
     from pm4py.algo.anonymization.trace_variant_query import algorithm
     from pm4py.objects.log.obj import Event, EventLog, Trace
 
@@ -62,8 +64,8 @@ def rho_of(epsilon: float, delta: float) -> float:
 def aim(cases: list[list[str]], epsilon: float, rng: np.random.Generator) -> tuple[list[list[str]], list[float]]:
     """Return sequences drawn from the model that AIM (McKenna et al., 2022) fits to the table of the first places.
 
-    mbi contains the estimation but no mechanism, so the choice of marginals follows the paper: all pairs of columns,
-    with a limit on the size of the model.
+    mbi contains the estimation but no mechanism, so the choice of marginals follows the paper. All pairs of columns are
+    candidates, with a limit on the model size.
     """
     import itertools
 
@@ -104,7 +106,7 @@ def aim(cases: list[list[str]], epsilon: float, rng: np.random.Generator) -> tup
     while left > 0:
         last = left < 2 * (1 / (2 * sigma**2) + chosen**2 / 8)
         if last:
-            # The last round spends all that is left.
+            # The last round spends the rest of the budget.
             sigma, chosen = math.sqrt(1 / (2 * 0.9 * left)), math.sqrt(8 * 0.1 * left)
         small = [
             pair
@@ -115,7 +117,7 @@ def aim(cases: list[list[str]], epsilon: float, rng: np.random.Generator) -> tup
             break
         bias = math.sqrt(2 / math.pi) * sigma * size
         misses = np.array([np.abs(marginal(p) - model.project(p).datavector()).sum() - bias for p in small])
-        # Of the exponential mechanism, by Gumbel noise; one case changes a distance by 1.
+        # This is the exponential mechanism, by Gumbel noise. One case changes a distance by 1.
         pair = small[int(np.argmax(chosen / 2 * misses + rng.gumbel(size=len(small))))]
         before = np.asarray(model.project(pair).datavector())
         measure(pair)

@@ -1,4 +1,4 @@
-"""The losses of the default if users weigh in groups, without Spark, by the same sums of the same kernels.
+"""The losses of the default if users weigh in groups, computed without Spark by the same kernels and sums.
 
 python -m benchmarks.spark.groups
 """
@@ -71,7 +71,7 @@ class UsersInGroups:
         return np.sum([group.sizes(edges) for group in self._groups], axis=0)
 
     def draw(self, *arguments: Any) -> None:
-        """Draw pools; an item that is in no pool is never weighed again."""
+        """Draw pools. An item that is in no pool is never weighed again."""
         pooled = np.full_like(self.states, RELEASED)
         for group in self._groups:
             group.states[:] = self.states
@@ -91,7 +91,7 @@ class UsersInGroups:
         whole = np.zeros(self.states.size, np.int64)
         for group in self._groups:
             group.states[:] = self.states
-            whole = np.minimum(whole + weigh(group, *arguments), MOST)  # cut off as on Spark
+            whole = np.minimum(whole + weigh(group, *arguments), MOST)  # truncated as on Spark
         return whole
 
 
@@ -103,11 +103,11 @@ class WalkInGroups:
 
     @property
     def length(self) -> int:
-        """Length of the grams that are weighed now."""
+        """The length of the grams that are weighed now."""
         return int(self._walks[0].length)
 
     def weigh(self, *arguments: Any) -> Histogram:
-        """Add up the weights of all groups, cut off as on Spark."""
+        """Add up the weights of all groups, truncated as on Spark."""
         return self._summed([walk.weigh(*arguments) for walk in self._walks])
 
     def weigh_deferred(self, *arguments: Any) -> Histogram:

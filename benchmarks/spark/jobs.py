@@ -1,15 +1,15 @@
-"""Spark and the local engine, by whole jobs, time and shuffled bytes per length, and growth with the number of tokens.
+"""Spark and the local engine, with whole jobs, time and shuffled bytes per length, and growth with the input.
 
 python -m benchmarks.spark.jobs [MSNBC] [reddit_posts] [--authors COMMAND]
 
 `benchmarks.spark.plain --authors` compares a plain session with the authors' code at its best setting.
 
-COMMAND runs the authors' code on MSNBC with local[2]. Its seconds are measured first, in the same run; without COMMAND
-they are from a quiet machine of the same kind. For the results kept here, COMMAND ran the Spark operations of their
-three programs (microsoft/differentially-private-ngram-extraction), each started with spark-submit, one after the
-other, at Spark's default settings on PySpark 4.3. The operations were retyped from the repository without the options
-that this job does not use. Every count that the programs log was counted. Words were split at spaces instead of by nltk
-(whose models were not available), which is faster. COMMAND released 7,609 paths in this run.
+COMMAND runs the authors' code on MSNBC with local[2]. Its seconds are measured first, in the same run. Without COMMAND,
+they are from an idle machine of the same kind. For the results kept here, COMMAND ran the Spark operations of their
+three programs (microsoft/differentially-private-ngram-extraction), each started with spark-submit, one after the other,
+at Spark's default settings on PySpark 4.3. The operations were retyped from the repository without the options that
+this job does not use. Every count that the programs log was counted. Words were split at spaces, which is faster than
+splitting by nltk, because the models of nltk were not available. COMMAND released 7,609 paths in this run.
 """
 
 import argparse
@@ -34,20 +34,20 @@ BENCHMARK = Benchmark(
 )
 
 AUTHORS = {"on a quiet machine": 457.8, "with 4 shuffle partitions": 302.5}
-"""Seconds of the authors' code for MSNBC on two cores of a machine of this kind, tokens split at spaces."""
+"""Seconds of the authors' code for MSNBC on two cores of a machine of this kind, with tokens split at spaces."""
 MSNBC = ["--user", "user", "--sequence", "sequence", "--epsilon", "1", "--delta", "1e-7", "--max-length", "6"]
 LIMIT = ["--max-phrases-per-user", "10"]
 POSTS = ["--user", "user", "--text", "text", "--epsilon", "4", "--delta", "1e-7", "--max-phrases-per-user", "100"]
 SPARK = ["--engine", "spark", "--master", "local[2]"]
 PLACES = ["--partitions", "2"]
-"""Without this option rows are passed on, and nothing is shuffled."""
+"""Without this option, rows are passed on without a shuffle."""
 COLUMNS = ["job", "load", "local, s", "Spark, s", "Spark, core s", "of runs", "slowest, s"]
 COLUMNS += ["same release", "authors / Spark"]
 CONF = "spark.eventLog.enabled true\nspark.eventLog.compress false\nspark.eventLog.dir file://{0}\n"
 
 
 class Run(NamedTuple):
-    """Resources and result of one run of `voxpop ngrams`."""
+    """The resources and the result of one run of `voxpop ngrams`."""
 
     seconds: float
     core_seconds: float
@@ -59,7 +59,8 @@ def main(wanted: list[str]) -> None:
     """Measure, print and write the results.
 
     Args:
-        wanted: The beginnings of the names of jobs, all if empty; optionally a command of the authors.
+        wanted: The beginnings of the names of jobs, and optionally a command of the authors. An empty list means all
+            jobs.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark.jobs", description=__doc__)
     parser.add_argument("jobs", nargs="*")
@@ -121,7 +122,7 @@ def run(arguments: list[str]) -> Run:
 
 
 def write_conf(folder: Path) -> Path:
-    """Write a configuration of Spark with an event log; return the folder of the log."""
+    """Write a configuration of Spark with an event log, and return the folder of the log."""
     events = folder / "events"
     events.mkdir()
     (folder / "spark-defaults.conf").write_text(CONF.format(events))
@@ -143,7 +144,7 @@ def events_of(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def shuffles_of(events: Path) -> list[dict[str, float]]:
-    """Return rows, bytes, seconds and the end (seconds since 1970) of the stages that shuffle, in order."""
+    """Return the rows, bytes, seconds and end (seconds since 1970) of the stages that shuffle, in order."""
     found: dict[int, dict[str, float]] = {}
     for event in events_of(events):
         if event["Event"] == "SparkListenerTaskEnd":

@@ -49,7 +49,7 @@ class Clocked(Runner):
         self.ends, self.released = [time.time()], list[int]()
 
     def execute(self, step: Pass) -> Outcome:
-        """Execute a pass; DPNE has one for each length."""
+        """Execute a pass. DPNE has one pass for each length."""
         outcome = super().execute(step)
         self.ends.append(time.time())
         self.released.append(outcome.names.size)

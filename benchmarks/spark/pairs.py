@@ -1,4 +1,4 @@
-"""Forty million user-item pairs, with set union on Spark and the same count without privacy, in turns of processes.
+"""Forty million user-item pairs, with set union on Spark and the same count without privacy, in alternating processes.
 
     python -m benchmarks.spark.pairs
 
@@ -56,14 +56,14 @@ SIDES = {
     "local engine, adaptive rounds": LOCAL,
 }
 SIZES = ((10_000_000, 1), (40_000_000, 2), (100_000_000, 2))
-"""Pairs and cores of the cost model's check."""
+"""The numbers of pairs and cores for the check of the cost model."""
 
 
 class Costs(NamedTuple):
     """The cost model of one weighting, fitted to earlier runs of 5 to 100 million pairs on one and two cores.
 
     Attributes:
-        start: The seconds until the first task, and of small jobs.
+        start: The seconds until the first task, and the seconds of small jobs.
         parallel: The processor seconds per million pairs in tasks, which the cores share.
         serial: The seconds per million pairs in one task.
         base: The bytes of a Python worker.
@@ -126,7 +126,7 @@ def main() -> None:
 
 
 class Run(NamedTuple):
-    """Resources of a process, and the jobs and tasks of Spark in it."""
+    """The resources of a process, and the jobs and tasks of Spark in it."""
 
     used: Used
     jobs: int

@@ -1,15 +1,15 @@
-"""A usual Spark session, the command line and the local engine, as whole processes in turn.
+"""A usual Spark session, the command line and the local engine, as whole processes that run in turn.
 
 python -m benchmarks.spark.plain [MSNBC] [reddit_posts] [partitions] [--runs N] [--authors COMMAND]
 
-*plain* is `SparkSession.builder.master("local[2]").getOrCreate()` and nothing else; *tuned* is the session of `voxpop
---engine spark` (a light Java, and imports while it starts). In both sessions Spark writes the rows, and the local
-engine reads them. Two sides release nothing: *session* is a plain session that opens the table and ends, and *rows* is
-a plain session that also writes the rows. The difference between *plain* and *rows* is the time of Voxpop.
+*plain* is `SparkSession.builder.master("local[2]").getOrCreate()` and nothing else, and *tuned* is the session of
+`voxpop --engine spark` (a light Java, and imports while it starts). In both sessions, Spark writes the rows and the
+local engine reads them. Two sides release nothing. *session* is a plain session that opens the table and ends, and
+*rows* is a plain session that also writes the rows. The difference between *plain* and *rows* is the time of Voxpop.
 *partitions* reads the clicks into 2, 20 and 200 partitions. COMMAND runs the authors' pipeline on MSNBC (`jobs.py`
 describes it), in turn with all other sides and at its best setting, 4 shuffle partitions, which it reads from
-`SPARK_CONF_DIR`. %(out)s in COMMAND is replaced by a new folder. Its releases are drawn again each time, so they are
-not compared; it runs once.
+`SPARK_CONF_DIR`. %(out)s in COMMAND is replaced by a new folder. It runs once. Its releases are drawn again each time,
+so they are not compared.
 """
 
 import argparse
@@ -75,7 +75,7 @@ JOBS = {
 
 
 class Run(NamedTuple):
-    """Resources of one process, the jobs and tasks of Spark in it, and its release."""
+    """The resources of one process, the jobs and tasks of Spark in it, and its release."""
 
     seconds: float
     core_seconds: float
@@ -146,7 +146,7 @@ def python(program: str, path: Path) -> list[str]:
 
 
 def run(side: str, command: list[str]) -> Run:
-    """Run one side in a separate process; its release is read only if it is a release of Voxpop."""
+    """Run one side in a separate process. Its release is read only if it is a release of Voxpop."""
     with tempfile.TemporaryDirectory() as folder:
         events, out = write_conf(Path(folder)), Path(folder, "out")
         if side == AUTHORS:

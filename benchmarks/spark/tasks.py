@@ -1,4 +1,4 @@
-"""Costs of one task of twenty million tokens by pass, in seconds, shuffled bytes, and memory of its Python.
+"""The costs of each pass for one task of twenty million tokens, in seconds, shuffled bytes, and memory of its Python.
 
 python -m benchmarks.spark.tasks [--copies N] [--partitions P]
 
@@ -61,7 +61,7 @@ def stages_of(events: Path) -> list[list[dict[str, Any]]]:
 
 
 def of_partitions(stage: list[dict[str, Any]], partitions: int) -> list[dict[str, Any]]:
-    """Return the longest tasks, one per partition, without tasks of public names; empty if there are fewer tasks."""
+    """Return the longest tasks, one per partition, without tasks of public names, or no tasks if there are fewer."""
     return sorted(stage, key=seconds_of_task)[-partitions:] if len(stage) >= partitions else []
 
 

@@ -1,7 +1,7 @@
 """Seconds from an empty environment to a first release, for four roles, each with a different table.
 
 `python -m benchmarks.speed.first_release [PYTHON]`, where PYTHON is the interpreter of the new environment. Packages
-are from the index, or from the cache of pip; no role uses kernels that were compiled for another role.
+are from the index or from the cache of pip. No role uses kernels that were compiled for another role.
 """
 
 import shutil

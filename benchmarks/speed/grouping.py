@@ -1,11 +1,11 @@
-"""Records sorted by user within a memory bound, by Voxpop's sorter, DuckDB and polars, in turns of one process each.
+"""Records sorted by user within a memory bound, by Voxpop's sorter, DuckDB and polars, which run in turn as processes.
 
 python -m benchmarks.speed.grouping records TIMES MIB
 python -m benchmarks.speed.grouping texts TIMES MIB
 
-A record contains the data that reading keeps of one post, which is a user, a row, and tokens as bytes. All three
+A record contains the data that reading keeps of one post, which are a user, a row, and tokens as bytes. All three
 methods read the same Parquet file of records, with users in no order, and return every record by user and row. The
-second command measures the whole of reading, from posts to a corpus, with Voxpop's two sorts, and with one query of
+second command measures the whole reading step, from posts to a corpus, with Voxpop's two sorts and with one query of
 DuckDB instead.
 """
 
@@ -52,9 +52,9 @@ ENCRYPTED = {"temp_file_encryption": "true", "force_mbedtls_unsafe": "true"}
 downloads.
 """
 EVERY = 0.02
-"""Seconds between two observations of a process."""
+"""The number of seconds between two observations of a process."""
 SAMPLES, SAMPLE = 20, 8
-"""Number of slices, and tokens per slice, that are searched for in the files that a killed process leaves."""
+"""The number of slices, and the tokens per slice, that are searched for in the files that a killed process leaves."""
 RECORDS = pa.schema(
     [("key", pa.uint64()), ("other", pa.uint64()), ("user", pa.uint64()), ("row", pa.int64()), ("tokens", pa.binary())]
 )
@@ -90,7 +90,7 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Measured:
-    """Resources of one process in seconds and MiB, its answer, and the files left in its folder."""
+    """The resources of one process in seconds and MiB, its answer, and the files left in its folder."""
 
     seconds: float
     processor: float
@@ -172,7 +172,7 @@ def write_inputs(records: Path, texts: Path, times: int) -> None:
 
 
 def batches_of(path: Path) -> Iterator[pa.RecordBatch]:
-    """Yield records, some thousand at a time, from a file; little of the file is in memory."""
+    """Yield records from a file, a few thousand at a time. Only a small part of the file is in memory."""
     yield from pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 18).iter_batches(ROWS)
 
 
@@ -266,7 +266,7 @@ def _numbered(blocks: Iterator[Block]) -> Iterator[Block]:
 
 
 def of_records(way: str, path: Path, limit: MemoryLimit) -> tuple[int, int]:
-    """Sort the records of a file; return a number that depends on their order, and the peak memory."""
+    """Sort the records of a file, and return a number that depends on their order, and the peak memory."""
     total = place = 0
     for heads, tokens in GROUPING[way](path, limit):
         total += int((heads["row"] * np.arange(place, place + heads.size)).sum()) + int(tokens.sum(dtype=np.int64))
@@ -275,12 +275,12 @@ def of_records(way: str, path: Path, limit: MemoryLimit) -> tuple[int, int]:
 
 
 def of_texts(way: str, path: Path, limit: MemoryLimit) -> tuple[int, int]:
-    """Read a file of texts; return a number that depends on all of the corpus, and the peak memory of reading."""
+    """Read a file of texts, and return a number that depends on the whole corpus, and the peak memory of reading."""
     READING[way]()
     options = ReadOptions() if way == IN_MEMORY else ReadOptions(memory=limit.total, work_folder=limit.folder)
     corpus = read_engine(path, user="user", text="text", options=options)
     peak, every, starts = megabytes_of("VmHWM"), np.asarray(corpus.tokens), np.asarray(corpus.user_start)
-    # Places are those among the tokens of a user, because methods may differ in the order of users.
+    # Places are counted among the tokens of a user, because methods may differ in the order of users.
     places = np.arange(every.size) - np.repeat(starts[:-1], np.diff(starts))
     return int((every.astype(np.int64) * (places % 1009)).sum()), peak
 
@@ -292,7 +292,7 @@ def run(way: str, path: str, bound: str, folder: str) -> None:
 
 
 def with_duckdb() -> None:
-    """Make reading merge with DuckDB."""
+    """Make the reader merge with DuckDB."""
     spilling._Spill.merged = merged_by_duckdb  # type: ignore[method-assign]
 
 

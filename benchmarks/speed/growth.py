@@ -1,4 +1,4 @@
-"""One billion tokens through nine lengths, and one billion pairs within 8 GiB; a fortieth of both for comparison.
+"""N-grams of one billion tokens up to length 9, and one billion pairs within 8 GiB, compared with a fortieth of both.
 
 python -m benchmarks.speed.growth            # 15 GB of disk
 python -m benchmarks.speed.growth --small    # only the small sizes
@@ -22,7 +22,7 @@ from benchmarks.support.engines import load_engine, read_engine
 BENCHMARK = Benchmark(__file__, ("growth", "growth_pairs"), (*NGRAMS, "reading"), minutes=15)
 
 TOKENS = {25_000_000: 30_000, 1_000_000_000: 1_200_000}
-"""Number of users by number of tokens."""
+"""The number of users by number of tokens."""
 PAIRS = (25_000_000, 1_000_000_000)
 MEMORY = "8GiB"
 BUDGET = vp.Budget(epsilon=4, delta=1e-7)
@@ -65,7 +65,7 @@ def measured(kind: str, path: str) -> list[object]:
 
 
 def run(kind: str, path: str) -> None:
-    """Release from one source, and print size, users, seconds, both peaks in GiB, and released."""
+    """Release from one source, and print the size, users, seconds, both peaks in GiB, and the released number."""
     corpus = load_engine(path) if kind == "--tokens" else None
     start = time.perf_counter()
     with peaks_of_memory() as peaks:
@@ -80,7 +80,7 @@ def run(kind: str, path: str) -> None:
 
 @contextmanager
 def peaks_of_memory() -> Iterator[list[float]]:
-    """Yield a list that in the end contains the peak memory in GiB without and with mapped files."""
+    """Yield a list that, at the end, contains the peak memory in GiB without and with mapped files."""
     peaks, done = [0.0, 0.0], Event()
 
     def watch() -> None:

@@ -1,8 +1,9 @@
-"""Sequences over words, with alphabets of up to 300,000 symbols, given or found, and the resulting models.
+"""Sequences of words, with given or found alphabets of up to 300,000 symbols, and the resulting models.
 
     python -m benchmarks.speed.large_alphabets
 
-Each row is a separate process with its own peak memory. The benchmark reads private truth, for research on public data.
+Each row is a separate process with its own peak memory. The benchmark reads exact private numbers, which is permitted
+only for research on public data.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Speed of n-grams, for polars counting without privacy, and for whole processes on MSNBC against the authors' code.
+"""Speed of n-grams, compared with counts by polars without privacy, and with the authors' code on MSNBC.
 
 python -m benchmarks.speed.ngrams
 """
@@ -22,8 +22,8 @@ BENCHMARK = Benchmark(__file__, ("speed_ngrams",), (*NGRAMS, "reading", "release
 
 TURNS = 5
 AUTHORS = {"as published": 457.8, "with its best setting": 302.5}
-"""Seconds of the authors' PySpark code for MSNBC on two cores (tokenise, split, extract), the better one with 4 shuffle
-partitions; measured once, on a machine of the same kind."""
+"""Seconds of the authors' PySpark code for MSNBC on two cores (tokenise, split, extract). They were measured once, on a
+machine of the same kind. The smaller number is with 4 shuffle partitions."""
 
 MSNBC = str(DATA / "msnbc.parquet")
 COMMAND = [str(Path(sys.executable).with_name("voxpop")), "ngrams", MSNBC, "--user", "user", "--sequence", "sequence"]
@@ -63,13 +63,13 @@ def main() -> None:
 
 
 def token_frame(corpus: LocalCorpus) -> pl.DataFrame:
-    """Return user and token of every position, -1 after each document."""
+    """Return the user and the token of every position, with -1 after each document."""
     owner = np.repeat(np.arange(corpus.user_key.size, dtype=np.int32), np.diff(corpus.user_start))
     return pl.DataFrame({"user": owner, "token": np.asarray(corpus.tokens)})
 
 
 def distinct_pairs(frame: pl.DataFrame, length: int) -> int:
-    """Count distinct (user, gram) pairs with polars, by shifted columns without ends of documents, and unique."""
+    """Count distinct (user, gram) pairs with polars, by `unique` on shifted columns without ends of documents."""
     shifted = [pl.col("token").shift(-place).alias(f"t{place}") for place in range(length)]
     names = [f"t{place}" for place in range(length)]
     inside = pl.all_horizontal(pl.col(name) >= 0 for name in names)

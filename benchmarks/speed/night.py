@@ -1,4 +1,4 @@
-"""One night of a series against one adaptive round over the same ten million pairs, in one process.
+"""One night of a series, compared with one adaptive round over the same ten million pairs, in one process.
 
 python -m benchmarks.speed.night
 """

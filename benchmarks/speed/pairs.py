@@ -1,4 +1,4 @@
-"""User-item pairs, for Voxpop, counts without privacy by polars and DuckDB, and private peers, in one run.
+"""User-item pairs, with Voxpop, with counts without privacy by polars and DuckDB, and with private peers, in one run.
 
 python -m benchmarks.speed.pairs            # add --peers after `make bench-all`
 """
@@ -33,7 +33,7 @@ PEERS = {
 
 
 def ours(path: Path) -> int:
-    """Read the pairs and release the items; return their number."""
+    """Read the pairs, release the items, and return the number of released items."""
     corpus = read_engine(path, user="user", items="item")
     return len(vp.Items(max_items_per_user=100).release(corpus, BUDGET))
 
@@ -53,7 +53,7 @@ def by_duckdb(path: Path) -> int:
 
 
 def whole_process() -> str:
-    """Run the command line from its start to a saved release; return the number of released items."""
+    """Run the command line from its start to a saved release, and return the number of released items."""
     with tempfile.TemporaryDirectory() as folder:
         options = [
             "--user",
@@ -74,21 +74,21 @@ def whole_process() -> str:
 
 
 def peer(arguments: list[str]) -> str:
-    """Run a peer in its own environment; return the number of released items."""
+    """Run a peer in a separate environment, and return the number of released items."""
     program = [str(ROOT / "benchmarks" / ".venv" / "bin" / "python"), str(ROOT / "benchmarks" / "peers" / arguments[0])]
     done = subprocess.run([*program, *arguments[1:]], check=True, capture_output=True, text=True)
     return f"{int(done.stdout.split()[0]):,}"
 
 
 def chosen_peers() -> dict[str, Callable[[], str]]:
-    """Return the peers to run; empty without `--peers`."""
+    """Return the peers to run, or no peers without `--peers`."""
     if "--peers" not in sys.argv:
         return {}
     return {name: partial(peer, arguments) for name, arguments in PEERS.items()}
 
 
 def in_turns(works: dict[str, Callable[[], str]]) -> tuple[dict[str, list[float]], dict[str, str]]:
-    """Run each work in turn, three times (PipelineDP once); return the times and the numbers of released items."""
+    """Run each task in turn, three times (PipelineDP once), and return the times and the numbers of released items."""
     times: dict[str, list[float]] = {name: [] for name in works}
     said: dict[str, str] = {}
     for turn in range(3):
@@ -99,7 +99,7 @@ def in_turns(works: dict[str, Callable[[], str]]) -> tuple[dict[str, list[float]
 
 
 def in_process(path: Path) -> list[list[str]]:
-    """Return the rows of one file, which are medians of five, in turns."""
+    """Return the rows of one file, which are medians of five runs in turn."""
     works = {"count without privacy, polars": by_polars, "count without privacy, DuckDB": by_duckdb, "voxpop": ours}
     taken: dict[str, list[float]] = {name: [] for name in works}
     released = 0

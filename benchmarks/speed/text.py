@@ -1,4 +1,4 @@
-"""From Parquet to a saved corpus, against scikit-learn and plain polars on the same texts and tokens, in one run.
+"""From Parquet to a saved corpus, compared with scikit-learn and plain polars on the same texts and tokens, in one run.
 
 python -m benchmarks.speed.text
 """

@@ -1,9 +1,9 @@
-"""Items of half a million posts, for the default and the classic policy, by the release step and the whole job.
+"""Items of half a million posts, with the default and the classic policy, for the release step and the whole job.
 
     python -m benchmarks.speed.union
 
-The release step begins with a corpus in memory. The whole job is a separate process, from its start to a saved
-release. Both mechanisms run in turn; processor seconds count all threads.
+The release step begins with a corpus in memory. The whole job is a separate process, from its start to a saved release.
+Both mechanisms run in turn. Processor seconds include all threads.
 """
 
 import resource
@@ -24,7 +24,7 @@ BENCHMARK = Benchmark(__file__, ("speed_union",), (*SET_UNION, "reading", "relea
 RUNS = {"release step": 9, "whole job": 5}
 CLASSIC, DEFAULT = "classic policy (l2-descent)", "default (adaptive rounds)"
 MECHANISMS = {CLASSIC: 'vp.papers.SetUnion(100, "policy-gaussian", 5.0, "joint")', DEFAULT: "vp.Items(100)"}
-"""The mechanisms, as a program makes them."""
+"""The mechanisms, as Python source code."""
 PROGRAM = """
 import sys
 import voxpop as vp
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def in_turns(works: dict[str, Callable[[], Times]], runs: int) -> dict[str, Times]:
-    """Return the median times of some works, after one round for warming up."""
+    """Return the median times of several tasks, after one round for warming up."""
     for work in works.values():
         work()
     times: dict[str, list[Times]] = {name: [] for name in works}

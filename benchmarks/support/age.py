@@ -1,4 +1,4 @@
-"""The commit of results, and changes of code since then."""
+"""The commit of results, and changes to the code since that commit."""
 
 import ast
 import subprocess
@@ -10,7 +10,7 @@ CODE = ("src", "benchmarks", ":!benchmarks/results")
 
 
 def git(root: Path, *command: str) -> str:
-    """Return the output of git, empty if the command fails."""
+    """Return the output of git, which is empty if the command fails."""
     done = subprocess.run(["git", *command], cwd=root, capture_output=True, text=True, check=False)
     return "" if done.returncode else done.stdout.rstrip("\n")
 
@@ -67,7 +67,7 @@ def _imported(root: Path, path: str) -> list[str]:
 
 @cache
 def _definitions_of_blob(root: Path, blob: str) -> frozenset[str]:
-    # The blob of a file that is not in the commit does not exist.
+    # A file that is not in the commit has no blob.
     return _definitions(git(root, "cat-file", "blob", blob))
 
 

@@ -22,22 +22,23 @@ FRESH = "no seeds: fresh randomness in each run"
 PACKAGES = ("numpy", "scipy", "numba", "polars", "pyarrow", "duckdb", "scikit-learn", "pyspark", "flwr")
 LOCAL = ("engine/local", "kernels", "privacy", "reading/tokenizers", "reading/words")
 OF_SEQUENCES = ("engine/local/tree_walk", "kernels/sequences")
-"""Parts of these folders that only sequences use; they decide no result of any other mechanism."""
+"""Parts of these folders that only sequences use. They do not affect the results of any other mechanism."""
 SET_UNION = (*LOCAL, "mechanisms/set_union", "mechanisms/rounds", "privacy/weightings")
 NGRAMS = (*SET_UNION, "mechanisms/ngrams")
 SEQUENCES = (*LOCAL, "mechanisms/sequences")
 HITTERS = ("kernels/tries", "mechanisms/heavy_hitters", "privacy")
 ON_SPARK = (*NGRAMS, "engine/spark")
-"""The parts of `src/voxpop` that decide the results of each mechanism, for `depends`."""
+"""The parts of `src/voxpop` that decide the results of each mechanism, as values of `depends`."""
 WORDS = (":!src/voxpop/mechanisms/*/describe.py", ":!src/voxpop/mechanisms/*/evaluate.py")
-"""Excludes modules that only format descriptions of plans, and comparisons of a release with its private data."""
+"""These patterns exclude modules that only format descriptions of plans, and comparisons of a release with its private
+data."""
 SOURCE = source(ROOT)
-"""Read when the process starts, because the repository may change before the results are written."""
+"""The commit is read when the process starts, because the repository may change before the results are written."""
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The declaration of a benchmark module, its constant `BENCHMARK`.
+    """The declaration of a benchmark module, which is its constant `BENCHMARK`.
 
     Attributes:
         file: The `__file__` of the module.
@@ -48,8 +49,9 @@ class Benchmark:
         seeds: The seeds of its runs.
         commands: The arguments of each of its commands, in order.
         environment: The folder of its Python environment.
-        peers: packages of the environment of peers that decide its results.
-        timed: Whether results contain seconds or memory; always true in `benchmarks/speed` and `benchmarks/spark`.
+        peers: The packages of the environment of peers that decide its results.
+        timed: Whether results contain seconds or memory. It is always true in `benchmarks/speed` and
+            `benchmarks/spark`.
     """
 
     file: str
@@ -73,7 +75,7 @@ class Benchmark:
         return ".".join(Path(self.file).resolve().relative_to(ROOT).with_suffix("").parts)
 
     def table(self, title: str, rows: Sequence[Sequence[object]], name: str, note: str = "") -> None:
-        """Print a table, its head first, and write it as Markdown with a stamp.
+        """Print a table, starting with its head, and write it as Markdown with a stamp.
 
         Raises:
             ValueError: If `results` does not contain the name.
@@ -90,7 +92,7 @@ class Benchmark:
         (RESULTS / f"{name}.md").write_text(f"{text}\n\n{STAMP}{json.dumps(stamp(self.seeds, self.peers))} -->\n")
 
     def cells(self) -> Cells:
-        """Return the cells measured by earlier runs of the same code."""
+        """Return the cells that earlier runs of the same code measured."""
         path = OUT / "cells" / f"{self.module}.csv"
         return Cells(path, str(SOURCE["commit"]), lambda commit: bool(changed_since(ROOT, commit, self.paths())))
 
@@ -105,7 +107,7 @@ class Benchmark:
 
 
 def stamp(seeds: str, peers: Sequence[str] = ()) -> dict[str, object]:
-    """Return commit, uncommitted changes, date, seeds, versions, those of peers, and machine."""
+    """Return the commit, uncommitted changes, date, seeds, versions of Voxpop's and of peers' packages, and machine."""
     return {
         **SOURCE,
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
@@ -127,7 +129,7 @@ def peer_versions(packages: Sequence[str]) -> dict[str, str]:
     """Return the versions of packages in the environment of peers.
 
     Raises:
-        subprocess.CalledProcessError: if one is not installed there.
+        subprocess.CalledProcessError: If a package is not installed there.
     """
     program = "import sys; from importlib.metadata import version; print(*map(version, sys.argv[1:]))"
     found = subprocess.run([str(PEERS), "-c", program, *packages], check=True, capture_output=True, text=True)
@@ -142,7 +144,7 @@ def _version(package: str) -> str:
 
 
 def _machine() -> str:
-    """Return processor, usable cores, memory, system and load."""
+    """Return the processor, usable cores, memory, system and load."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if sys.platform == "linux" else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30

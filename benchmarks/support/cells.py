@@ -8,12 +8,12 @@ Key = tuple[str, ...]
 
 
 class Cells:
-    """A CSV file with the commit of the measurements, then one line per cell, with its key and its numbers.
+    """A CSV file with the commit of the measurements, followed by one line per cell with its key and its numbers.
 
     Args:
         path: The path of the file.
         commit: The current commit.
-        is_old: A function that returns whether the code has changed since a commit; the cells are then discarded.
+        is_old: A function that returns whether the code has changed since a commit. If it has, the cells are discarded.
     """
 
     def __init__(self, path: Path, commit: str, is_old: Callable[[str], bool]) -> None:
@@ -27,7 +27,7 @@ class Cells:
                 self._known = {tuple(key.split(" | ")): list(map(float, each.split())) for key, each in kept}
 
     def get(self, key: Sequence[object], measure: Callable[[], Sequence[float]]) -> list[float]:
-        """Return the numbers of a cell; measure them first if the file does not contain them."""
+        """Return the numbers of a cell, and measure them first if the file does not contain them."""
         name = tuple(str(part) for part in key)
         if name not in self._known:
             self._known[name] = [float(number) for number in measure()]
@@ -36,7 +36,7 @@ class Cells:
         return self._known[name]
 
     def _write(self) -> None:
-        """Write all cells to a new file, and replace the old file by it."""
+        """Write all cells to a new file, and replace the old file with it."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         new = self._path.with_suffix(".new")
         with new.open("w", newline="") as lines:

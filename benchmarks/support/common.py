@@ -1,4 +1,4 @@
-"""Data sets, tokenized once, and a clock."""
+"""Data sets, which are tokenized once, and a clock."""
 
 import os
 import time
@@ -22,12 +22,12 @@ BUDGET = vp.Budget(epsilon=3, delta=float(np.exp(-10)))
 
 
 def posts() -> LocalCorpus:
-    """Return the posts as words, tokenised once."""
+    """Return the posts as words, which are tokenised once."""
     return _kept("reddit", "reddit_posts.parquet", text="text")
 
 
 def chat() -> LocalCorpus:
-    """Return the messages of a chat as words, from few users, each with many."""
+    """Return the messages of a chat as words, from few users with many messages each."""
     return _kept("irc", "ubuntu_irc.parquet", text="text")
 
 

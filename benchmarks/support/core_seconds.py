@@ -1,4 +1,7 @@
-"""Processor seconds and memory of a command with all processes that it starts; a busy machine changes them little."""
+"""Processor seconds and memory of a command and all processes that it starts.
+
+A busy machine changes them only slightly.
+"""
 
 import os
 import subprocess
@@ -7,11 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 EVERY = 0.1
-"""Seconds between two observations; the use of a process after its last observation is not counted."""
+"""Seconds between two observations. The use of a process after its last observation is not counted."""
 
 
 class Used(NamedTuple):
-    """Seconds by the clock, processor seconds, and the largest number of resident bytes of any one worker of Python."""
+    """The seconds by the clock, the processor seconds, and the largest number of resident bytes of a Python worker."""
 
     seconds: float
     core_seconds: float
@@ -38,7 +41,7 @@ def used_by(command: list[str], env: dict[str, str]) -> Used:
 
 
 def _look(used: dict[int, float]) -> int:
-    """Record the processor seconds of known processes and of their children; return the bytes of the largest worker."""
+    """Record the processor seconds of known processes and their children, and return the size of the largest worker."""
     ticks, page, most = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE"), 0
     for folder in sorted(Path("/proc").glob("[0-9]*"), key=lambda each: int(each.name)):
         try:

@@ -44,11 +44,11 @@ def app_with(folder: Path, extra: str = "", **files: str) -> Path:
 
 
 class Federation:
-    """Processes that are stopped in the end, each with a log.
+    """Processes, each with a log, that are stopped at the end.
 
     Attributes:
         folder: The folder of logs and of Flower's own files.
-        link: The SuperLink, a process that is started in the usual way; all other processes are forks (`forks.py`).
+        link: The SuperLink, a process that is started in the usual way. All other processes are forks (`forks.py`).
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class Federation:
         Args:
             folder: The folder of logs, which must exist.
             of_link: The variables of the SuperLink and of the servers that it starts.
-            database: The file of the SuperLink's database, by default in memory.
-            **environment: More variables of all processes.
+            database: The file of the SuperLink's database. The default is a database in memory.
+            **environment: Further variables of all processes.
         """
         self.folder, self.port = folder, free_port()
         self.running: list[subprocess.Popen[bytes]] = []
@@ -81,7 +81,7 @@ class Federation:
         self.wait_for(self.is_served)
 
     def is_served(self) -> bool:
-        """Whether the SuperLink answers; it listens briefly before that, to check that its port is free."""
+        """Whether the SuperLink answers. Before that, it listens briefly to check that its port is free."""
         with socket.create_connection(("127.0.0.1", self.port), 1) as asking:
             asking.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             return bool(asking.recv(1))
@@ -125,7 +125,7 @@ class Federation:
         """Wait until a function returns anything but False.
 
         Raises:
-            TimeoutError: If it takes too long, with the ends of all logs.
+            TimeoutError: If it takes too long. The message contains the ends of all logs.
         """
         until = time.monotonic() + seconds
         while True:

@@ -26,18 +26,18 @@ from typing import NoReturn
 import numpy as np
 
 MOST = 1 << 17
-"""Largest size of arguments and environment, in bytes."""
+"""The maximum size of arguments and environment, in bytes."""
 GRACE = 10.0
-"""Seconds within which a fork must end after SIGTERM."""
+"""The number of seconds within which a fork must end after SIGTERM."""
 WAITS = "VOXPOP_WAITS"
-"""Environment variable with the factor that shortens the sleeps of forks.
+"""The environment variable with the factor that shortens the sleeps of forks.
 
 Nodes look for messages every three seconds, and so does a server. The variable is not set if seconds are measured.
 """
 PLANNED = "VOXPOP_PLANNED"
-"""Environment variable with run configs, a list in JSON.
+"""The environment variable with a list of run configs in JSON.
 
-Their plans are computed before the first fork; otherwise, each server would compute its own plan.
+Their plans are computed before the first fork. Otherwise, each server would compute its own plan.
 """
 ASKS = '''#!{python} -SE
 """Asks for a fork that does what this command does, and ends as it does."""
@@ -67,7 +67,7 @@ def write_commands(folder: Path, door: Path) -> None:
 
 
 def main() -> None:
-    """Import all modules, then listen and fork until the process is ended."""
+    """Import all modules, and then listen and fork until the process is ended."""
     _sleep_less(float(os.environ.get(WAITS, "1")))
     commands = {name: entry.load() for name, entry in _commands().items()}
     __import__("voxpop_flower.node")
@@ -105,7 +105,7 @@ def _warm() -> None:
 
 
 def _end(code: int, caller: socket.socket) -> NoReturn:
-    """End like an interpreter, but without freeing objects that all forks share; then notify the caller.
+    """End like an interpreter, but without freeing objects that all forks share, and then notify the caller.
 
     The order matters, because the caller ends when it is notified, and this process ends with it, even with unwritten
     output.
@@ -121,7 +121,7 @@ def _end(code: int, caller: socket.socket) -> NoReturn:
 
 
 def _sleep_less(part: float) -> None:
-    """Make every sleep shorter; this must precede all imports of `sleep`."""
+    """Make every sleep shorter. This function must be called before any import of `sleep`."""
     sleep = time.sleep
     if part < 1:
         time.sleep = lambda seconds: sleep(part * seconds)

@@ -1,4 +1,4 @@
-"""Certificates of a grid and saved releases are proved; that of a planner with a fault is not."""
+"""Certificates of a grid and of saved releases are proved, and the certificate of a faulty planner is not."""
 
 import json
 import os
@@ -66,8 +66,8 @@ def test_the_code_is_short():
         ]
         lines += len(set(code) - skipped)
     # Without imports, docstrings and comments: 800 for certificates and transcripts, 230 for what came later, such as
-    # totals, ledgers, and the counted steps of sequences, 95 for keys with counts,
-    # and 5 for what chosen rounds leave to later passes.
+    # totals, ledgers, and the counted steps of sequences, 95 for keys with counts, and 5 for the budget that chosen
+    # rounds leave to later passes.
     assert lines <= 1030 + 95 + 5, lines
 
 

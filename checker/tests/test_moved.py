@@ -1,4 +1,4 @@
-"""Numbers that are moved to the unsafe side, exchanged rules, and passes that no certificate contains."""
+"""Tests of numbers that are moved to the unsafe side, of exchanged rules, and of passes outside of certificates."""
 
 import json
 from copy import deepcopy
@@ -33,7 +33,7 @@ def at(certificate, path):
 
 
 def moved(certificate, path, factor):
-    """Return a copy in which one number is multiplied, a whole number by at least 1."""
+    """Return a copy in which one number is multiplied by a factor. A whole number changes by at least 1."""
     changed = deepcopy(certificate)
     holder, name = at(changed, path[:-1]), path[-1]
     value = holder[name]
@@ -48,9 +48,9 @@ def moved(certificate, path, factor):
     return changed
 
 
-# Each kind of number, at a place where a change affects delta, with the unsafe direction. A number of one round among
-# twenty moves further: at 1 percent the exact delta of the plan, whose bound comes from a coarse grid, still keeps the
-# claim.
+# Each row contains a kind of number, at a place where a change affects delta, and a factor in the unsafe direction. The
+# factor is larger for numbers of one round among twenty. If such a number changes by 1 percent, the exact delta of the
+# plan still satisfies the claim, because the claimed bound is from a coarse grid.
 FIRST, ROUNDS, LATER = (NUMBERS, "rounds", "first"), (NUMBERS, "rounds"), (NUMBERS, "rounds", "later")
 BINDING = [
     ("keys", ("claim", "delta"), 0.99),
@@ -145,7 +145,7 @@ def test_a_number_that_binds_is_not_proved_on_its_unsafe_side(name, path, factor
 
 
 def two_rounds():
-    """Return rounds of limit 2 and pool 2, with drop thresholds, two levels of caps, and a delta just above theirs."""
+    """Return rounds of limit 2 and pool 2 with drop thresholds, two levels of caps, and a slightly larger delta."""
     half, unit = 2**30, 2**40
 
     def bounding(name):
@@ -257,7 +257,7 @@ def test_every_number_of_two_rounds_is_moved():
                 allowed = False
             assert allowed or said != PROVED, (path, factor)
             proved, unproved = proved + (said == PROVED), unproved + (said != PROVED)
-    # Most numbers bind in one direction.
+    # Most numbers affect the proof in one direction.
     assert unproved >= 35, unproved
     assert proved >= 10, proved
 
@@ -408,7 +408,7 @@ def test_counted_steps_follow_from_the_released_lengths():
                 ran[0]["symbols"] = 10**6
             with pytest.raises(CertificateError):
                 check(certificate, ran)
-        # Without the rule, as many steps count as a sequence may have.
+        # Without the rule, the number of counted steps is the maximum length of a sequence.
         bare = deepcopy(certificate)
         del bare[NUMBERS]["least"], bare[NUMBERS]["per_noise"]
         with pytest.raises(CertificateError):
@@ -419,7 +419,7 @@ def test_the_length_of_sequences_follows_from_the_released_lengths():
     certificate, passes = saved("decided")
     lengths, numbers = passes[0], certificate[NUMBERS]
     assert lengths["steps"] < lengths["longest"] == numbers["usual"] < numbers["max_length"]
-    # Half of the users have the longest sequences; classes above 3 symbols contain only noise; nothing is known.
+    # In `half`, half of the users have the longest sequences. In `short`, classes above 3 symbols contain only noise.
     half, short = [0] * 16 + [3_000], [3_000, 2_000, *[7] * 15]
     for change in (
         {"longest": lengths["longest"] - 6},
@@ -434,7 +434,7 @@ def test_the_length_of_sequences_follows_from_the_released_lengths():
         ran[0] |= change
         with pytest.raises(CertificateError):
             check(certificate, ran)
-    # What these lengths imply is another length.
+    # These lengths imply another length.
     for released, longest in ((half, 1_000), (short, 3), ([7] * 17, 20), ([-7] * 17, 32)):
         assert decided(certificate, lengths, released) == longest
 
@@ -508,7 +508,7 @@ def test_votes_without_delta_are_refused_at_once(delta):
 )
 @pytest.mark.parametrize("kind", ["vote", "second chance"])
 def test_individual_budgets_have_a_proof_for_some_weightings_only(kind, change):
-    """Noise is raised, so that only the weighting is wrong."""
+    """The noise is increased, so that only the weighting is wrong."""
     certificate, passes = saved("ngrams")
     each = next(each for each in passes if each["pass"] == kind)
     assert each["bounding"]["name"] == "policy-gaussian"

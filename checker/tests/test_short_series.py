@@ -1,4 +1,4 @@
-"""The probability that noise reaches a threshold in a series of few nights, whose steps are large."""
+"""The probability that noise reaches a threshold in a series of few nights, in which the steps are large."""
 
 from math import erfc, exp, pi, sqrt
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ def upper(x):
 
 
 def test_the_bound_of_few_nights_is_close_to_the_exact_probability():
-    """Releases state this number, so a bound that is too large would refuse a release that is private."""
+    """Releases contain this number, so the checker would refuse a private release if its bound were too large."""
     first, second, a, b = 1000.0, 1900.0, 6.8, 6.6
     spread = sqrt(first**2 + second**2)
     numbers = SimpleNamespace(

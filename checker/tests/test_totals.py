@@ -1,4 +1,4 @@
-"""Totals of a folder and charges of a ledger are proved; moved numbers are not."""
+"""Totals of a folder and charges of a ledger are proved, and moved numbers are not."""
 
 import json
 import re
@@ -38,7 +38,7 @@ PROVED = {}
 
 
 def once(certificate):
-    """Prove a certificate once in all tests: rounds take seconds."""
+    """Prove a certificate only once for all tests, because rounds take seconds."""
     key = json.dumps(certificate)
     if key not in PROVED:
         PROVED[key] = prove(certificate)
@@ -86,7 +86,7 @@ def test_totals_of_a_folder_are_proved(folder, capsys):
     assert "total of a record, fixed in advance: epsilon 2.21332: proved" in said
     assert "total of a record, fixed in advance: epsilon 2.11849: proved" in said
     assert "all 3 together, chosen after results: epsilon 3.5, delta 2.1e-07" in said
-    # voxpop states 2.31808; the last digit is rounded up from bounds that differ by less than 1e-5.
+    # voxpop states 2.31808. The last digit is rounded up from bounds that differ by less than 1e-5.
     assert "all 3 together, fixed in advance: epsilon 2.31809, delta 2.1e-07 proved" in said
 
 
@@ -176,7 +176,7 @@ def entry_of(budget):
 
 @pytest.mark.parametrize("budget", [{"epsilon": 0.1, "delta": 1e-9}, {"delta": 1e-9, "epsilon": 0.1}])
 def test_a_budget_that_does_not_cover_its_releases_is_refused(folder, budget, capsys):
-    """Also alone: the report of a release states the budget of its ledger."""
+    """This also applies to a single release, because its report states the budget of its ledger."""
     total = "(0.1, 1e-09)-DP, one user added or removed; if all budgets were fixed in advance: (0.1, 1e-09)"
     changed(folder / "release.json", metadata=entry_of(budget))
     for name in ("counts.json", "top.json"):
@@ -275,7 +275,7 @@ def test_each_cap_binds(guarantee, most):
     fits = next(count for count in range(1, 200) if not admitted(count + 1))
     assert most is None or fits == most
     if "spend" in guarantee:
-        # Gaussian corner: a twelfth of delta. Revealing outcomes: a half.
+        # The Gaussian corner has a twelfth of delta, and revealing outcomes have a half.
         mu, hit = guarantee["spend"]["mu"], float(totals.charged(guarantee).hit)
         within = [gauss(arb(3), arb(mu * n**0.5)) <= arb(1e-6) / 12 and n * hit <= 5e-7 for n in (fits, fits + 1)]
         assert within == [True, False]
@@ -298,7 +298,7 @@ def test_a_reserve_pays_as_often_as_it_was_charged():
 
 
 def test_a_name_that_occurs_twice_is_refused(folder, capsys):
-    """Which of two claims counts would depend on the reader."""
+    """Otherwise, the choice between two claims would depend on the reader."""
     file = next(iter(sorted(folder.glob("*.json"))))
     text = file.read_text("utf-8")
     assert main([str(file)]) == 0
@@ -331,7 +331,7 @@ def test_a_release_with_a_seed_or_other_neighbours_is_not_private(folder, capsys
     ],
 )
 def test_a_statement_or_guarantee_that_no_certificate_proves_is_refused(folder, change):
-    """Texts for readers must state what the certificate proves; a file with an unknown certificate is not ignored."""
+    """Texts must state the proved guarantee, and a file with an unknown certificate is not ignored."""
     changed(folder / "counts.json", **change)
     assert main([str(folder)]) == 2
 

@@ -25,7 +25,7 @@ def adaptive_cases(limits: tuple[int | None, ...] = (None, 1, LIMIT), budget: Bu
     """Yield the cases for each limit.
 
     Args:
-        limits: The maximum number of items per user and round; None for the private choice.
+        limits: The maximum number of items per user and round, or None for the private choice.
         budget: The claimed guarantee.
     """
     for limit in limits:

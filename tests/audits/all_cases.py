@@ -27,14 +27,14 @@ def all_union_cases() -> Iterator[Case]:
 
 
 def all_ngrams_cases() -> Iterator[Case]:
-    """Yield the cases of n-grams: the published method, the default, and every pass of the default."""
+    """Yield the cases of n-grams, for the published method, the default, and every pass of the default."""
     yield from ngrams_cases()
     yield ngrams()
     yield from walk_cases()
 
 
 def profile_cases() -> Iterator[Case]:
-    """Yield the case of single values; tests/profile audits rounds over joint values."""
+    """Yield the case of single values. The tests in tests/profile audit rounds over joint values."""
     yield profile()
 
 

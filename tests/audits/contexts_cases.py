@@ -50,7 +50,7 @@ LIKE_THE_CANARY = 2_000
 FEW_SYMBOLS = 20
 BACKGROUND = 800
 TWO_LEVEL_SHARE, NO_END_SHARE = 0.4, 0.06
-"""The shares of the trials to run, because these cases are slower."""
+"""The shares of the trials to run. They are below 1, because these cases are slower."""
 
 
 def contexts_cases(budget: Budget) -> Iterator[Case]:
@@ -78,7 +78,7 @@ def one_level_of_contexts(budget: Budget, max_length: int | None = LENGTH) -> Ca
 
 
 def two_levels_of_contexts(budget: Budget) -> Case:
-    """Return the case of one symbol that follows any symbol, follows itself and is at the beginning."""
+    """Return the case of one symbol, which is counted after any symbol, after itself and at the beginning."""
     plan = _plan(budget, numbered_words(FEW_SYMBOLS).to_pylist(), LENGTH, 2)
     scales = LENGTH / rates(budget, BACKGROUND * FEW_SYMBOLS)[2] / np.array([0.05, 0.95, 0.95])
     mean = np.array([2 * BACKGROUND, BACKGROUND, BACKGROUND])
@@ -171,13 +171,13 @@ def _high_everywhere(plan: SequencePlan, corpus: LocalCorpus, least: Any) -> tup
 
 
 def _tree_high(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
-    """Return the event and its digest, which are whether the counts of the symbol and of ends are at least 1."""
+    """Return whether the counts of the symbol and of ends are at least 1, and a digest of this event."""
     high = bool((_counts(plan, corpus)[0] >= 1).all())
     return int(high), high
 
 
 def _profile_high(users: int, plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
-    """Return the event and its digest, which are whether the four numbers of `profile` are all high."""
+    """Return whether the four numbers of `profile` are all high, and a digest of this event."""
     model = plan.release(corpus)
     found = np.array([model.profile.lengths[-1], *model.profile.variety, model.tree.counts[0, 0]])
     each = np.array([1, 1, FIRST_SYMBOLS - 1, FIRST_SYMBOLS])

@@ -21,7 +21,7 @@ PLACES: Final = 2
 
 
 class Session(Protocol):
-    """The method of a Spark session that an audit needs."""
+    """A Spark session, with the only method that an audit needs."""
 
     def createDataFrame(self, data: pa.Table) -> Any:  # noqa: N802
         """Return a table as a DataFrame."""
@@ -79,7 +79,7 @@ class Watchable:
 
 
 class Weighed:
-    """Weights on executors, which make the decisions. A case may read the sums, but a release may not."""
+    """Weights on executors, where decisions are made. A case may read the sums, but a release may not."""
 
     def __init__(self, histogram: Any) -> None:
         from voxpop.engine.spark.histogram import _summed, _weights_of

@@ -70,7 +70,7 @@ def _all_near(plan: HittersPlan) -> Iterator[tuple[float, tuple[float, float], i
 
 
 def run(plan: HittersPlan, corpus: LocalCorpus, copies: int) -> tuple[int, Any]:
-    """Run one release; return the number of words found, and a digest of their names."""
+    """Run one release, and return the number of words found and a digest of their names."""
     length = plan.rules.longest
     found = np.zeros(copies, np.bool_)
     found[released_numbers(plan.release(corpus), length)[:, 0] // length] = True

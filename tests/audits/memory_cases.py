@@ -22,7 +22,7 @@ COPIES = 8_000
 
 
 def memory_cases() -> Iterator[Case]:
-    """Yield the cases; their names end with "within a limit"."""
+    """Yield the cases. Their names end with "within a limit"."""
     for case in (*engine_cases(within_limit, COPIES), *walk_cases(engine=within_limit)):
         yield replace(case, mechanism=f"{case.mechanism}, within a limit")
 

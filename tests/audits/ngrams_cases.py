@@ -7,12 +7,12 @@ Pairs are independent trials for the following reason. If all words are released
 the noise and the threshold of length 2 are fixed numbers, and the weight of a pair depends only on the users of the
 pair. The noise of each pair is a separate draw, or a draw of the simulation if the pair has no weight. The event also
 requires these public numbers, so a release in which they differ from the foreseen numbers counts as no hit. This
-happens with a probability below 1e-6 per release, because the weights and forecasts of words are far from the values at
-which they would matter.
+happens with a probability below 1e-6 per release, because the weights and forecasts of words are far from all values
+that would change these numbers.
 
 - *near*: a pair has the number of users at which one more user has the largest effect.
-- *empty*: no other user has the pair. With the canary, the noise on its weight releases the pair; without the canary,
-  the simulation does.
+- *empty*: no other user has the pair. With the canary, the noise on its weight releases the pair. Without the canary,
+  the simulation releases it.
 """
 
 from collections.abc import Iterator
@@ -130,7 +130,7 @@ def _settled(ran: LengthRun) -> tuple[Any, ...]:
 
 
 def _run(plan: NGramsPlan, crowd: Crowd, corpus: LocalCorpus, foreseen: LengthRun) -> tuple[int, Any]:
-    """Run one release; return the number of released pairs of common words, and a digest of their names."""
+    """Run one release, and return the number of released pairs of common words and a digest of their names."""
     release = plan.release(corpus)
     pairs = released_numbers(release, 2)
     pairs = pairs[(pairs < crowd.common).all(axis=1)]

@@ -56,7 +56,7 @@ def few(plan: UnionPlan, users: int | None = None) -> Case:
 
     Args:
         plan: The plan to run.
-        users: The number of users, too few for the promise; by default one fewer than the plan promises.
+        users: The number of users, which is too small for the promise. The default is one fewer than the plan promises.
 
     Raises:
         InternalError: If the plan has no promise.

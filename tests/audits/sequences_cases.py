@@ -29,7 +29,7 @@ LENGTH = 3
 OTHERS = 8
 BACKGROUND = 400
 TWO_LEVEL_SHARE = 0.01
-"""The share of the trials to run. One release is one trial in this case, so only one trial in a hundred is run."""
+"""The share of the trials to run. In this case, one release is one trial, so only one trial in a hundred is run."""
 
 
 def sequences_cases(budget: Budget = BUDGET) -> Iterator[Case]:
@@ -44,7 +44,10 @@ def sequences_cases(budget: Budget = BUDGET) -> Iterator[Case]:
 
 
 def one_level(budget: Budget) -> Case:
-    """Return the case of single symbols; the event is a count that reaches the sum of all symbols with the canary."""
+    """Return the case of single symbols.
+
+    The event is a count that reaches the number of all symbols with the canary.
+    """
     words = numbered_words(SYMBOLS).to_pylist()
     plan = VariableLengthNGrams(LENGTH, 1, words).plan(budget)
     least = OTHERS + LENGTH
@@ -86,7 +89,7 @@ def two_levels(budget: Budget) -> Case:
 
 
 def _all_high(plan: GramPlan, corpus: LocalCorpus, least: Any) -> tuple[int, Any]:
-    """Return the event and its digest, which are whether the counts of "0", "00" and "0" at an end reach `least`."""
+    """Return whether the counts of "0", "00" and "0" at an end reach `least`, and a digest of this event."""
     tree = plan.release(corpus).tree
     counts = tree.counts[tree.counts >= 0]
     high = bool(counts.size == least.size and (counts >= least).all())

@@ -2,7 +2,7 @@
 
 - *near*: an item has the number of users at which one more user has the largest effect. Each user, including the
   canary, has weight one.
-- *alone*: the canary has `limit` items without other users; the event is that one of them is released.
+- *alone*: the canary has `limit` items without other users. The event is that one of them is released.
 - *over*: the same, but the canary has eight times as many items as its contribution bound.
 
 Copies are independent, because the share that a user gives an item depends on the weights of the user's items, and

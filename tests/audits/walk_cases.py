@@ -1,4 +1,4 @@
-"""Every pass of default n-grams: adaptive rounds, individual budgets, screening votes and the second-chance pass.
+"""Cases for every pass of default n-grams, with adaptive rounds, individual budgets, and votes of all kinds.
 
 The results of a release depend on thresholds that all candidates share. Therefore these cases read the noisy weight of
 a pair in each pass, which the proof treats as public. The weights are graded with the same draws, but with cutpoints
@@ -54,10 +54,10 @@ OFTEN, SELDOM, FURTHER = 48, 16, 40
 that counts as few.
 """
 OFTEN_FOR_SURE = 20
-"""The number of users of a word of likely pairs for each user of another word. With it, the forecast prunes other
-pairs."""
+"""The number of users of a word in likely pairs for each user of any other word. At this ratio, the forecast prunes
+other pairs."""
 LIKELY_OTHERS, PRUNED_OTHERS = 3, 20
-"""Users of a likely and of a pruned pair without the canary.
+"""The numbers of users of a likely pair and of a pruned pair, without the canary.
 
 With these numbers, some likely pairs are close to the threshold, and most pruned pairs pass the screening vote.
 """
@@ -150,7 +150,7 @@ def event_of(square: float, delta: float) -> float:
 
 
 def collection(plan: NGramsPlan, pairs: Pairs, canary: int) -> LocalCorpus:
-    """Return the copies of both kinds, the canaries of the copies of the case, and users of single words.
+    """Return a corpus with the copies of both kinds, the canaries of one kind, and users of single words.
 
     Args:
         plan: The plan to run.
@@ -165,7 +165,7 @@ def collection(plan: NGramsPlan, pairs: Pairs, canary: int) -> LocalCorpus:
     documents = [np.repeat(np.arange(words), holders)[:, None]]
     for each in (LIKELY, PRUNED):
         documents += [each.documents] * (each.others + (canary if each is pairs else 0))
-    # A phrase of three words. Its users have no other text, so there is a vote on the last length.
+    # This is a phrase of three words. Its users have no other text, so there is a vote on the last length.
     documents += [np.arange(words - 3, words)[None, :]] * sure * OFTEN_FOR_SURE
     ended = [np.pad(each, ((0, 0), (0, 1)), constant_values=-1) for each in documents]
     sizes = np.concatenate([np.full(len(each), each.shape[1]) for each in ended])
@@ -196,7 +196,7 @@ class Shown:
     def add(self, one: Pass, copies: Int64s, inside: Bools, others: int, later: float) -> None:
         """Add a vote for the ids that are copies. `one` contains the weights and draws of the vote."""
         mine = copies[inside]
-        # mu^2 = c / 2^40 M for the charge c of the canary, and the distance that this charge moves the pair.
+        # For the charge c of the canary, mu^2 is c / 2^40 M, and this charge determines how the canary moves the pair.
         square = self.paid(one, mine) / WHOLE * later
         moved = np.sqrt(square) * one.charge.sigma
         weights, ids = one.weights._weights[inside], one.weights._ids[inside]
@@ -208,7 +208,7 @@ class Shown:
 
 
 def graded(one: Pass, weights: Int64s, ids: Int64s, around: float) -> Floats:
-    """Return noisy weights as the middles between neighbouring cutpoints around a weight."""
+    """Return noisy weights, each as the middle of two neighbouring cutpoints."""
     cutpoints = around + EDGES * one.charge.sigma
     rule = one.levels.rules[0]
     rules = tuple(replace(rule, threshold_units=round(each * one.unit)) for each in cutpoints)
@@ -233,8 +233,8 @@ def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
     # All users have words. Because copies share the noise of words, users pay for this pass and the case does not read
     # it.
     found.paid(shown["measurement 1"], np.arange(copies))
-    # The list of the second-chance pass begins with the deferred pairs of length 2, in order of names; -1 is not a
-    # pair.
+    # The list of the second-chance pass begins with the deferred pairs of length 2, in order of names. The number -1 is
+    # not a pair.
     listed = np.append(watched.deferred[0], np.full(sum(each.size for each in watched.deferred[1:]), -1))
     for name in pairs.looked_at:
         ids = shown[name].weights._ids

@@ -1,4 +1,4 @@
-"""A headless Chromium, and reports to open in it. These tests are skipped without Playwright or Chromium."""
+"""A headless Chromium, and reports to open in it. The tests are skipped without Playwright or Chromium."""
 
 import os
 import shutil

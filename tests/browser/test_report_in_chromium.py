@@ -1,4 +1,4 @@
-"""The report in a real browser: search, order, downloads, keyboard, themes, completions, and no network.
+"""Tests of the report in a real browser, with search, order, downloads, keyboard, themes and completions.
 
 The fixture `opened` fails a test if its page logged a message or requested anything except its own file.
 """
@@ -25,7 +25,7 @@ def count(opened):
 
 
 def test_everything_released_is_listed(opened, reports):
-    """The list contains the grams of the release in their order, and shows their number."""
+    """The list contains the grams of the release in canonical order. The page shows the number of grams."""
     report = opened("phrases")
     release = vp.load(reports["phrases"].parent)
     assert count(report) == f"{len(release)} phrases"
@@ -44,7 +44,7 @@ def test_everything_released_is_listed(opened, reports):
     ],
 )
 def test_the_page_can_be_searched(opened, reports, button, typed, fits):
-    """Search finds the typed text with the selected way of matching, and shows the number of hits."""
+    """The search finds the typed text by the selected kind of match, and shows the number of hits."""
     report = opened("phrases")
     expected = [" ".join(gram) for gram in vp.load(reports["phrases"].parent) if fits(" ".join(gram))]
     report.page.click(f"text={button}")
@@ -337,7 +337,7 @@ def test_a_signed_report_states_the_signed_files(opened):
 
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext: apt-get install poppler-utils")
 def test_the_page_can_be_printed(opened, tmp_path):
-    """The print has A4 pages and shows all settings, and the signature is on the same page as its table.
+    """The printed report has A4 pages and shows all settings. The signature is on the same page as its table.
 
     No heading is the last line of a page.
     """
@@ -391,7 +391,7 @@ def test_no_page_of_paper_is_nearly_empty(opened, tmp_path, name):
 
 
 def test_charts_are_drawn(opened):
-    """There is a bar for every length and every part of the budget, and a line for each length with one threshold."""
+    """There is a bar for every length and every part of the budget, and a line for every length with one threshold."""
     page = opened("phrases").page
     page.wait_for_selector("#chart-curves svg g[aria-label=line]", state="attached")
     assert page.locator("#chart-lengths svg g[aria-label=bar] > *").count() == 5

@@ -1,6 +1,6 @@
-"""The built documentation in a real browser. No content is cut off at any width, and search lists guides first.
+"""Tests of the built documentation in a real browser. No content is cut off at any width.
 
-The tests require a run of `make docs`; VOXPOP_SITE names another folder.
+The tests require a run of `make docs`. The variable VOXPOP_SITE can name another folder.
 """
 
 import os

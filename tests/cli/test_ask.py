@@ -1,4 +1,4 @@
-"""`voxpop ask`: queries of a saved model from a shell."""
+"""Tests of `voxpop ask`, which queries a saved model from a shell."""
 
 import shutil
 from typing import get_args
@@ -51,7 +51,10 @@ def test_every_query_has_the_answer_of_the_model(voxpop, model, question):
 
 
 def test_shares_are_printed_with_interval_and_base(voxpop, model):
-    """Each line shows a share, its interval and its subject; `(end)` ends a sequence; `--first` limits the lines."""
+    """Each line shows a share, its interval and its subject.
+
+    `(end)` ends a sequence, and `--first` limits the lines.
+    """
     code, out, err = voxpop("ask", "model", "starts")
     assert (code, err) == (0, "")
     first = model.starting().row(0, named=True)
@@ -77,7 +80,7 @@ def test_shares_are_printed_with_interval_and_base(voxpop, model):
     ],
 )
 def test_errors_of_wrong_queries_have_one_line(voxpop, model, arguments, words):
-    """The cases are misplaced or unknown symbols, no steps, a wrong level, a missing model, and an unknown query."""
+    """Misplaced or unknown symbols, missing steps, a wrong level, a missing model, or an unknown query are errors."""
     assert words in voxpop("ask", *arguments).complaint
 
 

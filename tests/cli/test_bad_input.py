@@ -119,7 +119,7 @@ def test_data_without_items_gives_an_empty_release(voxpop, posts, command, numbe
 
 
 def test_the_summaries_of_no_rows_and_of_nine_users_are_equal(voxpop, posts):
-    """Neither table releases anything, and both outputs agree."""
+    """Two tables from which nothing is released give equal outputs."""
     few, *empty = (
         voxpop(*call("items", source), "--overwrite") for source in ("lonely.parquet", "empty.parquet", "empty.csv")
     )

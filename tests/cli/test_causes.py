@@ -1,4 +1,4 @@
-"""Exit codes by cause, errors as JSON, the log, and repeated runs."""
+"""Tests of exit codes by cause, errors as JSON, the log, and repeated runs."""
 
 import json
 import re
@@ -81,7 +81,7 @@ def test_texts_of_standard_error_are_part_of_the_object(voxpop, monkeypatch):
     done = voxpop(*call, "--drop-missing-users", "--errors", "json")
     assert done.code == 0
     assert "(1, 1e-08)-DP" in done.err
-    monkeypatch.setattr(vp, "read", None)  # Calling it is a fault.
+    monkeypatch.setattr(vp, "read", None)  # A call of this function is a fault.
     found = error_of(voxpop("items", "posts.parquet", *CALL, "--errors", "json"))
     assert found["code"] == 1
     assert found["messages"][0].startswith("Traceback")
@@ -101,7 +101,7 @@ def test_too_little_memory_is_reported(voxpop, monkeypatch):
 @pytest.mark.parametrize("name", ["nowhere.parquet", "torn.parquet", "empty.csv"])
 @pytest.mark.usefixtures("posts")
 def test_unreadable_sources_are_reported(voxpop, name):
-    """Missing, torn and empty files have a separate exit code, and nothing is charged."""
+    """Missing, truncated and empty files cause a separate exit code, and nothing is charged."""
     Path("torn.parquet").write_bytes(Path("posts.parquet").read_bytes()[:200])
     Path("empty.csv").write_bytes(b"")
     found = error_of(voxpop("items", name, *CALL, *LEDGER, "--errors=json"))
@@ -115,7 +115,7 @@ def test_an_unsaved_result_is_reported(voxpop, monkeypatch, options, charged):
     """The error contains the folder that keeps the result, and `voxpop resume` saves it."""
 
     def taken(kept, folder, *, publish=runs.publish, **more):
-        folder.mkdir()  # This simulates another process after the check.
+        folder.mkdir()  # This simulates another process that writes after the check.
         (folder / "notes.txt").touch()
         publish(kept, folder, **more)
 
@@ -226,7 +226,7 @@ def test_the_plan_of_a_series_has_no_charge(voxpop):
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_shells_complete_commands(voxpop, shell):
-    """The script contains the commands and their options."""
+    """The completion script contains the commands and their options."""
     code, out, err = voxpop("completion", shell)
     assert (code, err) == (0, "")
     assert "voxpop" in out

@@ -1,4 +1,4 @@
-"""`voxpop complete`."""
+"""Tests of `voxpop complete`."""
 
 import pyarrow as pa
 import pytest

@@ -89,7 +89,7 @@ def test_ctrl_c_is_reported(voxpop, monkeypatch):
 
 
 def test_ctrl_c_during_startup_is_reported(voxpop, monkeypatch):
-    """Ctrl-C before a command begins has the same effect."""
+    """Ctrl-C before a command begins also exits with code 130 and without a traceback."""
 
     def fail(*_):
         raise KeyboardInterrupt

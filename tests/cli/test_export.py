@@ -1,4 +1,4 @@
-"""`voxpop export`."""
+"""Tests of `voxpop export`."""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""`voxpop verify` runs the independent checker if it is installed, and reports whether it did."""
+"""`voxpop verify` runs the independent checker if it is installed, and reports whether the checker ran."""
 
 import sys
 from types import ModuleType

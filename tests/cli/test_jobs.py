@@ -113,7 +113,7 @@ def test_every_kind_of_value_is_written(voxpop, job):
 
 
 def test_counts_are_a_job(voxpop, job):
-    """A job may add counts to a release. Their record contains the digest of the job."""
+    """A job may add counts to a release. The record of the counts contains the digest of the job."""
     voxpop("run", "job.toml")
     job(
         JOB.replace('"items"', '"count"')
@@ -160,7 +160,7 @@ def test_a_dry_run_finds_errors_of_the_run(voxpop, job, monkeypatch, change, wor
 
 @pytest.mark.parametrize("address", ["https://127.0.0.1:9/t.parquet", "s3://bucket/t.csv"])
 def test_a_dry_run_reports_that_it_opened_no_address(voxpop, job, address):
-    """The columns of an address are not checked, and the dry run must not suggest that they were."""
+    """The columns of a source at an address are not checked, and the dry run must not suggest that they are correct."""
     job(JOB.replace("posts.parquet", address))
     assert "a dry run opens no address" in voxpop("run", "job.toml", "--dry-run").out
     assert voxpop("run", "job.toml", "--dry-run", "--json").json["source_opened"] is False
@@ -183,7 +183,7 @@ def test_types_of_undeclared_columns_pass_the_dry_run(voxpop, job):
 
 
 def test_a_dry_run_reports_finished_runs(voxpop, job, monkeypatch):
-    """A run that has already finished would read nothing."""
+    """The dry run reports that a run has already finished and would read nothing."""
     monkeypatch.setenv("DAY", "monday")
     job(JOB + LEDGER)
     assert voxpop("run", "job.toml").code == 0
@@ -398,7 +398,7 @@ def test_a_dry_run_accepts_a_query_with_a_comment(voxpop, job, ending):
 
 @pytest.mark.parametrize("name", ["events.csv", "events.parquet", "events.jsonl"])
 def test_a_dry_run_accepts_events_of_every_file(voxpop, job, name):
-    """Undeclared times of a source are accepted."""
+    """A dry run accepts event times, with or without a declared type."""
     table = pl.DataFrame({"who": range(300), "what": ["a"] * 300, "when": ["2026-01-01T10:00:00"] * 300})
     {"csv": table.write_csv, "jsonl": table.write_ndjson, "parquet": table.with_columns(
         pl.col("when").str.to_datetime()).write_parquet}[name.rpartition(".")[2]](name)  # fmt: skip
@@ -422,7 +422,7 @@ def test_a_changed_job_differs_from_the_finished_run(voxpop, job, monkeypatch):
 
 
 def test_a_dry_run_of_a_finished_run_needs_its_result(voxpop, job, monkeypatch):
-    """A finished run is rejected if its result is not in the folder, as the run itself would be."""
+    """A dry run rejects a finished run if its result is not in the folder, as the run itself would."""
     monkeypatch.setenv("DAY", "monday")
     job(JOB + LEDGER)
     assert voxpop("run", "job.toml").code == 0
@@ -446,7 +446,7 @@ def test_a_wrong_confirmation_writes_nothing(voxpop, job, monkeypatch, answers):
 
 
 def test_an_empty_variable_is_not_set(voxpop, job, monkeypatch):
-    """A run with an empty name would have no name, and each start would be charged."""
+    """An empty name of a run is rejected, because each start of a run without a name would be charged."""
     monkeypatch.setenv("DAY", "")
     job(JOB + LEDGER)
     assert "${DAY}, which is not set or empty" in voxpop("run", "job.toml").complaint

@@ -1,4 +1,4 @@
-"""Ledgers from the shell: the remaining budget, the largest epsilon that fits, repeated runs, and kept results."""
+"""Tests of ledgers from the shell, with the remaining budget, the largest epsilon that fits, and repeated runs."""
 
 import re
 from typing import get_args
@@ -26,7 +26,10 @@ def shop(voxpop, tmp_path):
 
 
 def test_spent_and_remaining_budget(voxpop, shop):
-    """After 3 + 3 of 7, 5.87 fits, because Gaussian noise adds up by squares. 5.9 is rejected with numbers."""
+    """After two charges of epsilon 3 of 7, epsilon 5.87 fits, because Gaussian noise adds up by squares.
+
+    Epsilon 5.9 is rejected.
+    """
     for name in ("one", "two"):
         assert voxpop(*shop, "--epsilon", 3, "-o", name, "--run-id", name).code == 0
     out = voxpop("ledger", "show", "team.ledger", "--for", "items", "--delta", "1e-8").out
@@ -51,7 +54,7 @@ def test_spent_and_remaining_budget(voxpop, shop):
 
 
 def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
-    """A repeated command prints the same output, reports this, reads no source and adds no entry."""
+    """A repeated command prints the same output and a note about the repetition, reads no source and adds no entry."""
     call = [*shop, "--epsilon", 1, "-o", "words", "--run-id", "monday"]
     first = voxpop(*call)
     (tmp_path / "posts.parquet").unlink()
@@ -88,7 +91,7 @@ def test_counts_are_also_returned_again(voxpop, shop):
 
 
 def test_a_run_needs_a_ledger(voxpop, shop):
-    """Without a ledger, nothing would record the run."""
+    """A run needs a ledger, because nothing else would record the run."""
     call = ["items", "posts.parquet", *COLUMNS, *BUDGET, "--epsilon", 1, "-o", "words", "--run-id", "monday"]
     assert "--run-id names an entry of a ledger" in voxpop(*call).complaint
 

@@ -1,4 +1,4 @@
-"""Public lists on the command line and in files, such as alphabets, symbols and names of columns."""
+"""Tests of public lists on the command line and in files, such as alphabets, symbols and names of columns."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The options of all commands, with their help, defaults, lists of columns and repetition."""
+"""Tests of the options of all commands, with their help, defaults, lists of columns and repetition."""
 
 from dataclasses import MISSING, fields
 
@@ -121,7 +121,7 @@ def test_keys_of_several_columns(voxpop, tmp_path, columns):
     ],
 )
 def test_other_options_may_not_be_repeated(voxpop, tmp_path, twice):
-    """If an option has two values, neither value silently overrides the other."""
+    """An option with two values is an error, so neither value silently overrides the other."""
     call = ["items", "sales.parquet", "--user", "person", "--items", "kind", *BUDGET, "-o", "found", *twice]
     assert "specified multiple times" in voxpop(*call).complaint
     assert not (tmp_path / "found").exists()

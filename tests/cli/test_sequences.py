@@ -98,7 +98,7 @@ def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
 
 
 def test_the_plan_covers_finding_the_alphabet(voxpop):
-    """Both steps are planned without any data."""
+    """The plan covers the search for the alphabet and the model, without any data."""
     planned = voxpop("plan", "sequences", "--alphabet", "find", "--epsilon", 2, "--delta", "1e-7").out
     assert "(2, 1e-07)-DP" in planned
     assert "finding the alphabet: epsilon 0.5, delta 1e-07" in planned
@@ -107,7 +107,7 @@ def test_the_plan_covers_finding_the_alphabet(voxpop):
 
 @pytest.mark.jit
 def test_a_seed_is_marked(voxpop, visits, tmp_path):
-    """The same seed gives the same files; output and files are marked as not private."""
+    """The same seed gives the same files. The output and the files are marked as not private."""
     calls = [voxpop("sequences", *CALL, *BUDGET, *LETTERS, "--seed", 1, "--synthesize", 5, "-o", n) for n in ("x", "y")]
     assert all("NOT PRIVATE" in call.out for call in calls)
     for name in ("grams.parquet", "model.json", "synthetic.parquet"):

@@ -1,4 +1,4 @@
-"""A series from the shell, with the commands init, run, show and delete."""
+"""Tests of a series from the shell, with the commands init, run, show and delete."""
 
 import re
 

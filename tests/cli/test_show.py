@@ -1,4 +1,4 @@
-"""`voxpop show` and `voxpop plan`."""
+"""Tests of `voxpop show` and `voxpop plan`."""
 
 import polars as pl
 import pyarrow as pa
@@ -114,7 +114,7 @@ def test_plans_are_printed_as_json(voxpop):
 
 
 def test_every_mechanism_has_a_plan(voxpop, tmp_path):
-    """The output equals `str(plan)`, and the options equal those of the mechanism's own command."""
+    """The output equals `str(plan)`, and the options equal the options of the mechanism's own command."""
     budget = vp.Budget(1, 1e-7)
     spend = ["--epsilon", 1, "--delta", "1e-7"]
     plan = vp.HeavyHitters(max_length=5, unit=2).plan(budget)

@@ -1,4 +1,4 @@
-"""Start-up takes little time, and the public names are complete."""
+"""Tests that start-up takes little time and that the public names are complete."""
 
 import json
 import resource

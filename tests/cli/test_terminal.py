@@ -1,4 +1,4 @@
-"""Commands print text without active control characters and show the borders of tokens."""
+"""Commands print text without active control characters, and show where tokens begin and end."""
 
 import json
 import shutil

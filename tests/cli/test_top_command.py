@@ -39,7 +39,7 @@ def test_grams_are_in_order_and_have_the_guarantee(voxpop, words):
 def test_the_result_is_saved_in_the_folder_of_the_release_and_shown(voxpop, words):
     """The output shows both guarantees.
 
-    Only `--overwrite` replaces a saved ranking, and `--no-save` saves no ranking.
+    A saved ranking is replaced only with `--overwrite`. With `--no-save`, no ranking is saved.
     """
     out = voxpop("top", words, *READ, *SPEND, "--k", 2).out
     assert f"Saved to {words}" in out
@@ -67,7 +67,7 @@ def test_documents_describe_all_results_of_the_folder(voxpop, words, tmp_path):
 
 
 def test_a_budget_that_is_too_small_is_refused(voxpop, words):
-    """No ranking exists for such a budget."""
+    """With a tiny epsilon, no ranking fits the budget."""
     assert "ranked" in voxpop("top", words, *READ, "--epsilon", 1e-9, "--delta", "1e-8").complaint
 
 

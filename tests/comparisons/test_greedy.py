@@ -1,6 +1,6 @@
 """Tests of GW.
 
-Its kernel is compared with plain loops, a search checks its sensitivity, and its numbers are checked.
+The kernel is compared with plain loops, a search checks the sensitivity, and the numbers are checked.
 """
 
 from itertools import pairwise
@@ -25,7 +25,7 @@ UNIT = 1 << 40
 
 
 def poured(users: list[list[int]], cutoff: float) -> np.ndarray:
-    """Pour on the real kernel, with users and items in the given order."""
+    """Run the real kernel with users and items in the given order."""
     items, starts = as_arrays(users)
     histogram = np.zeros(8, np.int64)
     pour_in_order(histogram, items, starts, np.arange(len(users)), round(cutoff * UNIT), UNIT)
@@ -60,7 +60,7 @@ def test_at_most_one_novel_item_has_weight(users, cutoff):
 
 
 class Greedy(WeightingRule):
-    """The kernel in the interface of the search. `order` is the order in which one user fills items."""
+    """The kernel, with the interface of the search. `order` is the order in which one user fills items."""
 
     __slots__ = ("order",)
     sequential = True
@@ -126,7 +126,7 @@ def exceeded(weights: np.ndarray, numbers: GreedyNumbers) -> float:
 
 
 def test_without_a_limit_unique_items_cost_more_than_delta(record_property):
-    """As published, noise releases one of 999 items without weight too often. With a limit of 1,000, delta is kept."""
+    """As published, noise releases one of 999 items without weight too often. With a limit of 1,000, it does not."""
     budget = Budget(3, exp(-10))
     lone = np.zeros(1000, np.int64)
     items, starts = np.arange(1000, dtype=np.int32), np.array([0, 1000])

@@ -9,7 +9,7 @@ from voxpop.privacy.budget import Budget
 from voxpop.privacy.secret import Secret
 
 USERS = [[0, 1]] * 500 + [[0, 2]] * 400 + [[3]] * 300 + [[4]] * 5
-"""Item 0 hits 900 users. After it, items 1 and 2 hit no other user, and item 3 hits 300."""
+"""Item 0 hits 900 users. After this pick, items 1 and 2 hit no other user, and item 3 hits 300."""
 
 
 def pairs() -> PrivatePairs:

@@ -1,4 +1,4 @@
-"""A test of the coverage of k-anonymity on a table that is small enough to count by hand."""
+"""Tests of the coverage of k-anonymity on a table that is small enough to count by hand."""
 
 import polars as pl
 from benchmarks.evaluation import private_coverage, private_user_counts

@@ -81,7 +81,7 @@ def test_mad_exceeds_a_sensitivity_of_one(most, record_property):
 
 
 def test_biased_rounds_exceed_the_bound_further(record_property):
-    """37 of 50 items need 0.6 of a share and are full. With the published numbers, the distance is 1.018."""
+    """Of 50 items, 37 need 0.6 of a share and are full. With the published numbers, the distance is 1.018."""
     bias = np.where(np.arange(50) < 37, 0.6, 1.0)
     distance = moved(crowded(37, 50), bias, 4.0, PUBLISHED.most)
     assert 1.0175 < distance <= BIASED_SENSITIVITY
@@ -89,7 +89,7 @@ def test_biased_rounds_exceed_the_bound_further(record_property):
 
 
 def test_random_search_finds_the_bound_and_no_violation(record_property):
-    """For a small d_max with a large excess, the search tries random crowds, users and thresholds, then small steps."""
+    """For a small d_max with a large excess, the search tries random crowds, and then small steps from the worst."""
     rng = np.random.default_rng(5)
     best, distance = None, 0.0
     for trial in range(3000):

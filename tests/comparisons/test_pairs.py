@@ -1,4 +1,4 @@
-"""Tests of the generator of pairs: its users, sizes and seeds."""
+"""Tests of the generator of pairs, with its users, sizes and seeds."""
 
 import polars as pl
 import pytest
@@ -27,7 +27,7 @@ def test_set_sizes_follow_the_table_of_the_paper(pairs, share, size):
 
 
 def test_a_seed_gives_the_same_pairs(tmp_path):
-    """The same seed gives the same file, and another seed another file."""
+    """The same seed gives the same file, and another seed gives another file."""
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         write_pairs(tmp_path / name, users=500, items=5000, seed=seed)
     first, again, other = (pl.read_parquet(tmp_path / name) for name in "abc")

@@ -1,4 +1,4 @@
-"""Tests of the generator of texts: its sizes, its distribution, and the phrases that can be found."""
+"""Tests of the generator of texts, with its sizes, its distribution, and the phrases that can be found."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_sizes_are_as_requested(tmp_path):
 
 
 def test_a_seed_gives_the_same_texts(tmp_path):
-    """The same seed gives the same corpus, and another seed another corpus."""
+    """The same seed gives the same corpus, and another seed gives another corpus."""
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         write_texts(tmp_path / name, users=50, tokens=5000, words=100, phrases=10, seed=seed)
     first, again, other = (np.asarray(load_engine(tmp_path / name).tokens) for name in "abc")
@@ -41,7 +41,7 @@ def test_a_seed_gives_the_same_texts(tmp_path):
 
 
 def test_popularity_decreases_with_the_rank():
-    """The first of 1,000 is drawn about one time in ten, as its distribution predicts."""
+    """The first of 1,000 words is drawn about one time in ten, as the distribution predicts."""
     drawn = popular(1000, 100_000, np.random.default_rng(1))
     assert drawn.min() == 0
     assert drawn.max() <= 999

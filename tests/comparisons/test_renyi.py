@@ -1,4 +1,4 @@
-"""Tests of selection by Rényi divergence at one order: the exact privacy of worst cases, and released items."""
+"""Tests of selection by Rényi divergence at one order, with the exact privacy of worst cases and released items."""
 
 from itertools import product
 from math import exp
@@ -54,14 +54,14 @@ def test_exact_delta_of_even_shares_is_within_the_budget(budget, record_property
 
 
 def test_a_selection_at_twice_the_divergence_is_detected():
-    """The search above finds a delta above the budget."""
+    """The exact search finds that a broken variant has a delta above the budget."""
     tau = divergence_at(6.5, BUDGET.epsilon, BUDGET.delta)
     broken = selection(6.5, 2 * tau, BUDGET.delta, 0.25, 0.05)
     assert worst_delta(broken, BUDGET.epsilon) > 2 * BUDGET.delta
 
 
 def test_weights_have_probability_one_half_and_nine_tenths():
-    """At (3, e^-10) and limit 100 they are 6.06 and 7.50, computed independently of the grid."""
+    """At (3, e^-10) and limit 100, the weights needed are 6.06 and 7.50, computed independently of the grid."""
     chosen = one_round(BUDGET, 100)
     assert chosen.weight_of(0.5) == pytest.approx(6.06, abs=0.04)
     assert chosen.weight_of(0.9) == pytest.approx(7.50, abs=0.04)

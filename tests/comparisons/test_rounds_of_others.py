@@ -36,7 +36,7 @@ def test_weights_equal_those_of_plain_loops(users):
 
 @given(users=bounded_users(), limit=st.integers(1, 6), seed=st.integers(0, 9))
 def test_samples_are_subsets_of_the_items_of_users(users, limit, seed):
-    """Each user keeps as many items as the limit allows, all from the user's items, each with its frequency."""
+    """Each user keeps as many of the user's items as the limit allows, with their frequencies."""
     items, starts = as_arrays(users)
     held = PrivatePairs(items, starts, items + 10, 8)
     drawn = held.drawn(limit, Secret.from_seed(seed), "test")
@@ -47,7 +47,7 @@ def test_samples_are_subsets_of_the_items_of_users(users, limit, seed):
 
 
 def test_every_item_is_drawn_equally_often():
-    """If 6,000 users draw 2 of 6, each item has 2,000 draws, within 8 deviations of 37 (false alarm below 1e-14)."""
+    """If 6,000 users draw 2 of 6 items, each has 2,000 draws, up to 8 deviations of 37 (false alarm below 1e-14)."""
     held = PrivatePairs(np.tile(np.arange(6, dtype=np.int32), 6000), np.arange(6001) * 6, np.ones(36000, np.int32), 6)
     counts = held.drawn(2, Secret.from_seed(2), "test").holders()
     assert np.abs(counts - 2000).max() < 8 * 37
@@ -62,7 +62,7 @@ def test_noise_has_its_distribution():
 
 
 def test_one_round_has_the_numbers_of_voxpop_under_published_accounting():
-    """Two computations give the same sigma and threshold."""
+    """An independent computation gives the same sigma and threshold."""
     ours = vp.papers.SetUnion(50, "weighted").plan(BUDGET)
     (scale,) = scales_of(BUDGET, 50, (1.0,))
     assert (scale.scale, scale.threshold) == pytest.approx((ours.scale, ours.threshold), rel=1e-9)
@@ -75,7 +75,10 @@ def crowd() -> pl.DataFrame:
 
 
 def test_releases_of_common_items_and_missing_mass():
-    """Every method releases the items with 500 users but not the item with one user, and the mass counts pairs once."""
+    """Every method releases the items with 500 users but not the item with one user.
+
+    The missing mass counts pairs once.
+    """
     corpus = read_engine(crowd(), user="who", items="what")
     held = PrivatePairs.of(corpus)
     assert held.holders().tolist() == private_user_counts(corpus).tolist() == [500, 500, 500, 1]

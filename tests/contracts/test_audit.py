@@ -70,8 +70,8 @@ FEW_TRIALS = (
     "set union, choice of the limit",
 )
 """The mechanisms with cases that cannot show half of their bound. One release is one trial, so there are few trials.
-The choice of a limit spends half a percent of mu^2, which shows nothing at this delta, so its exact probabilities are
-compared."""
+The choice of a limit spends half a percent of mu^2, which shows nothing at this delta. Therefore its exact
+probabilities are compared."""
 
 
 @pytest.mark.slow
@@ -161,7 +161,7 @@ def test_bounds_of_min_users_are_audited_for_every_mechanism():
 
 
 def test_several_data_sets_are_audited_together():
-    """Each case releases from all data sets with one plan."""
+    """Each case with several data sets releases from all of them with one plan."""
     for case in several_cases():
         assert case.joined.func.__self__.plan.data_sets == DATA_SETS
         assert len(DATA_SETS) > 2

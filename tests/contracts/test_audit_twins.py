@@ -153,12 +153,12 @@ def test_a_threshold_off_by_one_user_is_detected():
     with pytest.MonkeyPatch.context() as patch:
         real = SelectionRule.probability
         patch.setattr(SelectionRule, "probability", lambda self, weights: real(self, weights + self.unit_weight))
-        patch.setattr(SelectionRule, "exact", lambda self, weight: 1 / 0)  # Doubles decide all of these.
+        patch.setattr(SelectionRule, "exact", lambda self, weight: 1 / 0)  # All of these decisions are made in doubles.
         assert_refuted(case, exp(1) * slack + slack, 0.0)
 
 
 def test_a_threshold_off_by_one_grid_step_is_detected(monkeypatch):
-    """Weights are multiples of an eighth, and the threshold is one eighth too low."""
+    """Weights are multiples of one eighth, and the threshold is lower than planned by one eighth."""
     monkeypatch.setattr(rules_module, "ADDITIVE_BITS", 3)
     plan = vp.papers.SetUnion(LIMIT, "weighted", accounting="joint").plan(BUDGET)
     assert plan.threshold * 8 == round(plan.threshold * 8)
@@ -293,8 +293,8 @@ def test_an_end_mark_after_whole_sequences(monkeypatch):
 def test_repeated_symbols_with_the_noise_of_distinct_ones_are_detected(monkeypatch):
     """A user has one distinct symbol from an alphabet of one symbol, but repeats it ten times.
 
-    With 150 other users, these symbols have six fortieths of the rest, and the effect is large. With thousands, they
-    have one fortieth.
+    With 150 other users, these symbols have six fortieths of the remaining epsilon, and the effect is large. With
+    thousands of users, they have one fortieth.
     """
     case, real = profile(vp.Budget(1.0), 150), PathBudget.of_users
 

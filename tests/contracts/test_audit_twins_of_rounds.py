@@ -49,7 +49,7 @@ def caught(case, joined, without, trials=TRIALS):
 def quieter(plan, factor):
     """Return the rounds with less noise in later rounds.
 
-    Their levels do not change, so each level is `factor` times as many standard deviations.
+    The levels do not change, so each level is `factor` times as many standard deviations from 0.
     """
     names = ("thresholds", "drop_thresholds")
     levels = {name: tuple(factor * level for level in getattr(plan.last.score, name)) for name in names}
@@ -103,7 +103,7 @@ def test_min_users_off_by_one_is_detected(kind, monkeypatch):
 
 
 def test_rounds_without_min_users_are_detected(monkeypatch):
-    """Adaptive rounds that were planned with a promise run with the thresholds of a plan without it."""
+    """Adaptive rounds that were planned with a promise run with the thresholds of a plan without a promise."""
     plan, plain = promising_plans()[0], UNION.plan(BUDGET)
     case, twin = few(plan), replace(plan.last, score=plain.last.score)
     real = running.score_step
@@ -147,7 +147,7 @@ def test_data_sets_that_share_their_noise_are_detected(monkeypatch):
 
 
 def test_halved_thresholds_of_several_data_sets_are_detected(monkeypatch):
-    """Thresholds are halved, so an item of one user is released in one of three data sets more often than charged."""
+    """Thresholds are halved, so one of three data sets releases an item of one user more often than was charged."""
     plan = UNION.plan_each(DATA_SETS, BUDGET)
     case = alone_several(plan)
     assert examine(case, TRIALS).passed

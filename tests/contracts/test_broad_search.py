@@ -1,4 +1,4 @@
-"""A million neighbouring pairs on the real kernels, and faults that such a search must find."""
+"""A search of a million neighbouring pairs on the real kernels, and faults that this search must find."""
 
 from dataclasses import replace
 from math import isqrt
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.jit
 
 @pytest.mark.slow
 def test_a_million_pairs_stay_within_one(capsys, record_property):
-    """All sound weightings stay within 1 for random, piled-up and climbing pairs and for the whole private side."""
+    """All sound weightings remain within 1 for random, piled-up and climbing pairs and for the whole private path."""
     assert search.main(["--pairs", "1000000", "--seed", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     cells = [line.split() for line in lines if " farthest " in line]

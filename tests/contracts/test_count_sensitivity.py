@@ -17,7 +17,7 @@ from voxpop.release.table import SCHEMA
 
 
 def random_release(rng, words):
-    """Draw grams of up to three tokens; some of their parts are missing."""
+    """Draw grams of up to three tokens. Some of their parts are missing."""
     every = [(a,) for a in words] + [(a, b) for a in words for b in words]
     every += [(a, b, c) for a in words for b in words for c in words]
     rows = [gram for gram in every if rng.random() < 0.6] or [("a",)]
@@ -82,7 +82,7 @@ def test_the_search_finds_grams_that_count_as_often_as_they_occur(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_finds_users_who_count_twice(monkeypatch):
-    """The mutant adds the shares of walked parts to those of counted grams."""
+    """The mutant adds the shares of walked parts to the shares of counted grams."""
 
     class Parts(HolderShares):
         def add(self, histogram, items, starts):

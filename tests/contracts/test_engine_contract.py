@@ -99,7 +99,7 @@ def test_phrases_are_the_same(engines, naive_release, name):
 
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_sequences_are_the_same(engines, naive, name):
-    """The noisy counts agree, in the same tree."""
+    """The trees and their noisy counts agree."""
     one, other = (SEQUENCES[name].release(each["texts"], PURE, seed=3) for each in (engines, naive))
     assert shown(one) == shown(other)
     assert one.tree.nodes > 3
@@ -146,7 +146,7 @@ def test_items_have_no_order(engines, naive):
 
 
 def test_kept_items_can_be_weighed_by_rank(engines, naive):
-    """Kept words are weighed by rank, including words without users."""
+    """Words that are kept are weighed by rank, even if they have no users."""
     from support.exact import Exact
     from voxpop.privacy.secret import Secret
     from voxpop.privacy.weightings.holders import HolderShares
@@ -170,6 +170,6 @@ def test_a_table_is_rejected_as_an_engine():
 
 @pytest.mark.parametrize("holder", HOLDERS, ids=lambda each: each.__name__)
 def test_no_class_prints_its_private_data(holder):
-    """These classes have the repr of a plain object. A dataclass would print its fields in tracebacks."""
+    """Classes with private data have the repr of a plain object. A dataclass would print its fields in tracebacks."""
     assert holder.__repr__ is object.__repr__
     assert holder.__str__ is object.__str__

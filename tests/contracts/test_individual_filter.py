@@ -1,7 +1,7 @@
 """The individual filter on the real walk, in every pass of two neighbouring collections, with individual budgets.
 
-Given the public results, the weights of two neighbours differ in each pass by at most the distance that the extra user
-paid for. Therefore, the sum of the squares of these distances, relative to the noise, is at most the cap. The search
+Given the public results, the weights of two neighbours differ in each pass by at most the distance for which the extra
+user paid. Therefore, the sum of the squares of these distances, relative to the noise, is at most the cap. The search
 looks for a pair above the cap, and must find one in every mutant.
 """
 
@@ -63,7 +63,7 @@ def some_price(rng, shares):
 
 
 def passes_of(corpus, secret, path, settings):
-    """Walk a corpus along a public path; yield (charge, weights) of every pass."""
+    """Walk a corpus along a public path, and yield (charge, weights) of every pass."""
     words, lengths = path
     walk, (shares, limit, prices) = corpus.length_walk(), settings
     given, measuring = iter(prices), CalibratedRule(Weighted(), RuleSetting(limit, 2, BITS - 8))
@@ -135,7 +135,7 @@ def is_found(bound, pairs=PAIRS):
 def test_no_neighbours_differ_by_more_than_the_cap(sharing):
     """All votes, measurements and second-chance passes of hundreds of pairs are within the cap.
 
-    The worst pair is close.
+    The worst pair is close to it.
     """
     assert 0.99 < max(totals(sharing)) <= 1 + TOLERANCE
 
@@ -167,7 +167,7 @@ class Watched:
 
 
 def charged_afterwards(monkeypatch, cost_of):
-    """Charge users after the weighing; `cost_of` maps the charge, the movement and the planned cost to the cost."""
+    """Charge users after the weighing. `cost_of` maps the charge, the movement and the planned cost to the cost."""
     real_pay, real_weigh, last = payments.UserBudgets.pay, walk_module.weigh, {}
 
     def pay(self, charge, holdings, wanted):
@@ -202,7 +202,7 @@ def test_the_search_finds_charges_for_only_the_remaining_gaps(monkeypatch):
 
 
 def paying(monkeypatch, twin):
-    """Replace the payments: `twin` maps the charge, the budgets, the costs and the bounds to new budgets and bounds."""
+    """Replace the payments. `twin` maps the charge, the budgets, the costs and the bounds to new budgets and bounds."""
     real = payments.UserBudgets.pay
 
     def pay(self, charge, holdings, wanted):
@@ -267,5 +267,5 @@ def test_the_search_finds_a_price_that_does_not_fit_the_noise(monkeypatch):
 
 
 def test_charges_are_exact_parts_of_the_cap():
-    """The totals above divide by these exact parts."""
+    """Charges are exact parts of the cap, and the totals of the search are divided by these parts."""
     assert IndividualFilter(CAP).square(WHOLE) == Fraction(CAP)

@@ -1,4 +1,6 @@
-"""The cases of `voxpop audit`, one for each mechanism. Each case passes, and detects noise that is reduced to 0.6.
+"""The cases of `voxpop audit`, one for each mechanism.
+
+Each case passes, and detects noise that is reduced to 0.6 times the planned noise.
 
 With an error of 1e-12 for each of two checks, a false alarm of this file has a probability below 2e-11.
 """

@@ -47,10 +47,7 @@ def shown(pairs, canary=0):
 
 
 def test_every_pass_takes_part():
-    """The defaults run.
-
-    Likely pairs get a second chance, pruned pairs return, and cases use nearly the whole budget.
-    """
+    """By default, likely pairs get a second chance, pruned pairs return, and cases use nearly the whole budget."""
     for case in walk_cases():
         assert case.joined.args[0].mechanism == vp.NGrams(3)
     swept, plan = shown(LIKELY)

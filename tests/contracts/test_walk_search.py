@@ -1,4 +1,4 @@
-"""Neighbours in whole releases on the real release path, with all passes of the default.
+"""A search of neighbours in whole releases on the real release path, with all passes of the default.
 
 The distance of each pair is computed exactly and not estimated from draws, so there are no false alarms.
 """
@@ -61,7 +61,10 @@ def test_the_choice_of_a_limit_is_within_its_caps():
 
 
 def test_a_public_list_of_words_changes_no_bound():
-    """The list contains half of the common words and words without users. A limit is given or not."""
+    """The list contains half of the common words and words without users.
+
+    The cases are with and without a given limit.
+    """
     listed = [*numbered_words(WORDS).to_pylist()[::2], *(f"nobody{number}" for number in range(50))]
     for limit in (WALK.max_phrases_per_user, None):
         found = list(search_walks(8, ngrams=replace(WALK, max_phrases_per_user=limit, known=listed)))
@@ -165,7 +168,7 @@ def test_a_screening_vote_without_a_charge_is_detected(monkeypatch):
 
 
 def private_counts(self):
-    """Return the number of users of deferred candidates; this number is private."""
+    """Return the private number of users of deferred candidates."""
     return int((np.diff(self._walk._engine._deferred.joined(self._walk._engine._user_key.size)[1]) > 0).sum())
 
 

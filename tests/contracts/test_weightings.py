@@ -56,7 +56,7 @@ class Greedy(Written):
 
 
 class ForgetsTheNorm(WeightingRule):
-    """A planted fault in which every item gets a whole unit, and the noise is that of l2 sensitivity 1."""
+    """A planted fault in which every item gets a whole unit, and the noise is calibrated to an l2 sensitivity of 1."""
 
     sequential = False
     name = "forgets the norm"

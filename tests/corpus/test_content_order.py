@@ -118,7 +118,7 @@ def test_users_with_one_key_have_one_order(monkeypatch):
 
 
 def test_events_keep_the_order_of_their_times():
-    """Items have no order."""
+    """Sequences keep the order of their times, and items have no order."""
     rows = pl.DataFrame({"who": [1, 1, 1], "at": [1, 5, 9], "what": ["c", "a", "b"]})
     corpus = read_engine(rows, user="who", sequence="what", order="at", session_gap=2)
     assert held(in_content_order(corpus, documents=False)) == {1: "c / a / b /"}

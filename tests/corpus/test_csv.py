@@ -120,7 +120,10 @@ def test_quoted_cells_may_contain_any_character(tmp_path):
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|", ","])
 def test_the_delimiter_is_found(tmp_path, delimiter):
-    """Spreadsheets in some locales write these delimiters. The quoted column name contains another delimiter."""
+    """Semicolons, tabs and bars are detected, as spreadsheets in some locales write them.
+
+    The quoted column name contains another delimiter.
+    """
     path = write(
         tmp_path, f'"User, Id"{delimiter}Text\nann{delimiter}tea\nbob{delimiter}tea; milk\n'.replace("; ", " ")
     )
@@ -133,7 +136,9 @@ def test_the_delimiter_is_found(tmp_path, delimiter):
 @pytest.mark.parametrize("said", ["sep=;", '"sep=;"', "SEP=;", "\ufeffsep=;"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_first_row_can_name_the_delimiter(tmp_path, said, end):
-    """Spreadsheets write such a first row. Names and rows follow this row, and rows are counted from the row of names.
+    """Spreadsheets write a first row with the delimiter.
+
+    The names follow this row, and rows are counted from the row of names.
 
     An explicit delimiter overrides the file.
     """
@@ -158,7 +163,7 @@ def test_a_first_row_can_name_the_delimiter(tmp_path, said, end):
 
 
 def test_a_missing_or_repeated_header_is_reported(tmp_path):
-    """The first row of such a file is data and must not appear in messages."""
+    """If the header is missing, the first row is data and must not appear in messages."""
     with pytest.raises(ColumnError, match=r"not shown.*The first row of CSV must name") as caught:
         read_engine(write(tmp_path, f"ann,{SECRET}\nbob,tea\n"), user="who", text="text")
     assert SECRET not in str(caught.value)
@@ -171,7 +176,7 @@ def test_a_missing_or_repeated_header_is_reported(tmp_path):
 
 @pytest.mark.jit
 def test_broken_json_names_its_row(tmp_path):
-    """Rows are counted from 1."""
+    """The error names the row of the broken JSON. Rows are counted from 1."""
     rows = ['{"who": 1, "text": "tea"}'] * 2999 + ['{"who": 1, "text": ']
     with pytest.raises(SourceError, match="row 3,000: "):
         read_engine(write(tmp_path, "\n".join(rows), "t.jsonl"), user="who", text="text", options=EXACT)
@@ -182,7 +187,7 @@ def test_broken_json_names_its_row(tmp_path):
 
 @pytest.mark.parametrize("tokenizer", [str.split, lambda texts: 1 / 0])
 def test_a_tokenizer_for_single_texts_is_rejected(tokenizer):
-    """The message shows how to call such a tokenizer with a list of texts, but omits the tokenizer's own message."""
+    """The message shows how to apply a tokenizer for single texts to a list, but omits the tokenizer's own message."""
     with pytest.raises(InputError, match=r"lambda texts: \[cut\(text\)") as caught:
         read_engine({"who": [1], "text": [SECRET]}, user="who", text="text", tokenizer=tokenizer)
     assert SECRET not in str(caught.value)
@@ -207,7 +212,7 @@ def test_the_encoding_is_given(tmp_path, encoding, memory):
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
 def test_the_byte_order_mark_selects_the_encoding(tmp_path, encoding):
-    """Spreadsheets write such a mark in files of the type "Unicode text"."""
+    """Spreadsheets write a byte order mark in files of the type "Unicode text"."""
     (tmp_path / "t.tsv").write_bytes("who\ttext\r\n1\tcafé\r\n".encode(encoding))
     assert read_engine(tmp_path / "t.tsv", user="who", text="text").vocabulary.to_pylist() == ["café"]
 
@@ -288,7 +293,7 @@ def test_invalid_delimiters_and_encodings(tmp_path, options, words):
 
 @pytest.mark.parametrize("options", [{"delimiter": ";"}, {"encoding": "cp1252"}])
 def test_tables_and_other_files_have_no_header_or_delimiter(tmp_path, options):
-    """Otherwise, the options would be ignored silently."""
+    """Options for CSV are rejected for other sources, because they would be ignored silently."""
     table = {"who": [1], "text": ["tea"]}
     for source in (table, write(tmp_path, '{"who": 1, "text": "tea"}', "t.jsonl"), "https://localhost/t.parquet"):
         with pytest.raises(InputError, match="Remove it"):
@@ -299,7 +304,7 @@ def test_tables_and_other_files_have_no_header_or_delimiter(tmp_path, options):
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_plain_quotes_between_tabs_join_no_rows(tmp_path, memory):
-    """Otherwise, the rows between two plain quotes would become the text of one user."""
+    """A quoted cell with a line break is rejected, because the rows between two plain quotes would become one text."""
     options = vp.ReadOptions(memory=memory)
     path = write(tmp_path, 'who\ttext\n1\t"hello there\n2\tsecret of two\n3\tbye"\n4\t5" pipe\n', "t.tsv")
     other = write(tmp_path, path.read_text())
@@ -323,7 +328,7 @@ def test_plain_quotes_between_tabs_join_no_rows(tmp_path, memory):
     block=st.integers(1, 40),
 )
 def test_backslashes_before_quotes_are_read_as_by_python(rows, block):
-    """Cells are unchanged for any division into blocks; a missing value is not a cell in quotes."""
+    """Cells are unchanged for any division into blocks, and a missing value is not a cell in quotes."""
     text = io.StringIO()
     out = csv.writer(text, quoting=csv.QUOTE_ALL, doublequote=False, escapechar="\\", lineterminator="\n")
     out.writerows([["who", "what"], *enumerate(rows)])
@@ -341,7 +346,7 @@ def test_backslashes_before_quotes_are_read_as_by_python(rows, block):
 
 
 def test_other_escapes_name_the_option(tmp_path):
-    """Without the option such a file is rejected."""
+    """Without the option, a file with other escapes is rejected."""
     path = write(tmp_path, 'who,text\n1,"say \\"hi\\", twice"\n')
     with pytest.raises(SourceError, match=r"escape=.*--escape"):
         read_engine(path, user="who", text="text")
@@ -366,7 +371,7 @@ def test_long_cells_are_valid(tmp_path, memory, quote):
     "tokenizer", [lambda texts: texts, lambda texts: [set(text.split()) for text in texts], lambda texts: [b"ab"] * 1]
 )
 def test_a_tokenizer_that_returns_no_lists_is_refused(tokenizer):
-    """The letters of a string would be tokens, and the order of a set differs between runs."""
+    """A string or a set is rejected, because the letters of a string would be tokens and the order of a set varies."""
     with pytest.raises(InputError, match=r"a list of strings for each text, got a (str|set|bytes)") as caught:
         read_engine({"who": [1], "text": [SECRET]}, user="who", text="text", tokenizer=tokenizer)
     assert SECRET not in str(caught.value)

@@ -62,7 +62,7 @@ def test_an_event_log_is_read_as_a_table_of_events(tmp_path, name, namespace):
 def test_events_at_the_same_time_keep_the_order_of_the_file(tmp_path, time):
     """A log often has only dates.
 
-    In this case, the order of the file and not of the names determines the order in a trace.
+    In this case, the order of the file, not the order of the names, determines the order in a trace.
     """
     names = ["register", "check", "decide", "archive", "check"]
     events = [(case, name, time, None) for case in ("c1", "c2") for name in names]
@@ -132,7 +132,7 @@ NAMES = [
 @pytest.mark.parametrize("names", NAMES)
 @pytest.mark.parametrize("kind", ["polars", "arrow", "csv", "parquet", "dict"])
 def test_columns_are_found_by_their_standard_names(tmp_path, names, kind, capsys):
-    """The rule applies to tables and files. The reader reports that cases, not persons, are protected."""
+    """Standard names are found in tables and in files. The reader reports that cases, not persons, are protected."""
     table = pl.DataFrame([(*event[:2], event[2][:19]) for event in EVENTS], schema=list(names), orient="row")
     source = {
         "polars": lambda: table,
@@ -177,7 +177,7 @@ def test_columns_without_standard_names_are_not_guessed():
 
 
 def test_a_missing_attribute_is_named_in_terms_of_logs(tmp_path):
-    """The message contains advice for logs, where attributes of traces have the prefix `case:`."""
+    """The message contains advice for logs, in which attributes of traces have the prefix `case:`."""
     path = tmp_path / "log.xes"
     path.write_text('<log><trace><event><string key="concept:name" value="a"/></event></trace></log>')
     with pytest.raises(ColumnError, match="The names of attributes of traces begin with `case:`") as caught:

@@ -86,7 +86,7 @@ def test_sequences_equal_the_reference_implementation(rows, pause):
     ],
 )
 def test_times_in_every_form_are_read(when):
-    """Times may have a time zone or none, or be strings."""
+    """Times may have a time zone, have no time zone, or be strings."""
     rows = [(1, "home", 40), (1, "news", 10), (1, "é", 41), (2, "home", 0), (1, "home", 72)]
     corpus = read_engine(table_of(rows, when), user="who", sequence="page", order="at", session_gap="30min")
     assert sequences_of(corpus) == {1: [("news", "home", "é"), ("home",)], 2: [("home",)]}
@@ -154,7 +154,10 @@ def test_omitted_values_are_reported(capsys):
     ],
 )
 def test_invalid_requests_are_rejected(options, error, words):
-    """Invalid calls raise an error before reading. Errors about columns name the row and never quote a cell."""
+    """Invalid calls raise an error before anything is read.
+
+    Errors about columns name the row and never quote a cell.
+    """
     table = pl.DataFrame(
         {"who": [1, 2], "page": ["a", "b"], "at": [1, 2], "list": [[1], [2]], "empty": [1, None], "words": ["x", "y"]}
     )

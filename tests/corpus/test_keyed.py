@@ -57,7 +57,7 @@ def test_one_spelling_for_each_value_and_back(kind, data):
 
 @given(rows=st.lists(st.tuples(st.text("a|\\", max_size=3), st.text("a|\\", max_size=3)), max_size=6))
 def test_several_columns_are_one_item_and_back(rows):
-    """Values may contain any bars and backslashes."""
+    """Values of composite items may contain bars and backslashes."""
     keys = Keys((KeyColumn("a", "string"), KeyColumn("b", "string")))
     items = keys.spell([pa.array([a for a, _ in rows], pa.string()), pa.array([b for _, b in rows], pa.string())])
     assert len(set(items.to_pylist())) == len(set(rows))
@@ -120,7 +120,7 @@ def test_keys_of_several_columns(tmp_path):
 
 
 def test_lists_of_typed_items_are_read():
-    """The values in lists are items, except for nulls."""
+    """The values in lists are items. Nulls in lists are not."""
     table = pl.DataFrame({"who": range(300), "days": [[DAY, None], None, [DAY, DAY]] * 100})
     keys = vp.Items(max_items_per_user=1).release(read_engine(table, user="who", items="days"), BUDGET)
     assert keys.to_list() == [DAY]
@@ -161,7 +161,7 @@ def test_times_are_the_same_in_every_unit():
 
 
 def test_floats_and_two_families_are_refused(tmp_path):
-    """One column also cannot contain both users and items."""
+    """Floats and values of two types are rejected, and so is one column for both users and items."""
     with pytest.raises(ColumnError, match=r"Floats.*Int64"):
         read_engine(pl.DataFrame({"who": [1], "key": [0.5]}), user="who", items="key")
     pl.DataFrame({"who": [1], "key": [7]}).write_parquet(tmp_path / "a.parquet")

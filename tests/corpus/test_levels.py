@@ -111,7 +111,7 @@ def compare_kept(levels, users, length, kept, limit, released):
 
 
 def prune(valid, data):
-    """Return candidates for which some left grams need more than the estimates of some partners."""
+    """Return candidates. Some left grams need more than the estimates of some of their partners."""
     need = data.draw(st.lists(st.integers(0, 2), min_size=valid.need.size, max_size=valid.need.size), label="need")
     size, pairs = valid.estimates.size, valid.pairs
     estimates = data.draw(st.lists(st.integers(0, 2), min_size=size, max_size=size), label="estimates")
@@ -143,7 +143,7 @@ def walk_two(corpus):
 
 
 def test_a_mapped_corpus_gives_the_same_weights(tmp_path):
-    """The walk again reads pages that it has returned to the system."""
+    """The walk reads pages again that it has returned to the system, and gives the same weights."""
     corpus = corpus_of([[["a", "b", "a"]], [["b", "a"]]] * 50)
     corpus.save(tmp_path / "corpus")
     assert walk_two(load_engine(tmp_path / "corpus")) == walk_two(corpus)

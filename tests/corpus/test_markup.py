@@ -131,7 +131,7 @@ def test_only_texts_have_markup():
 
 
 def test_the_command_removes_markup(tmp_path, capsys):
-    """The option is --html."""
+    """The option --html of the command removes markup."""
     path = tmp_path / "posts.parquet"
     pl.DataFrame({"who": range(900), "text": ["<p class='x'>tea</p>"] * 900}).write_parquet(path)
     call = ["items", str(path), "--user", "who", "--text", "text", "--html", "--epsilon", "4", "--delta", "1e-7"]

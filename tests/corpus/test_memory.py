@@ -40,7 +40,7 @@ def tiny(room: int) -> MemoryLimit:
 
 @pytest.fixture
 def within(monkeypatch: pytest.MonkeyPatch) -> Reader:
-    """Return a reader with a limit so low that all data is written to work files."""
+    """Return a reader with such a low limit that all data is written to work files."""
 
     def reader(source: object, room: int, **columns: object) -> LocalCorpus:
         with monkeypatch.context() as patch:
@@ -87,7 +87,7 @@ def same(first: LocalCorpus, second: LocalCorpus) -> bool:
     ids=lambda columns: "-".join(map(str, columns.values())),
 )
 def test_the_corpus_is_the_same(within, columns, names):
-    """Both limits give the same users for every form of input."""
+    """With and without a limit, every form of input gives the same users."""
     rows = table(3000, 400, names=names)
     whole = read_engine(rows, user="who", **columns)
     for room in (TINY, SMALL):
@@ -318,7 +318,7 @@ def test_resident_memory_stays_within(tmp_path, record_property):
 @pytest.mark.slow
 @pytest.mark.skipif("VOXPOP_TENFOLD" not in os.environ, reason="15 minutes and 25 GB of disk: run `make trust`")
 def test_a_file_ten_times_the_memory_limit_is_read(record_property):
-    """The test runs the stages that `make memory` measures: reading, set union, words and pairs."""
+    """The test runs the stages that `make memory` measures, which are reading, set union, words and pairs."""
     times, peak = tenfold.measured()
     record_property("figure", f"peak {peak} MiB of {tenfold.BOUND >> 20}, input {times:.1f} times as large")
     assert times >= 10
@@ -330,7 +330,7 @@ def test_a_file_ten_times_the_memory_limit_is_read(record_property):
     [("max", 16 << 29), ("8589934592", 8 << 29), ("1000", memory.LEAST_MEMORY), (None, 16 << 29)],
 )
 def test_the_default_limit_is_half_of_the_memory(monkeypatch, tmp_path, container, limit):
-    """The default is half of the memory of the machine or of a smaller container, and at least the general minimum."""
+    """The default is half of the memory of the machine or of a smaller container, and at least the minimum limit."""
     sizes = {"SC_PHYS_PAGES": 1 << 22, "SC_PAGE_SIZE": 1 << 12}
     monkeypatch.setattr(memory.os, "sysconf", sizes.get)
     monkeypatch.setattr(memory, "CONTAINER", tmp_path / "memory.max")

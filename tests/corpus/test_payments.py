@@ -1,4 +1,4 @@
-"""Individual budgets: the remaining budget of each user, deferred candidates, and calls that confuse users."""
+"""Tests of individual budgets, with remaining budgets, deferred candidates, and calls that confuse users."""
 
 from itertools import pairwise
 
@@ -62,7 +62,7 @@ def test_deferred_candidates_equal_those_of_plain_loops(lengths, wanted):
 
 
 def test_budgets_are_not_passed_to_other_users():
-    """The number of users changes between two passes."""
+    """A call is rejected if the number of users changes between two passes."""
     budgets = UserBudgets()
     budgets.pay(PRICE, holdings_of([[0], []]), None)
     assert budgets.left(2).tolist() == [WHOLE - WHOLE // 8, WHOLE]
@@ -71,7 +71,7 @@ def test_budgets_are_not_passed_to_other_users():
 
 
 def test_users_weigh_with_their_own_bound():
-    """More users paid than are weighed."""
+    """A call is rejected if more users paid than are weighed."""
     with pytest.raises(InternalError, match="bounds of other users"):
         weigh(holdings_of([[0], [1]]), SHARES, 3, None, SECRET, "x", np.array([1, 1, 1]))
 

@@ -1,4 +1,4 @@
-"""Pools of adaptive rounds: the draws of users, the items that receive noise, and independence of users."""
+"""Tests of pools of adaptive rounds, with the draws of users, items that receive noise, and independence of users."""
 
 import itertools
 

@@ -155,7 +155,7 @@ def test_floats_are_not_accepted_as_users():
 
 @pytest.mark.parametrize("given", [{}, {"text": "text", "items": "text"}])
 def test_exactly_one_content_column(given):
-    """The reader rejects calls with none or two of text, tokens, items and sequence."""
+    """The reader rejects calls that name no column of contents, or two of text, tokens, items and sequence."""
     with pytest.raises(InputError, match="exactly one"):
         read_engine(TABLE, user="who", **given)
 
@@ -260,7 +260,7 @@ def test_json_strings_that_look_like_dates_are_strings(tmp_path, days):
 
 
 def test_json_users_texts_and_lists_that_look_like_dates_are_strings(tmp_path):
-    """The rule applies to all columns. Lists that are all empty are also lists of strings."""
+    """Users, texts and lists that look like dates are also strings. Lists that are all empty are lists of strings."""
     rows = [
         {"who": f"2020-01-{day:02d}", "text": "2020-01-01T00:00:00", "bag": ["2020-01-01"], "no": []} for day in (1, 2)
     ]
@@ -274,7 +274,7 @@ def test_json_users_texts_and_lists_that_look_like_dates_are_strings(tmp_path):
 
 
 def test_missing_paths_and_unknown_suffixes_are_reported(tmp_path):
-    """The sources are a missing path, a folder without tables, a file of an unsupported type, and an integer."""
+    """A missing path, a folder without tables, a file of an unsupported type, and an integer are reported as errors."""
     (tmp_path / "x.docx").write_text("x")
     for source, words in (
         ("/no/such/file", "check the path"),

@@ -48,7 +48,7 @@ def table_of(people=400):
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "frame"])
 @pytest.mark.parametrize("columns", ["who", ["who", "shop"], ["shop", "who"]])
 def test_a_message_names_the_next_step(suffix, columns, tmp_path, capsys):
-    """The message contains the rounded number of such ids, also for ids of several columns, and quotes none of them."""
+    """The message contains the rounded number of similar ids, also for ids of several columns, and quotes no id."""
     table = table_of()
     path = tmp_path / f"rows.{suffix}"
     if suffix != "frame":
@@ -73,7 +73,7 @@ def test_clean_ids_have_no_message(capsys):
 
 
 def test_an_unknown_number_is_not_shown(tmp_path):
-    """The number is unknown beyond the memory limit. In this case the summary has no such line."""
+    """Beyond the memory limit, the number is unknown, and the summary has no line about it."""
     corpus = replace(read_engine(table_of(4), user="who", items="what"), alike=None)
     assert NAME not in summary_of(corpus).figures
     corpus.save(tmp_path / "corpus")

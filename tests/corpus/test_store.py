@@ -78,7 +78,7 @@ def test_damage_is_detected(tmp_path, corpus, name):
 
 
 def test_other_folders_are_rejected(tmp_path, corpus):
-    """The tests use a folder without a corpus, and a corpus of another version."""
+    """A folder without a corpus and a corpus of another version are rejected."""
     with pytest.raises(SourceError, match="not a saved corpus"):
         load_engine(tmp_path)
     corpus.save(tmp_path / "c")
@@ -88,7 +88,7 @@ def test_other_folders_are_rejected(tmp_path, corpus):
 
 
 def test_an_empty_vocabulary_can_be_saved(tmp_path):
-    """The only user has no text."""
+    """A corpus with an empty vocabulary can be saved, because its only user has no text."""
     empty = read_engine(pl.DataFrame({"who": [1], "text": [""]}), user="who", text="text")
     empty.save(tmp_path / "c")
     assert same(empty, load_engine(tmp_path / "c"))

@@ -1,4 +1,4 @@
-"""Work in other threads: the order of results, the thread that fetches items, and the propagation of errors."""
+"""Tests of work in other threads, with the order of results, the fetching thread, and the propagation of errors."""
 
 import threading
 from collections.abc import Iterator

@@ -48,7 +48,10 @@ def test_invalid_tokenizers_are_rejected(tokenizer, words):
 
 
 def test_lack_of_memory_is_not_reported_as_an_error_of_the_tokenizer():
-    """A MemoryError propagates, because each engine gives its own advice about memory; its message is omitted."""
+    """A MemoryError propagates, because each engine gives its own advice about memory.
+
+    The message of the error is omitted.
+    """
 
     def hungry(texts):
         raise MemoryError(f"too long: {texts}")

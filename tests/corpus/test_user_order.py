@@ -83,7 +83,7 @@ WEIGHERS = pytest.mark.parametrize("weigh", [weigh_in_memory, weigh_within_limit
 
 @WEIGHERS
 def test_the_eighth_user_changes_the_histogram_by_at_most_one(weigh):
-    """In the broken variant above, two of the other seven users were swapped, and the histograms differed by 1.1803."""
+    """When the bits depended on the number of users, two of seven users were swapped, and the distance was 1.1803."""
     held = ["ab", "abc", "z", "z", "z", "a", "z", "c"]
     every, fewer = (corpus_of([[[*items]] for items in some]) for some in (held, held[:7]))
     secret, shares = FewBits(EIGHT), l2_shares(4, 1.86)
@@ -92,7 +92,7 @@ def test_the_eighth_user_changes_the_histogram_by_at_most_one(weigh):
 
 
 def by_the_bits_that_users_leave(keys, secret, pass_name):
-    """This broken variant, formerly used within a limit, keeps only as many low bits as the number of users has."""
+    """This broken variant, once used within a memory limit, keeps only as many low bits as the number of users has."""
     return by_bits(keys.size.bit_length(), keys, secret, pass_name)
 
 
@@ -107,7 +107,7 @@ def by_bits(low, keys, secret, pass_name):
 
 
 def test_a_mutant_with_bits_by_the_number_of_users_is_detected(monkeypatch):
-    """The same search with the same users finds a distance above 1."""
+    """The search with the same users finds a distance above 1 for the broken variant."""
     monkeypatch.setattr("voxpop.engine.local.corpus.weighing_order", by_the_bits_that_users_leave)
     with pytest.raises(AssertionError, match=r"1\.1"):
         test_the_eighth_user_changes_the_histogram_by_at_most_one(weigh_in_memory)
@@ -138,7 +138,7 @@ def swapped_by_the_twin(secret, pass_name):
 def millions(pairs, count):
     """Return users. Only a few of them have items.
 
-    One user of each pair has two words, and the other user has one of these words; the last user has a separate word.
+    One user of each pair has two words, and the other user has one of these words. The last user has a separate word.
     """
     held = np.zeros(MILLIONS, np.int64)
     held[pairs[:, 0]], held[pairs[:, 1]], held[-1] = 1, 2, 1

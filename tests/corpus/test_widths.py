@@ -38,7 +38,7 @@ def few_numbers(monkeypatch):
 
 @pytest.mark.parametrize("who", [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1], ["a", "b", "c", "d", "e"]])
 def test_more_users_than_numbers_are_rejected(few_numbers, who):
-    """Otherwise, codes would repeat, and two users would be treated as one."""
+    """More users would repeat codes, so two users would be treated as one."""
     table = pl.DataFrame({"who": who, "what": ["tea"] * 5})
     few_numbers(5)
     assert read_engine(table, user="who", items="what").user_key.size == 5
@@ -87,7 +87,7 @@ def test_more_phrases_than_numbers_are_rejected(few_numbers, monkeypatch, bounde
 
 
 def test_more_released_grams_than_ranks_are_rejected(few_numbers):
-    """Ranks are also 32-bit numbers."""
+    """More released grams than 32-bit ranks are rejected."""
     walk = corpus_of([[list("abcde")]]).length_walk()
     few_numbers(4)
     with pytest.raises(InputError, match="phrases of one length cannot be numbered"):
@@ -95,7 +95,7 @@ def test_more_released_grams_than_ranks_are_rejected(few_numbers):
 
 
 def test_a_walk_in_the_wrong_order_is_rejected():
-    """The check also works under `python -O`."""
+    """A walk in the wrong order is also rejected under `python -O`."""
     walk = corpus_of([[list("ab")]]).length_walk()
     with pytest.raises(InternalError, match="before the grams of length 1 were kept"):
         walk.extend(Candidates.all_valid(Grams.of_tokens(2), 2, single=False))

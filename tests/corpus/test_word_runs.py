@@ -14,7 +14,7 @@ WORDS = st.sets(st.text(max_size=6), min_size=1, max_size=30)
 
 
 def runs_of(lists, room, folder):
-    """Return lists of words as runs within a limit of `room` bytes."""
+    """Return lists of words as runs within a memory limit of `room` bytes."""
     runs = WordRuns(MemoryLimit(room + memory.FIXED_MEMORY, room, folder))
     for words in lists:
         runs.add(pa.array(sorted(words, key=str.encode), pa.large_string()))

@@ -44,7 +44,7 @@ def test_counts_differ_from_the_truth_only_by_noise(release_of):
 
 
 def test_grams_without_users_also_get_noise(release_of):
-    """Over 300 of 400 counts of absent grams differ from 0, and their mean is near 0. False alarm below 1e-10."""
+    """Over 300 of 400 counts of absent grams differ from 0, and their mean is near 0 (false alarm below 1e-10)."""
     corpus = corpus_of([[["a"]]])
     tally = release_of((f"x{i}",) for i in range(400)).count(corpus, BUDGET, counted_in_full=4)
     assert np.count_nonzero(tally.users) > 300
@@ -65,7 +65,7 @@ def test_two_counts_never_share_noise(release_of):
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 1000, 10**6])
 def test_squares_of_shares_never_exceed_the_limit(limit):
-    """The bound is satisfied in whole numbers, for every number of grams that a user may have."""
+    """The squares of shares are within the limit in whole numbers, for every number of grams that a user may have."""
     shares = [int(share) for share in share_table(limit, 5000)]
     assert all(held * share * share <= limit * UNIT * UNIT for held, share in enumerate(shares))
     assert shares[min(limit, 5000)] == UNIT
@@ -140,7 +140,7 @@ def test_counts_are_written_as_tables(release_of):
 
 
 def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
-    """Loaded counts equal the saved counts, remain if the same release is saved again, and fit no other release."""
+    """Loaded counts equal the saved counts, remain if their release is saved again, and belong to no other release."""
     corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
     tally = release.count(corpus, BUDGET)
     release.save(tmp_path / "words")
@@ -174,7 +174,7 @@ def test_paid_counts_are_not_replaced_unasked(release_of, tmp_path):
 
 @pytest.mark.parametrize("name", ["counts.parquet", "counts.json"])
 def test_damaged_counts_are_refused(release_of, tmp_path, name):
-    """A changed byte is detected."""
+    """A changed byte in the saved counts is detected."""
     release = release_of([("a",), ("b",)])
     release.save(tmp_path / "words")
     release.count(corpus_of([[["a"]]] * 9), BUDGET).save(tmp_path / "words")

@@ -117,7 +117,7 @@ def test_every_listed_key_has_a_row(corpus):
 
 
 def test_items_without_users_get_noise(release_of):
-    """Over 300 of 400 counts differ from 0, and their mean is near 0. False alarm below 1e-10."""
+    """Over 300 of 400 counts differ from 0, and their mean is near 0 (false alarm below 1e-10)."""
     listed = [f"x{number}" for number in range(400)]
     tally = release_of([("a",)]).count(corpus_of([[["a"]]]), BUDGET, known=listed, counted_in_full=4)
     zeros = tally.users[~tally.released]
@@ -198,7 +198,7 @@ def test_values_of_a_file_are_those_of_the_column():
 
 @pytest.mark.parametrize("known", [["late"], ["1.5"], [2**70]])
 def test_items_refuse_a_list_of_another_type_before_the_charge(tmp_path, known):
-    """Noise could release such an item, which no column contains."""
+    """A list of another type is rejected, because noise could release an item that no column contains."""
     corpus = vp.read(pl.DataFrame({"who": range(10), "year": [2024] * 10}), user="who", items="year")
     account = vp.Ledger(tmp_path / "all.ledger").open("keys", vp.Budget(9, 1e-5), create=True)
     with pytest.raises(vp.errors.InputError, match="`known`"):
@@ -218,7 +218,7 @@ def test_lists_without_rows_are_refused(release_of, tmp_path):
 
 
 def test_dictionaries_are_not_lists(release_of):
-    """The message names the type to pass instead."""
+    """The error for a dictionary names the type that the caller must pass instead."""
     with pytest.raises(vp.errors.InputError, match="not a dictionary"):
         release_of([("a",)]).count(corpus_of([[["a"]]]), BUDGET, known={"word": ["a"]})
 

@@ -1,4 +1,4 @@
-"""Tests of the private choice of the limit of counts: its cost, its histogram and the chosen limit."""
+"""Tests of the private choice of the limit of counts, with its cost, its histogram and the chosen limit."""
 
 from dataclasses import replace
 from math import sqrt
@@ -47,7 +47,10 @@ def classes(engine, edges=(4, 16, 64), counted=None):
 
 @pytest.mark.parametrize("budget", [BUDGET, vp.Budget(0.1, 1e-6), vp.Budget(12, 1e-12)], ids=str)
 def test_every_limit_and_the_histogram_are_within_the_budget(budget):
-    """The numbers that would be used fit the budget with eighty digits. A histogram with less noise does not."""
+    """Computed with eighty digits, the numbers that would be used are within the budget.
+
+    A histogram with less noise is not.
+    """
     plan = plan_of(budget=budget)
     assert len(plan.proof.menu) == 10  # 1 to 256, and 300 for all grams
     for scale, fits in ((1.0, True), (0.1, False)):
@@ -63,7 +66,7 @@ def test_every_limit_and_the_histogram_are_within_the_budget(budget):
 
 @pytest.mark.jit
 def test_the_charge_does_not_depend_on_the_choice():
-    """The guarantee of a tally does not depend on the choice either, but its error does."""
+    """The charge and the guarantee of a tally do not depend on the choice, but the error does."""
     few, many = (WORDS.count(holders([size] * 3000), BUDGET, seed=1) for size in (2, 250))
     assert few.plan.limits[0] < many.plan.limits[0]
     assert few.error < many.error

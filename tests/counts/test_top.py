@@ -48,7 +48,7 @@ def farthest(users, release, extra):
 
 @given(users=written_users(), grams=GRAMS, extra=written_users(users=1))
 def test_one_user_moves_every_count_by_at_most_one_and_upwards(release_of, users, grams, extra):
-    """The bound on picks assumes this. The test uses the real walks."""
+    """One user increases every count by at most one, as the bound on picks assumes. The test uses the real walks."""
     release = release_of(grams)
     moved = counted([*users, extra[0]], release) - counted(users, release)
     assert ((moved == 0) | (moved == 1)).all()
@@ -70,7 +70,7 @@ def test_a_walk_that_counts_occurrences_is_detected(release_of, monkeypatch):
 
 
 def test_items_are_sorted_by_number_of_users(release_of):
-    """The first ten of a hundred words are far above the rest. False alarm below 1e-9, as the plan states."""
+    """The first ten of a hundred words are far above the rest (false alarm below 1e-9, as the plan states)."""
     words = [f"w{place:02}" for place in range(100)]
     rows = [(user, words[: 10 if user % 10 else 100]) for user in range(20_000)]
     corpus = read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
@@ -182,7 +182,7 @@ def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
 
 @pytest.mark.parametrize("name", ["top.parquet", "top.json"])
 def test_damaged_rankings_are_refused(release_of, tmp_path, name):
-    """A changed byte is detected."""
+    """A changed byte in a saved ranking is detected."""
     release = release_of([("a",), ("b",)])
     release.save(tmp_path / "words")
     release.top(corpus_of([[["a"]]] * 9), BUDGET, k=2).save(tmp_path / "words")
@@ -217,7 +217,7 @@ def test_invalid_numbers_are_rejected(k):
 
 
 def test_unspendable_budgets_are_rejected(release_of):
-    """The cases are a budget without delta, phrases of items, and a table instead of a corpus."""
+    """A budget without delta, phrases of items, and a table instead of a corpus are rejected."""
     release = release_of([("a",), ("a", "b")])
     with pytest.raises(BudgetError, match="delta"):
         TopMechanism().plan(vp.Budget(1), release)

@@ -52,7 +52,7 @@ def test_sqlite(rows, file):
 
 
 def test_adbc_connections_to_sqlite_are_rejected(file):
-    """This driver infers types from the first rows."""
+    """ADBC's driver for SQLite infers types from the first rows."""
     pytest.importorskip("adbc_driver_sqlite", reason="ADBC for SQLite is not installed: make exports")
     from adbc_driver_sqlite import dbapi
 
@@ -71,7 +71,10 @@ def test_duckdb(rows, tmp_path):
 
 
 def test_duckdb_downloads_nothing(rows, tmp_path, file):
-    """DuckDB would download an extension for a file of SQLite and for an address. The messages name the next step."""
+    """Nothing is downloaded, although DuckDB would download an extension for an SQLite file and for an address.
+
+    The messages name the next step.
+    """
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     with pytest.raises(InputError, match=r"Write sqlite:/// before the path"):
         read_engine(vp.SQL(QUERY, f"duckdb:///{file}"), user="who", text="body")
@@ -105,14 +108,14 @@ def test_a_database_without_named_columns_is_opened_as_a_query(file):
 
 
 def test_a_missing_sqlite_file_is_reported(tmp_path):
-    """The reader creates no file, as SQLite itself would."""
+    """A missing SQLite file is an error. The reader does not create the file, as SQLite itself would."""
     with pytest.raises(SourceError, match="no existing file"):
         read_engine(vp.SQL(QUERY, f"sqlite:///{tmp_path}/none.db"), user="who", text="body")
     assert not (tmp_path / "none.db").exists()
 
 
 def test_a_statement_that_selects_no_rows_is_reported(tmp_path):
-    """The statement is not a SELECT statement."""
+    """A statement that is not a SELECT statement is reported."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     with duckdb.connect(tmp_path / "posts.duckdb") as connection, pytest.raises((InputError, ColumnError)):
         read_engine(vp.SQL("create table t (who integer, body text)", connection), user="who", text="body")
@@ -152,14 +155,14 @@ def test_postgres(rows):
     ],
 )
 def test_invalid_requests_are_rejected(connection, error, words):
-    """The addresses have unsupported types. The message does not repeat the passwords in them."""
+    """Addresses of unsupported types are rejected. The message does not repeat their passwords."""
     with pytest.raises(error, match=words) as caught:
         read_engine(vp.SQL("select 1", connection), user="who", text="body")
     assert "secret" not in str(caught.value)
 
 
 def test_a_wrong_query_is_reported(file):
-    """The message of the database is omitted."""
+    """The error for a wrong query omits the message of the database."""
     with sqlite3.connect(file) as connection:
         with pytest.raises(SourceError, match="refuses the query"):
             read_engine(vp.SQL("select secret from nowhere", connection), user="who", text="body")

@@ -64,7 +64,7 @@ def decimals(make: str, digits: int, scale: int) -> pa.Array:
 
 
 def whole(kind: pa.DataType) -> pa.Array:
-    """Return the ends of a type of whole numbers."""
+    """Return the smallest and the largest values of an integer type."""
     ends = np.iinfo(str(kind))
     return pa.array([ends.min, 0, 1, ends.max], kind)
 
@@ -161,11 +161,11 @@ NEVER = {
     *("decimal256(76, 76)", "list of lists", "struct", "map", "sparse_union", "dense_union", "run_end_encoded"),
     *("json", "bool8", "opaque", "tensor"),
 }
-"""The types without any readable value; all other types have some."""
+"""The types without any readable value. All other types have readable values."""
 
 
 def test_every_type_of_arrow_is_tried():
-    """A type of a new version of Arrow fails here until the list contains it."""
+    """The list of types is complete, so a type of a new version of Arrow fails here until the list contains it."""
     ids = {name: number for name, number in vars(pa.lib).items() if name.startswith("Type_")}
     tried = {each.type.id for each in TYPES.values()}
     assert {name for name, number in ids.items() if number not in tried} <= {
@@ -215,7 +215,7 @@ def goes_the_whole_way(source: Any, expected: list[Any] | None, folder: Path, **
 
     Args:
         source: The table.
-        expected: The values of the release; None for any.
+        expected: The values of the release, or None for any.
         folder: The folder of the ledger and the release.
         read: The columns, as for `voxpop.read`.
     """
@@ -555,7 +555,7 @@ def test_a_fault_of_voxpop_keeps_its_frames_but_no_text(monkeypatch):
 
 
 def test_a_profile_does_not_quote_a_failed_query():
-    """The schema of a table is also read within the guard."""
+    """The schema of a query is also read within the guard, so a profile does not quote the failure."""
     frame = pl.LazyFrame({"who": [1], "what": [MARK]}).select(pl.col("who"), pl.col(f"{MARK}2"))
     with pytest.raises(SourceError) as caught:
         vp.profile(frame, user="who", budget=vp.Budget(1, 1e-6))

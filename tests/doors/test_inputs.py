@@ -94,7 +94,7 @@ def sqlite_rows():
     ],
 )
 def test_rows_with_field_names_datasets_and_open_files_are_read(make):
-    """All these sources have column names."""
+    """Rows with field names, data sets and open files are read, because they have column names."""
     assert items_of(make()) == READ
 
 
@@ -163,7 +163,7 @@ def test_names_of_folders_are_columns(tmp_path):
 
 
 def test_datasets_with_inferred_types_are_refused(tmp_path):
-    """Otherwise, one user's row or folder would decide the type of all values."""
+    """With inferred types, one user's row or folder would determine the type of all values."""
     saved(tmp_path, "csv/t.csv", CSV)
     refused(InputError, "from their rows", ds.dataset(tmp_path / "csv", format="csv"))
     (tmp_path / "hive/year=7").mkdir(parents=True)
@@ -185,7 +185,10 @@ def test_folders_at_an_address_give_strings(tmp_path):
 
 
 def test_a_folder_of_texts_has_one_user_per_file(tmp_path):
-    """The rule applies only if the folder contains no table. Messages do not quote file names, which are users."""
+    """The files are texts of one user each if the folder contains no table.
+
+    Messages do not quote file names, which are users.
+    """
     for name, text in (("ann.smith.txt", "Good morning"), ("ann.jones.txt", "good night"), ("more/bob.TXT", "tea")):
         saved(tmp_path, f"texts/{name}", text)
     whole = read_engine(tmp_path / "texts", user="file", text="text")
@@ -256,7 +259,7 @@ def test_errors_contain_hints(make, error, words):
 
 
 def test_unnamed_columns_are_selected_by_number():
-    """Pandas numbers such columns, and the caller names them with a number or a string."""
+    """Pandas numbers unnamed columns, and the caller names them with a number or a string."""
     for zero, one in ((0, 1), ("0", "1")):
         assert items_of(pd.DataFrame(ROWS), user=zero, items=one) == READ
     refused(ColumnError, 'no column "2"', pd.DataFrame(ROWS), user=0, items=2)
@@ -319,7 +322,7 @@ def test_items_with_too_many_values_get_a_hint(items, said, capsys):
 
 @pytest.mark.parametrize("delta", [1e-3, 0.01])
 def test_a_large_delta_is_accepted_with_a_warning(delta, recwarn):
-    """The warning applies to delta above 0.001."""
+    """A delta above 0.001 causes a warning."""
     import warnings
 
     with warnings.catch_warnings(record=True) as caught:
@@ -370,7 +373,7 @@ def test_phrases_are_found_by_one_string():
 
 
 def test_the_command_line_has_the_same_message(tmp_path, capsys):
-    """The file has no header."""
+    """The command line prints the same message for a file without a header."""
     path = saved(tmp_path, "t.csv", CSV.partition("\n")[2])
     call = ["items", str(path), "--user", "user", "--items", "item", "--epsilon", "1", "--delta", "1e-8"]
     assert main([*call, "-o", str(tmp_path / "keys")]) == 2

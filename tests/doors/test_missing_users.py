@@ -22,7 +22,7 @@ def held(corpus):
 
 
 def test_a_row_without_a_user_is_an_error_that_names_the_option():
-    """By default, such a row raises an error with its number."""
+    """By default, a row without a user raises an error with its number."""
     with pytest.raises(SourceError, match=r"row 2: .*missing_users=\"drop\" \(--drop-missing-users\)"):
         read(exact=True)
 
@@ -31,7 +31,7 @@ def test_a_row_without_a_user_is_an_error_that_names_the_option():
 def test_rows_without_a_user_are_skipped(memory, capsys):
     """Rows are also skipped if their user is spelled like a missing value.
 
-    A message contains the number of such rows.
+    A message contains the number of skipped rows.
     """
     corpus = read("drop", memory=memory, exact=True)
     assert (held(corpus), corpus.user_key.size) == (["a", "c"], 2)
@@ -45,7 +45,7 @@ def test_each_of_several_user_columns_must_have_a_value():
 
 
 def test_numbers_are_rounded_by_default(capsys):
-    """Exact numbers are private."""
+    """The numbers in messages are rounded by default, because exact numbers are private."""
     read("drop")
     assert "fewer than 100 rows have no user" in capsys.readouterr().err
 
@@ -78,7 +78,7 @@ def test_events_without_a_user_are_skipped():
 
 
 def test_other_values_of_the_option_are_rejected():
-    """The option has only two values."""
+    """Any value of the option except its two valid values is rejected."""
     with pytest.raises(InputError, match="missing_users"):
         vp.ReadOptions(missing_users="ignore")
 

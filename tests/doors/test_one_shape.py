@@ -63,7 +63,10 @@ TYPES = {
 @pytest.mark.parametrize("kinds", TYPES)
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_two_types_in_one_column_are_refused(tmp_path, several, kinds, memory):
-    """The error contains the next step, for any order of the tables, with dictionaries or lists, before a charge."""
+    """The error contains the next step and is raised before a charge.
+
+    The cases are any order of tables, dictionaries and lists.
+    """
     options = vp.ReadOptions(memory=memory)
     for number, (one, other) in enumerate(permutations(TYPES[kinds])):
         for name, made in (("plain", other), ("dictionary", other.dictionary_encode())):

@@ -123,13 +123,13 @@ def test_declared_types_are_restored():
     ],
 )
 def test_invalid_declarations_are_rejected(types, error, words):
-    """The error occurs before anything is read."""
+    """Invalid declarations raise an error before anything is read."""
     with pytest.raises(error, match=words):
         vp.read([{"who": 1, "what": 2}], user="who", items="what", types=types)
 
 
 def test_declared_types_cannot_contradict_a_typed_source():
-    """Such a source must be cast by the caller."""
+    """The caller must cast a source that declares another type."""
     with pytest.raises(ColumnError, match="declares int64"):
         vp.read(pa.table({"who": [1], "what": [2]}), user="who", items="what", types={"what": "string"})
 

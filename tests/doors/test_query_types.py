@@ -52,7 +52,10 @@ NUMBERS = ["2.50", "2.5", "-0.00", "0", "1000", "NaN", None]
 
 @pytest.mark.parametrize("driver", ["adbc", "rows"])
 def test_numbers_of_any_precision_have_one_spelling(driver):
-    """ADBC returns them as text without a precision, and other drivers as decimals of Python."""
+    """ADBC returns numbers of any precision as text, and other drivers return decimals of Python.
+
+    Both have one spelling.
+    """
     decimals = [None if each is None else Decimal(each) for each in NUMBERS]
     cursor = Cursor(opaque(NUMBERS, "numeric")) if driver == "adbc" else Rows(decimals)
     engine = read_engine(cursor, user="who", items="what")
@@ -62,7 +65,7 @@ def test_numbers_of_any_precision_have_one_spelling(driver):
 
 @pytest.mark.parametrize("name", ["inet", "hstore", "tsvector"])
 def test_other_types_of_a_database_are_refused_with_the_cast(name):
-    """The message names the type of the database and not that of Arrow."""
+    """The message names the type of the database and not the type of Arrow."""
     with pytest.raises(ColumnError, match=rf'"what" is of the type {name}.*cast\("what" as text\)'):
         read_engine(Cursor(opaque(["secret"], name)), user="who", items="what")
     with pytest.raises(SourceError, match=r"dict, which has no spelling.*cast it to text") as caught:
@@ -83,14 +86,14 @@ def test_other_types_of_a_database_are_refused_with_the_cast(name):
     ],
 )
 def test_queries_that_draw_at_random_are_refused(query):
-    """They are rejected, as on Spark, because rows of one user would affect which rows of other users are read."""
+    """Queries that draw at random are rejected, because one user's rows would affect the choice of all other rows."""
     with pytest.raises(InputError, match="draws at random") as raised:
         read_engine(vp.SQL(query, sqlite3.connect(":memory:")), user="who", items="what")
     assert not isinstance(raised.value, SourceError)  # A retry would not help.
 
 
 def test_random_in_strings_comments_and_names_is_not_a_random_draw():
-    """The word occurs in strings, in comments and as the name of a column."""
+    """The word random may occur in strings, in comments and as the name of a column."""
     shop = sqlite3.connect(":memory:")
     shop.execute("create table t (who, random)")
     shop.execute("insert into t values (1, 'random()')")
@@ -120,7 +123,7 @@ def test_a_database_that_cannot_be_opened_is_explained(monkeypatch):
     "source", ["postgresql://ann:secret@db/shop", "sqlite:///shop.db", "postgresql+psycopg://db/shop", "duckdb:///a.db"]
 )
 def test_addresses_of_databases_get_a_hint(source):
-    """The address is not quoted, because it may contain a password."""
+    """The hint for the address of a database does not quote the address, because it may contain a password."""
     for given in (source, [source]):
         with pytest.raises(InputError, match=r"vp\.SQL\(query, address\)") as caught:
             vp.read(given, user="who", items="what")

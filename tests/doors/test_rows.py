@@ -1,4 +1,4 @@
-"""The lemma of docs/privacy/rows.md for every source: a row's meaning depends only on the row and on declarations.
+"""Tests of the lemma of docs/privacy/rows.md, by which a row's meaning depends only on the row and on declarations.
 
 The declarations are public. The rows of another user are in the same file or table, or in a separate one with a
 separate schema. Blocks have a few bytes or rows, memory is limited or not, and both decoders of JSON are used.
@@ -38,7 +38,7 @@ from voxpop.reading.sources import SOURCES
 
 FORMS = dict(all_forms())
 FEW = 20 if "VOXPOP_EXAMPLES" in os.environ else 6
-"""Generated examples of each source, besides the explicit ones. `.ci/run` draws more, and other ones each time."""
+"""The number of generated examples of each source. `.ci/run` draws more examples, and different ones each time."""
 MOMENT = 1_700_000_000_000_000_000
 """A time in nanoseconds that floating-point numbers cannot distinguish from the next nanosecond."""
 TIE = 156535310851351.62
@@ -59,9 +59,9 @@ owners = st.sampled_from([10**6, "x", 2.5, True, 2**63, Decimal("7.5"), -1, "x\r
 """Users that no other row names, under any spelling."""
 own_rows = st.lists(st.tuples(values, values), min_size=1, max_size=4)
 sizes = st.sampled_from([1, 2, 3, 64])
-"""Rows of a batch."""
+"""Numbers of rows in a batch."""
 blocks = st.sampled_from([1, 5, 31, 49, 80, 111, 1 << 22])
-"""Bytes of a block."""
+"""Numbers of bytes in a block."""
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def divided(rows, block, at_once):
 
 
 def test_every_source_of_the_registry_has_forms():
-    """The properties below then also test a new source."""
+    """Every source of the registry has a form, so that the tests of this file also test a new source."""
     assert set(forms_module.FORMS) == {each.name for each in SOURCES}
     assert set(SEVERAL) == {"files", "pyarrow.dataset", "rows"}  # all other sources have one schema
 
@@ -150,12 +150,12 @@ TYPED = {
     pa.float64(): st.sampled_from([7.0, 7.5]),
     pa.null(): st.none(),
 }
-"""Types and values; some values have the same spelling."""
+"""Types and values. Some values have the same spelling."""
 
 
 @st.composite
 def typed_parts(draw):
-    """Return rows with separate types; contents may be null."""
+    """Return rows with separate types. Contents may be null."""
     kinds = tuple(draw(st.sampled_from(list(TYPED))) for _ in range(3))
     who, what, at = (TYPED[kind] for kind in kinds)
     rows = draw(st.lists(st.tuples(who, what | st.none(), at), min_size=1, max_size=3))

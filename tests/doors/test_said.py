@@ -1,4 +1,4 @@
-"""Messages about budgets that are too large, ledgers that reject a charge, and available choices."""
+"""Tests of messages about budgets that are too large, ledgers that reject a charge, and available choices."""
 
 import re
 

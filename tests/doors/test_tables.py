@@ -72,7 +72,7 @@ def test_tables_in_every_form_are_read(table, reads_alike, make, request):
 
 
 def test_chunks_of_pandas_are_read(tmp_path, table):
-    """`read_csv(chunksize=...)` returns such chunks."""
+    """The chunks that `read_csv(chunksize=...)` returns are read."""
     table.select("who", "body").write_csv(tmp_path / "t.csv")
     corpus = read_engine(pd.read_csv(tmp_path / "t.csv", chunksize=2), user="who", text="body")
     assert corpus.vocabulary.equals(read_engine(table, user="who", text="body").vocabulary)
@@ -160,7 +160,7 @@ def test_events_without_an_order(table):
 
 
 def test_tokenizers_of_libraries_are_not_printed(table):
-    """Their repr would print the vocabulary, which may be private."""
+    """The repr of such a tokenizer would print the vocabulary, which may be private."""
     tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed: make exports")
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"secret": 0}, unk_token="secret"))
     with pytest.raises(InputError, match=r"got Tokenizer; .*encode_batch") as caught:
@@ -169,7 +169,7 @@ def test_tokenizers_of_libraries_are_not_printed(table):
 
 
 def test_a_reader_that_fails_is_not_quoted():
-    """The reader's message may contain rows."""
+    """The message of a reader that fails is omitted, because it may contain rows."""
 
     def batches():
         yield pa.record_batch({"who": [1], "body": ["a"]})
@@ -220,7 +220,7 @@ def served(tmp_path, table):
 
 
 def test_https(served, reads_alike, table):
-    """Parquet, CSV and JSON lines are read from an address; the test uses http on the loopback interface."""
+    """Parquet, CSV and JSON lines are read from an address. The test uses http on the loopback interface."""
     reads_alike(lambda: f"{served}/t.parquet")
     wanted = read_engine(table, user="who", text="body")
     for name in ("t.csv", "t.jsonl"):

@@ -33,7 +33,10 @@ def write(folder, names, users):
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_hidden_and_temporary_files_have_no_rows(tmp_path, capsys, memory):
-    """Such names are skipped in folders, patterns and lists, and one message reports their rounded number."""
+    """Hidden and temporary files are skipped in folders, patterns and lists.
+
+    One message reports their rounded number.
+    """
     write(tmp_path / "t", ["t.csv", "more/u.csv", "_year=2026/v.csv"], range(3))
     write(tmp_path / "t", [*HIDDEN, *TEMPORARY], range(100, 200))
     (tmp_path / "t/_SUCCESS").touch()
@@ -72,7 +75,7 @@ def test_a_hidden_file_that_is_named_is_read(tmp_path):
     ],
 )
 def test_tables_with_a_log_are_refused_by_name(tmp_path, log, words):
-    """Such a table is rejected as a folder, pattern, file or partition, and in a folder of several tables."""
+    """A table with a log is rejected as a folder, pattern, file or partition, and in a folder of several tables."""
     write(tmp_path / "shop/t", ["data/month=1/t.csv"], range(3))
     (tmp_path / "shop/t" / log).parent.mkdir()
     (tmp_path / "shop/t" / log).write_text("{}")
@@ -88,7 +91,7 @@ def test_tables_with_a_log_are_refused_by_name(tmp_path, log, words):
 
 
 def test_hidden_files_at_an_address_are_skipped(tmp_path, capsys):
-    """The rule for names is the same as for local folders. The folder represents a bucket."""
+    """Hidden files at an address are skipped by the same rule as in local folders. The folder represents a bucket."""
     for name, user in (("a.parquet", 1), ("_old.parquet", 2), ("_temporary/b.parquet", 3), ("_year=1/c.parquet", 4)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         pl.DataFrame({"who": [user], "what": ["tea"]}).write_parquet(tmp_path / name)
@@ -104,7 +107,7 @@ BLANK = {"nothing": b"", "a mark": b"\xef\xbb\xbf", "blank lines": b"\n\r\n \n",
 @pytest.mark.parametrize("content", BLANK.values(), ids=BLANK)
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz", "t.tsv.bz2", "t.jsonl", "t.json", "t.ndjson.gz"])
 def test_empty_files_have_no_column_of_users(tmp_path, name, content):
-    """Failed jobs leave such files. A table without rows has a header or is the array [] of JSON."""
+    """Failed jobs leave empty files. A table without rows has a header or is the JSON array []."""
     packed = {"gz": gzip.compress, "bz2": bz2.compress}.get(name.rpartition(".")[2], bytes)
     (tmp_path / name).write_bytes(packed(content))
     for source in (tmp_path / name, tmp_path, io.BytesIO((tmp_path / name).read_bytes())):
@@ -142,7 +145,7 @@ def test_other_endings_are_csv_if_declared(tmp_path, name):
 
 
 def test_rows_are_named_exactly_only_on_request(tmp_path):
-    """The number of rows above a row is private."""
+    """Row numbers are rounded unless exact numbers are requested, because the number of rows above a row is private."""
     rows = [{"who": number, "what": "tea"} for number in range(12_345)] + [{"who": None, "what": "tea"}]
     pl.DataFrame(rows).write_parquet(tmp_path / "t.parquet")
     pl.DataFrame(rows).write_csv(tmp_path / "t.csv")

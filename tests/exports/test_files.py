@@ -118,7 +118,7 @@ def test_a_vocabulary_is_accepted_by_scikit_learn(phrases, tmp_path):
     ],
 )
 def test_unwritable_values_are_rejected(released, tmp_path, grams, name, words):
-    """If a file would be read back as another set, or its format is unknown, no file is written."""
+    """No file is written if it would be read back as another set, or if its format is unknown."""
     with pytest.raises(vp.errors.InputError, match=words):
         vp.exports.write(released(grams), tmp_path / name)
     assert list(tmp_path.iterdir()) == []
@@ -146,7 +146,7 @@ def test_frequencies_are_in_the_file(released, tmp_path):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.arrow"])
 def test_counts_and_rankings_are_tables(released, tmp_path, name):
-    """The table has the columns of `to_arrow`, in its order, and CSV keeps the rules for spreadsheets."""
+    """The table has the columns of `to_arrow` in the same order, and CSV follows the rules for spreadsheets."""
     release = released([("=1+1",), ("tea",), ("tea", "time")])
     counts = vp.Counts(release, np.array([5, 30, -2]), 1.0, release.plan, release.guarantee)
     ranking = Top(release, np.array([2, 0]), release.plan, release.guarantee)
@@ -164,7 +164,7 @@ def test_counts_and_rankings_are_tables(released, tmp_path, name):
 
 
 def test_counts_of_keys_are_written_as_a_query(tmp_path):
-    """The query returns the keys with their numbers, and the column has a name that no key column has."""
+    """The query returns the keys with their numbers. The column of numbers has a name that no key column has."""
     sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     table = pl.DataFrame({"who": range(600), "users": ["a", "b's"] * 300})

@@ -34,7 +34,7 @@ def test_charts_are_png_and_svg_and_equal_results_have_equal_files(found, tmp_pa
 
 
 def test_wrong_names_and_missing_libraries_have_errors(found, tmp_path, monkeypatch):
-    """The cases are a name of another kind, an unknown combination, and missing matplotlib."""
+    """A file name of another kind, an unknown combination of columns, and missing matplotlib raise errors."""
     with pytest.raises(InputError, match=r"\.png or \.svg"):
         found.plot("city", "year", path=tmp_path / "chart.pdf")
     with pytest.raises(InputError, match="no such column"):

@@ -11,7 +11,7 @@ TABLE = pl.DataFrame({"who": range(4000), "shop": [7, 8] * 1999 + [7, 4711]})
 
 @pytest.mark.parametrize("table", [TABLE, TABLE.lazy()], ids=["frame", "lazy"])
 def test_the_namespace_filters_and_replaces_rows(table):
-    """Both kinds of tables can be read, filtered and replaced."""
+    """Eager and lazy tables can be read, and their rows can be filtered and replaced."""
     mechanism = vp.papers.OptimalSelection()
     keys = mechanism.release(table.voxpop.read(user="who", items="shop"), vp.Budget(1, 1e-8))
     assert keys.to_list() == [7, 8]

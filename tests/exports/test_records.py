@@ -48,7 +48,10 @@ NAMES = ["words", "phrases", "hitters", "model", "counts", "top", "found"]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_record_conforms_to_the_schema(results, name):
-    """A record has valid fields and the numbers of the guarantee. For counts and rankings these include the release."""
+    """A record has valid fields and the numbers of the guarantee.
+
+    For counts and rankings, the guarantee includes the release.
+    """
     result = results[name]
     record = yaml.safe_load(vp.exports.registry_record(result))
     REGISTRY.validate(record)
@@ -107,7 +110,7 @@ def test_the_checklist_states_the_facts(results, name):
 
 
 def test_documents_of_a_folder_cover_all_its_results(results, tmp_path):
-    """The documents contain the total of the folder and its digest, for every loaded result."""
+    """For every loaded result, the documents contain the total and the digest of the folder."""
     results["words"].save(tmp_path / "words")
     results["counts"].save(tmp_path / "words")
     results["top"].save(tmp_path / "words")

@@ -170,7 +170,10 @@ def test_a_copy_in_another_process_raises_a_warning(monkeypatch):
 
 
 def test_one_vocabulary_for_a_model_selection_is_one_release(tmp_path, recwarn):
-    """The recipe of the guide spends once. The vocabulary is fitted first, and the selection uses its counts."""
+    """The recipe of the guide spends budget only once.
+
+    The vocabulary is fitted first, and the selection uses its counts.
+    """
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
 

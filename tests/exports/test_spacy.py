@@ -20,7 +20,10 @@ def test_a_matcher_finds_phrases(phrases):
 
 
 def test_apostrophes_typed_on_phones_match(phrases):
-    """Words of the tokenizer "words" match with either apostrophe. Tokens that white space separates match exactly."""
+    """Words of the tokenizer "words" match with either apostrophe.
+
+    Tokens of the tokenizer "whitespace" match exactly.
+    """
     import spacy
 
     nlp = spacy.blank("en")

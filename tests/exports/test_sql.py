@@ -115,7 +115,7 @@ def test_keys_of_an_empty_release_keep_no_rows():
 
 
 def test_invalid_requests_are_rejected(released):
-    """Grams, words without a column, unknown dialects and forms, and text that a dialect cannot express are refused."""
+    """Grams, words without a column, unknown dialects and forms, and text that does not fit a dialect are rejected."""
     with pytest.raises(InputError, match="contains grams"):
         vp.exports.to_sql(released([("a", "b")]))
     with pytest.raises(InputError, match="name the column"):
@@ -131,7 +131,7 @@ def test_invalid_requests_are_rejected(released):
 
 
 def test_a_file_for_dbt_contains_the_released_keys(tmp_path):
-    """A SQL file contains the query as a dbt model."""
+    """An SQL file contains the query as a dbt model."""
     vp.exports.write(keys_of(TYPED.select(["shop"])), tmp_path / "released_shops.sql", dialect="snowflake")
     text = (tmp_path / "released_shops.sql").read_text()
     assert text == 'SELECT\n  "shop"\nFROM (VALUES\n  (-8),\n  (7)) AS released("shop")\n'

@@ -1,4 +1,4 @@
-"""Released text in programs that use an export: dbt, which renders SQL as a template, spreadsheets and Markdown."""
+"""Tests of released text in dbt, which renders SQL as a template, in spreadsheets and in Markdown."""
 
 import csv
 import html
@@ -132,7 +132,7 @@ def cells_of(text):
 def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):
     """Whether a spreadsheet splits at commas, semicolons or tabs, no cell begins like a formula. Texts can be restored.
 
-    There are two columns of text, because such a spreadsheet ignores the quotes of every column after the first.
+    There are two columns of text, because a spreadsheet with another separator ignores the quotes of later columns.
     """
     from voxpop.exports.files import unguarded
 
@@ -163,7 +163,7 @@ def test_guarded_cells_differ_and_can_be_restored(cell, other):
 
 @pytest.mark.parametrize("token", ["\x1b[2J", "a\x07", "a\nb", "\x9b2J", "\x00"])
 def test_a_text_file_has_no_control_characters(tmp_path, token):
-    """A terminal that prints the file runs no command. JSON contains such tokens as escapes."""
+    """A terminal that prints the file runs no command. JSON contains escapes instead of control characters."""
     with pytest.raises(InputError, match="control characters"):
         vp.exports.write(items_of([token]), tmp_path / "words.txt")
     vp.exports.write(items_of([token]), tmp_path / "words.json")

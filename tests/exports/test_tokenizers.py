@@ -61,7 +61,7 @@ def test_a_saved_tokenizer_can_be_loaded(phrases, tmp_path):
 
 
 def test_lists_of_tokens_are_read(released):
-    """Items with spaces are single tokens."""
+    """In lists of tokens, items with spaces are single tokens."""
     made = vp.exports.to_tokenizer(released([("New York",), ("tea",)]), None)
     assert made.encode(["New York", "coffee"], is_pretokenized=True).tokens == ["New York", "[UNK]"]
 

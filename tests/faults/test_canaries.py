@@ -44,7 +44,7 @@ def rows() -> pl.DataFrame:
 
 
 def every_byte(folder: Path) -> bytes:
-    """Return all names and contents in a folder, and the rows of Parquet files also as text."""
+    """Return all names and contents in a folder. The rows of Parquet files are also returned as text."""
     found = [json.dumps(os.listdir(folder)).encode()]
     for path in folder.rglob("*"):
         found.append(str(path).encode())
@@ -200,7 +200,7 @@ def test_no_wrong_source_is_quoted(caplog, capfd, shape):
 
 
 def test_counts_of_rows_are_rounded(capsys):
-    """Saved notebooks keep printed counts, so they are rounded.
+    """Counts of rows are rounded, because saved notebooks keep printed counts.
 
     `exact=True` is for callers who may see exact counts.
     """

@@ -1,6 +1,6 @@
 """Simulations of macOS and Windows that remove functions which these systems lack.
 
-They do not prove that voxpop works there.
+The simulations do not prove that voxpop works on these systems.
 
 macOS cannot exchange folders, and its allocator accepts no advice. Windows has no `fcntl`, cannot open folders or
 rename onto an existing path, gives no advice on mapped pages, and can prevent the removal of a file that is being read.

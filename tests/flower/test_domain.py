@@ -20,7 +20,7 @@ SYMBOLS = ("a", "b", "c")
 
 @given(st.integers(1, 3), st.integers(0, 3), st.integers(2, 6), st.integers(0, 2), st.data())
 def test_the_domain_contains_exactly_the_valid_votes(unit, first, max_length, rounds, data):
-    """The comparison is with all strings of symbols, ended or not, that the server would accept as votes."""
+    """The domain is compared with all strings of symbols, ended or not, that the server would accept as votes."""
     rules = Rules(Ballot(0.5, 2), 1 + max_length // unit, unit, max_length, first=first)
     trie = Trie()
     for number in range(1, rounds + 1):
@@ -65,7 +65,10 @@ def test_vectors_return_their_votes_and_omit_other_letters():
 
 
 def test_rounds_are_bounded():
-    """A round has at most 16,777,216 sums. More are rejected in advance, with the number of prefixes that would fit."""
+    """A round has at most 16,777,216 sums.
+
+    Larger rounds are rejected in advance, and the error contains the number of prefixes that would fit.
+    """
     rules, letters = Rules(Ballot(0.5, 2), 3, 4, 12), public_symbols("characters", None)
     ten = Trie().grown(frozenset(Prefix(("a", "b", "c", letter)) for letter in "abcdefghij"))
     assert len(Domain(ten, rules, letters)) == 4_752_550

@@ -122,7 +122,7 @@ def test_the_run_continues_without_the_killed_and_the_strict_node(ran):
 
 
 def test_votes_of_the_changed_table_would_have_been_released(ran):
-    """The check above can fail, because there are enough users of the changed table to release their word."""
+    """The previous test can fail, because there are enough users of the changed table to release their word."""
     folder, _ = ran
     table = pl.read_csv(folder / "nodes" / f"{PLANTED}{CHANGED}.csv")
     mechanism = vp.HeavyHitters(max_length=5, unit=1)
@@ -150,7 +150,7 @@ def test_no_planted_word_is_on_the_disk_or_in_a_log_of_the_server(ran):
 
 
 def test_the_disk_of_the_server_contains_only_sent_data(ran):
-    """The search above can find text, because the database contains data that nodes sent, such as public keys."""
+    """The search for planted words can find text, because the database contains public keys that nodes sent."""
     folder, _ = ran
     content = b"".join(path.read_bytes() for path in (folder / "server").glob("link.db*"))
     assert b"max-length" in content or b"hitters" in content

@@ -88,7 +88,10 @@ MALFORMED = [
 
 @pytest.mark.parametrize("text", MALFORMED)
 def test_malformed_votes_are_dropped_and_reported(text):
-    """The round continues without that node. The log reports the failure and quotes nothing of the answer."""
+    """The round continues without a node that sends malformed votes.
+
+    The log reports the failure and does not quote the answer.
+    """
     with pytest.raises(InputError):
         read_votes(text, GROWN, RULES)
     good = write_votes(Counter({Prefix(("a", "b")): 2}))

@@ -200,7 +200,9 @@ def shared_users(path: Path) -> int:
 
 
 def tables(folder: Path) -> list[Path]:
-    """Write one table of 500 users per node. The common words have 70 %, a word of the node 20 %, unique words 10 %.
+    """Write one table of 500 users per node.
+
+    Common words make up 70 % of the table, a word of the node 20 %, and unique words 10 %.
 
     There are four common words. Only one user on node 1 has "zoo". Some users are on both node 2 and node 3.
     """
@@ -220,7 +222,7 @@ def tables(folder: Path) -> list[Path]:
 
 
 def lies(paths: list[Path]) -> str:
-    """Return false votes: one too few for one user's word, many for an unused word, and a count for a total of 0."""
+    """Return false votes, with one too few for a user's word, many for an unused word, and a count for a total of 0."""
     honest = sum((votes_of(path) for path in paths), Counter())[Prefix(tuple("sua"), ended=True)]
     assert honest >= WHOLE.theta
     return f"zoo={WHOLE.theta - 1} qqq={2**31} sua={2**32 - honest}"
@@ -469,7 +471,7 @@ def test_lost_and_malformed_nodes_are_excluded_from_open_rounds(runs):
 
 
 def test_the_app_of_the_example_is_the_same_after_a_run(tmp_path):
-    """Files of runs are not sent to the nodes. Otherwise, nested apps would soon be too deep for Flower."""
+    """Files of runs are not sent to the nodes, because nested apps would soon be too deep for Flower."""
     app = tmp_path / "app"
     shutil.copytree(Path(__file__).parents[2] / "examples" / "flower", app)
     for name in ("home/apps/hitters/README.md", "home/apps/hitters/client.py", "keys/node.py", "hitters/words.py"):
@@ -482,7 +484,7 @@ def test_the_app_of_the_example_is_the_same_after_a_run(tmp_path):
 
 
 def test_a_failure_is_logged_in_one_line(caplog):
-    """Flower logs a server's exception with its traceback. For errors of Voxpop, the message is sufficient."""
+    """Flower logs a server's exception with its traceback, but for errors of Voxpop only the message is logged."""
     logger, records = logging.getLogger(LOGGER_NAME), []
     sink = logging.Handler()
     sink.emit = lambda record: records.append(sink.format(record))

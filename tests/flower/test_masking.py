@@ -1,4 +1,4 @@
-"""Secure aggregation without a network: totals, dropouts, false answers, and the data of the server."""
+"""Tests of secure aggregation without a network, with totals, dropouts, false answers, and the data of the server."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ class Nodes:
 
 @pytest.mark.parametrize("count", [3, 4, 10])
 def test_the_total_is_the_sum(count):
-    """The sum is over all nodes and exact."""
+    """The total is the exact sum over all nodes."""
     nodes = Nodes(count)
     assert nodes.total().tolist() == sum(nodes.vectors.values()).tolist()
     assert nodes.collector.complaints == []
@@ -120,7 +120,7 @@ def test_the_server_has_only_masked_sums():
 
 
 def test_a_node_sends_one_of_two_shares_and_each_stage_once():
-    """Nodes reject a repeated stage, a wrong order, and a request for both shares."""
+    """Nodes reject a repeated stage, stages in a wrong order, and a request for both shares."""
     nodes = Nodes(4)
     nodes.total()
     member = nodes.members[3]
@@ -189,7 +189,10 @@ def test_malformed_answers_cause_only_a_complaint():
 
 
 def test_sums_over_another_domain_are_excluded():
-    """The digest detects sums over another domain. Complaints distinguish lost nodes from nodes that reject."""
+    """The digest detects sums over another domain.
+
+    Complaints distinguish lost nodes from nodes that reject a message.
+    """
 
     def lies(now, number, answer):
         if now != "masked":
@@ -220,7 +223,7 @@ def test_letters_are_bound_to_sender_reader_and_session():
 def test_masks_of_a_pair_cancel_and_look_random():
     """Masks are opposite.
 
-    Another session or pair gives other masks. The mean of 10^5 bytes has false alarms below 1e-9.
+    Another session or pair gives other masks. The mean of 10^5 bytes raises a false alarm with probability below 1e-9.
     """
     one, two = Member("s", 1), Member("s", 2)
     ours = pair_mask(one.secrets[0], public_of(two.secrets[0]), 1, 2, "s", 25_000)

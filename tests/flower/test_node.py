@@ -334,7 +334,7 @@ def test_ballot_exclusions_and_trie_equal_those_of_the_first_round(node):
     ],
 )
 def test_a_trie_that_no_run_can_have_is_refused(node, trie):
-    """Each prefix extends a living prefix by the symbols of a round, and the number of rounds equals the plan's."""
+    """Each prefix must extend a living prefix by the symbols of a round, and the number of rounds must fit the plan."""
     assert node.ask(trie) is None
     assert "does not continue" in node.refusal
 
@@ -346,7 +346,7 @@ def test_the_number_of_a_round_fits_its_trie(node, number):
 
 
 def test_votes_beyond_the_budget_are_refused(node):
-    """The accountant of the node determines this."""
+    """The accountant of the node computes the cost of the votes and rejects them."""
     assert node.ask(ballot=[0.99, 2.0, 0.5, 0.5]) is None
     assert "cost a delta" in node.refusal
 
@@ -376,7 +376,7 @@ def test_seeds_are_refused_unless_the_node_allows_them(tmp_path):
 
 
 def test_open_sums_are_refused_unless_the_node_allows_them(tmp_path):
-    """By default a node sends only masked sums."""
+    """By default, a node sends only masked sums."""
     node = Node(tmp_path)
     del node.config["secure"]
     assert node.ask() is None
@@ -384,7 +384,7 @@ def test_open_sums_are_refused_unless_the_node_allows_them(tmp_path):
 
 
 def test_one_run_and_all_runs_are_bounded(tmp_path):
-    """A run beyond `max-epsilon` or `max-delta` is refused, and so is the run that exceeds the total."""
+    """A run beyond `max-epsilon` or `max-delta` is rejected, and so is the run that exceeds the total."""
     node = Node(tmp_path, **{"max-epsilon": 1.5, "max-delta": 1e-7, "total-epsilon": 2.5, "total-delta": 1e-6})
     for more in ({"epsilon": 20.0}, {"epsilon": 1.6}, {"delta": 1e-6}, {"epsilon": float("nan")}):
         assert node.ask(**more) is None
@@ -395,7 +395,7 @@ def test_one_run_and_all_runs_are_bounded(tmp_path):
 
 
 def test_a_node_stops_participating_if_its_ledger_is_lost(node):
-    """A total never restarts at zero, and cannot be increased."""
+    """The total of a node never restarts at zero, and cannot be increased."""
     node.ask()
     node.config["total-epsilon"] = 100.0
     assert node.ask(run=2) is None
@@ -406,7 +406,7 @@ def test_a_node_stops_participating_if_its_ledger_is_lost(node):
 
 
 def test_the_log_lists_the_answers(node):
-    """Each line contains the time, run, round, stage, budget and result."""
+    """Each line of the log contains the time, run, round, stage, budget and result."""
     node.ask()
     node.ask(SECOND, epsilon=9.0)
     first, second = node.log
@@ -473,7 +473,7 @@ def tables(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", [f"{PLANTED}.csv", "long.csv", "bytes.csv", "types.parquet", "broken.parquet", "no"])
 def test_no_text_of_an_exception_leaves_the_node(node, name, capfd):
-    """Every failure has the same reply, byte by byte. The node's terminal shows nothing of the table."""
+    """Every failure has the same reply, byte by byte. The node's terminal shows no contents of the table."""
     there = tables(node.folder)
     node.config["source"] = there.get(name, there[f"no-{PLANTED}.csv"])
     reply = node.send({"stage": "votes", "number": 0, "trie": "[]", "ballot": BALLOT, "exclude": "[]"})
@@ -546,7 +546,7 @@ def test_public_words_are_removed_when_the_words_are_fixed(node):
 
 @pytest.mark.parametrize("exclude", ["x", "3", "[3]", '{"size": 1, "fingerprint": "f"}', "[[[]]]", '"{table}"'])
 def test_a_malformed_list_of_public_words_is_refused(node, exclude):
-    """A list in a message is untrusted input."""
+    """A malformed list of public words is rejected, because a list in a message is untrusted input."""
     told = {"stage": "votes", "number": 0, "trie": "[]", "ballot": BALLOT}
     told["exclude"] = exclude.replace("{table}", node.config["source"])
     assert dict(node.send(told).content["votes"]) == {}

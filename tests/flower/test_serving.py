@@ -110,7 +110,7 @@ def test_public_words_are_sent_to_the_nodes_and_recorded(tmp_path, config):
 
 
 def test_the_server_charges_its_ledger_before_the_first_message(tmp_path, config):
-    """The entry is finished with the release. A run beyond the budget sends nothing to nodes."""
+    """The ledger entry is finished with the release. A run beyond the budget sends nothing to nodes."""
     ledger = vp.Ledger(tmp_path / "team.ledger")
     account = ledger.open("words", vp.Budget(1.5, 1e-4), create=True)
     given = {"ledger": str(tmp_path / "team.ledger"), "dataset": "words"}
@@ -151,7 +151,10 @@ def test_a_ledger_that_rejects_the_charge_prevents_the_run(tmp_path, config, giv
 
 
 def test_open_sums_name_nodes_that_refuse(tmp_path, config, caplog):
-    """By default, nodes send only masked sums. The server's log contains their numbers and one constant reason."""
+    """By default, nodes send only masked sums.
+
+    The server's log contains the numbers of the nodes that reject open sums, and one constant reason.
+    """
     grid = Grid(tmp_path, {**config, "secure": False})
     grid.own[1]["secure"] = grid.own[2]["secure"] = grid.own[3]["secure"] = False
     caplog.set_level("INFO", logger="flwr")

@@ -28,7 +28,7 @@ def test_a_large_64_bit_number_is_not_read_as_negative(tmp_path):
 
 @pytest.mark.parametrize("content", ["tokens", "items", "sequence"])
 def test_lists_of_lists_are_refused(content):
-    """The reader raised an error of pyarrow about kernels."""
+    """For lists of lists, the reader raised an error of pyarrow about kernels."""
     table = pa.table({"who": [1], "text": pa.array([[["a"]]], pa.list_(pa.list_(pa.binary())))})
     with pytest.raises(ColumnError, match=r"got list|contains list"):
         read_engine(table, user="who", **{content: "text"})
@@ -46,7 +46,7 @@ def test_bytes_of_a_header_are_not_kept_in_an_exception(tmp_path):
 
 
 def test_column_names_that_are_not_utf8_are_reported(tmp_path):
-    """The reader raised an error of pyarrow for Parquet and for JSON lines."""
+    """For invalid column names in Parquet and JSON lines, the reader raised an error of pyarrow."""
     pl.DataFrame({"who": ["ann"], "text": ["a"]}).write_parquet(tmp_path / "t.parquet", compression="uncompressed")
     (tmp_path / "t.jsonl").write_bytes(b'{"who": "ann", "text": "a"}\n')
     for path in (tmp_path / "t.parquet", tmp_path / "t.jsonl"):

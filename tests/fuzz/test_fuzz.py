@@ -1,6 +1,6 @@
 """Any input must cause an error of this library or give a correct result.
 
-The default run is short; `make fuzz` draws 30,000 inputs for each test. The findings are in `test_findings.py`.
+The default run is short. `make fuzz` draws 30,000 inputs for each test. The findings are in `test_findings.py`.
 """
 
 import contextlib

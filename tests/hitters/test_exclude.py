@@ -41,7 +41,7 @@ def votes(corpus, rules: Rules, exclude: PublicList, secret: Secret):
 
 @given(USERS, st.sets(WORDS, max_size=3), st.integers(0, 3))
 def test_excluded_words_are_removed_before_a_user_chooses(users, words, seed):
-    """The votes equal the votes of a table without the excluded words."""
+    """The votes with a list of excluded words equal the votes for a table without these words."""
     exclude, secret = PublicList.of(words), Secret.from_seed(seed)
     whole = read_engine(table_of(users), user="who", items="what")
     rest = read_engine(table_of([[w for w in held if w not in words] for held in users]), user="who", items="what")
@@ -52,7 +52,10 @@ def test_excluded_words_are_removed_before_a_user_chooses(users, words, seed):
 
 @given(USERS, st.sets(WORDS, max_size=3), st.sampled_from(["characters", "bytes"]), st.integers(0, 3))
 def test_the_corpus_of_polled_words_casts_the_same_votes(users, words, alphabet, seed):
-    """In every round the votes equal the votes of the whole corpus. Only words that receive votes remain."""
+    """In every round, the votes of the reduced corpus equal the votes of the whole corpus.
+
+    Only words that receive votes remain.
+    """
     exclude, secret, rules = PublicList.of(words), Secret.from_seed(seed), rules_of(alphabet)
     whole = read_engine(table_of(users), user="who", items="what")
     few = polled(whole, rules, exclude)
@@ -64,7 +67,7 @@ def test_the_corpus_of_polled_words_casts_the_same_votes(users, words, alphabet,
 
 @given(USERS, st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=2), st.integers(0, 3))
 def test_polled_phrases_cast_the_same_votes(users, phrases, seed):
-    """The same is true for documents of tokens. A list of tokens excludes the document that equals it."""
+    """Documents of tokens also cast the same votes. A list of tokens excludes the document that equals it."""
     rules, secret = rules_of("tokens"), Secret.from_seed(seed)
     whole = read_engine(table_of(users), user="who", tokens="what")
     exclude = PublicList.of(map(tuple, phrases))
@@ -168,7 +171,7 @@ def test_other_lists_are_rejected_without_quoting_them(given):
 
 @pytest.mark.parametrize("given", [["a", "\ud800"], [("a", "\udfff")]])
 def test_half_a_surrogate_pair_is_an_error_without_a_quote(given):
-    """No token contains one, and encoding it would fail later."""
+    """No token contains half of a surrogate pair, and encoding it would fail later."""
     with pytest.raises(InputError, match="half of a surrogate pair"):
         vp.HeavyHitters(exclude=given)
 

@@ -1,4 +1,4 @@
-"""End-to-end tests of heavy hitters: plans, releases, rejected inputs, and audits by simulation."""
+"""End-to-end tests of heavy hitters, with plans, releases, rejected inputs, and audits by simulation."""
 
 import json
 import math
@@ -119,7 +119,7 @@ def test_the_record_names_the_sums_that_the_server_received(aggregation, saw, tm
 @pytest.mark.slow  # the test checks the simulation, and not the package
 @pytest.mark.parametrize(("length", "epsilon", "delta"), [(15, 20, 2.9e-11), (2, 20, 3.9e-11), (17, 12.76, 2e-11)])
 def test_thresholds_without_probability_for_further_votes_are_detected(length, epsilon, delta):
-    """At a few candidate thresholds, all probabilities of a further vote round to 0.
+    """At a few candidate thresholds, all probabilities of a further vote are rounded to 0.
 
     The best plan has another threshold.
     """
@@ -184,7 +184,7 @@ def test_the_numbers_of_the_paper_with_coins_are_proved(words):
 
 
 def test_a_plan_without_delta_is_rejected():
-    """Pure differential privacy is impossible without noise."""
+    """A plan without delta is rejected, because pure differential privacy is impossible without noise."""
     for hitters in (vp.HeavyHitters(), vp.papers.TrieHH()):
         with pytest.raises(BudgetError, match="delta above 0"):
             hitters.plan(vp.Budget(1))
@@ -193,7 +193,7 @@ def test_a_plan_without_delta_is_rejected():
 @pytest.mark.jit
 @pytest.mark.parametrize("holders", [45, 55, 62, 95])
 def test_discovery_by_simulation(holders):
-    """Words without common prefixes are found as often as planned; false alarm below 1e-9 (6.2 deviations)."""
+    """Words without common prefixes are found as often as planned (false alarm below 1e-9, 6.2 deviations)."""
     plan = vp.HeavyHitters(max_length=10).plan(vp.Budget(1, 1 / 65_876_900))
     words = unlike_words(150, 9)
     corpus = corpus_of(dict.fromkeys(words, holders))
@@ -208,7 +208,7 @@ def test_a_simulation_finds_words_of_eight_times_fewer_users():
     """At epsilon 1 and delta 1/(100 n), one eighth of the users that the paper's plan requires is enough.
 
     With an eighth of the paper's 2,694 users, each of 300 words is found. With this number of users, the paper's plan
-    finds no word; with 2,694 users, it finds about nine in ten words. False alarms are below 1e-9 by exact binomial
+    finds no word. With 2,694 users, it finds about nine in ten words. False alarms are below 1e-9 by exact binomial
     tails.
     """
     budget = vp.Budget(1, 1 / 65_876_900)
@@ -236,10 +236,10 @@ def found_rate(holders: int, theta: int, words: str) -> float:
 @pytest.mark.jit
 @pytest.mark.parametrize("words", [pytest.param("one", marks=pytest.mark.slow), "many"])
 def test_the_accountant_bounds_the_simulated_effect_of_one_user(words):
-    """The accountant bounds the effect of one user on the probability of a found word in the real arrays.
+    """The accountant bounds the effect of one user on the probability that the real arrays find a word.
 
     A rate of 100,000 deviates by more than 0.0118 with probability below 1e-12 (Hoeffding), so 60 comparisons raise a
-    false alarm with probability below 1e-10. A broken variant, in which the server needs one vote less, is detected
+    false alarm with probability below 1e-10. A broken variant, in which the server requires one vote less, is detected
     with the same margin.
     """
     caught = False

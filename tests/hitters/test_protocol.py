@@ -213,7 +213,7 @@ def test_a_user_does_not_vote_after_the_prefix_is_lost_or_the_word_has_ended():
     ],
 )
 def test_impossible_votes_are_not_counted(vote):
-    """Once "a" is in the trie, "ab" and the complete word "a" are valid votes, but none of the tested values."""
+    """Once "a" is in the trie, "ab" and the complete word "a" are valid votes, but the tested values are not."""
     trie, rules = Trie().grown(frozenset([Prefix(("a",))])), rules_of("one", 1, 0.5)
     good = [Prefix(("a", "b")), Prefix(("a",), ended=True)]
     assert all(is_valid(each, trie, rules) for each in good)
@@ -222,7 +222,7 @@ def test_impossible_votes_are_not_counted(vote):
 
 
 def test_a_run_stops_if_no_prefix_grows_and_after_the_last_round():
-    """The number of rounds is a function of the public trie."""
+    """A run stops if no prefix grows, so the number of rounds is a function of the public trie."""
     rules = rules_of("one", 1, 0.5, max_length=3)
     trie = Trie()
     assert not is_over(trie, rules)

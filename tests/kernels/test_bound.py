@@ -20,7 +20,7 @@ def priority(user: int, item: int) -> int:
 def test_bounded_sets_equal_the_reference_implementation(users, limit, allowed):
     """Bounded sets contain distinct candidates by first appearance.
 
-    If there are too many, the smallest priorities remain.
+    If there are too many candidates, those with the smallest priorities remain.
     """
     tokens = np.array([token for user in users for token in user], np.int32)
     user_start = np.cumsum([0, *(len(user) for user in users)])

@@ -56,7 +56,7 @@ def test_even_shares_equal_whole_numbers(users, data):
 
 @given(bounded_users(), st.floats(1.0, 6.0))
 def test_a_sensitivity_of_1_gives_the_published_step(users, cutoff):
-    """The results are identical in every bit."""
+    """With a sensitivity of 1, the results equal the published step in every bit."""
     bits = PolicyGaussian().bits(cutoff)
     setting = RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits))
     plain = np.zeros(8, np.int64)
@@ -66,14 +66,14 @@ def test_a_sensitivity_of_1_gives_the_published_step(users, cutoff):
 
 @pytest.mark.parametrize("rule", [Count(), PolicyLaplace()])
 def test_other_weightings_have_no_individual_bounds(rule):
-    """These weightings have no proof for individual bounds, so they are rejected."""
+    """Weightings without a proof for individual bounds are rejected."""
     with pytest.raises(InternalError, match="unequal bounds"):
         weights_of(rule, [[0]], RuleSetting(LIMIT, 2), [1])
 
 
 @given(st.lists(st.lists(st.integers(-1, 4), max_size=9), min_size=1), st.sets(st.integers(0, 4)) | st.none())
 def test_runs_equal_loops(users, wanted):
-    """The runs contain all candidates or some of them."""
+    """The lengths of runs equal the lengths that loops compute, for all candidates or some of them."""
     ids = np.array([place for user in users for place in user], np.int32)
     starts = np.cumsum([0, *map(len, users)])
     mask = np.empty(0, np.uint8) if wanted is None else np.array([each in wanted for each in range(5)], np.uint8)
@@ -88,7 +88,10 @@ def test_runs_equal_loops(users, wanted):
 @pytest.mark.parametrize("weighting", ["policy-gaussian", "weighted"])
 @pytest.mark.parametrize("limit", [3, 6, 20])
 def test_the_distance_of_neighbours_is_at_most_the_bound_of_the_user(weighting, limit):
-    """On thousands of pairs, this is true for any bounds of other users. The worst pair nearly attains the bound."""
+    """On thousands of pairs, the distance is at most the user's bound, for any bounds of other users.
+
+    The worst pair is close to it.
+    """
     found = search_reaches(weighting, pairs=20_000, limit=limit, seed=limit)
     assert found.beyond < 1e-12
     assert found.closest > 0.999

@@ -87,7 +87,7 @@ def test_draws_are_the_same_without_a_cache(kernels, settings):
 @pytest.mark.jit
 @pytest.mark.slow
 def test_a_numba_without_a_stamp_has_no_cache(kernels):
-    """The machine code is not cached, because cached code could be outdated."""
+    """For a numba without a stamp, machine code is not cached, because cached code could be outdated."""
     edit(kernels / "_jit.py", '"_cache_file"', '"_another_name"')
     drawn(kernels, VOXPOP_JIT_CACHE="1", NUMBA_DISABLE_JIT="0")
     assert not list(kernels.glob("__pycache__/*.nb?"))

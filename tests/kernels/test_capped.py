@@ -45,7 +45,7 @@ def weighed(users, cutoffs, given, kernel=capped_descent, listed=()):
 
 @given(users=bounded_users(), cutoffs=CUTOFFS, listed=LISTED, data=st.data())
 def test_the_kernel_equals_the_reference_projection(users, cutoffs, listed, data):
-    """Caps bind items that are not on the list. With a cap of 0, only listed items receive weight."""
+    """Caps apply to items that are not on the list. With a cap of 0, only listed items receive weight."""
     caps = [data.draw(CAPS) for _ in users]
     naive = weigh_capped_descent(users, dict(enumerate(cutoffs)), [cap / ONE_CAP for cap in caps], listed)
     found = weighed(users, cutoffs, caps, listed=listed)
@@ -55,7 +55,7 @@ def test_the_kernel_equals_the_reference_projection(users, cutoffs, listed, data
 
 @given(users=bounded_users(), cutoffs=CUTOFFS, listed=LISTED, data=st.data())
 def test_one_user_changes_the_histogram_by_at_most_one(users, cutoffs, listed, data):
-    """The bound holds for any caps of users and any cutoffs of items."""
+    """The distance is at most one for any caps of users and any cutoffs of items."""
     caps = [data.draw(CAPS) for _ in users]
     extra = data.draw(st.integers(0, len(users) - 1))
     others = [number for number in range(len(users)) if number != extra]
@@ -187,7 +187,7 @@ def test_the_charge_of_a_cap_equals_the_bound_of_the_proof():
 
 
 def test_caps_that_are_not_on_the_lattice_are_detected():
-    """If the items at the cap leave almost nothing of 1, the last bit determines the entire remainder."""
+    """If the items at the cap use almost the entire norm of 1, the last bit determines the entire remainder."""
     assert worst_error(lambda rng: int(ONE_CAP / sqrt(rng.integers(2, 60))), 400, seed=4) > 5.0
 
 
@@ -212,7 +212,7 @@ def test_a_user_without_a_cap_takes_the_step_of_l2_descent():
 
 
 def test_an_item_gets_weight_with_at_most_the_probability_of_its_level():
-    """Over all draws of 12 bits, the probability that the user takes part and draws the item is at most the level's."""
+    """Over all draws of 12 bits, a user takes part and draws the item with at most the probability of the level."""
     caps = Caps((3, 8), ((ONE_CAP, ONE_CAP), (ONE_CAP, lattice(0.5))), (1.0, 0.2))
     shares = CappedDescent(RuleSetting(2, 2, BITS, UNIT), caps, 1)
     bits = np.arange(1 << 12, dtype=np.uint64) << np.uint64(52)

@@ -58,7 +58,7 @@ def test_pairs_are_numbered_by_first_appearance(ids, need, estimates, offset, al
 
 @pytest.mark.jit
 def test_the_table_grows_in_the_middle_of_a_block():
-    """Frequent and rare pairs alternate, so a block has known names on both sides of the name without room."""
+    """Frequent and rare pairs alternate, so the name that does not fit is between known names of its block."""
     rare = np.arange(20_000, dtype=np.int32)
     ids = np.stack([rare % 7, rare, np.full(rare.size, -1, np.int32)], axis=1).ravel().astype(np.int32)
     zeros = np.zeros(rare.size, np.int64)
@@ -70,7 +70,7 @@ def test_the_table_grows_in_the_middle_of_a_block():
 
 @given(ids=IDS, cut=st.integers(0, 3 * PAIRS_AT_ONCE))
 def test_a_range_does_not_affect_positions_outside(ids, cut):
-    """The positions after the end of a range belong to another range."""
+    """Positions outside of a range do not change, because they belong to another range."""
     end = min(cut, len(ids))
     zeros = np.zeros(SIZE, np.int64)
     mine = np.array(ids, np.int32)
@@ -97,7 +97,7 @@ NAMES = st.lists(st.integers(0, 2 * SIZE), unique=True)
 
 @given(known=NAMES, parts=st.lists(NAMES, max_size=3))
 def test_names_that_occur_are_marked(known, parts):
-    """Successive parts use one array of marks."""
+    """Names that occur in successive parts are marked in one array."""
     met = np.zeros(len(known), np.uint8)
     for part in parts:
         mark_met(np.array(part, np.int64), table_of(np.array(known, np.int64)), met)
@@ -137,7 +137,7 @@ def test_the_table_grows():
 
 @given(ids=IDS, renamed=st.lists(st.integers(-1, 9), min_size=SIZE, max_size=SIZE))
 def test_renaming_in_place_and_into_another_array_agree(ids, renamed):
-    """Negative ids remain negative."""
+    """Renaming in place and into another array gives the same ids, and negative ids remain negative."""
     names, here, there = np.array(renamed, np.int32), np.array(ids, np.int32), np.empty(len(ids), np.int32)
     rename(here, names, there)
     rename(here, names, here)
@@ -171,7 +171,7 @@ def test_positions_of_grouped_users_are_compacted(users, renamed, data):
 
 @given(ids=IDS, data=st.data())
 def test_moving_down_equals_slices(ids, data):
-    """The ranges may overlap."""
+    """Ranges that overlap are moved down correctly."""
     target, begin, end = sorted(data.draw(st.tuples(*[st.integers(0, len(ids))] * 3)))
     found = np.array(ids, np.int32)
     move_down(found, begin, end, target)

@@ -60,7 +60,7 @@ def test_one_user_changes_the_histogram_by_at_most_one(name, norm, users, cutoff
 
 @given(users=bounded_users(), cutoff=CUTOFFS, data=st.data())
 def test_l1_descent_never_lowers_a_weight_when_a_user_joins(users, cutoff, data):
-    """In units, every item weighs at least as much with a user as without. This is the invariant of the l1 proof."""
+    """In units, every item weighs at least as much with a user as without, which is the invariant of the l1 proof."""
     extra = data.draw(st.integers(0, len(users) - 1))
     more = kernel_weights("policy-laplace", 1, users, cutoff)
     less = kernel_weights("policy-laplace", 1, [u for i, u in enumerate(users) if i != extra], cutoff)

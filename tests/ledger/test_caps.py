@@ -51,7 +51,7 @@ def run(requests, budget=BUDGET):
 
 
 def run_equal(request, most, budget=BUDGET):
-    """Return the accepted ones of `most` equal requests, found by bisection, because a larger past makes no room."""
+    """Return the accepted ones among `most` equal requests, by bisection, because earlier releases never make room."""
     fits, too_many = 0, most + 1
     while fits + 1 < too_many:
         middle = (fits + too_many) // 2
@@ -60,7 +60,7 @@ def run_equal(request, most, budget=BUDGET):
 
 
 def test_bisection_accepts_the_same_as_the_order_of_requests():
-    """The requests add up by each of the rules."""
+    """Bisection accepts the same requests as checking them in order, for requests that add up by each of the rules."""
     for budget, each in itertools.product(BUDGETS, (Guarantee(0.3, 1e-9), Guarantee(0.1, 0.0), *_small(1))):
         assert run_equal(each, 60, budget) == run([each] * 60, budget)
 
@@ -127,7 +127,7 @@ def test_the_check_finds_ignored_revealing_outcomes(monkeypatch):
 
 
 def test_the_check_finds_probabilities_of_one_side(monkeypatch):
-    """Without the factor of the pair, the probability of novel items is below that of its revealing outcomes."""
+    """Without the factor of the pair, novel items are less probable than the revealing outcomes of the pair."""
     spend = Expense(1e-8, 0.8, two_sided=True)
     assert spend.hit / spend.novel == pytest.approx(1 / (2 * ndtr(-0.4)), rel=1e-9)
     whole = Guarantee(2, 1e-7, spend=spend)
@@ -141,7 +141,7 @@ def test_the_check_finds_probabilities_of_one_side(monkeypatch):
 def test_the_pair_dominates_a_spend(novel, mu, epsilon):
     """In both directions and at every epsilon, the pair has at least the delta of a spend.
 
-    At epsilon 0 they are equal.
+    At epsilon 0, both deltas are equal.
     """
     hit = Expense(novel, mu).hit
     pair = hit + (1 - hit) * gaussian_delta(epsilon, mu)
@@ -156,9 +156,9 @@ def test_the_pair_dominates_a_spend(novel, mu, epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 3.0, 8.0, 50.0])
 def test_a_gaussian_mechanism_dominates_a_pure_release(epsilon):
-    """At every epsilon, its delta is at least the delta of randomised response.
+    """At every epsilon, the delta of the mechanism is at least the delta of randomised response.
 
-    At one epsilon they are nearly equal.
+    At one epsilon, the two deltas are nearly equal.
     """
     mu = dominating_mu(epsilon)
     grid = np.linspace(0, epsilon, 400)
@@ -194,7 +194,7 @@ def test_default_releases_fit_as_often_as_documented(epsilon, delta, fit, reserv
 
 @pytest.mark.slow
 def test_random_ledgers_compose_within_their_budget(record_property):
-    """By the accountant of dp-accounting, 200 random full ledgers cost at most their delta."""
+    """According to dp-accounting, 200 random full ledgers cost at most their delta."""
     random = np.random.default_rng(54)
     budget, interval, worst = vp.Budget(3, 1e-6), 1e-3, 0.0
     for _ in range(200):
@@ -286,7 +286,7 @@ def test_numbers_that_differ_are_shown_with_different_digits(one, other):
 
 
 def test_messages_show_why_a_release_is_refused():
-    """The numbers that are left and requested differ in every refusal."""
+    """Every message of a rejected release shows different numbers for the remaining and the requested part."""
     for budget, each in itertools.product(BUDGETS, (Guarantee(0.3, 1e-9), *_small(1))):
         accepted = run_equal(each, 400, budget)
         if len(accepted) < 400 and may_run(budget, [], each):

@@ -74,7 +74,7 @@ def test_phrases_and_sequences_are_charged(account):
 
 
 def test_too_large_inputs_are_rejected_in_advance(account):
-    """A request beyond the budget raises an error with the remaining budget; no plan runs or is charged."""
+    """A request beyond the budget raises an error with the remaining budget, and no plan runs or is charged."""
 
     def fail(data):
         raise AssertionError("ran")
@@ -487,7 +487,7 @@ def test_the_file_contains_nothing_private(account, corpus, path):
 
 
 def test_an_entry_of_another_account_does_not_finish_a_run(account, path):
-    """Otherwise, the entry would replace the charge of the other account and return that account's budget."""
+    """The entry is rejected, because it would replace the charge of the other account and free its budget."""
     other = vp.Ledger(path).open("tags", BUDGET, create=True)
     small = [account.charge(vp.Guarantee(0.01, 0.0), "sums") for _ in range(2)]
     other.charge(vp.Guarantee(2, 1e-8), "sums")
@@ -513,13 +513,13 @@ WEIGHTED = vp.papers.SetUnion(10, "weighted", accounting="joint")
     [(0.29, vp.Items(max_items_per_user=10)), *((each, WEIGHTED) for each in (0.57, 1.15, 4.35, 0.295))],
 )
 def test_the_largest_epsilon_is_the_whole_budget_at_first(path, epsilon, mechanism):
-    """This is true even if the quotient of doubles is below the whole number of steps."""
+    """The largest epsilon is the whole budget, even if the quotient of doubles is below the whole number of steps."""
     whole = vp.Ledger(path).open("posts", vp.Budget(epsilon, 1e-6), create=True)
     assert whole.largest_epsilon(mechanism, 1e-8) == round(epsilon * 1000) // 10 / 100
 
 
 def test_the_error_for_a_missing_delta_names_a_command_that_works(path, capsys):
-    """No release of items has a delta of 0."""
+    """The error names a command for budgets without delta, because no release of items has a delta of 0."""
     pure = vp.Ledger(path).open("visits", vp.Budget(1, 0), create=True)
     pure.charge(vp.Guarantee(0.75, 0.0), "sequences")
     with pytest.raises(BudgetError) as refusal:

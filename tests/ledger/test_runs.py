@@ -375,14 +375,14 @@ def test_a_mechanism_that_is_not_a_string_is_rejected(account, mechanism):
 
 @pytest.mark.parametrize("name", ["loop", "a\0b", "x" * 300])
 def test_a_path_that_cannot_be_used_is_refused(tmp_path, name):
-    """A loop of links, a null character or a name that is too long raises an error of the ledger."""
+    """A loop of links, a null character, or a name that is too long raises an error of the ledger."""
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(LedgerError, match="cannot be used"):
         vp.Ledger(tmp_path / name)
 
 
 def test_a_charge_after_the_whole_budget_is_rejected(account):
-    """The error does not name a sum if nothing was requested."""
+    """The error for a charge after the whole budget does not name a sum if nothing was requested."""
     account.charge(vp.Guarantee(account.budget.epsilon, account.budget.delta), "all of it")
     with pytest.raises(BudgetError, match=r"first charge .* leaves no room") as refused:
         account.charge(vp.Guarantee(0.001, 0), "x")
@@ -395,7 +395,7 @@ def test_only_reserves_pay_for_later_releases(account):
 
 
 def test_a_folder_without_a_name_in_utf_8_is_refused_before_the_charge(account, tmp_path):
-    """The ledger records where a result was kept."""
+    """A folder without a name in UTF-8 is rejected, because the ledger records where a result was kept."""
     run = account.run("odd", save_to=tmp_path / os.fsdecode(b"w\xff"))
     with pytest.raises(vp.errors.ReleaseError, match="UTF-8"):
         planned(ONCE, stopping.release).release(None, ledger=run)

@@ -67,7 +67,7 @@ def test_every_output_of_a_release_has_the_same_total(account, corpus, tmp_path,
 
 
 def test_a_release_and_its_counts_are_saved_in_one_folder(account, corpus, tmp_path, capsys):
-    """Both are in the budget of the ledger, which counts once.
+    """A release and its counts are in the budget of the ledger, which counts once.
 
     Counts that were not charged are added to this budget.
     """
@@ -86,14 +86,14 @@ def test_a_release_and_its_counts_are_saved_in_one_folder(account, corpus, tmp_p
 
 
 def test_two_ledgers_are_two_budgets(account, corpus, tmp_path):
-    """The same name in another file is another account."""
+    """The same name in two ledger files denotes two accounts."""
     other = vp.Ledger(tmp_path / "other.ledger").open("drinks", BUDGET, create=True)
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     assert words.count(corpus, vp.Budget(0.5, 1e-8), ledger=other).total.adaptive.epsilon == 6
 
 
 def test_another_ledger_at_the_same_path_is_another_budget(account, corpus, tmp_path):
-    """This can be a ledger on another machine, because a path does not distinguish ledgers."""
+    """A ledger at the same path can be on another machine, so a path does not distinguish ledgers."""
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     for each in tmp_path.glob("*team.ledger*"):
         each.unlink()
@@ -122,7 +122,7 @@ def test_a_federated_result_is_signed_as_federated(corpus, tmp_path):
 
 
 def test_a_budget_below_its_results_is_not_a_total(account, corpus, tmp_path):
-    """For example, if the budget was edited, the result counts as uncharged, and the folder is rejected."""
+    """If the budget is smaller than the results, for example after an edit, the result counts as uncharged."""
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     small = replace(words.metadata.ledger, budget=vp.Budget(0.1, 1e-9))
     forged = words.with_ledger_entry(small)
@@ -185,7 +185,7 @@ def test_releases_of_a_reserve_fit(account):
 
 
 def test_a_series_states_its_total(account, table, tmp_path, capsys):
-    """Totals are correct at the start, on every night and at the end."""
+    """The totals of a series are correct at the start, on every night and at the end."""
     state, budget = tmp_path / "state", ("--epsilon", 1, "--delta", 1e-8)
     charged = ("--ledger", account.path, "--dataset", "drinks")
     source = (state, tmp_path / "t.parquet", "--user", "who", "--items", "what")
@@ -213,14 +213,14 @@ def test_a_series_cannot_have_a_reserve(account):
 
 
 def test_the_smaller_second_total_is_explained_only_if_it_occurs(account, corpus):
-    """One result has no sum, but two results have one."""
+    """A single result has no sum, but two results have a sum."""
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     assert words.total.reason == ""
     assert "squares" in words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account).total.reason
 
 
 def test_too_many_releases_raise_a_separate_error(account):
-    """A smaller request would not help."""
+    """Too many releases raise a separate error, because a smaller request would not help."""
     small = vp.Guarantee(1e-4, 0)
     for _ in range(3):
         account.charge(small, "sums")

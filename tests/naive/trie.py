@@ -42,7 +42,7 @@ def survives(holders: int, ballot: Ballot) -> float:
 
 
 def one_word_path(factor: float, others: Iterable[int], ballot: Ballot, added: bool) -> float:
-    """Return delta for one word, given the number of other users of its prefix in each round."""
+    """Return the delta for one word, given the number of other users of its prefix in each round."""
     first = other = 1.0
     total = 0.0
     for k in others:
@@ -54,13 +54,19 @@ def one_word_path(factor: float, others: Iterable[int], ballot: Ballot, added: b
 
 
 def worst_one_word(factor: float, most: int, rounds: int, ballot: Ballot, added: bool) -> float:
-    """Return delta of the worst path of numbers of users. They may have any order, because lost nodes may return."""
+    """Return the delta of the worst path of numbers of users.
+
+    The numbers may have any order, because lost nodes may return.
+    """
     paths = product(range(most + 1), repeat=rounds)
     return max(one_word_path(factor, path, ballot, added) for path in paths)
 
 
 def worst_many_words(factor: float, most: int, rounds: int, ballot: Ballot, added: bool) -> float:
-    """Return, without a grid, delta of the worst adversary, who picks a prefix in each round given the survivors."""
+    """Return the delta of the worst adversary without a grid.
+
+    In each round, the adversary picks one surviving prefix.
+    """
 
     def value(first: float, other: float, left: int) -> float:
         if left == 0:

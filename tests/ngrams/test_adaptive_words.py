@@ -34,7 +34,7 @@ def spent(plan, first, rest):
     ids=str,
 )
 def test_rounds_and_later_passes_add_up_to_the_budget(budget, fields):
-    """Delta follows from the numbers used. Increasing or omitting either part gives another delta."""
+    """The delta follows from the numbers used. If either part is larger or omitted, the delta is different."""
     plan = vp.NGrams(**fields).plan(budget)
     first = plan.first
     assert isinstance(first, AdaptiveRounds)

@@ -27,7 +27,7 @@ def naive_counts(users, length):
 
 
 def test_every_gram_is_counted_as_with_sets():
-    """The lengths are 1 to 4, and no gram spans two documents."""
+    """Grams of lengths 1 to 4 are counted, and no gram spans two documents."""
     frame = private_gram_counts(corpus_of(USERS), 4)
     for length in range(1, 5):
         part = frame.filter(frame["length"] == length)

@@ -61,7 +61,7 @@ def test_valid_candidates_are_exactly_the_papers_set(data, single):
 
 @given(data=st.data(), level=st.integers(1, 40 * FINE_CELLS))
 def test_candidates_remain_exactly_if_their_forecast_reaches_the_level(data, level):
-    """The candidates agree with exact fractions. There are many ties, because few estimates differ."""
+    """The candidates agree with exact fractions. There are many ties, because many estimates are equal."""
     words, lengths = released(data, single=False)
     grams, text = as_grams(words, lengths, single=False)
     cells = st.integers(-3, 9)
@@ -91,7 +91,7 @@ def test_candidates_remain_exactly_if_their_forecast_reaches_the_level(data, lev
 
 
 def test_estimates_are_never_zero_and_capped():
-    """Therefore products of estimates are positive and do not overflow."""
+    """Estimates are positive and capped, so products of estimates are positive and do not overflow."""
     estimates = Estimates(np.array([-50, 0, 3, 2**40]), cell=0.5)
     assert estimates.capped.tolist() == [1, 1, 3, 2**36]
     assert Estimates(np.array([-7]), cell=1.0).total == 1

@@ -101,7 +101,7 @@ def test_without_users_the_mean_charge_is_the_mean_of_spurious_grams(empty, rule
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("held", [([0, 0, 1, 2, 3, 3, 3], []), ([0] * 7 + [1], [3] * 9)], ids=str)
 def test_with_users_the_mean_charge_is_at_least_the_mean_of_spurious_grams(held, rule, reference, monkeypatch):
-    """There are few or many candidates with users, and their levels are low or high."""
+    """The mean charge is high enough for few or many candidates with users, at low or high levels."""
     set_reference(monkeypatch, reference)
     spurious, charged, _ = means((4, 3), held, rule)
     assert charged >= spurious - 1e-12

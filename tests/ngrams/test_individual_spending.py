@@ -1,4 +1,4 @@
-"""Tests of extractions with individual budgets: public values, rejected inputs and the second-chance pass."""
+"""Tests of extractions with individual budgets, with public values, rejected inputs and the second-chance pass."""
 
 from dataclasses import replace
 
@@ -88,7 +88,7 @@ def published_payers(step, left):
 @pytest.mark.jit
 @pytest.mark.parametrize("leak", [priced_by_leftovers, published_payers])
 def test_leaks_of_payments_are_detected(monkeypatch, leak):
-    """The comparison above detects broken variants in which a public number depends on payments."""
+    """The comparison of public numbers detects broken variants in which a public number depends on payments."""
     with_leak(monkeypatch, leak)
     one, other = public_numbers(180)
     assert one != other
@@ -104,7 +104,7 @@ def test_the_plan_of_a_release_lists_the_executed_passes():
     counted = np.bincount(release.grams["length"].to_numpy(), minlength=6)[1:]
     votes = [sum(released for _, _, released in run.bands) for run in ran[1:]]
     assert [a + b for a, b in zip(votes, second.released, strict=True)] == counted[1 : len(ran)].tolist()
-    # eta is 0.1; a charge may exceed the remaining allowance if one more candidate would change the price.
+    # eta is 0.1. A charge may exceed the remaining allowance if one more candidate would change the price.
     assert 0 < sum(run.spurious for run in ran[1:]) + sum(second.spurious) <= 1.1 * 0.1 * len(release)
     assert set(release.plan.to_dict()["second_chance"]) == {
         "sigma",
@@ -140,7 +140,7 @@ def test_charges_leave_a_remainder_or_use_the_whole_budget(length):
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9])
 def test_equal_values_change_no_charge(length):
-    """Charges are the same to the last bit for equal values other than 1."""
+    """If all lengths have the same value, even another value than 1, charges are the same to the last bit."""
     assert usual_charges(worths_of([3.0] * length)) == usual_charges((1.0,) * length)
 
 
@@ -162,7 +162,7 @@ def test_values_change_charges_within_bounds(values):
 
 
 def test_a_value_of_only_the_longest_grams_pays_for_every_vote():
-    """Nothing remains for the second-chance pass, and no length is a bottleneck as length 4 usually is."""
+    """Nothing remains for the second-chance pass. Usually, length 4 is a bottleneck, but here no length is."""
     alone = usual_charges(worths_of([0, 0, 0, 0, 1]))
     assert sum(alone) == pytest.approx(1.0)
     assert alone[2] > 2 * usual_charges((1.0,) * 5)[2]
@@ -223,7 +223,10 @@ def test_deferred_candidates_were_not_selected_and_may_have_users():
 
 
 def test_a_list_of_deferred_candidates_covers_all_lengths():
-    """Numbers serve as names. Each has a length and a piece, and selected grams join their length in order."""
+    """Numbers serve as names.
+
+    Each number has a length and a piece, and selected grams are added to their length in order.
+    """
     rows = [np.array([[0, 2], [1, 1], [2, 0]], np.int32), np.array([[0, 1, 1]], np.int32)]
     missed = (
         Deferred(np.array([2, 5, 9]), np.array([1, 0, 1]), rows[0]),

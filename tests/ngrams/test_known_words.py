@@ -73,7 +73,7 @@ def test_the_share_decreases_with_the_number_of_users():
 
 @pytest.mark.jit
 def test_few_users_get_the_share_of_few_users():
-    """The plan of a release contains the share, and its later passes have the rest."""
+    """The plan of a release contains the share of words, and its later passes have the remaining budget."""
     plan = vp.NGrams(max_length=3).plan(BUDGET)
     few, many = (plan.release(corpus_of(users), seed=3).plan for users in (600, 6000))
     assert few.words.share == pytest.approx(tuned.WORDS_OF_FEW[0][1])
@@ -86,7 +86,7 @@ def test_few_users_get_the_share_of_few_users():
 
 @pytest.mark.jit
 def test_passes_beyond_the_rest_are_refused(monkeypatch):
-    """In the broken variant, phrases get the whole cap of words in addition to their own."""
+    """In the broken variant, phrases get the whole cap of words in addition to their own part."""
     plan = vp.NGrams(max_length=3).plan(BUDGET)
     more = plan.least_later + plan.certificate.proof.choice.square
     monkeypatch.setattr(type(plan), "later_after", lambda plan, words: more)
@@ -117,7 +117,7 @@ def nobody_and_charge(runs):
 def test_the_account_begins_with_at_least_the_expected_spurious_words(monkeypatch):
     """The test detects a charge for only the chosen level, which ignores all other possible levels.
 
-    False alarm below 1e-8.
+    The probability of a false alarm is below 1e-8.
     """
     out, error, charged = nobody_and_charge(150)
     assert 0.02 < out <= charged + 6 * error
@@ -173,9 +173,9 @@ def test_listed_words_need_fewer_users_and_make_phrases():
 
 
 def test_plans_state_the_list():
-    """Plans contain the size, fingerprint and risk of listed words of one user.
+    """Plans contain the size and fingerprint of the list, and the risk for listed words of one user.
 
-    A saved list cannot run without its words.
+    A saved list cannot run.
     """
     text, numbers = str(PLAN), PLAN.to_dict()["known"]
     assert numbers["size"] == 203

@@ -1,4 +1,4 @@
-"""End-to-end tests of n-gram extraction: released grams, rejected inputs and invariants."""
+"""End-to-end tests of n-gram extraction, with released grams, rejected inputs and invariants."""
 
 from dataclasses import replace
 

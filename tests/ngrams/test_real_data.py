@@ -1,4 +1,4 @@
-"""Tests of n-grams on real text and clicks: the published numbers, and the gain from guided pruning."""
+"""Tests of n-grams on real text and clicks, with the published numbers and the gain from guided pruning."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tests of levels, bands and thresholds from votes: their distributions, their constraints and detected faults."""
+"""Tests of levels, bands and thresholds from votes, with their distributions, their constraints and detected faults."""
 
 from itertools import pairwise
 
@@ -95,7 +95,7 @@ def test_a_grade_is_the_number_of_thresholds_reached(weights, seed):
 
 
 def test_the_rule_of_the_plan_is_one_of_the_marks():
-    """Therefore length 1, and votes with published thresholds, release candidates by the rule of the plan."""
+    """The rule of the plan is a cutpoint, so length 1 and votes with published thresholds release by this rule."""
     vote = ThresholdVote.of(None, RULE, cutpoints_above(1.5, 6.5))
     assert vote.rules[0] == RULE
     assert (np.diff(vote.thresholds) > 0).all()

@@ -1,4 +1,4 @@
-"""Budget, the allowed cost, and Guarantee, the actual cost."""
+"""Tests of Budget, the allowed cost, and Guarantee, the actual cost."""
 
 import subprocess
 import sys

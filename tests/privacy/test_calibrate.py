@@ -54,7 +54,7 @@ def test_the_joint_bound_gives_the_tabulated_pairs(budget, limit, sigma, thresho
 
 
 def test_published_threshold_of_fixed_weights():
-    """For counts, only a user with only novel items matters."""
+    """For counts, the worst user has only novel items."""
     found = calibrate(PAPER, UniqueItems(100, "fixed", 1.0, 2), accounting="published", sensitivity=10.0)
     scaled = calibrate(PAPER, UniqueItems(100, "fixed", 0.1, 2), accounting="published")
     assert found.scale == pytest.approx(10 * scaled.scale, rel=1e-12)
@@ -161,7 +161,7 @@ def test_extreme_limits_are_planned_or_rejected(limit, shape):
 
 @pytest.mark.parametrize("budget", [Budget(1e-3, 1e-20), Budget(1e-3, 0.1), Budget(20, 1e-6), Budget(0.5, 0.9)])
 def test_extreme_budgets_are_planned_or_rejected(budget):
-    """Budgets far from the usual ones can be calibrated."""
+    """Very small and very large budgets can be calibrated."""
     case = novelty(limit=30)
     scale = calibrate(budget, case)
     assert total_delta(scale, budget.epsilon, case, noise="gaussian") <= budget.delta
@@ -171,7 +171,7 @@ def test_extreme_budgets_are_planned_or_rejected(budget):
     ("accounting", "sigma", "threshold"), [("published", 3.98371, 24.4381), ("joint", 3.89353, 23.5613)]
 )
 def test_the_first_of_nine_lengths_has_the_tabulated_pair(accounting, sigma, threshold):
-    """DPNE has nine equal lengths at epsilon 4, delta 1e-7 and limit 100. Two rows are from the theory."""
+    """DPNE has nine equal lengths at epsilon 4, delta 1e-7 and limit 100. Two rows of the table are from the theory."""
     found = calibrate(Budget(4, 1e-7), novelty(), accounting=accounting, rest=math.sqrt(8))
     assert found.scale == pytest.approx(sigma, abs=2e-5)
     assert found.threshold == pytest.approx(threshold, abs=3e-4)

@@ -43,7 +43,7 @@ DISTANCES = {"gaussian": 38.0, "laplace": 700.0}
     st.integers(20, 50),
 )
 def test_decisions_equal_decisions_with_fifty_digits(noise, place, scale, bits):
-    """Decisions agree at draws as close to the probability as 128 bits allow, and a little further away."""
+    """Decisions agree at draws that are as close to the probability as 128 bits allow, and slightly further away."""
     distance = place * DISTANCES[noise]
     threshold_units, unit = 1 << 58, 2.0**-bits
     weight = min(max(threshold_units + round(distance * scale / unit), 0), 2**62 - 1)

@@ -96,7 +96,7 @@ def test_plans_that_were_charged_too_little_are_rejected_or_charged_correctly(ep
 
 
 def test_a_grid_that_is_replaced_after_charging_is_rejected(monkeypatch):
-    """The restored fault of that version lets the round use the grid that fits the noise and not the charge."""
+    """In the restored fault of an earlier version, the round uses the grid that fits the noise and not the charge."""
     plan = vp.papers.DPNE(9, max_phrases_per_user=10**7, weighting="policy-gaussian").plan(vp.Budget(0.03, 1e-8))
     real = Voting.round
 
@@ -136,7 +136,7 @@ def test_no_length_exceeds_its_charge(epsilon, delta, limit, lengths, weighting,
 
 @pytest.mark.parametrize("lengths", [33, 64])
 def test_more_lengths_than_32_are_refused(lengths):
-    """The search above covers all allowed numbers of lengths."""
+    """More lengths than 32 are rejected, so the search covers all allowed numbers of lengths."""
     with pytest.raises(InputError, match="32"):
         vp.NGrams(lengths)
 
@@ -199,13 +199,13 @@ def test_check_charged_is_exact():
     [(1000.0, 1e-3, 10**4, 2), (1000.0, 1e-3, 3 * 10**4, 2), (1000.0, 1e-3, 10**5, 9)],
 )
 def test_cutoffs_beyond_integers_are_refused_at_length_1(alpha, epsilon, limit, lengths):
-    """Before the check, the first cutoff had 2^63.8 units, so weights wrapped; later cutoffs exceeded 2^64."""
+    """Before the check, the first cutoff had 2^63.8 units, so weights wrapped, and later cutoffs exceeded 2^64."""
     with pytest.raises(BudgetError, match="too high for integer"):
         vp.papers.DPNE(lengths, limit, weighting="policy-gaussian", alpha=alpha).plan(vp.Budget(epsilon, 1e-8))
 
 
 def test_cutoffs_beyond_integers_are_refused_at_later_lengths():
-    """The same check applies if the charged grid cannot represent the cutoffs."""
+    """Cutoffs at later lengths are also checked if the charged grid cannot represent them."""
     voting = Voting(PolicyGaussian(), 10, 0.01, 1000.0)
     with pytest.raises(BudgetError, match="too high for integer"):
         voting.round(RuleSetting(10, 2, 60), 5.0, 20.0)

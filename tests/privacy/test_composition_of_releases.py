@@ -68,7 +68,7 @@ def test_pure_releases_agree_with_randomised_responses_of_dp_accounting(epsilons
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
 def test_events_agree_with_the_composition_of_voxpop(epsilon):
-    """Events have hits on one side. Voxpop's pairs have hits on both, so their delta is larger by at most these."""
+    """Events have hits on one side. Voxpop's pairs have hits on both, so their delta is slightly larger."""
     budget = vp.Budget(2, 1e-6)
     guarantees = [
         vp.papers.SetUnion(10, "policy-gaussian", 5.0, "joint").plan(budget).guarantee,
@@ -114,7 +114,7 @@ def guarantee_of_phrases(epsilon):
     st.lists(st.floats(0.1, 2.0), min_size=1, max_size=2),
 )
 def test_the_printed_epsilon_is_no_less_than_the_composed_one(planned, others):
-    """Statements print six digits of epsilon, rounded up; delta at this value is at most the sum."""
+    """Statements print six digits of epsilon, rounded up. The delta at this value is at most the sum."""
     parts = [*map(guarantee_of_phrases, planned), *(vp.Guarantee(each, 1e-8) for each in others)]
     whole = compose(parts)
     printed = float(f"{whole.epsilon:g}")
@@ -141,7 +141,7 @@ def test_the_sum_of_many_different_epsilons_is_an_upper_bound():
 
 
 def test_a_release_without_privacy_remains_marked():
-    """A seeded release makes the total not private."""
+    """With a seeded release, the total is not private."""
     seeded = Guarantee(1, 1e-9, private=False)
     assert not compose([Guarantee(1, 1e-9), seeded]).private
     assert type(seeded.to_dp_event()).__name__ == "NonPrivateDpEvent"
@@ -189,7 +189,10 @@ def test_spends_are_unchanged_by_files():
     ids=str,
 )
 def test_a_guarantee_that_was_edited_in_its_file_is_refused(edited, tmp_path):
-    """Otherwise, a negative epsilon would cancel other spending, and any text would count as private."""
+    """An edited file is rejected.
+
+    A negative epsilon would cancel other spending, and any text would count as private.
+    """
     values = gaussian(1e-9, 0.5).to_dict()
     assert Guarantee.from_dict(values).to_dict() == values
     with pytest.raises((TypeError, ValueError)):
@@ -219,7 +222,10 @@ def _words():
     "mechanism", [vp.Items(max_items_per_user=10), vp.NGrams(max_length=3, max_phrases_per_user=10)]
 )
 def test_counting_after_adaptive_rounds_adds_one_gaussian(mechanism):
-    """Delta is D + delta_G at the root of all squares, as within one release. Epsilon is below the sum of both."""
+    """Delta is D + delta_G at the root of all squares, as within one release.
+
+    The epsilon is below the sum of both epsilons.
+    """
     budget, count = vp.Budget(2, 1e-6), gaussian(0.0, 0.3)
     spend = mechanism.plan(budget).guarantee.spend
     assert spend.two_sided
@@ -244,7 +250,7 @@ def test_the_mark_of_a_spend_is_kept():
 
 
 def test_releases_with_a_loose_spend_cost_at_most_their_epsilon_and_delta():
-    """A ranking has a spend that is looser than its epsilon and delta, but costs no more than they do."""
+    """A ranking has a spend that is looser than its epsilon and delta, but it costs at most its epsilon and delta."""
     union = vp.Items(max_items_per_user=10).plan(vp.Budget(2, 1e-7)).guarantee
     ranking = Guarantee(1, 1e-8, spend=picks_spend(1.0, 10, 1000, 0.117))
     pair = composed_delta(2.5, [union, Guarantee(1, 1e-8)])

@@ -106,7 +106,7 @@ def test_the_bound_is_close():
 
 
 def test_caps_that_ignore_dropped_items_are_detected():
-    """In this variant, weights grow as items are dropped and only high scores remain (false alarm 1e-9)."""
+    """In a broken variant, weights grow as items are dropped and only high scores remain (false alarm 1e-9)."""
     runs, caps = 60_000, even(ROUNDS, 30)
     most = binom.isf(FALSE_ALARM, runs, novel_release(ROUNDS, caps))
     assert simulated(ROUNDS, caps, 30, runs, seed=2, growing=True) > most
@@ -121,7 +121,7 @@ def test_one_round_is_the_formula(novel):
 
 
 def test_every_number_of_items_is_bounded():
-    """A level counts with its largest number of items, and not with a smaller number."""
+    """The bound of a level uses its largest number of items, and not a smaller number."""
     caps = Caps((1, 30), ((ONE_CAP,) * 3, (ONE_CAP // 4,) * 3), (1.0, 1.0))
     lone = lone_releases(ROUNDS, np.array([[0.25] * 3]), np.ones(1))[0]
     assert novel_release(ROUNDS, caps) == pytest.approx(30 * lone, rel=1e-6)
@@ -188,7 +188,7 @@ def rounded_up(rounds, weights, chance, fineness):
 
 @pytest.mark.parametrize("apart", [1e-6, 0.01, 0.015, 0.04])
 def test_drop_thresholds_just_below_thresholds_are_accepted(apart):
-    """The first three are between the same two points of the grid, so no cell remains and only round 1 counts."""
+    """The first three drop thresholds are in the same cell as their thresholds, so only round 1 counts."""
     last = 3.02
     near = CumulativeScore(mus=(0.8, 0.8), parts=(1.0, 1.0), thresholds=(last, 9.0), drop_thresholds=(last - apart,))
     first = max(t * float(ndtr(0.8 / t**0.5 - last)) for t in range(1, 21))

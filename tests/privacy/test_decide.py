@@ -46,7 +46,7 @@ def test_the_coin_changes_at_the_exact_probability(noise, weight, scale):
 
 @given(st.integers(0, 200), st.sampled_from([(1.0, 1e-5), (0.1, 1e-25), (20.0, 1e-30), (0.5, 0.7)]))
 def test_the_optimal_coin_changes_at_the_exact_probability(count, parameters):
-    """The same is true for the optimal rule, with probabilities from exactly 0 to exactly 1."""
+    """The coin of the optimal rule is also exact, for probabilities from exactly 0 to exactly 1."""
     assert_boundary(SelectionRule(*parameters, unit_weight=2**32), count << 32)
 
 
@@ -61,7 +61,7 @@ def test_the_second_word_decides_below_two_to_the_minus_64():
 
 
 def test_distant_weights_are_decided_exactly():
-    """Far below the threshold no item is released, and far above it every item, without overflow."""
+    """Far below the threshold, no item is released. Far above it, every item is released without overflow."""
     for noise in NOISES:
         rule = threshold_rule(noise)
         weights = np.array([-(2**61), -(2**45), 2**45, 2**61])

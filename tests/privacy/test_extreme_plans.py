@@ -1,6 +1,6 @@
-"""At extreme values of every parameter, planning raises a `BudgetError` or the plan keeps its promise.
+"""At extreme values of every parameter, planning raises a `BudgetError` or the plan satisfies its guarantee.
 
-The tests compute the promise again from only the public numbers of the plan (noise, threshold, sensitivity of one
+The tests compute the guarantee again from only the public numbers of the plan (noise, threshold, sensitivity of one
 user). They use the formulas of docs/privacy case by case, without the accounting of the library.
 """
 
@@ -50,14 +50,14 @@ def planned(mechanism, budget):
 
 
 def gaussian_delta(epsilon, mu):
-    """Return delta of one Gaussian mechanism of this mu."""
+    """Return the delta of one Gaussian mechanism of this mu."""
     if mu == 0:
         return max(mp.mpf(0), 1 - mp.exp(epsilon))
     return precise.normal_below(mu / 2 - epsilon / mu) - mp.exp(epsilon) * precise.normal_below(-mu / 2 - epsilon / mu)
 
 
 def both_ways(epsilon, hit, mu):
-    """Return delta if a novel item is released with this probability, and a Gaussian is shifted by mu otherwise."""
+    """Return the delta if a novel item is released with this probability, and otherwise a Gaussian is shifted by mu."""
     epsilon, log_none = mp.mpf(epsilon), mp.log1p(-hit)
     forward = hit + (1 - hit) * gaussian_delta(epsilon - log_none, mu)
     return max(forward, gaussian_delta(epsilon + log_none, mu))
@@ -143,7 +143,7 @@ def check_selection(epsilon, delta, plan):
     st.lists(LIMITS, min_size=3, max_size=3),
 )
 def test_plans_of_set_union_keep_their_guarantee(cell, epsilon, delta, limit, accounting, alpha, counts):
-    """Every weighting and both accountings keep the promise."""
+    """Plans with every weighting and both accountings satisfy their guarantee."""
     union = vp.papers.SetUnion(limit, cell, alpha, accounting)
     plan = planned(union, vp.Budget(epsilon, delta))
     if plan is not None:
@@ -165,7 +165,7 @@ def test_plans_of_set_union_keep_their_guarantee(cell, epsilon, delta, limit, ac
     st.lists(LIMITS, min_size=2, max_size=2),
 )
 def test_plans_of_dpne_keep_their_guarantee(epsilon, delta, limit, lengths, weighting, ratio, alpha, counts):
-    """The first length, with the cap of all later lengths, keeps the promise, and later lengths are within the cap."""
+    """The first length and the cap of later lengths satisfy the guarantee, and later lengths are within the cap."""
     dpne = vp.papers.DPNE(lengths, limit, weighting=weighting, ratio=ratio, alpha=alpha)
     plan = planned(dpne, vp.Budget(epsilon, delta))
     if plan is None:
@@ -180,7 +180,10 @@ def test_plans_of_dpne_keep_their_guarantee(epsilon, delta, limit, lengths, weig
 @settings(max_examples=10, phases=UNSHRUNK)
 @given(EPSILONS, DELTAS, LIMITS, st.integers(1, 32))
 def test_plans_of_n_grams_keep_their_guarantee(epsilon, delta, limit, lengths):
-    """Delta follows from the executed numbers. tests/privacy/test_individual.py tests the cap of users."""
+    """The delta follows from the executed numbers.
+
+    The tests in tests/privacy/test_individual.py cover the cap of users.
+    """
     plan = planned(vp.NGrams(lengths, limit), vp.Budget(epsilon, delta))
     if plan is None:
         return
@@ -236,7 +239,7 @@ def test_plans_of_heavy_hitters_keep_their_guarantee(epsilon, delta, rounds):
 
 @given(st.floats(1e-3, 50), st.integers(1, 10_000), st.integers(1, 16))
 def test_plans_of_sequences_keep_their_guarantee(epsilon, longest, gram):
-    """The root spends exactly its share of epsilon, relative to the largest movement of one user."""
+    """The noise at the root costs exactly the root's share of epsilon, for the largest change by one user."""
     plan = planned(vp.papers.VariableLengthNGrams(longest, gram, ["a", "b", "c"]), vp.Budget(epsilon))
     if plan is None:
         return
@@ -248,7 +251,8 @@ def test_plans_of_sequences_keep_their_guarantee(epsilon, longest, gram):
     lengths, variety = part_of_lengths(Fraction(epsilon)), part_of_variety(Fraction(epsilon), 0)
     assert 0 < lengths < 1
     assert 0 < variety < 1
-    # Two user statistics precede the root. It spends a part of the rest, or the whole rest without children.
+    # Two user statistics precede the root. The root spends a part of the remaining epsilon, or all of it without
+    # children.
     rest = (1 - lengths) * (1 - variety)
     root = rest * (Fraction(1, 20) if gram > 1 else 1)
     assert contexts.scale == float(longest / (Fraction(epsilon) * root))
@@ -267,13 +271,13 @@ def test_a_delta_below_the_limit_of_128_bits_is_rejected(epsilon, delta):
 
 @pytest.mark.slow
 def test_a_cutoff_that_does_not_fit_its_grid_is_refused():
-    """With so many items per user, the grid is coarse. Rounding adds noise, and the cutoff grows with the noise."""
+    """With many items per user, the grid is coarse. Rounding adds noise, and the cutoff grows with the noise."""
     with pytest.raises(BudgetError, match="cutoff"):
         vp.papers.SetUnion(10**6, "policy-gaussian", 1000.0, "joint").plan(vp.Budget(1e-3, 1.2265865115027022e-12))
 
 
 def test_a_length_with_almost_no_budget_is_rejected():
-    """The threshold would not fit the grid of weights."""
+    """With almost no budget for a length, the threshold would not fit the grid of weights."""
     shares = vp.papers.DPNE(max_length=24, max_phrases_per_user=1, ratio=5.0)
     with pytest.raises(BudgetError, match="so little of the budget"):
         shares.plan(vp.Budget(1e-3, 0.1))

@@ -165,7 +165,7 @@ def test_a_change_of_the_plan_after_its_certificate_has_no_effect(talk):
 
 
 def test_a_certificate_with_less_noise_is_refused():
-    """Every scale of a certificate, if moved by a percent to the unsafe side, exceeds the claim or is out of range."""
+    """If a scale of a certificate is changed by a percent to the unsafe side, it exceeds the claim or is invalid."""
     numbers = vp.Items(max_items_per_user=20).plan(BUDGET).certificate.to_dict()
     assert check(Certificate.from_dict(numbers)) <= BUDGET.delta
     for number in range(len(numbers["numbers"]["rounds"]["later"])):
@@ -184,7 +184,7 @@ def test_a_certificate_of_another_format_is_rejected(change):
 
 
 def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
-    """The gate itself compares the chosen rounds with the caps, for any menu."""
+    """The gate itself compares the chosen rounds with their caps, for any menu."""
     plan = vp.Items().plan(BUDGET)
     entry = plan.passes[0].entry(100).stated()
     for fault in (
@@ -272,7 +272,7 @@ def test_passes_run_once_and_in_order(talk):
 
 
 def test_a_night_is_charged_and_read_once(tmp_path):
-    """A second reading would add the noise of the night again. Nights beyond the plan have no noise."""
+    """A second reading of a night would add its noise again. Nights beyond the plan have no noise."""
     plan = vp.Items().series(tmp_path / "series", BUDGET, nights=3, seed=1).plan
     gate, pools = NightsGate(plan.certificate.to_json(), Secret.from_seed(1)), NightlyPools.empty()
     gate.missed(pools, 1)
@@ -344,13 +344,13 @@ class Louder(Weighted):
 
 
 def test_a_weighting_derived_from_a_proved_one_is_refused():
-    """Its proof does not apply to other weights."""
+    """The proof of a weighting does not apply to a derived weighting with other weights."""
     with pytest.raises(InternalError):
         bounding_of(CalibratedRule(Louder(), RuleSetting(10, 2)))
 
 
 def test_the_gate_refuses_a_weighting_of_another_class():
-    """The numbers are equal, but the added weights are not."""
+    """The gate rejects a weighting of another class with the same numbers, because its weights are different."""
     corpus = corpus_of([["tea"]] * 10)
     plan = vp.papers.SetUnion(10, "weighted", accounting="joint").plan(BUDGET)
     gate, _ = plan.begin(1)

@@ -78,7 +78,7 @@ def test_delta_agrees_with_the_privacy_loss_distribution(epsilon, scale):
 
 
 def test_sigma_equals_known_values():
-    """The setting of the papers has epsilon 3 and half of e^-10."""
+    """At epsilon 3 and half of e^-10, the setting of the papers, sigma has the known value."""
     assert sigma(3, math.exp(-10) / 2) == pytest.approx(1.33279, abs=5e-6)
 
 

@@ -37,7 +37,7 @@ def naive_reach(charge, cost):
 
 @given(CAPS, COSTS, SENSITIVITIES, PACES, st.lists(st.tuples(LEFT, st.booleans(), st.integers(0, 9)), min_size=1))
 def test_costs_equal_the_reference_and_never_exceed_the_budget(cap, cost, sensitivity, rates, users):
-    """Costs are whole parts of the cap."""
+    """Costs equal the reference, never exceed the budget, and are whole parts of the cap."""
     charge = IndividualFilter(cap).charge(cost, sensitivity, rates)
     left, holds, runs = (np.array(column) for column in zip(*users, strict=True))
     costs = charge.costs(left, holds, runs)
@@ -84,7 +84,7 @@ def test_a_user_without_candidates_pays_nothing_and_adds_no_weight():
 
 
 def test_movements_below_the_rounding_error_change_no_user():
-    """If the payment of a user does not cover the rounding of all other users, the user does not move any weight."""
+    """If the payment of a user does not cover the rounding of all other users, the user changes no weight."""
     charge = IndividualFilter(1.0).charge(WHOLE, 1.1)
     assert charge.bounds(np.array([WHOLE // 200])).tolist() == [0]
 

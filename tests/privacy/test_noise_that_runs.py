@@ -120,7 +120,7 @@ def test_classic_passes_run_with_the_planned_noise(talk, seen):
 
 
 def test_n_grams_run_with_the_planned_noise(talk, seen):
-    """Every later pass uses the noise in the transcript, and its price covers this noise."""
+    """Every later pass uses the noise in the transcript, and the price of the pass covers this noise."""
     plan = vp.NGrams(max_length=4).release(talk, BUDGET, seed=5).plan
     assert_rounds(seen, plan.certificate.proof.rounds)
     later = [each for each in seen if type(each) in (CellNoise, NoisyLevels)][1:]
@@ -159,7 +159,7 @@ def test_counts_and_rankings_run_with_the_planned_noise(talk, seen):
 
 @pytest.mark.jit
 def test_profiles_run_with_the_planned_noise(seen):
-    """Rounds over single and joint values, counts and cover have their noise.
+    """Rounds over single and joint values, counts and cover have the planned noise.
 
     The parts fit into the cap of later releases.
     """
@@ -287,7 +287,7 @@ def test_released_lengths_determine_length_and_noise_of_a_tree():
     gate.open(engine, tuple("abcdefghi"))
     assert gate.longest == 1_000
     kept, _ = gate.lengths(np.array([1, 2, 3, 4, 6, 9, 1_000]), Fraction(1, 10))
-    # After the class of two symbols, noise explains everything; the next class is complete.
+    # After the class of two symbols, noise explains all counts. The next class is complete.
     assert (gate.longest, kept.tolist(), told) == (3, [4_000, 3_000, 0], [gate.steps])
     assert gate.steps <= 3
     passes = json.loads(gate.record[1])
@@ -299,7 +299,7 @@ def test_released_lengths_determine_length_and_noise_of_a_tree():
 
 @pytest.mark.parametrize("usual", [0, 10])
 def test_a_usual_length_out_of_range_is_not_proved(usual):
-    """It must be at least 1 and at most the maximum length, and it needs the rule that it belongs to."""
+    """A usual length must be at least 1 and at most the maximum length, and it needs the rule that it belongs to."""
     rule = Fraction(4, 5), Fraction(15)
     check(Certificate(Claim(1.0, 0.0), PathsProof("contexts", Fraction(1), 2, 9, 4, None, *rule, 9)))
     for given in ((*rule, usual), (None, None, 3)):
@@ -309,7 +309,7 @@ def test_a_usual_length_out_of_range_is_not_proved(usual):
 
 @pytest.mark.parametrize("rule", [(Fraction(4, 5), None), (Fraction(0), Fraction(1)), (Fraction(2), Fraction(1))])
 def test_an_incomplete_rule_for_steps_is_refused(rule):
-    """A certificate states both numbers of the rule or none, in range, and only for contexts."""
+    """A certificate must contain both numbers of the rule in range, or neither, and only for contexts."""
     claim = Claim(1.0, 0.0)
     with pytest.raises(InternalError, match="does not apply"):
         check(Certificate(claim, PathsProof("contexts", Fraction(1), 2, 9, 4, None, *rule)))
@@ -362,7 +362,7 @@ def test_paths_follow_parents():
 
 @pytest.mark.parametrize("before", [3, 4])
 def test_a_context_that_its_parent_does_not_have_is_refused(before):
-    """A symbol beyond the last symbol is rejected. It would name a context of the next node, which may be spent."""
+    """A symbol beyond the last symbol is rejected, because it would denote a context of the next node."""
     gate = paths_gate(Limits(Fraction(1), 2, 4, 5), [1, 1, 1, 1, 2, 0, 2], Secret.from_seed(1))
     tenth, whole = Fraction(1, 10), Fraction(1)
     gate.level(np.array([-1], np.int32), np.array([-1], np.int32), [tenth])
@@ -375,7 +375,7 @@ def test_a_context_that_its_parent_does_not_have_is_refused(before):
 
 @pytest.mark.parametrize(("row", "symbol"), [(1, -2), (-1, 0), (-1, 1), (2, -2), (0, 2)])
 def test_a_gram_that_does_not_belong_to_its_row_is_refused(row, symbol):
-    """A symbol below the first symbol, or a row out of range, is rejected. It would name a gram that may be spent."""
+    """A symbol below the first symbol or a row out of range is rejected, because its gram may have no budget."""
     gate = paths_gate(Limits(Fraction(1), 2, 4, 5), [1, 1, 1, 1, 2, 0, 2], Secret.from_seed(1), "grams")
     none, tenth, whole = np.empty(0, np.int64), Fraction(1, 10), Fraction(1)
     gate.children(none, none, [tenth])

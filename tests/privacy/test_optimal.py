@@ -1,4 +1,4 @@
-"""The optimal rule for one item per user: its closed form, its recursion, and both tails."""
+"""Tests of the optimal rule for one item per user, with its closed form, its recursion, and both tails."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,10 @@ def recursion(epsilon, delta, most):
 @settings(max_examples=50)
 @given(st.floats(-2, 1.3), st.floats(-30, -0.05))
 def test_closed_form_is_the_recursion(log_epsilon, log_delta):
-    """With eighty digits both agree exactly. In doubles, the error of the nearer tail is at most 1e-12."""
+    """With eighty digits, the closed form and the recursion agree exactly.
+
+    In doubles, the error of the nearer tail is at most 1e-12.
+    """
     epsilon, delta = 10**log_epsilon, 10**log_delta
     most = min(400, int(-7 * log_delta / epsilon) + 8)
     values = recursion(epsilon, delta, most)

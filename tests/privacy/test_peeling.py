@@ -1,4 +1,4 @@
-"""The cost of picking the largest counts: exact small cases, a search, and the drawn noise."""
+"""Tests of the cost of picking the largest counts, with exact small cases, a search, and the drawn noise."""
 
 from decimal import Decimal, localcontext
 from itertools import permutations, product
@@ -105,7 +105,7 @@ def test_budgets_that_are_too_small_are_refused(budget, picks):
 
 @pytest.mark.parametrize("epsilon", [60.0, 800.0])
 def test_an_epsilon_without_a_possible_delta_is_rejected(epsilon):
-    """Draws of 128 bits cost more than 1 at such an epsilon."""
+    """At a very large epsilon, draws of 128 bits cost more than a delta of 1."""
     with pytest.raises(BudgetError, match="too large"):
         largest_rate(Budget(epsilon, 0.5), 5, 10**6)
 
@@ -155,7 +155,7 @@ def test_rankings_follow_their_distribution():
 def test_rankings_do_not_show_more_than_the_claim(factor, caught):
     """One more user increases one of two counts.
 
-    At twice the rate, the first place shows too much (false alarm 1e-9).
+    At twice the rate, the first place shows more than the claim (false alarm 1e-9).
     """
     budget, trials = Budget(0.5, 1e-6), 400_000
     rate = largest_rate(budget, 1, 2) * factor

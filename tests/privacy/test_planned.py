@@ -93,7 +93,7 @@ def test_a_copied_or_pickled_plan_is_unchanged(name):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_the_plan_of_a_release_has_the_guarantee_of_the_release(name):
-    """The plan also contains the records of the release, such as lengths that ran or an alphabet that was found."""
+    """The plan of a release also contains records of it, such as lengths that ran or an alphabet that was found."""
     released = PLANS[name].release(given_to(PLANS[name]), seed=1)
     for each in released.values() if isinstance(released, dict) else [released]:
         assert replace(each.guarantee, private=True) == replace(each.plan.guarantee, private=True)

@@ -27,7 +27,7 @@ def gaussian_rounds(epsilon, novel, mu):
 def test_gaussian_rounds_are_bounded_by_their_pair(epsilon, steps, sigmas):
     """In dp-accounting, the composition of "hit" and Gaussian round by round costs at most the symmetric pair.
 
-    The pair costs at most the probability of a hit more, because it has hits on both sides.
+    The additional cost of the pair is at most the probability of a hit, because the pair has hits on both sides.
     """
     interval, hits, whole = 1e-3, [], privacy_loss_distribution.identity(1e-3)
     for step, sigma in zip(steps, sigmas, strict=True):
@@ -70,7 +70,7 @@ def test_a_laplace_pair_costs_only_its_hits(epsilon, share, hit):
 
 @given(st.floats(0.2, 2), st.floats(0.1, 3))
 def test_too_little_laplace_noise_costs_the_whole_budget(epsilon, scale):
-    """Noise that costs at most epsilon adds nothing to delta; with less noise, delta is 1."""
+    """Noise that costs at most epsilon adds nothing to delta. With less noise, delta is 1."""
     assert laplace_round(epsilon, 0.25, scale, 1.0) == (
         0.25 if Fraction(1) / Fraction(scale) <= Fraction(epsilon) else 1
     )

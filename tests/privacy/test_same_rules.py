@@ -1,4 +1,4 @@
-"""Privacy rules that several mechanisms follow, or both a plan and a release, are the same in all of them.
+"""Privacy rules that several mechanisms share, or that a plan and its release share, are the same in all of them.
 
 docs/design/0014-one-rule.md lists these rules, with the place of each and the test that compares its copies.
 """
@@ -122,7 +122,7 @@ def test_no_pass_uses_the_noise_of_another(talk, mechanism, memory, monkeypatch)
 
 
 def test_a_repeated_pass_would_be_detected(talk, monkeypatch):
-    """The test above fails on a release in which all rounds have the noise of the first."""
+    """The previous test fails for a release in which all rounds have the noise of the first."""
     from voxpop.privacy.gate import rounds as running
 
     real = running.score_step

@@ -10,7 +10,7 @@ from voxpop.privacy.numerics import around, crossing, lowest
 
 @given(st.floats(0.001, 999), st.floats(0.1, 9))
 def test_crossing_is_on_the_safe_side_and_near(root, power):
-    """The result is never before the root, and is within the tolerance."""
+    """The returned point is never below the root, and is within the tolerance."""
 
     def curve(x):
         return root**power - x**power

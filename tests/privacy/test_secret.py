@@ -77,7 +77,10 @@ def test_bits_are_balanced():
 
 @given(st.binary(min_size=32, max_size=32), st.lists(st.binary(max_size=20), max_size=6))
 def test_each_text_is_a_separate_block(key, texts):
-    """Up to 15 bytes draw AES of the bytes, zeros and the length. Longer texts draw BLAKE2b with the same key."""
+    """For a text of up to 15 bytes, the draw is AES of the bytes, zeros and the length.
+
+    For longer texts, it is keyed BLAKE2b.
+    """
     subkey = hashlib.blake2b(b"noise/text", key=key, digest_size=32, person=b"voxpop purpose").digest()
     expected = []
     for text in texts:

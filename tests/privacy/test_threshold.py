@@ -93,6 +93,6 @@ def test_quantile_inverts_the_tail(noise, log_p):
     ],
 )
 def test_invalid_novelty_bounds_are_rejected(fields):
-    """The constructor checks each field."""
+    """The constructor rejects invalid values of each field."""
     with pytest.raises(BudgetError):
         UniqueItems(**({"limit": 10, "shape": "even", "least": 0.1, "norm": 2} | fields))

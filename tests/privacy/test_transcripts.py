@@ -59,7 +59,7 @@ def test_neighbours_with_equal_outputs_have_equal_bytes(name, tmp_path):
 
 @pytest.mark.jit
 def test_neighbours_with_equal_counts_have_equal_bytes(tmp_path):
-    """The same is true for counts and rankings of users without released words."""
+    """Twenty more users without released words do not change any saved byte of counts and rankings."""
     words = released(vp.Items(max_items_per_user=20), 0, text="what")
     found = []
     for strangers in (0, 20):
@@ -129,7 +129,7 @@ CHANGES = [
 @pytest.mark.jit
 @pytest.mark.parametrize(("name", "path", "factor"), CHANGES, ids=lambda each: str(each).replace(" ", ""))
 def test_a_number_moved_to_the_unsafe_side_is_not_proved(name, path, factor):
-    """A certificate with less noise, lower thresholds or larger caps exceeds its claim or is refused."""
+    """A certificate with less noise, lower thresholds or larger caps exceeds its claim or is rejected."""
     numbers = PLANNED[name][0].plan(BUDGET if name != "sequences" else vp.Budget(4)).certificate.to_dict()
     assert check(Certificate.from_dict(numbers)) <= numbers["claim"]["delta"]
     place = numbers["numbers"]

@@ -38,10 +38,7 @@ def test_the_bound_is_above_a_fine_quadrature_and_close(seed, nights, level):
 
 
 def test_the_bound_is_above_simulated_noise():
-    """The share of 200,000 paths has a standard error of 0.0004.
-
-    It deviates by six standard errors with probability 1e-9.
-    """
+    """The share of 200,000 paths deviates by six standard errors of 0.0004 with probability 1e-9."""
     rng, spreads = np.random.default_rng(1), np.linspace(0.2, 1.0, 12)
     total = np.sqrt(np.cumsum(np.square(spreads)))
     thresholds = 2.5 * total

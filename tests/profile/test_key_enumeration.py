@@ -101,7 +101,10 @@ def test_the_enumeration_finds_less_noise(change):
 
 @pytest.mark.filterwarnings("ignore:.*delta")
 def test_a_choice_by_noisy_numbers_costs_no_more_than_its_part():
-    """One class with integer Laplace noise chooses one or two keys per user. Outcomes are pairs of both."""
+    """One class with integer Laplace noise selects one or two keys per user.
+
+    An outcome is the choice and the released keys.
+    """
     plan = vp.KeyCounts({"key": "string"}, [("key",)], other_rows=False).plan(vp.Budget(2, 0.05))
     spent, factor, rate = Fraction(check(plan.certificate)), growth(2), float(plan.choosing)
     far = 800
@@ -126,7 +129,7 @@ def test_a_choice_by_noisy_numbers_costs_no_more_than_its_part():
 
 @pytest.mark.parametrize("other_rows", [False, True])
 def test_rounds_after_pure_releases_are_charged_as_their_mixture(other_rows):
-    """With numbers from other code, the delta of rounds is d plus the mean of a Gaussian trade-off over two losses."""
+    """Computed by other code, the delta of rounds is d plus the mean of a Gaussian trade-off over two losses."""
     plan = vp.KeyCounts({"key": "string"}, [("key",)], other_rows=other_rows).plan(vp.Budget(2, 1e-7))
     proof = plan.certificate.proof
     mu = mpmath.sqrt(

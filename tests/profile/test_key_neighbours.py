@@ -56,7 +56,7 @@ def weights_of(users, place, monkeypatch):
 
 
 def distances(rng, monkeypatch):
-    """Return changes by the extra user: classes in l1, changed keys over L, the largest change, and shares in l1."""
+    """Return changes by the extra user, in classes (l1), changed keys over L, the largest change, and shares (l1)."""
     users = {
         int(key): [[WORDS[i] for i in rng.integers(0, 8, rng.integers(1, 9))] for _ in range(rng.integers(1, 3))]
         for key in rng.choice(1000, rng.integers(2, 7), replace=False)
@@ -191,7 +191,7 @@ def test_the_search_detects_users_of_many_keys_without_a_limit(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_finds_users_who_weigh_more_than_one(monkeypatch):
-    """The mutant weighs a user with more keys twice per key."""
+    """The mutant weighs a user with more keys twice for each key."""
     monkeypatch.setattr(gates, "WholeShares", lambda shares: WholeShares((0, 2) if shares == (0, 1) else shares))
     assert worst_parts(monkeypatch)[0][4] > 0
 
@@ -316,7 +316,10 @@ def copies_in_parts(plan, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*delta")
 def test_parts_that_are_drawn_twice_are_detected(monkeypatch):
-    """The variant tests each key of users with one and two keys with two draws. The plan keeps delta for both."""
+    """The variant tests each key of users with one and two keys with two draws.
+
+    The plan satisfies delta for both kinds of users.
+    """
     plan = vp.KeyCounts({"key": "string"}, [("key",)], other_rows=False).plan(vp.Budget(1.0, 0.02))
     most = COPIES * 0.02 + 6 * (COPIES * 0.02) ** 0.5
     one, two = copies_in_parts(plan, monkeypatch)
@@ -340,7 +343,7 @@ def test_parts_that_are_drawn_twice_are_detected(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*delta")
 def test_parts_with_a_lower_threshold_are_detected(monkeypatch):
-    """The broken variant has a threshold that is lower by 3."""
+    """In the broken variant, the threshold is lower by 3."""
     plan = vp.KeyCounts({"key": "string"}, [("key",)], other_rows=False).plan(vp.Budget(1.0, 0.02))
     real = gates.PartNumbers
     monkeypatch.setattr(

@@ -76,7 +76,7 @@ def test_selection_is_optimal(name):
 
 @pytest.mark.parametrize("change", [{"end": 2.0}, {"coin": 1.01}, {"rate": 1.01}, {"reach": -1}], ids=str)
 def test_less_noise_has_a_larger_delta(change):
-    """Each number binds. If it is moved to the unsafe side, delta exceeds the allowed delta."""
+    """Each number is as small as the allowed delta permits. A change to the unsafe side exceeds the allowed delta."""
     noise, delta = NOISES["1, 1e-07"]
     (name, factor), *_ = change.items()
     value = getattr(noise, name)
@@ -102,7 +102,7 @@ def reference(noise: KeyNoise, users: int, uniform: int) -> int:
 
 @pytest.mark.parametrize("name", NOISES)
 def test_draws_equal_those_of_the_reference(name):
-    """The draws are random, or at and next to each threshold with equal upper 64 bits."""
+    """The draws are random, or they are at and next to each threshold with equal upper 64 bits."""
     noise, _ = NOISES[name]
     table, rng = _noise_table(noise), np.random.default_rng(5)
     near = [value + step for value in (*table.tails, *table.coins) for step in (-1, 0, 1) if 0 <= value + step < 2**128]

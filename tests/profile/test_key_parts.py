@@ -1,4 +1,4 @@
-"""Users in parts: the delta of tiny tables, the threshold, and draws that follow the distribution of the noise."""
+"""Tests of users in parts, with the delta of tiny tables, the threshold, and the distribution of draws."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -73,7 +73,7 @@ def test_no_tiny_table_exceeds_delta(case):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_threshold_is_the_smallest(case):
-    """The threshold keeps delta, but a threshold that is lower by one does not."""
+    """The delta of the threshold is within the budget, but the delta of a threshold that is lower by one is not."""
     parts = PARTS[case]
     assert parts_delta(parts) <= case[1] < parts_delta(replace(parts, threshold=parts.threshold - 1))
 
@@ -99,15 +99,15 @@ def test_draws_follow_the_distribution(case, one, two):
 
 
 def test_a_weight_that_does_not_fit_is_refused():
-    """Sums over machines with more than 2^30 users of one key could not contain both numbers."""
+    """A larger weight is rejected, because sums for more than 2^30 users of one key could not contain both numbers."""
     with pytest.raises(InputError, match="more than a billion"):
         drawn(CASES[0], 1 << 30, 0, number=1)
 
 
 def test_spread_and_bound_follow_from_the_probabilities():
-    """The standard deviation is that of a sum of three noises.
+    """The standard deviation equals the standard deviation of a sum of three noises.
 
-    The bound covers 95 percent, but a bound one lower does not.
+    The bound covers 95 percent, but the next lower bound does not.
     """
     parts = PARTS[1.0, 0.2]
     chance, z = parts_probabilities(parts, 3, 400), np.arange(-400, 401)

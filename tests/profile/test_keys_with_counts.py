@@ -1,4 +1,4 @@
-"""Keys with counts: entries, numbers, the rest, saved files, certificates and refused steps."""
+"""Tests of keys with counts, with their entries, numbers, other rows, files, certificates and rejected steps."""
 
 import json
 import re
@@ -58,7 +58,7 @@ def truth_of(table, *names):
 def test_keys_are_loaded_with_types_counts_and_metadata(each, entry):
     """All 15 common keys are released with their types, and with numbers within 6 standard errors.
 
-    No key of one user is.
+    No key of only one user is released.
     """
     table = visits(each=each)
     found = vp.profile(table, user="who", joint=JOINT, budget=BUDGET, options=QUIET)
@@ -105,7 +105,10 @@ def test_sets_of_fewer_columns_are_margins():
 
 
 def test_margins_are_never_below_their_cells():
-    """Violations are replaced with the mean, also for cells of two margins. Other numbers do not change."""
+    """If a margin is below its cell, both are replaced with their mean, also for two margins.
+
+    Other numbers do not change.
+    """
     names = (("a", "b"), ("a",), ("b",))
     sets = np.array([0, 0, 0, 1, 1, 2, 2], np.int32)
     items = pa.array(["x|1", "x|2", "y|1", "x", "y", "1", "z|"], pa.large_string())
@@ -148,7 +151,7 @@ def test_a_public_limit_needs_no_choice():
 @pytest.mark.parametrize("limit", [None, 1, 3, 20])
 @pytest.mark.parametrize("other_rows", [True, False])
 def test_certificates_are_within_the_budget_and_tight(limit, other_rows):
-    """Delta is at most the budget's and close to it. With a larger epsilon for one part, the check raises an error."""
+    """The delta is at most the delta of the budget and close to it. A larger epsilon for one part raises an error."""
     for budget in (BUDGET, vp.Budget(0.5, 1e-8), vp.Budget(8, 1e-6)):
         plan = vp.KeyCounts({"city": "string"}, [("city",)], limit, other_rows).plan(budget)
         proof = plan.certificate.proof
@@ -187,12 +190,12 @@ def test_totals_of_large_deltas_are_stated(delta, line):
 
 @cache
 def proof_of_keys():
-    """Return the numbers of the certificate of a plan for one column."""
+    """Return the numbers in the certificate of a plan for one column."""
     return vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET).certificate.proof
 
 
 def spends(**changes):
-    """Return the delta of a certificate with other numbers, or 1 if the check refuses them."""
+    """Return the delta that the check computes for a certificate with other numbers, or 1 if the check rejects it."""
     try:
         return check(Certificate(Claim(2.0, 1e-7), replace(proof_of_keys(), **changes)))
     except InternalError:
@@ -200,7 +203,7 @@ def spends(**changes):
 
 
 def test_numbers_moved_to_the_unsafe_side_are_refused():
-    """Each number that binds is moved. The unchanged certificate keeps its claim."""
+    """The unchanged certificate satisfies its claim. If any number that affects delta is changed, it does not."""
     proof = proof_of_keys()
     assert isinstance(proof, KeysProof)
     assert spends() <= 1e-7
@@ -300,7 +303,7 @@ def test_the_gate_refuses_what_the_certificate_does_not_contain():
 
 
 def test_the_gate_of_parts_refuses_other_steps():
-    """The parts run in order, once each, and before the rest. Only their own entry has parts."""
+    """The parts run in order, once each, and before the sums of other rows. Only the entry of parts has parts."""
     gate, engine, _ = opened()
     gate.classes(engine)
     with pytest.raises(InternalError):
@@ -370,7 +373,7 @@ def test_the_probability_of_release_in_parts_follows_from_the_noise():
 
 
 def test_parts_without_a_released_key_end():
-    """If no key reaches the threshold, users with more keys count nothing."""
+    """If no key reaches the threshold, users with more keys are not counted."""
     gate, engine, _ = opened()
     gate.classes(engine)
     gate.choose(3)
@@ -404,7 +407,7 @@ def test_the_remaining_score_is_not_measured_between_rounds():
 
 
 def same_on_all_engines(table, joint, limit):
-    """Return the release in memory, which must be the same within a limit and on the reference engine of dicts."""
+    """Return the release in memory. Releases within a memory limit and on the reference engine must equal it."""
     keyed = vp.KeyCounts.of(table, user="who", joint=joint, max_keys_per_user=limit)
     plan = keyed.plan(vp.Budget(4, 1e-6))
     corpora = [
@@ -425,12 +428,12 @@ def same_on_all_engines(table, joint, limit):
 @pytest.mark.parametrize("each", [1, 2, 6])
 @pytest.mark.parametrize("limit", [None, 1, 2])
 def test_all_engines_release_the_same(each, limit):
-    """The engines are in memory, within a limit, and the reference engine of dicts."""
+    """The engines are the engine in memory, the engine within a memory limit, and the reference engine of dicts."""
     assert len(same_on_all_engines(visits(900, each), [("city", "year"), ("city",)], limit)) >= 5
 
 
 def test_all_engines_release_the_same_in_parts():
-    """Users with one, two and more keys are the same on every engine."""
+    """Users with one, two and more keys have the same results on every engine."""
     found = same_on_all_engines(mostly_one(900), [("city",)], None)
     assert found.plan.chosen == 3
     assert len(found) == 10
@@ -504,7 +507,7 @@ def test_sets_with_the_same_name_are_rejected(alone):
 
 
 def test_an_exhausted_ledger_names_the_command_for_keys(tmp_path, capsys):
-    """The advice is for keys with --repeated. It is correct, because a release with the largest epsilon in it fits."""
+    """The advice is for keys with --repeated. It is correct, because a release with the advised epsilon fits."""
     account = vp.Ledger(tmp_path / "ledger").open("visits", vp.Budget(3, 1e-6), create=True)
     table, how = visits(300), {"user": "who", "joint": JOINT, "options": QUIET, "ledger": account}
     vp.profile(table, budget=vp.Budget(1, 1e-7), **how)
@@ -547,7 +550,7 @@ def test_the_choice_is_as_accurate_as_noise_allows():
 
 
 def test_tokens_of_keys_only_are_numbered_from_zero():
-    """Sets have one or several columns. Values of single columns are escaped once."""
+    """Tokens are numbered from zero for sets of one or several columns. Values of single columns are escaped once."""
     keys = TypedKeys((KeyColumn("a", "string"), KeyColumn("b", "int64")), (), (("a", "b"), ("a",)), alone=True)
     tokens = keys.tokens([pa.array(["x|y", "z"]), pa.array([1, None])])
     assert tokens.to_pylist() == [["0|x\\|y|1", "1|x\\|y"], ["1|z"]]

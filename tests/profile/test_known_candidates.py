@@ -1,4 +1,4 @@
-"""Rounds over public candidates: their cost, candidates without users, and neighbours on the release code."""
+"""Tests of rounds over public candidates, with their cost, candidates without users, and neighbours."""
 
 from math import fsum
 
@@ -36,7 +36,7 @@ def released(rounds, corpus, candidates, secret):
 
 @pytest.mark.parametrize(("square", "limit", "number"), [(0.4, 100, 10**6), (2.0, 400, 50), (0.05, 102_400, 10**8)])
 def test_the_rounds_spend_their_square_and_no_more(square, limit, number):
-    """The executed noise spends the square, and the thresholds give the expected number of spurious candidates."""
+    """The noise spends the planned mu^2, and the thresholds give the expected number of spurious candidates."""
     rounds = plan_known(square, limit, number, 0.5)
     spent = fsum((each.shares.sensitivity / each.sigma) ** 2 for each in rounds.rounds)
     assert 0.999 * square < spent <= square
@@ -52,7 +52,9 @@ def test_less_noise_than_charged_is_refused(monkeypatch):
 
 
 def test_candidates_without_users_are_released_as_often_as_planned(monkeypatch):
-    """500 of 100,000 are expected in each of 3 runs. The sum is within 7 deviations (false alarm below 1e-11).
+    """Of 100,000 candidates, 500 are expected in each of 3 runs.
+
+    The sum is within 7 deviations (false alarm below 1e-11).
 
     The test also detects a variant without noise.
     """
@@ -163,7 +165,7 @@ def shown(rounds):
 def test_candidates_of_one_user_pass_the_audit(monkeypatch):
     """A test between no user and one user has nearly the power of one Gaussian shift, but not more.
 
-    The test detects less noise than planned. False alarm below 1e-9.
+    The test detects less noise than planned. The probability of a false alarm is below 1e-9.
     """
     rounds = plan_known(1.0, 100, 20_000, 2_000)
     without, joined = shown(rounds)

@@ -48,7 +48,10 @@ def profiles():
 
 
 def test_listed_values_need_fewer_users(profiles):
-    """More cities are released with a list. The plan has their users needed, and the marks agree with the lists."""
+    """More cities are released with a list.
+
+    The plan contains the number of users that they need, and the marks agree.
+    """
     without, with_lists = profiles
     assert 2 * len(without.columns["city"]) < len(with_lists.columns["city"])
     assert without.columns["city"].known is None
@@ -63,7 +66,7 @@ def test_listed_values_need_fewer_users(profiles):
 
 
 def test_explanations_and_reports_mark_listed_values(profiles):
-    """A listed value has separate users needed and a separate probability. Pages with and without counts have marks."""
+    """A listed value has a separate number of users needed and a separate probability. Pages contain marks."""
     profile, city = profiles[1], profiles[1].columns["city"]
     listed, other = city.explain(city.to_list()[0]), city.explain("nowhere")
     assert "on the public list" in " ".join(listed.reasons)
@@ -101,9 +104,9 @@ def held_only(parts, gate):
 
 
 def test_neighbours_use_the_same_list(monkeypatch):
-    """Both lists have values of only the extra user and values without users.
+    """With and without the extra user, the lists are the same, including values of only this user.
 
-    The lists of the broken variant differ.
+    In the broken variant, they differ.
     """
     rows = table(600), pl.concat([table(600), EXTRA])
     one, two = (parts_of(monkeypatch, each) for each in rows)
@@ -114,7 +117,7 @@ def test_neighbours_use_the_same_list(monkeypatch):
 
 
 def test_every_engine_releases_the_same():
-    """Memory, limited memory and the reference engine agree, with joint values."""
+    """The engines in memory and within a memory limit and the reference engine agree, also on joint values."""
     rows = table(900)
     profiling = vp.ProfileMechanism.of(rows, **CHOSEN, joint=[("city", "year")], known=LISTS)
     plan = profiling.plan(vp.Budget(3, 1e-6))
@@ -201,7 +204,7 @@ def test_lists_that_do_not_fit_are_refused(known, message):
 
 
 def test_keys_with_counts_do_not_accept_a_list():
-    """The message names the release that accepts a list."""
+    """The error of keys with counts names the release that accepts a list."""
     with pytest.raises(InputError, match=r"vp\.Items"):
         profiling_of(table(10), user="who", joint=[("city",)], known={"city": ["Delft"]})
 

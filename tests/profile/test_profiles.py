@@ -1,4 +1,4 @@
-"""Tests of profiles: chosen columns, released values, costs and saved files."""
+"""Tests of profiles, with chosen columns, released values, costs and saved files."""
 
 import datetime
 import json
@@ -160,7 +160,10 @@ def test_parents_of_released_joint_values_are_released(table):
 
 
 def test_combinations_with_too_many_candidates_are_skipped(table, monkeypatch):
-    """City and year have 18 candidates, and the other combination has 60 more. The report shows that it is omitted."""
+    """City and year have 18 candidates, and the other combination has 60 more.
+
+    The report shows that this combination is omitted.
+    """
     monkeypatch.setattr(typed_keys, "MOST_CANDIDATES", 20)
     joint = [("city", "year"), ("paid", "city", "day")]
     columns = ["city", "year", "paid", "day"]
@@ -265,7 +268,7 @@ def test_plans_that_cost_more_than_they_state_are_refused(monkeypatch, broken):
 
 
 def test_budgets_that_are_too_small_are_refused():
-    """The error contains the smallest delta."""
+    """The error contains the smallest delta that is possible."""
     with pytest.raises(BudgetError, match="needs a delta of at least"):
         vp.ProfileMechanism({"a": "string"}).plan(vp.Budget(1, 1e-30))
 
@@ -315,7 +318,7 @@ def test_a_result_is_saved_and_loaded(profile, table, tmp_path):
 
 
 def test_columns_with_unusual_names_are_read():
-    """The names are that of a column of counts, a nested user, and a name with a bar and a quotation mark."""
+    """The columns are a nested user, a column named like counts, and a column with special characters in its name."""
     rows = [{"id": number} for number in range(2000)]
     table = pl.DataFrame({"who": rows, "users": [1, 2] * 1000, 'a|"': ["x"] * 2000})
     found = vp.profile(table, user="who.id", budget=BUDGET, joint="pairs", options=QUIET, seed=1)
@@ -362,7 +365,7 @@ def test_errors_that_do_not_depend_on_noise_precede_the_charge(table, tmp_path):
 
 
 def test_hundreds_of_columns_are_profiled(tmp_path):
-    """There are 300 columns and a memory limit."""
+    """A profile of 300 columns is released within a memory limit."""
     columns = {f"c{number}": [number % 3, number % 5] * 1500 for number in range(300)}
     table = pl.DataFrame({"u": range(3000), **columns})
     limited = vp.ReadOptions(memory="3GiB", progress=False)
@@ -374,7 +377,7 @@ def test_hundreds_of_columns_are_profiled(tmp_path):
 
 
 def test_the_command_line_gives_the_same_result(table, tmp_path, capsys, monkeypatch):
-    """The commands are plan, profile, show, verify and export."""
+    """The commands plan, profile, show, verify and export give the same result as the library."""
     monkeypatch.chdir(tmp_path)
     table.write_parquet("orders.parquet")
     chosen = ["orders.parquet", "--user", "customer", "--text", "note", "--joint", "city,year"]
@@ -416,7 +419,7 @@ def test_the_command_line_gives_the_same_result(table, tmp_path, capsys, monkeyp
     ],
 )
 def test_no_percentage_is_shown_if_noise_is_as_large(covered, other, released, shown):
-    """Without a released value, nothing is covered, whatever the noise."""
+    """Without a released value, nothing is covered, regardless of the noise."""
     from voxpop.release.profile import ColumnCover
 
     assert ColumnCover(covered, other, 10.0).shown(released) == shown

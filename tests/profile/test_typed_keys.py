@@ -67,10 +67,12 @@ def test_rows_become_the_keys_of_the_reference(rows):
 
 @given(rows=ROWS, data=st.data())
 def test_candidates_are_the_joint_keys_of_listed_values(rows, data):
-    """The candidates are all joint keys, with or without users, and each occurs once. A stage keeps these tokens.
+    """The candidates are all joint keys, with or without users, and each occurs once.
 
-    The test uses parts of any size. If the candidates of a combination, together with those of the previous
-    combinations, exceed the limit, it has no candidates and a stage keeps no tokens of it.
+    A stage keeps exactly these tokens.
+
+    The test uses parts of any size. If the candidates of a combination and of the previous combinations together exceed
+    the limit, the combination has no candidates and a stage keeps no tokens of it.
     """
     corpus = corpus_of(rows)
     every = dict(zip(corpus.vocabulary.to_pylist(), decoded(KEYS, corpus.vocabulary), strict=True))
@@ -144,7 +146,7 @@ def farthest(pairs=300):
 
 
 def test_one_user_moves_cover_by_at_most_what_is_charged():
-    """The worst pair attains the bound."""
+    """One user changes the cover by at most the charge, and the worst pair attains this bound."""
     assert 0.99 < farthest() <= 1.0
 
 
@@ -176,7 +178,7 @@ def test_invalid_combinations_are_rejected(joint):
 
 
 def test_a_column_of_another_type_than_planned_is_refused():
-    """Otherwise, equal spellings of two types would be one key."""
+    """A column of another type is rejected, because equal spellings of two types would be one key."""
     with pytest.raises(ColumnError, match="contains int32"):
         KEYS.tokens([pa.array(["x"]), pa.array(["x"]), pa.array([1], pa.int32()), pa.array(["x"])])
     with pytest.raises(ColumnError, match="contains date32"):

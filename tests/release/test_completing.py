@@ -109,7 +109,10 @@ PHRASES = {("thank", "you", "for"), ("thank", "you", "f"), ("you", "found"), ("x
     ],
 )
 def test_the_last_word_of_a_text_is_read(prompt, tokens):
-    """A last word is a whole token if it was released there and a token follows it. Otherwise it can be unfinished."""
+    """A last word is a whole token if it was released in its context and a token follows it.
+
+    Otherwise, it can be unfinished.
+    """
     assert [each.token for each in release_of(downward_closed(PHRASES)).complete(prompt)] == tokens
 
 

@@ -114,7 +114,7 @@ def alarm():
 @pytest.mark.parametrize("place", PIPES)
 @pytest.mark.usefixtures("alarm")
 def test_pipes_and_devices_are_not_read(folder, place, kind):
-    """A pipe would wait forever for a writer, and a device has no end."""
+    """Pipes and devices are not read, because a pipe would wait forever for a writer and a device has no end."""
     path = folder / place
     path.unlink()
     if kind == "pipe":
@@ -129,7 +129,7 @@ def test_pipes_and_devices_are_not_read(folder, place, kind):
 
 
 def test_an_expression_of_a_folder_runs_only_for_completions_and_briefly(folder, monkeypatch):
-    """Loading, showing and verifying compile no expression. Completion stops it after a few seconds."""
+    """Loading, showing and verifying compile no expression. A completion stops the expression after a few seconds."""
     from voxpop.reading import one_text
 
     path = folder / "release" / "release.json"

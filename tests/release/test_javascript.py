@@ -54,7 +54,7 @@ def run(script, data):
 
 @pytest.mark.parametrize("reading", ["words", "whitespace", "characters", ""])
 def test_prompts_are_tokenized_the_same_everywhere(reading):
-    """Both tokenizers return the same tokens, and agree on whether the last token may grow."""
+    """The tokenizers in Python and JavaScript return the same tokens, and agree on whether the last token may grow."""
     body = "console.log(JSON.stringify(DATA.map((text) => cutPrompt(text, %s, new Map()))));"
     found = run(scripts(("cutting",)) + body % json.dumps(reading), TEXTS)
     wanted = [cut_prompt(text, reading, {}) for text in TEXTS]
@@ -84,7 +84,7 @@ def test_completions_are_the_same_everywhere():
 
 @pytest.mark.parametrize(("word", "named"), [("今天", True), ("ไทย", True), ("été", False)])
 def test_the_page_names_the_dictionaries_of_the_browser(word, named):
-    """The page of a release with words from a dictionary mentions that browsers have their own dictionaries."""
+    """The page of a release with words from a dictionary mentions that browsers use different dictionaries."""
     release = vp.Release(table_of_lists([[word]]), StoredPlan({}), vp.Guarantee(4, 1e-7), "words")
     assert ("dictionaries of this browser" in release.report().html) == named
 
@@ -128,7 +128,7 @@ def test_a_key_of_one_column_is_one_column():
     ("size", "first"), [(3, "word0 · word1 · word2"), (1000, "300 of 1,000, evenly spaced: word0 · word3 ")]
 )
 def test_the_printed_page_contains_grams(size, first):
-    """The paragraph for print contains at most 300 grams of the list, as text nodes with escapes."""
+    """The printed page contains at most 300 grams of the list, as text nodes with escapes."""
     fake = """
     class Node { constructor() { this.parts = []; } append(each) { this.parts.push(each); }
       replaceChildren(...parts) { this.parts = parts; }

@@ -1,4 +1,4 @@
-"""Notebooks show plans like `print`, results with their guarantee, and no private data."""
+"""Notebooks show plans as `print` does, results with their guarantee, and no private data."""
 
 import io
 import re

@@ -97,7 +97,7 @@ def test_a_phrase_needs_its_parts(phrases):
 
 
 def test_users_needed_equal_the_numbers_of_the_plan(words, phrases, tmp_path):
-    """This is also the case for a saved release, which computes its plan again."""
+    """The numbers of users needed equal the plan's, also for a saved release, which computes its plan again."""
     plan = vp.Items(max_items_per_user=100).plan(BUDGET)
     wanted = [plan.users_needed(each, per_user=10) for each in (0.5, 0.95)]
     words.save(tmp_path / "words")
@@ -138,7 +138,7 @@ def test_keys_are_explained_as_values_or_as_texts(given_as):
 
 
 def test_plans_of_other_classes_are_explained_without_numbers(release_of):
-    """A plan that cannot be computed again gives an explanation without users."""
+    """If a plan cannot be computed again, the explanation contains no number of users."""
     found = release_of("tea").explain("milk")
     assert "cannot compute the plan again" in str(found)
     assert found.needed == ()
@@ -147,7 +147,7 @@ def test_plans_of_other_classes_are_explained_without_numbers(release_of):
 def test_an_explanation_contains_private_numbers_only_on_request(words, said):
     """With the corpus, an explanation contains the number of users.
 
-    It is marked as private, and rounded unless exact.
+    This number is marked as private, and rounded unless exact numbers are requested.
     """
     assert "PRIVATE" not in str(words.explain("apt"))
     assert "private" not in words.explain("apt").to_dict()
@@ -179,7 +179,10 @@ def test_a_summary_is_private_and_rounded(said):
 
 
 def test_a_summary_of_items_and_of_empty_data():
-    """Items have no texts, a token with the name of a figure does not replace it, and an empty table has a summary."""
+    """The summary of items has no figures about texts.
+
+    A token with the name of a figure does not replace it. An empty table also has a summary.
+    """
     table = pl.DataFrame({"who": [1, 1, 2], "what": ["users", "users", "tea"]})
     found = vp.read(table, user="who", items="what").summary(exact=True, frequent=2)
     assert "texts or sequences" not in found.figures

@@ -53,7 +53,7 @@ def test_supports_the_arrow_protocol(words):
 
 @pytest.mark.parametrize("gram", ["tea", ("tea",), ["tea"]])
 def test_a_release_contains_the_released_items(words, gram):
-    """A token, a tuple and a list can each name a released gram."""
+    """A released gram can be given as a token, a tuple or a list."""
     assert gram in words
 
 
@@ -142,7 +142,7 @@ def test_repr_marks_a_seeded_release(release_of):
 
 
 def test_equality_compares_the_set_the_numbers_and_the_guarantee(words, release_of):
-    """Releases with the same grams, plan and guarantee are equal; a difference in any part makes them unequal."""
+    """Releases with the same grams, plan and guarantee are equal. A difference in any part makes them unequal."""
     assert words == Release.from_items(pa.array(words.to_list()), StoredPlan(words.plan.to_dict()), words.guarantee)
     assert words != Release(words.grams, words.plan, words.guarantee)
     assert words != release_of("tea")

@@ -115,7 +115,7 @@ def test_probabilities_of_optimal_selection_agree_with_the_plan():
 
 
 def test_probabilities_of_ngrams_agree_with_the_plan():
-    """With the planned noise instead of the noise of the run, the report gives the same number of users as the plan."""
+    """With the planned noise instead of the executed noise, the report gives the same number of users as the plan."""
     plan = vp.NGrams(max_length=4, max_phrases_per_user=50).plan(BUDGET)
     voting = plan.mechanism.voting(2)
     for each in plan.lengths[1:]:
@@ -250,7 +250,7 @@ def test_a_release_that_is_not_private_is_marked_everywhere():
 
 
 def test_page_states_the_numbers_of_an_extraction():
-    """Users needed, spurious phrases and shares of the budget follow from the rounds that ran."""
+    """The required users, the spurious phrases and the shares of the budget follow from the rounds that ran."""
     plan = ngrams_plan(max_phrases_per_user=20, max_spurious_share=0.02)
     sizes = {1: 300, 2: 50}
     story = story_of(plan.to_dict(), sizes)
@@ -403,7 +403,7 @@ def test_not_private_needs_no_caution():
     ("delta", "words"), [(0.02, "no number of people"), (0.01, "one person, not two"), (1e-3, "at most 10 people")]
 )
 def test_a_large_delta_is_reported_with_the_number_of_people_that_it_fits(delta, words):
-    """The text has the singular for one person, and the plural otherwise."""
+    """The text contains the singular for one person, and the plural otherwise."""
     assert any(f"It suits {words}." in each for each in in_words.cautions(vp.Guarantee(1, delta)))
 
 
@@ -421,7 +421,7 @@ SAID = {"title": "Words & phrases", "dataset": "Forum, 2026", "purpose": "keyboa
 def test_the_report_contains_the_metadata_of_the_operator(tmp_path):
     """Title, data set, purpose, operator and date are in the page and the record, and are loaded again.
 
-    They change nothing else.
+    These statements change nothing else.
     """
     release = release_of([("tea",), ("milk",)], PLANS["union.html"])
     release.with_metadata(**SAID, date="2026-11-22").save(tmp_path / "said")

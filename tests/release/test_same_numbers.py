@@ -76,7 +76,7 @@ def shown(case, capsys):
 
 
 def test_the_number_released_is_the_same_everywhere(case, shown):
-    """Python, the loaded result, the command line, the saved tables and the report agree."""
+    """The result, the loaded result, the command line, the saved tables and the report contain the same number."""
     number = len(case.result)
     assert number > 0
     assert len(case.loaded) == len(case.result.to_list()) == case.result.to_arrow().num_rows == number

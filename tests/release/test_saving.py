@@ -131,7 +131,7 @@ def test_links_are_followed(saved, release_of, tmp_path):
 
 
 def test_never_replaces_other_folders(words, tmp_path):
-    """`save` refuses a folder of other files and leaves it unchanged."""
+    """`save` rejects a folder of other files and leaves it unchanged."""
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(ReleaseError, match="is not a release, so it is not replaced"):
         words.save(tmp_path)
@@ -139,7 +139,7 @@ def test_never_replaces_other_folders(words, tmp_path):
 
 
 def test_never_deletes_other_files_in_a_release_folder(saved, words):
-    """`save` refuses to replace a release folder that contains another file."""
+    """`save` does not replace a release folder that contains another file."""
     (saved / "notes.txt").write_text("mine")
     with pytest.raises(ReleaseError, match=r"also 'notes\.txt'"):
         words.save(saved)
@@ -147,7 +147,7 @@ def test_never_deletes_other_files_in_a_release_folder(saved, words):
 
 
 def test_a_file_is_rejected_as_a_folder(words, tmp_path):
-    """`save` refuses a path that is a file, or has a file as a parent."""
+    """`save` rejects a path that is a file, or has a file as a parent."""
     (tmp_path / "file").write_text("")
     with pytest.raises(ReleaseError, match="is a file"):
         words.save(tmp_path / "file")
@@ -156,7 +156,7 @@ def test_a_file_is_rejected_as_a_folder(words, tmp_path):
 
 
 def test_the_current_folder_is_rejected(words, tmp_path, monkeypatch):
-    """`save` refuses to replace the current working directory."""
+    """`save` does not replace the current working directory."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ReleaseError, match="the working directory"):
         words.save(".")
@@ -176,7 +176,7 @@ def test_load_names_a_missing_folder(tmp_path):
 
 
 def test_load_refuses_other_folders_and_files(tmp_path):
-    """`load` refuses a folder without a record, and a file."""
+    """`load` rejects a folder without a record, and a file."""
     with pytest.raises(ReleaseError, match=r"contains no release: release\.json"):
         load(tmp_path)
     (tmp_path / "file").write_text("")
@@ -195,7 +195,7 @@ def test_load_detects_truncation(saved, name, keep):
 
 
 def test_load_detects_a_missing_table(saved):
-    """`load` refuses a record without its table."""
+    """`load` rejects a record without its table."""
     (saved / "release.parquet").unlink()
     with pytest.raises(ReleaseError, match=r"contains no release: release\.parquet"):
         load(saved)
@@ -211,7 +211,7 @@ def test_load_detects_one_changed_bit(saved):
 
 
 def test_load_detects_a_changed_table_with_a_matching_checksum(saved, tmp_path):
-    """`load` refuses a file that is not a table of a release, even if its checksum in the record was changed too."""
+    """`load` rejects a file that is not a table of a release, even if its checksum in the record was changed too."""
     from voxpop.release.saving import checksum
 
     (saved / "release.parquet").write_bytes(b"not parquet")
@@ -229,7 +229,7 @@ def test_load_refuses_another_format_version(saved):
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"format": "other"}', "3"])
 def test_load_refuses_other_json(saved, content):
-    """`load` refuses JSON that voxpop did not write."""
+    """`load` rejects JSON that voxpop did not write."""
     (saved / "release.json").write_text(content)
     with pytest.raises(ReleaseError, match="not written by voxpop"):
         load(saved)
@@ -237,7 +237,7 @@ def test_load_refuses_other_json(saved, content):
 
 @pytest.mark.parametrize("changes", [{"plan": None}, {"guarantee": 3}, {"checksums": {}}, {"guarantee": {"x": 1}}])
 def test_load_refuses_an_incomplete_record(saved, changes):
-    """`load` refuses a record without plan, guarantee or checksum."""
+    """`load` rejects a record without plan, guarantee or checksum."""
     change_record(saved, **changes)
     with pytest.raises(ReleaseError, match="was changed or is damaged"):
         load(saved)
@@ -258,7 +258,7 @@ def test_load_reads_one_release_while_another_is_saved(saved, words, release_of,
 
     monkeypatch.setattr(ResultKind, "_read", read_and_disturb)
     assert list(load(saved)) == ["oat"]
-    assert len(reads) == 9  # It reads three files again, and once more for the guarantees of all results in the folder.
+    assert len(reads) == 9  # `load` reads three files again, and once more for the guarantees of all results.
 
 
 def test_load_raises_an_error_if_a_folder_keeps_changing(saved, monkeypatch):

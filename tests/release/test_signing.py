@@ -1,4 +1,4 @@
-"""Signatures and digests of folders, and releases without names."""
+"""Tests of signatures and digests of folders, and of releases without names."""
 
 import pkgutil
 import shutil
@@ -130,7 +130,7 @@ def test_only_a_signed_job_runs(key, tmp_path, monkeypatch, capsys):
 
 
 def test_signatures_without_ssh_are_reported(folder, tmp_path, monkeypatch):
-    """The message names what to install."""
+    """The message names the missing program or package."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ReleaseError, match="Install OpenSSH"):
         sign(folder, tmp_path / "key", tmp_path / "new.sig")
@@ -219,7 +219,7 @@ def test_names_of_every_locale_are_read():
 
 
 def test_a_missing_faker_is_reported(monkeypatch):
-    """The message names what to install."""
+    """The message names the missing program or package."""
     monkeypatch.setitem(sys.modules, "faker.providers.person", None)
     words = vp.Release.from_items(pa.array(["tea"]), vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7))
     with pytest.raises(InputError, match="pip install faker"):

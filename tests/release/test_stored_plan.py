@@ -23,7 +23,7 @@ def test_unknown_name_is_an_attribute_error():
 
 
 def test_to_dict_is_a_copy():
-    """Changing the result of `to_dict` leaves the plan unchanged."""
+    """A change to the result of `to_dict` does not change the plan."""
     plan = StoredPlan(NUMBERS)
     plan.to_dict()["users_needed"][0]["items"] = 99
     plan.users_needed.append("more")

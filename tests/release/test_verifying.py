@@ -95,7 +95,7 @@ def test_all_mechanisms_are_covered(folders):
 
 
 def test_the_command_runs(folders, capsys):
-    """The command prints text or JSON."""
+    """The command `voxpop verify` prints text or JSON."""
     assert main(["verify", str(folders / "default")]) == 0
     text = capsys.readouterr().out
     assert "7 files as saved: counts.json, counts.parquet, release.json, release.parquet, report.html" in text
@@ -158,7 +158,7 @@ def test_a_list_of_another_format_is_rejected(copy, content):
 
 
 def test_an_added_folder_is_detected(copy):
-    """A folder is reported as added and not read as a file."""
+    """A folder among the files is reported as added, and not read as a file."""
     (copy / "more").mkdir()
     with pytest.raises(ReleaseError, match="was added since"):
         verify(copy)
@@ -231,7 +231,7 @@ def test_forged_numbers_are_detected(copy, name, change):
 
 
 def of_two(part):
-    """Return a change that replaces a part of the record with that of another entry."""
+    """Return a change that replaces a part of the record with the same part of another entry."""
     return lambda record, other: record.update({part: other[part]})
 
 

@@ -65,7 +65,7 @@ def search_reaches(weighting: str | WeightingRule, *, pairs: int, limit: int = 6
 
 
 def some_reaches(rng: Generator, shape: tuple[int, int]) -> Int64s:
-    """Return bounds of users: zero, a few steps, any number below 1, exactly 1, and several times 1."""
+    """Return bounds of users, which are zero, a few steps, any number below 1, exactly 1, and several times 1."""
     kind = rng.integers(5, size=shape)
     parts = rng.random(shape) * np.array([0.0, 2e-6, 1.0, 0.0, float(MOST_BOUND)])[kind]
     bounds: Int64s = np.where(kind == 3, ONE_BOUND, np.floor(parts * ONE_BOUND)).astype(np.int64)

@@ -71,7 +71,7 @@ def search_broadly(
         norm: The norm, 1 or 2.
         pairs: The approximate number of pairs.
         limit: The maximum number of items per user.
-        users: The maximum number of users of a pair, including the extra user; by default a few.
+        users: The maximum number of users of a pair, including the extra user. The default is a few.
         seed: The seed of the search.
 
     Returns:

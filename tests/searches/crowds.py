@@ -21,7 +21,7 @@ class Crowds:
 
     Attributes:
         start: float64 (pairs, items), weights before the extra user, at most the cutoff.
-        sets: bool (pairs, users, items), the items of each user; user 0 is the extra user.
+        sets: bool (pairs, users, items), the items of each user. User 0 is the extra user.
         cutoff: The weight above which items receive no more weight.
     """
 
@@ -84,7 +84,7 @@ def wild_crowds(rng: Generator, pairs: int, limit: int, users: int | None = None
         rng: The random generator.
         pairs: The number of pairs.
         limit: The maximum number of items per user.
-        users: The number of users, including the extra user; up to 6 by default.
+        users: The number of users, including the extra user. The default is up to 6.
     """
     items, users = int(rng.integers(1, min(limit, 8) + 1)), users or int(rng.integers(1, 7))
     cutoff = float(rng.uniform(1.0, 4.0))

@@ -46,7 +46,8 @@ class Violation:
     """The worst pair of neighbours that a search found.
 
     Attributes:
-        distance: The distance between their histograms, in the norm of the weighting; at most 1 for a sound weighting.
+        distance: The distance between their histograms, in the norm of the weighting, which is at most 1 for a sound
+            weighting.
         users: The items of every user of the larger collection, in order.
         extra: The index of the user who is missing from the smaller collection.
         cutoff: The weight above which items receive no more weight.
@@ -75,7 +76,7 @@ def search_sensitivity(
 
     Args:
         weighting: A name, or a rule.
-        norm: The norm, 1 or 2; by default the weighting's own norm.
+        norm: The norm, 1 or 2. The default is the weighting's own norm.
         pairs: The number of pairs to try.
         limit: The maximum number of items per user.
         seed: The seed, which determines the search.

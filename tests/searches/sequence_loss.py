@@ -31,7 +31,7 @@ class CostliestPair:
     """The worst pair of neighbours that a search found.
 
     Attributes:
-        loss: fraction of epsilon that the extra user costs; at most 1 if the mechanism is sound.
+        loss: the fraction of epsilon that the extra user costs, which is at most 1 if the mechanism is sound.
         users: the symbols of each user in the larger collection.
         extra: index of the user who is missing from the smaller collection.
         limits: the limits of the tree.
@@ -55,7 +55,7 @@ def search_sequence_loss(pairs: int = 500, seed: int = 0) -> CostliestPair:
         seed: determines the search.
 
     Returns:
-        The worst pair. A loss above 1 refutes the mechanism; a search without one proves nothing.
+        The worst pair. A loss above 1 refutes the mechanism, but a search that finds no such loss proves nothing.
     """
     rng = np.random.default_rng(seed)
     worst = CostliestPair(Fraction(0), (), 0, None, False)

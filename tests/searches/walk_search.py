@@ -49,7 +49,7 @@ class Pass:
         name: The name of the pass, as in the purposes of draws.
         unit: The units of the grid in a weight of 1.
         weights: The private weights.
-        charge: The charge of the pass; None at length 1.
+        charge: The charge of the pass, or None at length 1.
         sigma: The standard deviation of the requested noise, in weight; 0 before the request.
         levels: The requested levels of votes.
     """
@@ -91,8 +91,8 @@ class Watched:
 
     Args:
         engine: The engine that weighs.
-        path: The passes of another release, which provide the weights of this release; empty to use the engine's own
-            weights.
+        path: The passes of another release, which provide the weights of this release. If there are none, the engine's
+            own weights are used.
     """
 
     def __init__(self, engine: Any, path: "tuple[Any, ...]" = ()) -> None:
@@ -153,7 +153,7 @@ class Walked:
 
     Attributes:
         spent: The mu^2 by pass after length 1, relative to the mu^2 that all these passes may spend.
-        words: The mu^2 of length 1, relative to that of the rounds that ran.
+        words: The mu^2 of length 1, relative to the mu^2 of the rounds that ran.
         strayed: Whether the same noisy weights led to another release, or to decisions about other items.
         hit: Whether a word of only the extra user was released. This event is charged to delta, and all other results
             are then meaningless.
@@ -182,7 +182,7 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
         corpus: The larger collection, in memory.
         user: The index of the user who is missing from the smaller collection.
         seed: The seed of all draws.
-        joined: Whether the release uses the weights of the larger collection, and not those of the smaller one.
+        joined: Whether the release uses the weights of the larger collection instead of the smaller one.
     """
     pair = (corpus, without(corpus, user)) if joined else (without(corpus, user), corpus)
     first = Watched(pair[0])

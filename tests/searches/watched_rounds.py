@@ -53,7 +53,8 @@ class WatchedPools:
     Args:
         pools: The pools that weigh.
         passes: The list to which rounds are added.
-        path: The passes of another release, which provide the outcomes of these pools; empty to use their own outcomes.
+        path: The passes of another release, which provide the outcomes of these pools. If there are none, the pools'
+            own outcomes are used.
     """
 
     def __init__(self, pools: Any, passes: list[Any], path: tuple[Any, ...]) -> None:
@@ -110,7 +111,7 @@ class WatchedSizes:
     Attributes:
         sizes: The private numbers of users.
         kept: The round that records the counts.
-        before: An earlier round that provides the noisy counts; None to use new ones.
+        before: An earlier round that provides the noisy counts, or None to use new ones.
     """
 
     sizes: Any
@@ -127,7 +128,7 @@ class WatchedSizes:
 
 
 def strayed(larger: list[Round], smaller: list[Round]) -> bool:
-    """Return whether rounds differ in other items than those of only the extra user.
+    """Return whether rounds differ in items that other users also have.
 
     Args:
         larger: The rounds of the collection with the user, beginning with the first.

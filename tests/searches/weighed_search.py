@@ -1,4 +1,4 @@
-"""A search of neighbouring pairs on the whole private side: grouping, bounding, ordering users and weighing.
+"""A search of neighbouring pairs on the whole private path, with grouping, bounding, ordering users and weighing.
 
 `broad_search.py` calls the kernels on sets that are already bounded. Here users have more items than the limit, and
 have some items twice. The code of a release chooses the items that count and the order of users. All pairs are in one

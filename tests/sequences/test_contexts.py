@@ -1,4 +1,4 @@
-"""Tests of the context tree: counts by a reference implementation, truncation to max_length, smoothing and draws."""
+"""Tests of the context tree, with a reference implementation, truncation to max_length, smoothing and draws."""
 
 from collections import Counter
 from dataclasses import replace
@@ -63,7 +63,7 @@ def naive_counts(tree, users, max_length, size=3):
 def test_counts_equal_the_reference_implementation(users, max_gram, copies):
     """With almost no noise, nodes count the symbols after their contexts.
 
-    "others" has the contexts of no other child.
+    The child "others" has the contexts that no other child has.
     """
     users = users * copies
     tree = grown(users, max_gram=max_gram)
@@ -99,7 +99,10 @@ def test_smoothed_probabilities_add_up_to_one(model):
 
 
 def test_large_noise_gives_the_probabilities_of_shorter_contexts():
-    """If the scale is far above the counts, longer contexts have their parents' probabilities, otherwise their own."""
+    """If the scale is far above the counts, longer contexts have their parents' probabilities.
+
+    Otherwise, they have their own.
+    """
     rng = np.random.default_rng(0)
     alike = np.array([4000, 3000, 2000, 1000])
     own = np.stack([np.roll(alike, shift) // 2 for shift in (1, 2)] * 4)
@@ -159,7 +162,7 @@ def naive_fit(noisy, expected, scale, edges, weights, prior_bins, rounds, smooth
     st.integers(0, 3),
 )
 def test_fitted_ratios_equal_the_reference_implementation(bins, prior_bins, rounds, smoothings):
-    """There are few or many bins, with and without a prior and smoothing. The weights add up to 1."""
+    """The cases are few and many bins, with and without a prior and smoothing. The weights add up to 1."""
     noisy, expected, scale = np.array(bins).T
     edges, weights = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 5.0]), np.array([0.1, 0.2, 0.3, 0.3, 0.1])
     fitted = fit_ratios(noisy, expected, scale, edges, weights, prior_bins, rounds, smoothings)
@@ -214,7 +217,7 @@ def test_draws_of_the_root_have_the_spread_of_the_noise():
     """If counts are far above the noise, a bootstrap draw is the count plus noise with the same deviation.
 
     There are 400 draws of 17 symbols each. The mean square of n Laplace numbers of variance 2 has the deviation (20 /
-    n)^(1/2); for n = 6,800, seven deviations are 0.38.
+    n)^(1/2). For n = 6,800, seven deviations are 0.38.
     """
     shape = np.arange(17, 34)
     _, tree = one_level(shape, 20.0, 1)
@@ -247,7 +250,7 @@ def test_draws_follow_the_model(name, novelty, repeats, request):
 
 @pytest.mark.jit
 def test_the_model_resembles_the_data(visits, model):
-    """The number of users, the beginnings and the lengths agree."""
+    """The number of users, the beginnings and the lengths of drawn sequences agree with the data."""
     assert model.n_users == pytest.approx(6000, rel=0.1)
     assert dict(model.next().iter_rows())["home"] == pytest.approx(0.6, abs=0.08)
     drawn = model._sampler.draw(np.arange(20_000, dtype=np.uint64))

@@ -36,7 +36,7 @@ def test_charts_show_the_answers(model):
 
 
 def test_the_report_states_whether_only_single_symbols_were_counted(model, symbols_alone, tmp_path):
-    """No released number shows how such sequences begin and continue, so the page has a warning about the intervals."""
+    """If only single symbols were counted, the page warns that no released number shows how sequences continue."""
     for name, each in (("contexts", model), ("alone", symbols_alone)):
         each.save(tmp_path / name)
         page = (tmp_path / name / "report.html").read_text()
@@ -56,7 +56,7 @@ def test_the_table_of_transitions_agrees_with_the_answers(model):
 
 
 def test_symbols_without_a_row_are_one_column_together(model):
-    """Shares of these symbols are summed, and each row adds up to 1."""
+    """The shares of symbols without a row are summed, and each row adds up to 1."""
     share, low, high = model._queries.transitions_among([0, 2], 0.9)
     whole = model._queries.transitions_among([0, 1, 2, 3], 0.9)[0]
     np.testing.assert_allclose(share[:, :2], whole[[0, 2]][:, [0, 2]])

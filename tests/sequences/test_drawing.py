@@ -1,4 +1,4 @@
-"""Tests of sequences that are drawn together: a reference implementation, their distribution, and varying counts."""
+"""Tests of sequences that are drawn together, with a reference implementation, distributions, and varying counts."""
 
 from collections import Counter
 from dataclasses import replace

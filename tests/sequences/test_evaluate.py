@@ -24,7 +24,10 @@ def cases(users=6_000, seed=0):
 
 @pytest.mark.jit
 def test_better_models_resemble_the_data_more():
-    """At a large epsilon there is almost no difference, and at a small epsilon more. Another process differs most."""
+    """At a large epsilon, there is almost no difference.
+
+    At a small epsilon, the difference is larger. Another process differs most.
+    """
     corpus, mechanism = cases(), vp.Sequences(alphabet=STEPS)
     found = [vp.evaluate(mechanism.release(corpus, vp.Budget(epsilon), seed=1), corpus).facts for epsilon in (0.02, 50)]
     poor, good = found
@@ -70,7 +73,7 @@ def test_each_distance_is_measured_on_samples():
 
 
 def test_the_comparison_is_marked_private():
-    """The first line of the text contains the mark. Items have no order to compare."""
+    """The first line of the text contains the mark. Items are rejected, because they have no order to compare."""
     corpus = cases(300)
     model = vp.Sequences(alphabet=STEPS, other="(other)").release(corpus, vp.Budget(8), seed=1)
     found = vp.evaluate(model, corpus)

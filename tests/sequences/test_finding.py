@@ -30,7 +30,7 @@ def test_one_call_finds_the_alphabet_and_counts(visits):
 @settings(max_examples=10)
 @given(st.floats(1e-3, 1e3))
 def test_both_steps_spend_at_most_the_budget(epsilon):
-    """In exact fractions, the sum is at most the budget and close to it."""
+    """In exact fractions, the sum of both steps is at most the budget and close to it."""
     try:
         plan = vp.Sequences(alphabet="find").plan(vp.Budget(epsilon, 1e-7))
     except vp.errors.BudgetError:

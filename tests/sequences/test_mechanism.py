@@ -1,4 +1,4 @@
-"""Tests of the public interface: fields, alphabets, plans, one sequence per user, and composition."""
+"""Tests of the public interface, with fields, alphabets, plans, one sequence per user, and composition."""
 
 import numpy as np
 import polars as pl
@@ -70,14 +70,11 @@ def test_an_alphabet_from_a_release_and_the_total_cost(visits):
 
 
 def test_the_plan_states_the_numbers_before_any_data():
-    """Lengths get at most 7 % of epsilon, and distinct and repeated symbols at most 15 % of the rest.
-
-    The root is next.
-    """
+    """Lengths get at most 7 % of epsilon, and distinct and repeated symbols get at most 15 % of the rest."""
     plan = vp.Sequences(alphabet=[str(page) for page in range(17)]).plan(vp.Budget(0.5, 1e-7))
     left = (1 - 0.07) * 0.85
     assert plan.to_dict()["scale_of_lengths"] == pytest.approx(1 / (0.5 * 0.07))
-    # The root gets a twentieth of the rest, for the usual 20 symbols.
+    # The root gets a twentieth of the remaining epsilon, for the usual 20 symbols.
     assert plan.scale == pytest.approx(20 / 0.5 * 20 / left)
     assert plan.threshold == pytest.approx(18 * 20 / 0.5 / (left * 0.95))
     assert plan.guarantee == vp.Guarantee(0.5, 0.0)
@@ -89,13 +86,13 @@ def test_the_plan_states_the_numbers_before_any_data():
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e5])
 def test_budgets_that_are_out_of_range_are_rejected(epsilon):
-    """Epsilon is too small for integers of 64 bits, or too large to protect any user."""
+    """An epsilon that is too small for integers of 64 bits, or too large to protect any user, is rejected."""
     with pytest.raises(vp.errors.BudgetError, match="epsilon"):
         vp.Sequences(alphabet=["a"]).plan(vp.Budget(epsilon))
 
 
 def test_items_have_no_order():
-    """A corpus of items is refused."""
+    """A corpus of items is rejected, because items have no order."""
     corpus = read_engine(pl.DataFrame({"who": [1], "what": ["a"]}), user="who", items="what")
     with pytest.raises(vp.errors.InputError, match="order"):
         vp.Sequences(alphabet=["a"]).release(corpus, vp.Budget(1))

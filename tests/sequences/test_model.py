@@ -1,4 +1,4 @@
-"""Tests of a sequence model: probabilities that add up, draws that follow them, tables and files."""
+"""Tests of a sequence model, with probabilities that add up, draws that follow them, tables and files."""
 
 import itertools
 import json
@@ -49,7 +49,7 @@ def test_probabilities_of_all_sequences_add_up_to_one(visits):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("novelty", LEAST_NOVELTY)
 def test_probabilities_add_up_to_one_with_the_maximum_number_of_copies(visits, novelty):
-    """The model has only single symbols, and the latest place is excluded from the urn."""
+    """In this case, the model has only single symbols, and the latest place is excluded from the urn."""
     sampler = vp.Sequences(max_length=3, max_gram=1, alphabet=PAGES).release(visits, vp.Budget(3), seed=2)._sampler
     sampler = replace(sampler, fit=replace(sampler.fit, novelty=novelty))
     every = itertools.chain.from_iterable(itertools.product(range(len(PAGES)), repeat=n) for n in range(1, 4))
@@ -144,7 +144,7 @@ def test_wrong_calls_are_explained(model):
 
 
 def test_an_empty_release_is_reported(model):
-    """A model without a count above 0 refuses to draw."""
+    """Drawing from a model without a count above 0 raises an error."""
     empty = replace(model, tree=replace(model.tree, counts=np.minimum(model.tree.counts, 0)))
     for call in (lambda: empty.sample(1), empty.next):
         with pytest.raises(vp.errors.InputError, match="nothing to draw from"):
@@ -152,7 +152,7 @@ def test_an_empty_release_is_reported(model):
 
 
 def test_the_query_next_has_intervals_on_request(model):
-    """The probabilities are the same with and without intervals."""
+    """The query `next` returns the same probabilities with and without intervals."""
     plain, sure = model.next(["home"]), model.next(["home"], level=0.9)
     assert plain.columns == ["symbol", "probability"]
     assert sure.columns == ["symbol", "probability", "error", "low", "high"]
@@ -169,7 +169,7 @@ def test_whole_numbers_name_symbols():
 
 
 def test_a_model_of_an_earlier_version_is_rejected(model, tmp_path):
-    """The counts of the earlier format have another meaning."""
+    """A model of an earlier version is rejected, because the counts of the earlier format have another meaning."""
     model.save(tmp_path / "model")
     path = tmp_path / "model" / "model.json"
     path.write_text(path.read_text().replace('"format_version": 5', '"format_version": 4'))

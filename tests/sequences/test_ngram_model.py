@@ -84,7 +84,10 @@ def test_the_tree_equals_the_tree_of_the_theory(collection, epsilon, max_length,
 
 
 def test_counts_are_occurrences():
-    """A gram that occurs twice in a sequence counts twice (6 in 5 sequences, as in the paper). (END,) is no gram."""
+    """A gram that occurs twice in a sequence counts twice (6 in 5 sequences, as in the paper).
+
+    The end mark alone is not a gram.
+    """
     sequences = ["abcab", "ab", "cab", "abc", "ab"]
     counts = naive.count_grams(sequences, 5)
     assert counts["a", "b"] == 6
@@ -120,7 +123,9 @@ def test_the_first_two_levels_of_figure_1_get_the_budgets_printed_there():
 
 
 def test_the_last_level_of_figure_1_differs_as_in_the_errata():
-    """The figure gives I2-I3 and I3-I1 the whole rest. By the printed formula, 2 and 3 levels are predicted for them.
+    """In the figure, I2-I3 and I3-I1 get the whole remaining budget.
+
+    The printed formula predicts 2 and 3 levels for these grams.
 
     The Markov neighbours are I3 (4 of 9 go to I1) and I1 (all go to I2).
     """

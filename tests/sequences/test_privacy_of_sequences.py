@@ -27,7 +27,7 @@ from voxpop.privacy.sampling import laplace_noise
 from voxpop.privacy.secret import Secret
 
 ALARM = 1e-10  # the probability that one bound of the audit is wrong
-RUNS = 2500  # A limit below is missed with probability below 1e-8. With 1,500 runs it was 1e-4.
+RUNS = 2500  # A limit below is missed with probability below 1e-8. With 1,500 runs, this probability was 1e-4.
 
 
 def count_the_end_at_the_root(monkeypatch):
@@ -46,7 +46,7 @@ def test_no_pair_of_neighbours_costs_more_than_epsilon():
 
 @pytest.mark.slow
 def test_no_pair_of_a_long_search_costs_more_than_epsilon():
-    """The search covers many more pairs, 12,000 in `make trust`."""
+    """This search covers many more pairs than the short search, with 12,000 in `make trust`."""
     assert search_sequence_loss(pairs=at_length(12_000, 4_000), seed=6).loss == 1
 
 
@@ -321,7 +321,7 @@ def test_the_search_detects_a_length_that_follows_from_the_data(monkeypatch):
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_steps_after_the_chosen_length(monkeypatch):
-    """Sequences are not cut at the chosen length, although the noise is for this number of steps."""
+    """In the broken variant, sequences are not cut at the chosen length, although the noise is for this length."""
     limits, users = Limits(Fraction(60), 1, 6, 1), [[0] * 6, *[[0]] * 60]
     assert pair_loss(limits, users, 0, Secret.from_seed(0), usual=1) <= 1
     monkeypatch.setattr(counting.MemoryTreeWalk, "count_first", lambda self, steps: None)

@@ -1,4 +1,4 @@
-"""Tests of lengths, distinct and repeated symbols: counts by a reference implementation, and drawn sequences."""
+"""Tests of lengths and of distinct and repeated symbols, with a reference implementation and drawn sequences."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -60,7 +60,10 @@ def test_counts_equal_the_reference_implementation(users, most, counted, bins, s
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(1, 12))
 def test_a_user_changes_the_sum_of_both_numbers_by_at_most_the_counted_symbols(user, counted):
-    """A symbol cannot both be new and repeat the previous symbol. This gives the sensitivity of the noise."""
+    """A symbol cannot both be new and repeat the previous symbol.
+
+    The sensitivity of the noise follows from this fact.
+    """
     found = count_variety(np.array(user, np.int32), np.array([0]), np.array([len(user)]), 4, counted)
     assert found.min() >= 0
     assert found.sum() <= min(len(user), counted)
@@ -199,7 +202,7 @@ def test_the_profile_varies_between_bootstrap_models(model):
 
 
 def test_lengths_that_the_fit_excludes_are_shared_equally_within_their_class():
-    """A class of which the fit has no sequences must not make intervals or the report undefined."""
+    """If the fit has no sequences of a class, intervals and the report must still be defined."""
     first = length_classes(20)
     shares = np.zeros(20)
     shares[0] = 1.0

@@ -1,4 +1,4 @@
-"""Tests of queries of a model: their meaning, and the coverage of their intervals."""
+"""Tests of the meaning of queries of a model, and of the coverage of their intervals."""
 
 from collections import Counter
 
@@ -153,7 +153,7 @@ def test_intervals_have_their_nominal_coverage(chain):
 
 
 def test_queries_have_the_expected_answers(model):
-    """Columns, order, bounds and sums are as expected."""
+    """The results have the expected columns, order, bounds and sums."""
     following = model.next(["home"], level=0.9).rename({"probability": "share"})
     assert following["share"].sum() == pytest.approx(1)
     assert (following["low"] <= following["share"]).all()
@@ -217,7 +217,7 @@ def test_shares_of_lengths_agree_with_the_released_shares(closing):
 
 
 def test_simpler_models_have_shorter_contexts(model, symbols_alone):
-    """Leaves take the probabilities of their parents, except first symbols and contexts that are kept."""
+    """Leaves take the probabilities of their parents, except for first symbols and contexts that are kept."""
     tree, smoothed = model.tree, model._sampler.smoothed
     starts = int(tree.child[tree.width - 1])
     for kept in (0, 1):

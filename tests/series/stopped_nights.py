@@ -1,4 +1,4 @@
-"""Kill a night before each access to a file, and run it again: `python -m series.stopped_nights FOLDER`.
+"""Kill a night before each access to a file, and run it again, by `python -m series.stopped_nights FOLDER`.
 
 The program prints, for each step, the words of the series by the night of their release.
 """

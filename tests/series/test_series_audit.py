@@ -69,14 +69,17 @@ def refuted(folder, others, late, listed=False):
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("others", [0, 1, 2, 4])
 def test_no_series_is_refuted(tmp_path, others, late):
-    """The user is present from the first night, or arrives late with a whole budget."""
+    """In one case, the user is present from the first night.
+
+    In the other case, the user arrives late with a whole budget.
+    """
     assert not refuted(tmp_path, others, late)
 
 
 @pytest.mark.parametrize("others", [0, 1, 3])
 def test_no_series_with_a_public_list_is_refuted(tmp_path, monkeypatch, others):
     """The words of all copies are listed, so a word of the user alone has noise in both series."""
-    monkeypatch.setattr(planning, "SHARE_WITHOUT_USERS", 0.3)  # for levels that noise reaches often
+    monkeypatch.setattr(planning, "SHARE_WITHOUT_USERS", 0.3)  # for levels that noise often reaches
     assert not refuted(tmp_path, others, others == 1, listed=True)
 
 

@@ -1,4 +1,4 @@
-"""Tests of the folder of a series: its public files, the effects of opening it, and the removal of users."""
+"""Tests of the folder of a series, with its public files, the effects of opening it, and the removal of users."""
 
 import datetime
 import json
@@ -79,7 +79,7 @@ def test_a_table_without_rows_has_the_types_of_its_schema(tmp_path, form):
 
 
 def test_a_series_does_not_move_to_another_engine_without_users(tmp_path):
-    """A night of this machine without users determines the engine like a night with users."""
+    """A night without users on this machine determines the engine like a night with users."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5)
     table = pl.DataFrame({"who": [1], "what": ["tea"]})
     series.run(vp.read(table.clear(), user="who", items="what"))
@@ -147,7 +147,7 @@ def test_a_series_without_its_folder_creates_no_new_folder(tmp_path):
 
 
 def test_only_the_folder_of_the_series_becomes_private(tmp_path):
-    """Folders above it, new or not, keep the usual modes."""
+    """Folders above the folder of the series, whether new or not, keep the usual modes."""
     tmp_path.chmod(0o755)
     vp.Items().series(tmp_path / "a" / "b" / "s", BUDGET, nights=5)
     assert stat.S_IMODE((tmp_path / "a" / "b" / "s").stat().st_mode) == 0o700

@@ -1,4 +1,4 @@
-"""A series with a public list: the share of items without users, items of one user, and the list in the state."""
+"""Tests of a series with a public list, with items without users, items of one user, and the list in the state."""
 
 import json
 from dataclasses import replace
@@ -61,10 +61,10 @@ def shares_of_empty(plan, held, runs):
 
 
 def test_the_share_of_items_without_users_is_at_most_what_is_stated(monkeypatch, generous):
-    """The share of all items released so far holds on each night, for lists of empty items and for others.
+    """The expected share of spurious items is kept on each night, for lists of items without users and for other lists.
 
-    Detected variants are tails of the first night only, and a rule without the size of the list. The shares are from 0
-    to 1, so their means of 400 series are 0.17 too large with probability below 1e-9 (Hoeffding).
+    The detected variants are tails of only the first night, and a rule without the size of the list. The shares are
+    from 0 to 1, so their means of 400 series are 0.17 too large with probability below 1e-9 (Hoeffding).
     """
     for held in (0, 5, 40):
         assert shares_of_empty(generous, held, 400).max() <= SHARE + 0.17
@@ -125,7 +125,7 @@ def test_no_weight_depends_on_the_noise_of_items_without_users():
 
 
 def test_tails_are_above_the_exact_ones(generous):
-    """`check` refuses a certificate with lower tails, or with levels that are not in order."""
+    """`check` rejects a certificate with lower tails, or with levels that are not in order."""
     known, proof = generous.proof.known, generous.proof
     assert proved_levels(proof)
     for wrong in (
@@ -146,7 +146,7 @@ def test_tails_are_above_the_exact_ones(generous):
             read_night(generous, pools, Secret.from_seed(seed), night, None)
         rates += [(pools.levels > level).sum() for level in range(rates.size)]
     trials = 30 * SIZE
-    # Seven standard deviations; upper sums exceed the exact probability by a few percent.
+    # Seven standard deviations. Upper sums exceed the exact probability by a few percent.
     assert (rates / trials <= np.array(known.tails) + 7 * np.sqrt(np.array(known.tails) / trials)).all()
     assert rates[0] / trials >= 0.8 * known.tails[0]
 
@@ -155,7 +155,7 @@ def test_tails_are_above_the_exact_ones(generous):
 
 
 def test_a_listed_item_of_one_user_is_released_as_rarely_as_stated(tmp_path):
-    """20,000 listed items of one user each, who pays on every night, reach the lowest level. False alarm below 1e-9."""
+    """20,000 listed items of one user each, who pays on every night, reach the lowest level (false alarm 1e-9)."""
     items = 20_000
     mechanism = vp.Items(1, known=[f"w{number}" for number in range(items)])
     series = mechanism.series(tmp_path / "s", vp.Budget(3, 0.01), nights=4, seed=1)
@@ -178,7 +178,7 @@ def rows(words, users=3000, night=0):
 
 
 def test_a_listed_item_is_released_earlier(tmp_path):
-    """The list is stored when the series is started, so nights need no list. An item that nobody has costs nothing."""
+    """The list is stored when the series is started, so nights need no list. An item without users costs nothing."""
     words, found = [f"w{number}" for number in range(40)], {}
     for name, known in (("without", None), ("with", [*words, *(f"n{number}" for number in range(100))])):
         vp.Items(known=known).series(tmp_path / name, BUDGET, nights=4, seed=1)
@@ -235,7 +235,7 @@ def test_the_first_night_finds_columns_of_the_list_by_their_names(tmp_path):
 
 
 def test_a_list_that_does_not_fit_is_rejected(tmp_path):
-    """The first night names the problem, and nothing changes in the state."""
+    """If the list does not fit, the first night raises an error that names the problem, and keeps the state."""
     series = vp.Items(known=["tea"]).series(tmp_path / "s", BUDGET, nights=3)
     before = (tmp_path / "s" / "state.voxpop").read_bytes()
     with pytest.raises(InputError, match="must have columns with types"):
@@ -250,7 +250,7 @@ def test_a_list_that_does_not_fit_is_rejected(tmp_path):
 
 
 def test_a_skipped_first_night_gives_every_listed_item_noise(tmp_path):
-    """Listed items of nobody have the noise of all nights, also of those before the first rows."""
+    """Listed items without users have the noise of all nights, including the nights before the first rows."""
     series = vp.Items(known=["a", "nobody"]).series(tmp_path / "s", BUDGET, nights=3, seed=4)
     series.run(rows(["a", "b"], users=4), night=3)
     _, pools = series._read()

@@ -118,7 +118,7 @@ def test_a_night_that_does_not_fit_is_refused():
 
 
 def test_a_group_without_users_is_a_table_on_spark():
-    """Executors return it like any other group, with the same columns."""
+    """Executors return a group without users like any other group, with the same columns."""
     from voxpop.engine.spark.nights import _rows_of
 
     rows = _rows_of(NightlyPools.empty(), 3)

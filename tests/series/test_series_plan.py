@@ -70,7 +70,10 @@ def test_numbers_that_cost_more_are_refused():
 
 @pytest.mark.parametrize("nights", [30, 1000])
 def test_every_night_is_charged_for_its_readings(nights):
-    """Delta covers 2^31 readings per night, each within 2^-128 in each of 2^23 cells. Epsilon 25 makes this visible."""
+    """The delta covers 2^31 readings per night, each within 2^-128 in each of 2^23 cells.
+
+    This cost is visible at epsilon 25.
+    """
     plan = vp.Items().plan_series(vp.Budget(25, 1e-6), nights)
     exact = np.array(plan.proof.thresholds) - np.cumsum(plan.proof.factors) / 2
     hit = ndtr(ndtri(plan.proof.pool * ever_reached(plan.spreads, exact)) + plan.proof.square**0.5)
@@ -101,6 +104,6 @@ def test_the_state_depends_only_on_scores():
     ],
 )
 def test_wrong_plans_are_rejected(union, budget, nights, error):
-    """Each plan is rejected."""
+    """Plans with wrong values are rejected."""
     with pytest.raises(error):
         union.plan_series(budget, nights)

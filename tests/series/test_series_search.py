@@ -1,4 +1,6 @@
-"""Tests of neighbouring streams on the code that releases. P is the process without a user x, and Q the process with x.
+"""Tests of neighbouring streams on the code that releases.
+
+P is the process without a user x, and Q is the process with x.
 
 Half of the streams have a public list, with items of several users, of only x, and of nobody.
 
@@ -132,7 +134,7 @@ def is_found(monkeypatch, outcomes):
 
 
 def test_no_user_moves_readings_by_more_than_the_budget(monkeypatch):
-    """The largest share is close to M, so the search is not too weak."""
+    """No user moves readings by more than M, and the largest share is close to M, so the search is not too weak."""
     outcomes, share = searched(monkeypatch, streams=3 * STREAMS)
     assert set(outcomes) == {"ok"}
     assert 0.95 < share <= 1 + 1e-9
@@ -205,7 +207,7 @@ def test_a_rule_about_listed_items_with_users_is_detected(monkeypatch):
 
 
 def test_payments_that_depend_on_other_users_are_detected(monkeypatch):
-    """In the broken variant, only half of all users pay. Their places determine which."""
+    """In the broken variant, only half of all users pay. The places of users determine which half."""
     real = NightlyPools.pay
 
     def pay(self, charge, states, since):
@@ -249,7 +251,7 @@ def released_after_deletion(keep, copies=300, holders=3):
 
 
 def test_names_remain_after_deletions():
-    """Names remain, so both rates are similar.
+    """Names remain after users are removed, so both rates are similar.
 
     A broken variant removes names, and releases words that P cannot release.
 

@@ -45,7 +45,7 @@ def account(tmp_path):
 def test_a_night_that_is_killed_at_any_step_is_completed(tmp_path):
     """A night is killed before each file access and run again.
 
-    Releases by night are equal, with one charge and no extra files.
+    The releases of all nights are equal, with one charge and no additional files.
     """
     call = [sys.executable, "-m", "series.stopped_nights", str(tmp_path)]
     tests = Path(__file__).parents[1]
@@ -97,7 +97,7 @@ def test_a_lost_state_ends_the_series(tmp_path, account):
 
 
 def test_an_interrupted_start_is_charged_once(tmp_path, account, monkeypatch):
-    """Nothing ran between the charge and the first state."""
+    """A start that is interrupted between the charge and the first state is charged once, because nothing ran."""
     from voxpop.mechanisms.series.state import Store
 
     with monkeypatch.context() as patched:
@@ -126,7 +126,7 @@ def test_a_changed_state_is_refused(tmp_path, key):
 
 
 def test_the_folder_is_private_and_can_be_encrypted(tmp_path):
-    """Only the owner may read it. With a key, the file contains no plain word, and only this key opens it."""
+    """Only the owner may read the folder. With a key, the file contains no plain word, and only this key opens it."""
     key = bytes(range(32))
     plain = vp.Items().series(tmp_path / "plain", BUDGET, nights=5)
     sealed = vp.Items().series(tmp_path / "sealed", BUDGET, nights=5, key=key)
@@ -204,7 +204,7 @@ def test_nights_without_a_run_have_noise_and_no_weight(tmp_path):
 
 
 def test_one_process_at_a_time(tmp_path, monkeypatch):
-    """A night waits for the lock, and does not run without it."""
+    """A night waits for the lock, and does not run without the lock."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=3)
     monkeypatch.setattr(state, "LOCK_PATIENCE", 0.05)
     with FileLock(tmp_path / "s" / ".lock"), pytest.raises(ReleaseError, match="another process"):
@@ -319,7 +319,7 @@ def test_wrong_calls_raise_errors(tmp_path, account):
 
 @pytest.mark.parametrize("saved", [False, True])
 def test_ids_of_another_family_are_refused_on_later_nights(tmp_path, saved):
-    """Otherwise, each person would have two budgets. The refused night leaves the state unchanged."""
+    """With ids of two families, each person would have two budgets. The rejected night leaves the state unchanged."""
 
     def night(ids, kind):
         table = pa.table({"who": pa.array(ids, kind), "what": ["tea"] * len(ids)})

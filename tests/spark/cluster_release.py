@@ -32,7 +32,7 @@ SETTINGS = {
     "spark.executor.memory": "512m",
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
-    "spark.speculation.quantile": "0.5",  # One of two executors hangs, so half of the tasks end.
+    "spark.speculation.quantile": "0.5",  # One of two executors hangs, so only half of the tasks end.
     "spark.shuffle.io.retryWait": "500ms",  # three times for each lost executor
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",

@@ -116,7 +116,7 @@ def collected(spark, monkeypatch):
 
 @pytest.fixture
 def elsewhere(monkeypatch):
-    """Treat the session as that of a cluster, so that no rows are transferred to the local engine."""
+    """Treat the session as the session of a cluster, so that no rows are transferred to the local engine."""
     monkeypatch.setattr("voxpop.engine.spark.reading.is_here", lambda session: False)
 
 

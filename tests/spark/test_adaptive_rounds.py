@@ -177,7 +177,7 @@ def test_weights_that_are_missing_are_an_error():
 
 
 def test_sums_of_large_weights_do_not_overflow():
-    """Seven places with the maximum weight give the maximum weight."""
+    """The sum over seven places with the maximum weight is the maximum weight."""
     most = pool_tasks.MOST_SUM
     arrays = {"senders": np.arange(7), "held_starts": np.arange(8), "held": np.zeros(7, np.int32)}
     sent = {sender: {"weights": np.array([most])} for sender in range(7)}
@@ -212,7 +212,7 @@ def test_one_partition_releases_the_same_as_the_local_engine(read_both, crowd, c
 
 
 def test_several_partitions_lose_little_and_send_only_released_items_to_the_driver(read_both, crowd, collected):
-    """The driver also receives whether all pools fit into one task."""
+    """The driver receives released items, and whether all pools fit into one task."""
     local, spread_out = read_both(crowd, 4, items="what")
     union = vp.Items(max_items_per_user=3)
     other = union.release(spread_out, BUDGET, seed=5)
@@ -280,7 +280,7 @@ def test_tasks_that_die_are_repeated_with_the_same_release(read_both, crowd, mon
 
 
 def test_rounds_before_a_draw_are_refused(read_both, crowd):
-    """The library raises its own error, not an error of Spark."""
+    """A round before a draw raises an error of the library, and not an error of Spark."""
     _, spread_out = read_both(crowd, 2, items="what")
     secret = Secret.from_seed(3)
     with pytest.raises(InternalError, match="before pools were drawn"):

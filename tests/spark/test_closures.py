@@ -33,14 +33,14 @@ def sent(monkeypatch):
 
 
 def test_messages_too_large_for_keys_are_rejected(pyspark):
-    """Every task rejects a setting that is too large, for any setting."""
+    """Every task rejects each of its settings if the setting is too large."""
     with pytest.raises(InputError, match="half a megabyte"):
         closure(print, coins=Secret.from_seed(1).restrict("noise/x"), rule=bytes(MOST_CLOSURE))
     assert closure(dict, a=1)() == {"a": 1}
 
 
 KEYLESS = {"frames.py": 2, "reading.py": 1}
-"""`closure` and bounded public arrays; the task that reads tables before any key exists."""
+"""`closure`, bounded public arrays, and the task that reads tables before any key exists."""
 
 
 def test_nothing_is_sent_another_way():

@@ -63,7 +63,7 @@ def test_set_union_releases_the_same(engines, name):
 
 @pytest.mark.parametrize("name", PHRASES)
 def test_phrases_are_the_same(engines, name):
-    """The test covers both pruning rules and measurements."""
+    """Phrases are the same with both pruning rules and with measurements."""
     naive, other = engines("texts", PARTITIONS if getattr(PHRASES[name], "weighting", None) == "weighted" else 1)
     one, two = (PHRASES[name].release(each, BUDGET, seed=3) for each in (other, naive))
     assert shown(one) == shown(two)
@@ -71,7 +71,7 @@ def test_phrases_are_the_same(engines, name):
 
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_sequences_are_the_same(engines, name):
-    """Noisy counts agree, in the same tree."""
+    """The trees and their noisy counts agree."""
     naive, other = engines("texts")
     one, two = (SEQUENCES[name].release(each, PURE, seed=3) for each in (other, naive))
     assert shown(one) == shown(two)
@@ -88,7 +88,7 @@ def test_counts_are_the_same(engines, limit, known):
 
 
 def test_rankings_are_the_same(engines):
-    """Noise is added on the executors, and the order equals that of the reference implementation."""
+    """Noise is added on the executors, and the order equals the order of the reference implementation."""
     naive, other = engines("texts")
     one, two = (LISTED.top(each, BUDGET, k=4, seed=3) for each in (other, naive))
     assert one.places.tolist() == two.places.tolist()

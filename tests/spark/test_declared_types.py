@@ -25,7 +25,7 @@ def collated(spark):
 @pytest.mark.parametrize("user", ["who", ["n", "who"], ["who", "n"]])
 @ROADS
 def test_users_with_a_collation_are_refused(spark, user, partitions):
-    """One user of Spark would become 512 users of voxpop.
+    """A column with a collation is rejected, because one user of Spark would become 512 users of voxpop.
 
     The error names the column, the collation and the next step.
     """
@@ -65,7 +65,10 @@ def test_items_with_a_collation_keep_their_spelling(spark, partitions):
 
 @ROADS
 def test_rows_are_read_from_the_query_and_not_from_its_files(spark, tmp_path, partitions):
-    """The cases are files that a scan skips, and columns that Spark finds by their number in the file."""
+    """Rows are read from the query.
+
+    The cases are files that a scan skips, and columns that Spark finds by their number.
+    """
     folder = tmp_path / "skipped"
     folder.mkdir()
     parquet.write_table(pa.table({"who": range(100), "text": ["see you soon"] * 100}), folder / "part-0.parquet")
@@ -110,7 +113,10 @@ def test_only_one_check_accesses_internals_of_spark():
 
 
 def test_names_of_folders_are_strings(spark, tmp_path):
-    """Spark would infer their types from all names, so one folder could change the spelling of all other folders."""
+    """Names of folders are read as strings, because Spark would infer types from all names.
+
+    One folder could change the spelling of all other folders.
+    """
     for name in ("07", "8"):
         (tmp_path / f"what={name}").mkdir()
         parquet.write_table(pa.table({"who": [1]}), tmp_path / f"what={name}" / "0.parquet")

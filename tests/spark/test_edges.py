@@ -56,7 +56,7 @@ def test_more_partitions_than_users_and_empty_rows_are_accepted(read_both):
 
 @ROADS
 def test_a_table_without_items_is_read(read_both, partitions):
-    """Nothing is released at any length."""
+    """Nothing is released at any length from a table without items."""
     table = pl.DataFrame({"who": [1, 2], "what": [None, None]}, schema={"who": pl.Int64, "what": pl.String})
     assert len(same(read_both, vp.papers.DPNE(max_length=3), table, partitions)) == 0
     assert len(same(read_both, vp.papers.SetUnion(100, "weighted", accounting="joint"), table, partitions)) == 0
@@ -64,7 +64,7 @@ def test_a_table_without_items_is_read(read_both, partitions):
 
 @ROADS
 def test_a_table_without_rows_gives_an_empty_release(read_both, partitions):
-    """As on one machine, an error would distinguish the table from a table of one user."""
+    """The release is empty, because an error would distinguish the table from a table of one user."""
     table = pl.DataFrame(schema={"who": pl.Int64, "what": pl.String})
     assert len(same(read_both, vp.papers.DPNE(max_length=2), table, partitions)) == 0
     assert len(same(read_both, vp.Items(), table, partitions)) == 0
@@ -108,7 +108,7 @@ def test_a_row_without_a_user_is_refused(spark, partitions):
 
 
 def test_wrong_columns_are_rejected_immediately(spark):
-    """The error occurs before anything runs."""
+    """Wrong columns raise an error before anything runs."""
     frame = framed(spark, pl.DataFrame({"who": [1.5], "what": ["tea"]}))
     with pytest.raises(ColumnError, match=r'no column "whom"\. .*Did you mean "who"'):
         read_engine(frame, user="whom", text="what")
@@ -123,7 +123,7 @@ def test_wrong_columns_are_rejected_immediately(spark):
 
 
 def test_unsupported_operations_of_a_cluster_are_errors(spark):
-    """The errors name the operation and an alternative."""
+    """Unsupported operations raise errors that name the operation and an alternative."""
     table = framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]}))
     items = read_engine(table, user="who", items="what", options=vp.ReadOptions(partitions=2))
     with pytest.raises(InputError, match="heavy hitters"):
@@ -144,7 +144,7 @@ class Heavy(Written):
 
 
 def test_a_weighting_that_is_too_large_to_send_is_rejected(spark):
-    """Spark would write the weighting to disk together with the keys."""
+    """A weighting that is too large is rejected, because Spark would write it to disk together with the keys."""
     table = framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]}))
     corpus = read_engine(table, user="who", text="what", options=vp.ReadOptions(partitions=2))
     with pytest.raises(InputError, match="half a megabyte"):

@@ -1,4 +1,4 @@
-"""Common failures on clusters are provoked. The error is one line with advice and without a Java stack trace."""
+"""The tests provoke common failures on clusters. The error is one line with advice and without a Java stack trace."""
 
 import os
 import subprocess
@@ -76,14 +76,14 @@ def told(case="", **variables):
 
 @pytest.mark.slow
 def test_workers_run_the_python_of_the_driver_by_default(java, tmp_path):
-    """The rule also applies in a virtual environment that is not on the PATH."""
+    """Workers run the driver's Python, even in a virtual environment that is not on the PATH."""
     path = os.pathsep.join(each for each in ("/usr/bin", "/bin", str(Path(java).parent)))
     assert told(PATH=path, PYTHONPATH=SOURCE)[-1] == "2"
 
 
 @pytest.mark.slow
 def test_executors_without_voxpop_are_reported(java, tmp_path):
-    """The executors have a Python without any packages."""
+    """An error is reported if the Python of the executors has no packages."""
     bare = tmp_path / "bare"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
     bare.chmod(0o755)
@@ -94,7 +94,7 @@ def test_executors_without_voxpop_are_reported(java, tmp_path):
 
 @pytest.mark.slow
 def test_executors_without_the_python_version_are_reported(java):
-    """The path of the driver's Python may not exist on executors."""
+    """An error is reported if the path of the driver's Python does not exist on executors."""
     assert told(PYSPARK_PYTHON="/nowhere/python")[-1].startswith(
         "InputError the executors cannot start /nowhere/python."
     )
@@ -102,7 +102,10 @@ def test_executors_without_the_python_version_are_reported(java):
 
 @pytest.mark.slow
 def test_workers_that_crash_repeatedly_and_large_partitions_are_reported(java):
-    """Both errors are one line that suggests more partitions. With more partitions, the same table is released."""
+    """A crashed worker and a large partition raise an error of one line that suggests more partitions.
+
+    With more partitions, the same table is released.
+    """
     died, too_large, in_parts = told("memory")[-3:]
     assert died.startswith("MemoryLimitError executors")
     assert "partitions=" in died
@@ -112,7 +115,7 @@ def test_workers_that_crash_repeatedly_and_large_partitions_are_reported(java):
 
 
 def test_another_version_is_reported(spark, monkeypatch):
-    """A release follows one plan from one version of the rules."""
+    """Another version on executors is an error, because a release follows one plan from one version of the rules."""
     other = {**own_versions(), "voxpop": "0.0.1"}
     monkeypatch.setattr("voxpop.engine.spark.reading.own_versions", lambda: other)
     corpus = read_engine(
@@ -160,7 +163,7 @@ def test_tables_that_differ_between_readings_are_rejected(spark):
     ],
 )
 def test_errors_of_spark_become_advice(text, kind, advice):
-    """The advice is one line without Spark's own message."""
+    """An error of Spark becomes one line of advice without Spark's own message."""
     found = translated(f"Job aborted due to stage failure: secret words\n\tat org.apache\n{text}\n\tat java.base")
     assert type(found) is kind
     assert advice in str(found)
@@ -177,7 +180,7 @@ def test_an_error_of_an_executor_keeps_its_message():
 
 
 def test_unknown_fields_are_preserved():
-    """Each known advice is one line."""
+    """Every text of advice is one line, and unknown fields are preserved."""
     assert translated("java.lang.IllegalStateException: never seen") is None
     assert all("\n" not in advice for _, advice in KNOWN.values())
 
@@ -186,7 +189,7 @@ def test_unknown_fields_are_preserved():
     ("says", "error"), [('openjdk version "11.0.2"', "is 11"), ('java version "1.8.0_1"', "is 8"), ("?", "not start")]
 )
 def test_a_java_version_that_is_too_old_is_reported(monkeypatch, tmp_path, says, error):
-    """Spark itself reports such a version with a Java stack trace."""
+    """A Java version that is too old is reported in one line, although Spark itself prints a Java stack trace."""
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 1\n")

@@ -50,7 +50,7 @@ def test_a_group_contains_the_users_of_its_partitions(users, count, data):
 
 
 def test_a_corpus_without_partitions_has_no_groups():
-    """An empty input gives an empty result."""
+    """A corpus without partitions gives an empty result."""
     assert list(gather([])) == []
 
 
@@ -126,12 +126,12 @@ def test_one_user_moves_the_sum_of_all_groups_by_at_most_one():
 
 
 def test_the_search_finds_groups_that_follow_the_data():
-    """The proof forbids an assignment of partitions that depends on their sizes."""
+    """The search detects an assignment of partitions by their sizes, which the proof forbids."""
     assert farthest(by_size, 200) > 1.2
 
 
 def test_vocabularies_are_joined_by_bytes():
-    """Ends of documents are preserved."""
+    """If vocabularies are joined, ends of documents are preserved."""
     parts = [corpus_of([[["b", "a"], ["a"]]], [1]), corpus_of([[["a", "c"]]], [2])]
     from voxpop.engine.spark.tasks import _arrays_of
 

@@ -31,7 +31,10 @@ CANARY = "glockenspielcanary"
     ],
 )
 def test_the_choice_depends_only_on_the_master_key(master, here):
-    """A local master means one Java process on this machine. For a Connect server, this is unknown."""
+    """A local master means one Java process on this machine.
+
+    For a Connect server, the place of the process is unknown.
+    """
     assert is_here(SimpleNamespace(sparkContext=SimpleNamespace(master=master))) == here
     assert not is_here(SimpleNamespace())
 
@@ -58,7 +61,7 @@ def test_small_tables_are_read_without_a_limit_by_default(spark, talk, monkeypat
 
 
 def test_one_query_runs_for_reading_and_none_for_releases(spark, talk, tmp_path):
-    """No file remains."""
+    """One query runs for reading and none for releases, and no file remains."""
     frame = framed(spark, talk)
     ngrams = vp.NGrams(max_length=3, max_phrases_per_user=4)
     jobs, _, corpus = counted(
@@ -113,7 +116,7 @@ def test_rows_files_and_a_bound_do_not_affect_the_release(spark, talk, seed):
 
 
 def test_a_failed_query_gives_a_one_line_error_and_leaves_no_files(spark, talk, tmp_path, capfd):
-    """Spark's message quotes rows."""
+    """The error for a failed query is one line without Spark's message, which quotes rows."""
     failing = framed(spark, talk).selectExpr("who", f"if(who >= 0, raise_error('{CANARY}'), what) AS what")
     options = vp.ReadOptions(work_folder=tmp_path)
     with pytest.raises(SourceError, match="query that gives the table fails on Spark") as caught:
@@ -136,7 +139,7 @@ def test_a_relative_folder_name_is_accepted(spark, talk, tmp_path, monkeypatch):
 
 
 def test_a_missing_folder_is_reported(spark, talk, tmp_path):
-    """The error equals that of other tables."""
+    """The error equals the error for other tables."""
     folder = tmp_path / "gone"
     with pytest.raises(InputError, match="exists and is yours"):
         read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder=folder))

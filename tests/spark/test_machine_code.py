@@ -88,7 +88,7 @@ def test_damaged_machine_code_is_compiled_again(tmp_path):
 
 
 def test_without_a_writable_folder_a_temporary_one_or_none_is_used(tmp_path):
-    """Executors do not always have a home folder."""
+    """The temporary folder or no folder is used if executors have no home folder."""
     (tmp_path / "file").touch()
     (tmp_path / "tmp").mkdir()
     elsewhere = {"TMPDIR": str(tmp_path / "tmp")}
@@ -100,7 +100,7 @@ def test_without_a_writable_folder_a_temporary_one_or_none_is_used(tmp_path):
 
 
 def test_folders_that_others_may_write_are_not_read(tmp_path):
-    """Missing folders and links to other folders are not read either."""
+    """Missing folders, links, and folders that other users may write to are not read."""
     assert not is_ours(tmp_path / "none")
     tmp_path.chmod(0o777)
     assert not is_ours(tmp_path)

@@ -132,7 +132,7 @@ def test_weights_of_a_million_users_equal_the_weights_of_both_local_engines(in_f
 
 
 def same_on_three_paths(in_files, tmp_path, rows):
-    """Compare weights in memory, within a limit and on Spark in one partition, for items far from any cutoff."""
+    """Compare weights in memory, within a memory limit and on Spark in one partition, for items far from any cutoff."""
     secret, shares = Secret.from_seed(1), l2_shares(4, 2.0**17)
     here = read_engine(rows, user="who", items="what")
     expected = local(here.weigh(shares, 4, secret, PASS))

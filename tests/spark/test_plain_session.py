@@ -46,7 +46,7 @@ class Growing:
 
 
 def test_with_dynamic_allocation_the_number_of_places_is_the_setting():
-    """Otherwise, the number of places would depend on the data."""
+    """The setting is used, because the number of executors under dynamic allocation would depend on the data."""
     assert cores(Growing()) == 70
 
 
@@ -75,7 +75,7 @@ def counted(spark, work):
 
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_no_round_has_more_tasks_than_places(spark, partitions):
-    """The test includes one place, where Spark would repartition rows that are not placed by a column."""
+    """The test includes a case of one place, in which Spark would repartition rows that are not placed by a column."""
     table = pl.DataFrame({"who": [n % 300 for n in range(900)], "what": [f"w{n % 7}" for n in range(900)]})
     corpus = read_engine(framed(spark, table), user="who", items="what", options=vp.ReadOptions(partitions=partitions))
     _, ran, release = counted(spark, lambda: vp.Items(max_items_per_user=3).release(corpus, vp.Budget(4, 1e-3), seed=1))
@@ -157,7 +157,7 @@ def test_the_driver_waits_until_no_executor_is_added(monkeypatch):
 
 
 def test_the_wait_for_executors_ends(monkeypatch):
-    """The wait ends after half a minute."""
+    """The wait for executors ends after half a minute."""
     context = Arriving(monkeypatch)
     monkeypatch.setattr(Arriving, "defaultParallelism", property(lambda self: int(self.now)))
     _wait_for_executors(context)

@@ -38,7 +38,7 @@ def test_the_driver_gets_only_released_words_and_noisy_numbers(collected, read_b
 
 
 def test_noisy_measurements_include_grams_without_users(collected, spark):
-    """The result does not reveal the support, because every rank has a noisy weight."""
+    """Measurements do not reveal which grams have users, because every rank has a noisy weight."""
     from voxpop.engine.spark.histogram import SparkHistogram
     from voxpop.privacy.decisions import CellNoise
 
@@ -49,7 +49,7 @@ def test_noisy_measurements_include_grams_without_users(collected, spark):
 
 
 def test_the_driver_receives_only_released_counts_of_sequences(collected, read_both, talk):
-    """The driver gets the rows of the released tree."""
+    """The driver gets only the rows of the released tree."""
     _, spread = read_both(talk)
     alphabet = ["thank", "you", "very", "much"]
     model = vp.Sequences(max_length=4, max_gram=2, alphabet=alphabet).release(spread, vp.Budget(4), seed=3)

@@ -1,4 +1,4 @@
-"""Profiles on Spark have the same values, counts and cover as local profiles in memory and within a limit."""
+"""Profiles on Spark have the same values, counts and cover as local profiles in memory and within a memory limit."""
 
 import polars as pl
 import pytest

@@ -37,7 +37,7 @@ def test_a_table_is_joined_with_released_keys(spark, sales):
 
 
 def test_counts_and_rankings_return_to_spark(spark, sales):
-    """Their tables have the columns and rows of `to_arrow`. Columns can be renamed in Spark."""
+    """The tables of counts and rankings have the columns and rows of `to_arrow`. Columns can be renamed in Spark."""
     corpus = vp.read(sales, user="customer", items=["shop", "day"])
     keys = vp.Items(max_items_per_user=1).release(corpus, BUDGET)
     for result in (keys.count(corpus, BUDGET), keys.top(corpus, BUDGET, k=2)):

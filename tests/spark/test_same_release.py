@@ -61,14 +61,14 @@ def test_weighted_phrases_are_the_same_in_any_number_of_partitions(read_both, ta
 
 
 def test_published_budgets_release_the_same_phrases(read_both, talk):
-    """Candidates, budgets and unsupported phrases agree; other settings are in `test_contract.py`."""
+    """Candidates, budgets and unsupported phrases agree. Other settings are in `test_contract.py`."""
     local, spread = read_both(talk)
     ngrams = vp.papers.DPNE(max_length=4, max_phrases_per_user=3, max_spurious_share=0.3, ratio=1.2)
     assert ngrams.release(local, BUDGET, seed=1).grams.equals(ngrams.release(spread, BUDGET, seed=1).grams)
 
 
 def test_users_with_one_item_each_get_the_same_selection(read_both):
-    """The optimal rule selects from items that are numbers."""
+    """The optimal rule releases the same items. In this test, items are numbers."""
     rng = np.random.default_rng(1)
     table = pl.DataFrame({"who": np.arange(3000), "what": (60 * rng.random(3000) ** 3).astype(np.int64)})
     local, spread = read_both(table, items="what")
@@ -122,7 +122,7 @@ def test_the_same_steps_are_counted(read_both):
 
 
 def test_a_large_alphabet_gets_the_same_noise(read_both, monkeypatch):
-    """Noise is drawn in blocks of contexts."""
+    """Noise that is drawn in blocks of contexts is the same."""
     monkeypatch.setattr("voxpop.engine.spark.walks.NODES_AT_ONCE", 3)
     rng = np.random.default_rng(2)
     pages = [(40 * rng.random(6) ** 2).astype(int).tolist() for _ in range(3000)]

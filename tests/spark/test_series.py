@@ -27,7 +27,7 @@ def table(night):
 
 
 def read(spark, where, night, tmp_path, partitions=1):
-    """Return a night's rows in memory, within a limit, or on Spark."""
+    """Return a night's rows in memory, within a memory limit, or on Spark."""
     columns = {"user": "who", "items": "what"}
     if where == "spark":
         return vp.read(framed(spark, table(night)), options=vp.ReadOptions(partitions=partitions), **columns)
@@ -38,7 +38,7 @@ def read(spark, where, night, tmp_path, partitions=1):
 
 @pytest.mark.parametrize("known", [None, [*(f"w{number}" for number in range(0, 9, 2)), "nobody"]])
 def test_every_night_is_the_same_on_every_engine(spark, tmp_path, known):
-    """New items, scores, pools and budgets agree in memory, within a limit and on Spark. Night 2 has no run."""
+    """New items, scores, pools and budgets agree in memory, within a memory limit and on Spark. Night 2 has no run."""
     found = {}
     for where in ("memory", "limited", "spark"):
         series = vp.Items(max_items_per_user=5, known=known).series(tmp_path / where, BUDGET, nights=NIGHTS, seed=5)

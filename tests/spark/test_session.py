@@ -1,4 +1,4 @@
-"""The location of Java."""
+"""A test of the search for Java."""
 
 import shutil
 

@@ -129,7 +129,7 @@ def test_one_user_moves_the_sum_of_all_partitions_by_at_most_one(weighting_rule)
 
 @pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
 def test_the_search_finds_users_that_are_split_over_partitions(weighting_rule):
-    """The proof forbids placing rows instead of users."""
+    """The search detects tasks that place rows instead of users, which the proof forbids."""
     rng = np.random.default_rng(3)
     assert max(farthest(rng, shares_of(weighting_rule, 4), 4, by_row) for _ in range(100)) > 1.3
 

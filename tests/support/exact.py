@@ -26,7 +26,7 @@ class Exact(Opening):
         return weights
 
     def restricted(self):
-        """Return the same object."""
+        """Return this object itself."""
         return self
 
 

@@ -43,7 +43,7 @@ def surely_strays(claimed: float, real: float, trials: int, error: float = ERROR
         claimed: The probability of a hit according to the plan.
         real: The probability of a hit in the mechanism that runs.
         trials: The number of independent trials.
-        error: The probability of a false alarm, two-sided.
+        error: The two-sided probability of a false alarm.
         miss: The probability of a miss.
     """
     low, high = _likely(real, trials, miss / 2)

@@ -11,7 +11,7 @@ from voxpop.reading.arrow import string_array
 
 
 def begun(known=()):
-    """Return the state before the first night, with a public list or without."""
+    """Return the state before the first night, with or without a public list."""
     pools = NightlyPools.empty()
     if known:
         pools.recognise([string_array(known)])
@@ -19,7 +19,7 @@ def begun(known=()):
 
 
 def gate_of(plan, secret):
-    """Return the gate of a series, also for numbers that no budget permits."""
+    """Return the gate of a series, even for numbers that no budget permits."""
     return nights.NightsGate(Certificate(plan._claim, plan.proof).to_json(), secret)
 
 

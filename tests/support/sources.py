@@ -210,7 +210,7 @@ def part_files(parts: list[Part], folder: Path, ending: str) -> list[Path]:
     files = [folder / f"{number}{ending}" for number, _ in enumerate(parts)]
     for file, part in zip(files, parts, strict=True):
         if ending == ".parquet":
-            pyarrow.parquet.write_table(typed_table((*part[:2], False)), file)  # This has no null in dictionaries.
+            pyarrow.parquet.write_table(typed_table((*part[:2], False)), file)  # This form has no null in dictionaries.
         elif ending == ".feather":
             pyarrow.feather.write_feather(typed_table(part), file)
         else:
@@ -295,7 +295,7 @@ FORMS: dict[str, dict[str, Form]] = {
         "int64": Form(lambda rows, _: structured(rows, "i8"), declared=True),
         "objects": Form(lambda rows, _: structured(rows, "O")),
     },
-    "dataset": {},  # only `make exports` installs `datasets`; tests/doors/test_tables.py reads its data sets
+    "dataset": {},  # Only `make exports` installs `datasets`, and tests/doors/test_tables.py reads its data sets.
     "cursor": {"of decimals": Form(lambda rows, _: Cursor(rows))},
     "stream": {
         "reader": Form(lambda rows, _: table(rows).to_reader(), declared=True),

@@ -1,4 +1,4 @@
-"""Three ways to weigh users: in memory, within a memory limit, and in Spark tasks that run in this process."""
+"""Three ways to weigh users, in memory, within a memory limit, and in Spark tasks that run in this process."""
 
 from itertools import chain
 from pathlib import Path

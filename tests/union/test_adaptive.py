@@ -1,4 +1,4 @@
-"""Tests of adaptive rounds, the default: guarantees, rejected plans and released items."""
+"""Tests of adaptive rounds, the default, with guarantees, rejected plans and released items."""
 
 from dataclasses import replace
 
@@ -64,7 +64,7 @@ def test_levels_that_serve_more_items_exceed_the_budget(budget, limit):
 
 
 def test_caps_that_are_not_on_the_lattice_are_rejected(plan, budget):
-    """The projection error of such caps is not charged."""
+    """The projection error of caps that are not on the lattice is not charged."""
     caps = plan.passes[0].caps
     first = 99 * ONE_CAP // 100, *caps.weights[0][1:]
     off = replace(caps, weights=(first, *caps.weights[1:]))
@@ -75,7 +75,7 @@ def test_caps_that_are_not_on_the_lattice_are_rejected(plan, budget):
 
 @pytest.mark.parametrize(("limit", "used"), [(1, (1, 100)), (300, (300, 300))])
 def test_limit_and_pool_are_public_constants(budget, limit, used):
-    """This is the case if the caller gives a limit. Otherwise, see test_limit.py."""
+    """The limit and the pool are public constants if the caller gives a limit. Otherwise, see test_limit.py."""
     plan = vp.Items(max_items_per_user=limit).plan(budget)
     assert (plan.last.limit, plan.last.pool) == used
     assert (plan.to_dict()["max_items_per_user"], plan.to_dict()["pool"]) == used
@@ -86,7 +86,7 @@ def test_limit_and_pool_are_public_constants(budget, limit, used):
     ("epsilon", "delta", "limit"), [(0.1, 1e-9, 2), (10, 1e-12, 50), (1, 1e-5, 300), (0.01, 1e-6, 1), (20, 1e-9, 1000)]
 )
 def test_every_budget_is_kept(epsilon, delta, limit):
-    """Plans for small and large budgets and limits are within them, and no common item is lost."""
+    """Plans for small and large budgets and limits are within the budget, and no common item is lost."""
     plan = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, delta))
     assert 0.99 * delta < plan.delta <= delta
     assert plan.users_needed(0.5) <= plan.users_needed(0.9) <= plan.users_needed(0.99) < 10 * plan.users_needed(0.5)
@@ -94,7 +94,7 @@ def test_every_budget_is_kept(epsilon, delta, limit):
 
 
 def test_a_delta_too_small_is_refused():
-    """No plan has a delta below the cost of finite arithmetic."""
+    """A delta below the cost of finite arithmetic is rejected."""
     with pytest.raises(BudgetError, match="at least"):
         vp.Items().plan(vp.Budget(1.0, 1e-24))
 
@@ -114,7 +114,7 @@ def test_adaptive_rounds_release_more_than_every_classic_mechanism(crowd, budget
 
 @pytest.mark.jit
 def test_no_common_key_is_lost():
-    """Ten releases lose none of 3,000 keys with ten times the users needed, in rounds and in a classic weighting.
+    """Ten releases lose none of 3,000 keys with ten times the required users, in rounds and in a classic weighting.
 
     The probability of a false alarm is 30,000 times the stated probability of the plans, below 1e-8 for both together.
     """

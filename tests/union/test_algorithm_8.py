@@ -54,7 +54,7 @@ def test_l2_descent_is_within_one_on_the_same_users(cutoff):
 
 
 def test_l1_descent_with_gaussian_noise_is_refused_by_name():
-    """No weighting has both of these."""
+    """No weighting combines l1-descent with Gaussian noise."""
     with pytest.raises(TypeError, match="noise"):
         PolicyLaplace(noise="gaussian")
     with pytest.raises(vp.errors.InternalError, match="policy-laplace weighting has no proof in the norm 2"):
@@ -62,6 +62,6 @@ def test_l1_descent_with_gaussian_noise_is_refused_by_name():
 
 
 def test_l2_descent_with_laplace_noise_is_refused_by_name():
-    """The proof of l2-descent is for the l2 norm."""
+    """Other norms are rejected, because the proof of l2-descent is for the l2 norm."""
     with pytest.raises(vp.errors.InternalError, match="norm 1"):
         CalibratedRule(PolicyGaussian(), RuleSetting(limit=4, norm=1))

@@ -1,4 +1,4 @@
-"""Tests of items with few users: simulations of the worst case, and broken variants that must be detected."""
+"""Tests of items with few users, with simulations of the worst case and broken variants that must be detected."""
 
 from dataclasses import replace
 
@@ -78,7 +78,7 @@ def test_the_bound_is_close(few):
 
 @pytest.mark.parametrize("name", UNIONS)
 def test_items_of_enough_users_are_still_released(name):
-    """Of 300 items with the users needed for 0.99, the planned number is released (false alarm 1e-9)."""
+    """Of 300 items with the users that 0.99 requires, the planned number is released (false alarm 1e-9)."""
     plan = replace(UNIONS[name], min_users=FEW).plan(GENEROUS)
     users = np.arange(300 * plan.users_needed(0.99))
     corpus = read_engine(pl.DataFrame({"who": users, "what": users % 300}), user="who", items="what")
@@ -142,7 +142,7 @@ def test_optimal_selection_never_releases_an_item_with_few_users():
 )
 @settings(max_examples=40, deadline=None)
 def test_the_crude_bound_is_above_the_other_bound(mus, threshold, floor, pool):
-    """Therefore the crude bound may replace the other bound.
+    """The crude bound is above the other bound, so it may replace the other bound.
 
     The grid is fine for every round, so its error is below 5 percent.
     """
@@ -159,13 +159,13 @@ def test_a_plan_that_violates_min_users_is_rejected():
 
 @pytest.mark.parametrize("wrong", [0, 2.5, True, 10**8])
 def test_min_users_without_a_proof_is_rejected(wrong):
-    """The numbers are out of range."""
+    """Numbers out of range are rejected."""
     with pytest.raises(InputError, match="min_users"):
         vp.Items(min_users=wrong)
 
 
 def test_the_plan_shows_the_cost_of_min_users(capsys):
-    """Users needed with and without the promise are in the text, in JSON and on the command line."""
+    """The numbers of users needed with and without the promise are in the text, in JSON and on the command line."""
     plan = vp.Items(max_items_per_user=10, min_users=40).plan(vp.Budget(1, 1e-7))
     numbers = plan.to_dict()
     assert (numbers["min_users"], numbers["failure_probability"]) == (40, 1e-6)

@@ -169,7 +169,7 @@ def test_one_user_moves_shared_items_by_at_most_what_is_charged(monkeypatch, nam
 
 @pytest.mark.slow  # The test checks the search, not the package.
 def test_noise_on_items_of_users_only_is_detected(monkeypatch):
-    """In the deliberately broken first round, listed items without users get no noise, so only a user adds it."""
+    """In the broken variant of the first round, listed items without users get no noise, so noise reveals a user."""
     real = AdaptiveGate._reached_by_noise
     nothing = lambda gate, rounds, letters, starts: np.zeros(starts.size - 1, np.uint8)  # noqa: E731
     monkeypatch.setattr(AdaptiveGate, "_reached_by_noise", nothing)
@@ -182,7 +182,7 @@ def test_noise_on_items_of_users_only_is_detected(monkeypatch):
 def test_a_first_round_that_depends_on_the_list_is_detected(monkeypatch):
     """In the broken variant, listed items are released in the first round if they have weight there.
 
-    Other users have the item but drew different items. It leaves their pools only if the extra user drew it.
+    Other users have the item but drew different items. The item leaves their pools only if the extra user drew it.
     """
     real = Watch.first
 
@@ -253,7 +253,7 @@ def shares_at(union):
 def test_an_unknown_item_gets_weight_as_rarely_as_charged_with_a_list(monkeypatch):
     """U counts listed items, because users draw from all of them. Separate draws of unknown items are detected.
 
-    False alarm below 1e-9.
+    The probability of a false alarm is below 1e-9.
     """
     shares = shares_at(vp.Items(max_items_per_user=1))
     pools, place = users_with(listed=5, unknown=1, dropped=49)
@@ -355,10 +355,10 @@ def generous():
 
 @pytest.mark.jit
 def test_the_share_of_items_without_users_is_at_most_the_stated_share(monkeypatch, generous):
-    """Lists of only empty items, and lists with a few items of users, keep the share.
+    """For lists of only empty items and lists with a few items of users, the share is at most the expected share.
 
-    The detected variants are tails of one round, and a rule without the size. Means of 150 releases of shares from 0 to
-    1. False alarm below 1e-9.
+    The detected variants are tails of one round, and a rule without the size of the list. The test compares means of
+    shares from 0 to 1 over 150 releases. The probability of a false alarm is below 1e-9.
     """
     nobody = corpus_of([["x"]])
     assert share_of_spurious(generous, nobody, listed_parts(400), {"x"}, 150) <= 0.3 + 0.05
@@ -395,7 +395,7 @@ def test_stated_tails_are_above_the_exact_tails(generous):
     rounds = generous.passes[0]
     known = rounds.known
     assert proved_tails(rounds.score, known)
-    # All of them, because a single lower tail would break the order.
+    # All tails are lower, because a single lower tail would break the order.
     lower = tuple(0.9 * tail for tail in known.tails)
     for wrong in (
         replace(known, tails=lower),
@@ -493,7 +493,10 @@ def test_the_tokenizer_of_the_data_makes_the_items():
 
 
 def test_keys_of_tables_are_compared_by_value():
-    """A table lists keys of several columns and types. Another number of columns is rejected early."""
+    """A table lists keys of several columns and types.
+
+    A list with another number of columns is rejected.
+    """
     rows = pl.DataFrame({"who": range(400), "shop": ["a"] * 400, "day": [1, 2] * 200})
     corpus = vp.read(rows, user="who", items=["shop", "day"], options=QUIET)
     listed = pl.DataFrame({"shop": ["a", "a", "b"], "day": [1, 2, 3]})
@@ -604,7 +607,8 @@ def with_a_level(plan, corpus, runs):
 def test_listed_items_of_one_user_pass_the_audit(monkeypatch, generous):
     """Audit 20,000 items, each with one user or without users. Noise on only items with users is detected.
 
-    The exact probabilities of the variant refute it with probability above 0.999. False alarm below 1e-9.
+    The exact probabilities of the variant refute it with probability above 0.999. The probability of a false alarm is
+    below 1e-9.
     """
     single, nobody, runs = corpus_of([[f"n{number}"] for number in range(400)]), corpus_of([["x"]]), 50
     joined = with_a_level(generous, single, runs)
@@ -621,7 +625,10 @@ def test_listed_items_of_one_user_pass_the_audit(monkeypatch, generous):
 
 
 def test_an_item_is_frozen_at_the_highest_level_of_every_rule(generous):
-    """Weight has no effect there, and an item below it may still gain weight. Dropped items are not counted."""
+    """Weight has no effect from the highest level of every rule on, and an item below it may still gain weight.
+
+    Dropped items are not counted.
+    """
     rounds = generous.passes[0].stated()
     known = rounds.known
     assert known.tails[-1] * known.listed.size <= known.share < known.tails[-2] * known.listed.size * 2
@@ -705,7 +712,7 @@ def test_reports_with_counts_and_rankings_mark_known_items(marked, tmp_path):
 
 
 def test_an_explanation_states_the_probability_of_a_known_item(marked):
-    """Known items have the users needed of known items and the sentence about items of one user.
+    """Known items have the number of users that known items need, and the sentence about items of one user.
 
     Unknown items do not.
     """

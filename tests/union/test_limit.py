@@ -1,4 +1,4 @@
-"""Tests of the private choice of the limit: its caps, its rule, and its histogram on every engine."""
+"""Tests of the private choice of the limit, with its caps, its rule, and its histogram on every engine."""
 
 from dataclasses import replace
 from math import hypot, sqrt
@@ -158,7 +158,7 @@ def test_min_users_applies_to_every_entry():
 @settings(max_examples=12)
 @given(st.floats(-4.5, 1.3), st.floats(-28, -1.5))
 def test_every_entry_of_a_valid_menu_can_be_planned(epsilon, delta):
-    """No choice fails after its charge."""
+    """No choice of a limit fails after its charge."""
     try:
         menu = vp.Items().plan(vp.Budget(10**epsilon, 10**delta)).passes[0]
     except BudgetError:
@@ -245,7 +245,7 @@ def test_users_are_counted_by_their_distinct_items():
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=30), st.sampled_from(sorted(MEMORY)))
 def test_engines_count_the_same(sizes, memory):
-    """The classes equal those of plain Python, in memory and within a limit."""
+    """The classes equal the classes of plain Python, in memory and within a memory limit."""
     corpus = holders(sizes, MEMORY[memory])
     assert classes(corpus, (2, 4, 9)) == classes(naive_of(corpus), (2, 4, 9))
 
@@ -259,7 +259,7 @@ def moved(sizes: list[int], gone: int) -> int:
 
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=30), st.integers(0, 29))
 def test_a_user_moves_one_class_by_one(sizes, gone):
-    """This is the sensitivity search, in which the class of a user is a function of the user's items."""
+    """In this sensitivity search, the class of a user is a function of the user's items."""
     assert moved(sizes, gone % len(sizes)) == 1
 
 
@@ -290,7 +290,7 @@ def test_the_audit_detects_a_histogram_with_too_little_noise(monkeypatch, part, 
 
     An eighth of the noise differs from the plan.
 
-    The second fault is missed with probability below 1e-3.
+    The test misses the second fault with probability below 1e-3.
     """
     real = CellNoise
     monkeypatch.setattr(gated, "CellNoise", lambda sigma, *rest: real(sigma * part, *rest))
@@ -302,7 +302,7 @@ def test_the_audit_detects_a_histogram_with_too_little_noise(monkeypatch, part, 
 
 @pytest.mark.jit
 def test_the_case_is_the_menu_of_the_plan():
-    """A menu with less noise is another case."""
+    """A menu with less noise is a different case of the audit."""
     (case,) = limit_cases()
     louder = counted(replace(menu_of(case.budget), sigma=1.0), case.budget)
     assert louder.exact[0] - louder.exact[1] > 5 * (case.exact[0] - case.exact[1])

@@ -71,7 +71,7 @@ def test_optimal_selection_needs_fewer_users_than_noise():
 
 
 def test_the_plan_reads_as_text():
-    """The text contains the weighting, the guarantee, sigma and the users needed."""
+    """The text contains the weighting, the guarantee, sigma and the number of users needed."""
     text = str(vp.papers.SetUnion(100, "policy-gaussian", 5.0, "joint").plan(vp.Budget(4, 1e-7)))
     for part in ("policy-gaussian", "(4, 1e-07)-DP", "sigma", "0.99", "items of each"):
         assert part in text

@@ -57,7 +57,7 @@ def test_the_order_of_rows_does_not_matter(budget, weighting):
 
 
 def test_repeated_rows_do_not_change_the_release(crowd, budget):
-    """Invariant 1, user first: repeated rows do not change a release."""
+    """Repeated rows do not change a release, because each user is reduced to a set first."""
     table = pl.DataFrame({"who": [u for u in range(200) for _ in range(3)], "what": ["a", "b", "c"] * 200})
     doubled = pl.concat([table, table])
     union = vp.Items(max_items_per_user=2)

@@ -51,7 +51,7 @@ def test_noise_grows_with_the_root_of_their_number(union, plan, budget):
 
 
 def test_each_is_released_under_its_name(crowd, union, budget, tmp_path):
-    """Each has a separate type and reading. One guarantee for all data sets is charged once."""
+    """Each data set has a separate type and reading. One guarantee for all data sets is charged once."""
     rows = {"who": list(range(3000)), "place": [7, 8, 9] * 1000}
     places = read_engine(pl.DataFrame(rows), user="who", items="place")
     account = vp.Ledger(tmp_path / "team.ledger").open("people", vp.Budget(3.5, 1e-4), create=True)
@@ -86,7 +86,7 @@ def test_data_sets_share_no_randomness(crowd, union, budget):
 
 
 def test_min_users_applies_to_each_data_set(budget):
-    """The noise is larger, so the thresholds are higher."""
+    """More data sets need more noise, so the thresholds are higher."""
     both = vp.Items(min_users=50).plan_each(["one", "two"], budget)
     assert both.released_with_few() <= 1e-6
     assert both.users_needed(0.5) >= vp.Items(min_users=50).plan(budget).users_needed(0.5)
@@ -108,7 +108,7 @@ def test_invalid_names_are_rejected(union, budget, names):
 
 
 def test_wrong_calls_are_refused(crowd, union, plan, budget):
-    """The cases are no data sets, other names than planned, and data that was not read."""
+    """No data sets, other names than planned, and data that was not read are rejected."""
     with pytest.raises(InputError, match="data_sets"):
         union.release_each({}, budget)
     with pytest.raises(InputError, match="words, tags, places"):

@@ -25,12 +25,12 @@ def require(condition: bool, what: str) -> None:
 
 
 def up(x: arb) -> arb:
-    """Return the upper end of a ball, exactly."""
+    """Return the exact upper end of a ball."""
     return arb(x.upper())
 
 
 def down(x: arb) -> arb:
-    """Return the lower end of a ball, exactly."""
+    """Return the exact lower end of a ball."""
     return arb(x.lower())
 
 

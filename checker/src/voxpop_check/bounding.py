@@ -54,8 +54,8 @@ def bounded(b: SimpleNamespace, least_cap: arb | None = None) -> Bounded:
     elif b.name == "policy-laplace":
         error, least = limit * unit, floor
     else:
-        # "A step is within 8u (1 + 4 / a) + L^(1/2) 2^-bits of the exact one"; with individual bounds the first part
-        # is that of the largest bound, 4.
+        # "A step is within 8u (1 + 4 / a) + L^(1/2) 2^-bits of the exact one"; with individual bounds the first part is
+        # the part of the largest bound, 4.
         error = STEP * b.bound * (1 if least_cap is None else 1 + 4 / least_cap) + arb(limit).sqrt() * unit
         least = floor - error
     require(least > 0, "novel items could have no weight")

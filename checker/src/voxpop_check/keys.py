@@ -1,4 +1,4 @@
-"""Keys with counts: a pure choice of an entry, one noisy number per key or rounds, and pure sums of other rows.
+"""Keys with counts, by a pure choice of an entry, one noisy number per key or rounds, and pure sums of other rows.
 
 parts:             delta = max(W(T - 2), 2 W(T - 1)), W(t) = P(2 z1 + z2 >= t)
 one number per key:  delta = L max(end + coin p(j-1), the excess of p over e^rate times p, shifted by 1)

@@ -16,7 +16,7 @@ LOWEST = -12
 def nights(numbers: SimpleNamespace, epsilon: arb, _: arb) -> list[tuple[str, arb, str]]:
     """Return the terms of delta with their sources."""
     n, count = numbers, len(numbers.costs)
-    # Nothing is charged for a public list: its items are shared, and its levels decide no delta.
+    # Nothing is charged for a public list, because its items are shared and its levels do not affect delta.
     levels = (n.known.lowest, n.known.steps) if n.known else ()
     lists = (n.sigmas, n.cutoffs, n.factors, n.thresholds, *levels)
     require(count >= 1 and all(len(each) == count for each in lists), "not every night has its numbers")

@@ -12,7 +12,10 @@ Terms = list[tuple[str, arb, str]]
 
 
 def counts(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
-    """Counts (docs/privacy/counts.md): mu^2 is the maximum over the menu of the sum of limits over sigma^2."""
+    """Prove counts (docs/privacy/counts.md).
+
+    Their mu^2 is the maximum over the menu of the sum of limits over sigma^2.
+    """
     square, menu, classes = counts_square(numbers), numbers.menu, numbers.classes_sigma
     passes = max(1, *(len(each.limits) for each in menu)) + (1 if classes > 0 else 0)
     shared = gauss(epsilon, square.sqrt())
@@ -34,7 +37,7 @@ def counts_square(numbers: SimpleNamespace) -> arb:
 
 
 def picks(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
-    """Rankings (docs/privacy/top.md): k picks of bounded range, by the better of two bounds."""
+    """Prove rankings (docs/privacy/top.md), which are k picks of bounded range, by the better of two bounds."""
     k, m, r = max(1, numbers.picks), max(1, numbers.candidates), numbers.rate
     require(r > 0 and 0 <= numbers.picks <= numbers.candidates, "the numbers of a ranking are out of range")
     g = rounded(numbers)
@@ -69,7 +72,7 @@ def _order(k: int, r: arb, epsilon: arb, log: float) -> arb:
 
 
 def selection(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
-    """Optimal selection (docs/privacy/optimal-selection.md): the rule is private at its own delta."""
+    """Prove optimal selection (docs/privacy/optimal-selection.md). The rule is private at its own delta."""
     require(0 < numbers.delta < 1 and numbers.few >= 0, "the numbers of the rule are out of range")
     return [
         ("rule", numbers.delta, "the recursion of the rule"),
@@ -78,7 +81,7 @@ def selection(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
 
 
 def paths(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
-    """Sequences (docs/privacy/sequences.md): shares add up to 1 on every path, so counts cost the epsilon of counts."""
+    """Prove sequences (docs/privacy/sequences.md). Shares add up to 1 on every path, so counts cost their epsilon."""
     require(numbers.epsilon > 0 and numbers.max_length >= 1 and numbers.max_gram >= 1, "the tree is out of range")
     least, found = numbers.least, numbers.finding
     # Fewer steps are counted only if lengths are released, and only trees of contexts release lengths.

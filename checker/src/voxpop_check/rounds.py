@@ -24,12 +24,12 @@ MARGIN = arb(10) ** -9
 DRAWN_BITS = 53
 """The number of bits of the uniform number that determines whether a user takes part."""
 GRIDS = (40, 80)
-"""Numbers of points of the score in one standard deviation of a round. Levels that a grid does not prove use the next
-grid."""
+"""The numbers of points of the score in one standard deviation of a round. Levels that a grid does not prove use the
+next grid."""
 
 
 def adaptive(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str, arb, str]]:
-    """Return the terms of delta with what they come from."""
+    """Return the terms of delta with their sources."""
     sets = max(1, len(numbers.data_sets))
     require(len(set(numbers.data_sets)) == len(numbers.data_sets), "two data sets have one name")
     later, slack, choice, rounds = numbers.later, numbers.slack, numbers.choice, numbers.rounds

@@ -1,6 +1,6 @@
 """The fields of certificates of version 1. A field that is unknown, missing or unreadable raises an error.
 
-A double represents exactly its value and becomes an exact ball. Whole numbers remain whole numbers.
+A double represents its value exactly and becomes an exact ball. Whole numbers remain whole numbers.
 """
 
 from fractions import Fraction
@@ -72,7 +72,7 @@ def bounding(value: Any) -> SimpleNamespace:
 
 
 def _read(value: Any, shape: Any, place: str) -> Any:
-    """Return a JSON value that was read by the shape of its field."""
+    """Return a JSON value, read according to the shape of its field."""
     if isinstance(shape, dict):
         require(isinstance(value, dict), f"{place} is not an object")
         names = {name.rstrip("?"): name for name in shape}

@@ -19,7 +19,7 @@ from .bounding import Bounded, bounded, reach
 from .rounds import passes_of, remaining
 
 FINEST = 14
-"""The maximum number of halvings of a cell. Then the cell is not divided further, and its bound is used."""
+"""The maximum number of halvings of a cell. A cell that was halved this often is not divided further."""
 Case = Callable[[arb, arb], arb]
 
 
@@ -45,7 +45,10 @@ def cases(first: SimpleNamespace, rule: Bounded, rest: arb, epsilon: arb, allowe
     """Yield bounds that together cover every case, and divide the cases until each bound is allowed."""
 
     def cost(few: int, many: int, light: arb, heavy: arb, shared: arb) -> arb:
-        """Bound all cases from few to many items and light to heavy weights; `shared` is the square of other items."""
+        """Bound all cases from few to many items and light to heavy weights.
+
+        `shared` is the sum of their other squares.
+        """
         d = any_of(up(reach(first, rule, heavy)), many)
         if not d < 1:
             return ONE

@@ -23,7 +23,7 @@ from .schema import ball, exact
 
 MOST_LOSSES = 4096
 MOST_ENTRIES = 1024
-"""The maximum number of entries. The caps on noise exclude the slack of as many releases."""
+"""The maximum number of entries. The caps on noise exclude the slack of this number of releases."""
 PASSES = 58
 """The maximum number of passes per release. It bounds the cost of finite arithmetic at the epsilon of other
 releases."""

@@ -128,7 +128,7 @@ def follow(later: Any, passes: list[dict[str, Any]], more: arb = ZERO) -> None:
 
 
 def keys_of(certificate: Any, numbers: Any, passes: list[dict[str, Any]]) -> None:
-    """Require at most one choice, one entry, and the rest at the end.
+    """Require at most one choice and one entry, and the sums of other rows only at the end.
 
     Passes of rounds are compared with their certificate.
     """

@@ -23,9 +23,10 @@ def votes(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str,
     n = numbers
     require(0 < n.rate < 1 and 0 <= n.again <= 1 and 0 <= n.further <= 1, "a probability is out of range")
     require(n.theta >= 1 and n.rounds >= 1, "the numbers of votes or rounds are out of range")
-    # With a delta of 0, no number of users could be ignored, and the numbers of users are unbounded.
+    # With a delta of 0, no number of users could be ignored, and there are infinitely many numbers.
     require(bool(delta > 0), "votes have a delta above 0")
-    # If a prefix almost never or almost always grows with k users, ignoring such k costs twice this per round.
+    # For some k, a prefix almost never or almost always grows with k users. Ignoring these k costs twice this number
+    # per round.
     ignored = delta / 10**6 / n.rounds
     precision, ctx.prec = ctx.prec, 64
     try:

@@ -33,7 +33,7 @@ def public_symbols(alphabet: str, declared: str | None) -> tuple[Symbol, ...]:
     Args:
         alphabet: The alphabet of `HeavyHitters`.
         declared: The letters of an alphabet of characters without separators, or None for the lowercase English
-            letters. For tokens, the words of phrases, separated by spaces.
+            letters. For tokens, these are the words of phrases, separated by spaces.
 
     Raises:
         InputError: If the alphabet is tokens without a list, or a symbol occurs twice.

@@ -60,7 +60,7 @@ class Kept:
         sync(self.path.parent)
 
     def require(self, terms: Mapping[str, Any], exclude: str | None = None) -> None:
-        """Compare the terms of a message with those of the first message.
+        """Compare the terms of a message with the terms of the first message.
 
         Raises:
             InputError: The terms differ.
@@ -154,7 +154,7 @@ class Kept:
 
 
 def delete_old(runs: Path, keep_hours: float) -> None:
-    """Delete the folders of runs that started too long ago, or of damaged folders that were not changed since.
+    """Delete the folders of runs that started too long ago, and damaged folders that have not been changed since then.
 
     Args:
         runs: The folder of all runs of the node.

@@ -116,7 +116,7 @@ LEAST_NODES = 3
 
 
 def least_of(nodes: int) -> int:
-    """Return the number of nodes that must remain until the end. It is more than two thirds of them.
+    """Return the number of nodes that must remain until the end. It is more than two thirds of all nodes.
 
     Fewer nodes cannot unmask anything, so a server that colludes with up to a third of the nodes learns only the total.
     """
@@ -173,7 +173,7 @@ class Member:
         of_mask = create_shares(self.secrets[2], least, len(peers))
         letters = {}
         for other, first, second in zip(self.peers, of_key, of_mask, strict=True):
-            # Two shares; the first one is preceded by its length.
+            # The text contains two shares. The first one is preceded by its length.
             text = len(first).to_bytes(4, "big") + first + second
             if other == self.number:
                 self.letters[other] = text

@@ -1,4 +1,4 @@
-"""The commands. Heavy libraries are imported when a command runs."""
+"""The commands of the command line. Heavy libraries are imported only when a command runs."""
 
 import io
 import sys
@@ -127,7 +127,7 @@ def _version() -> str:
 
 
 def _whole_numbers(app: App, commands: Any, arguments: Any) -> None:
-    """Raise an error for fractions instead of integers, because the parser would round them without a message."""
+    """Raise an error if a fraction is given instead of an integer, because the parser would silently round it."""
     for each in arguments:
         if each.hint in (int, int | None):
             for token in each.tokens:
@@ -233,7 +233,7 @@ def _plan(options: Any, spend: given.SpendArguments) -> Callable[[], Any]:
 
 
 def sampled(model: "SequenceModel", number: int, seed: int | None) -> dict[str, bytes]:
-    """Return the file of synthetic sequences by its name; empty if `number` is 0 or the model is empty."""
+    """Return the file of synthetic sequences by its name, or no file if `number` is 0 or the model is empty."""
     if not number or not len(model):
         return {}
     sink = io.BytesIO()

@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        arguments: the arguments after `voxpop`; by default the arguments of the process.
+        arguments: the arguments after `voxpop`. The default is the arguments of the process.
 
     Returns:
         The exit code.
@@ -122,9 +122,9 @@ def _without_globals(given: list[str], options: dict[str, str]) -> list[str]:
 
 @contextmanager
 def _collected(options: dict[str, str]) -> Iterator[None]:
-    """With `--errors json`, collect the texts of standard error.
+    """With `--errors json`, collect the text of standard error.
 
-    They become part of the object if the command fails.
+    The text becomes part of the JSON object if the command fails.
     """
     if options.get("--errors") != "json":
         yield
@@ -234,9 +234,9 @@ def _complain(message: str, code: int, options: Mapping[str, str]) -> int:
 
 
 def _never_fail_to_encode() -> None:
-    """Write escapes for characters that the terminal lacks.
+    """Write escapes for characters that the terminal cannot show.
 
-    An error here would be too late, because the budget may be spent already.
+    An error at this point would be too late, because the budget may already be spent.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

@@ -85,7 +85,7 @@ class Job:
         """Return the job as arguments of the command line, with environment variables filled in.
 
         Args:
-            names: The arguments of another command, or None. Arguments that this command lacks are omitted.
+            names: The arguments of another command, if there is one. Arguments that this command lacks are omitted.
 
         Raises:
             InputError: A key is unknown, or an environment variable is missing or not permitted.
@@ -291,7 +291,7 @@ def show_dry(job: Job, *, as_json: bool) -> None:
     if entry is not None and state == "finished" and is_new:
         made = _result_of(entry, output)
         if made is None and not (entry.kept and Path(entry.kept).parent.exists()):
-            state = "lost"  # The check below rejects this, as the run would.
+            state = "lost"  # The check below rejects this case, as the run would.
         same = made is None or made.metadata.job == job.digest
     if account is not None and state != "finished":
         account.check(plan.guarantee, mechanism, label)
@@ -374,7 +374,7 @@ def _result_of(entry: Any, output: Path) -> Any:
 
 
 def _used(account: Any) -> dict[str, float]:
-    """Return the used part of the budget by each method of composition."""
+    """Return the used part of the budget for each method of composition."""
     return {way: max(caps.values()) for way, caps in account.used().items()} if account.entries else {}
 
 

@@ -459,7 +459,7 @@ def _names(given: list[str], option: str = "--user") -> str | list[str]:
 
 
 def _backslash(given: str | None) -> str | None:
-    """Return one backslash for two. In a shell, only two backslashes without quotes become one."""
+    """Replace two backslashes with one. In a shell, this happens only to two backslashes without quotes."""
     return "\\" if given == "\\\\" else given
 
 

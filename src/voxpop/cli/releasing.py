@@ -50,11 +50,11 @@ def released_addition(
     overwrite: bool,
     reported: bool = True,
 ) -> Any:
-    """Check the output and the ledger, plan, read, release and save.
+    """Check the output and the ledger, and then plan, read, release and save.
 
     Args:
         kind: The kind of result.
-        folder: The output folder, or None if the result is only printed.
+        folder: The output folder. Without a folder, the result is only printed.
         planned: A function that returns the plan.
         read: A function that returns the data.
         charge: The ledger that is charged before the release runs.
@@ -108,7 +108,7 @@ OTHER_JOB = (
 
 
 def repetition() -> dict[str, bool]:
-    """Return the JSON field of a repeated run. It contains whether the same job made the result."""
+    """Return the JSON field of a repeated run. The field shows whether the same job made the result."""
     return {"repeated": True, "same_job": noted()["repeated"]["same_job"]} if repeated() else {}
 
 
@@ -135,7 +135,7 @@ def released_to(
     save: Callable[[Any, Path], None] = lambda made, folder: made.save(folder),
     read: Callable[[], Any] | None = None,
 ) -> Any:
-    """Check the call, plan, read, release, save with metadata, and return the result."""
+    """Check the call, plan, read and release, and return the result after saving it with metadata."""
     metadata = result.metadata(call.charge.dataset)
 
     def described(made: Any, folder: Path) -> None:
@@ -172,7 +172,10 @@ def read_options(run: RunArguments) -> Any:
 
 
 def opened_source(source: Any, run: RunArguments) -> Any:
-    """Return the source for `voxpop.read`. It is the paths, the query, or a Spark table with the rows of the paths."""
+    """Return the source for `voxpop.read`.
+
+    The source is the paths, the query, or a Spark table with the rows of the paths.
+    """
     if run.engine == "local":
         return _without_hidden(source) if isinstance(source, list) else source
     if not isinstance(source, list):
@@ -272,7 +275,7 @@ def place(folder: Path) -> str:
 
 
 def saved(folder: Path, result: "AnyResult", total: "Total | None" = None) -> str:
-    """Return lines with the folder of a result, its job, its ledger entry, and a total if there is one."""
+    """Return lines with the folder of a result, its job, its ledger entry, and its total if there is one."""
     about = result.metadata
     total = result.total if total is None and about.ledger is not None else total
     stated = "" if total is None else total_text(total)
@@ -366,7 +369,7 @@ def total_text(total: "Total") -> str:
 
 
 def guarantee_text(guarantee: Guarantee, user: str = "user") -> str:
-    """Return a guarantee with its meaning."""
+    """Return a guarantee with an explanation of its meaning."""
     warned = [indented(fill(f"Caution: {each}", WIDTH)) for each in cautions(guarantee)]
     return "\n".join([f"\nGuarantee: {guarantee}", indented(fill(meaning(guarantee, user), WIDTH)), *warned])
 

@@ -116,7 +116,7 @@ def complete(
     first: given.First = 10,
     json: given.Json = False,
 ) -> None:
-    """Show how released phrases continue a text, beginning with the longest context. Saved counts determine the rank.
+    """Show how released phrases continue a text, beginning with the longest context. Saved counts determine the order.
 
     Example: `voxpop complete phrases "thank you for"`
     """
@@ -301,8 +301,8 @@ def export(
 ) -> None:
     """Write a saved release as one file for other software.
 
-    The formats frequencies, bpe, wordpiece and unigram use the counts in the folder of the release. The tables csv,
-    arrow, parquet and sql have the column `users` if the folder has counts, unless --of release is given.
+    The formats frequencies, bpe, wordpiece and unigram use the counts in the folder of the release. The table formats
+    csv, arrow, parquet and sql have the column `users` if the folder has counts, unless --of release is given.
 
     Example: `voxpop export words -o words.txt`
     """

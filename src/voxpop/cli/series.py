@@ -203,7 +203,7 @@ def _say_total(series: "Series") -> None:
 def _ids(text: str) -> list[int | str]:
     """Return the ids that a text may represent.
 
-    These are the string and, in the usual spelling of a whole number, the number.
+    They are the string itself and, if the string is the usual spelling of a whole number, this number.
     """
     whole = re.fullmatch("0|-?[1-9][0-9]{0,19}", text) and -(2**63) <= int(text) < 2**64
     return [text, int(text)] if whole else [text]

@@ -68,7 +68,7 @@ def check_reading(schema: Mapping[str, Any] | None, reading: Mapping[str, Any], 
     """Read a table with the same columns but without rows, so that an invalid call raises the error of the run.
 
     Args:
-        schema: The types of the columns; None if only the rows show them.
+        schema: The types of the columns, unless only the rows show them.
         reading: The arguments of `voxpop.read`.
         options: Its options.
         where: The source, for messages.
@@ -89,7 +89,7 @@ def check_reading(schema: Mapping[str, Any] | None, reading: Mapping[str, Any], 
     how = replace(options, partitions=None, progress=False)
     try:
         read(_made_up(kinds, 0), **reading, options=how)
-        # add a row without contents, because the type of contents is only checked if there are rows
+        # Add a row without contents, because the type of contents is checked only if there are rows.
         if "order" not in reading:
             users = dict.fromkeys(column_list(reading.get("user", [])), pa.string())
             read(_made_up({**kinds, **users}, 1, users), **reading, options=how)

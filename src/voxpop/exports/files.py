@@ -70,7 +70,7 @@ def as_csv(result: "Release | Profile | Addition", _: Any = None) -> bytes:
 
     A profile has the columns `column` and `value` and, if there are counts, `users`, `low` and `high`. Joint values are
     joined with bars. Spreadsheets run strings that begin like a formula, so such strings begin with an additional
-    apostrophe; see `guarded`. Strings are quoted, so spreadsheets that also split at semicolons or tabs find the same
+    apostrophe (see `guarded`). Strings are quoted, so spreadsheets that also split at semicolons or tabs find the same
     cells.
     """
     table = result.to_arrow()
@@ -101,11 +101,11 @@ def _release_of(result: "Release | Addition") -> tuple["Release", Iterable[int]]
 def guarded_cell(cell: str) -> str:
     """Return a string that no spreadsheet interprets as a formula.
 
-    A string that begins with `=`, `+`, `-`, `@`, their full-width forms, a tab or a line break gets an apostrophe in
-    front, even if spaces, quotes or invisible characters precede the sign. In many countries, spreadsheets split rows
-    at semicolons, and some split at tabs. Therefore a sign after one of these or after a line break gets an apostrophe
-    too. A string that looks like the result of this rule gets one as well. Therefore `unguarded` returns the original
-    string.
+    A string that begins with `=`, `+`, `-`, `@`, their full-width forms, a tab or a line break gets a leading
+    apostrophe, even if spaces, quotes or invisible characters precede the sign. In many countries, spreadsheets split
+    rows at semicolons, and some split at tabs. Therefore a sign after one of these or after a line break gets an
+    apostrophe too. A string that looks like the result of this rule gets one as well. Therefore `unguarded` returns the
+    original string.
 
     Example:
         >>> guarded_cell("=1+1"), guarded_cell("'=1+1"), guarded_cell("'tis"), guarded_cell("a;=1+1")
@@ -256,9 +256,10 @@ def write(
     """Write a release, or a tokenizer trained on counts, to one file, completely or not at all.
 
     Args:
-        result: a release; for the tables "csv", "arrow", "parquet" and "sql" also its counts or ranking; for the first
-            three also a profile, for example for a seed of dbt; for "frequencies", "bpe", "wordpiece" and "unigram" the
-            counts of a release; for "registry" and "checklist" any result.
+        result: a release. The tables "csv", "arrow", "parquet" and "sql" also accept its counts or its ranking, and the
+            first three of them also accept a profile, for example for a seed of dbt. The formats "frequencies", "bpe",
+            "wordpiece" and "unigram" need the counts of a release. The formats "registry" and "checklist" accept any
+            result.
         path: the file.
         format: a name from the registry `EXPORTS`. By default the suffix of the file name determines it.
         tokenizer: the tokenizer of texts, for "tokenizer".

@@ -59,7 +59,7 @@ def to_count_vectorizer(
         ngram_range=(1, int(release.grams["length"][-1].as_py()) if len(release) else 1),
         tokenizer=Cutter(tokenizer),
         token_pattern=None,
-        preprocessor=_unchanged,  # a lambda could not be pickled
+        preprocessor=_unchanged,  # A lambda cannot be pickled.
         lowercase=False,
         **options,
     )
@@ -186,7 +186,7 @@ def to_subword_tokenizer(
     """Train a Hugging Face tokenizer of subwords on the released words and their noisy counts.
 
     The tokenizer depends only on these, so it has the guarantee `tally.total` and costs no budget. It folds texts to
-    NFC and lower case if the tokenizer of the release did.
+    NFC and lower case if the tokenizer of the release did so.
 
     Args:
         tally: The counts of a release of words.

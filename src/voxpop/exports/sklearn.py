@@ -32,8 +32,8 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         delta: The delta of the release.
         max_length: The maximum number of tokens per phrase.
         tokenizer: The tokenizer of `voxpop.read`.
-        min_users: The number of users below which a word is released with a probability of at most 1e-6, or None. It
-            requires a `max_length` of 1.
+        min_users: The number of users below which a word is released with a probability of at most 1e-6. By default,
+            there is no such number. It requires a `max_length` of 1.
         ledger: The account to charge for every fit, as returned by `voxpop.Ledger`.
         seed: A seed that makes the release reproducible and NOT private, for tests.
 

@@ -1,6 +1,6 @@
 """Functions that keep the rows of a table with released keys, or put all other rows into one group.
 
-The result has the kind of the table (polars, pandas or pyarrow). Keys are compared in the spelling of
+The result is of the same kind as the table (polars, pandas or pyarrow). Keys are compared in the spelling of
 `voxpop.reading.keys`, lists are compared as grams, and null is never released. For databases, `to_sql` writes a
 condition. Spark joins with the released keys.
 """
@@ -35,7 +35,7 @@ def filter(release: Release, table: Any, columns: Columns = None) -> Any:
         release: a release of items or grams.
         table: a polars table (also lazy), a pandas or pyarrow table, or a Spark DataFrame, which Spark joins.
         columns: the columns of the keys. The default is the columns of the release. For words, name a column of
-            strings; for grams, a column of lists.
+            strings. For grams, name a column of lists.
 
     Returns:
         A table of the same kind, with its rows in the same order.
@@ -90,11 +90,11 @@ def to_spark(release: "Release | Addition", session: Any, columns: Columns = Non
     Args:
         release: a release of items or grams, or its counts or its ranking.
         session: the Spark session.
-        columns: names of the columns. The default is the columns of the release, "word" for words, and "gram", a column
-            of lists, for grams.
+        columns: names of the columns. The default is the columns of the release. For words, it is "word". For grams, it
+            is "gram", a column of lists.
 
     Returns:
-        A DataFrame that contains only the key columns, or for counts and rankings the columns of `to_arrow`.
+        A DataFrame that contains only the key columns, or, for counts and rankings, the columns of `to_arrow`.
     """
     table = release.to_arrow()
     if not isinstance(release, Release):

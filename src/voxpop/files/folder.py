@@ -192,7 +192,10 @@ def _take_free_name(fresh: Path, target: Path) -> bool:
 
 
 def _put_by_turns(fresh: Path, target: Path) -> None:
-    """Replace in two steps if one is not possible. `folder_to_read` and the next write handle a crash in between."""
+    """Replace a folder in two steps if one step is not possible.
+
+    `folder_to_read` and the next write handle a crash in between.
+    """
     displaced = _displaced(target)
     os.rename(target, displaced)
     try:
@@ -320,7 +323,7 @@ def lines_of(path: str | PathLike[str], most: int = 1 << 17) -> Iterator[list[st
 
     Args:
         path: A text file with one entry per line.
-        most: The number of lines to read at once.
+        most: The maximum number of lines to read at once.
 
     Raises:
         SourceError: The file cannot be read.

@@ -41,7 +41,7 @@ def track(
         things: The objects to process.
         stage: The name of the work.
         size_of: A function that returns the number of rows in an object.
-        shown: Whether to show progress, or None to show it on a terminal or in a notebook.
+        shown: Whether to show progress. By default, it is shown on a terminal or in a notebook.
         unit: The plural noun for rows.
         exact: Whether counts are exact. By default they are rounded.
 
@@ -89,7 +89,7 @@ EXACT: ContextVar[bool] = ContextVar("exact", default=False)
 
 @contextmanager
 def exactly(exact: bool) -> Iterator[None]:
-    """Set whether messages in a block show exact or rounded row numbers."""
+    """Show exact or rounded row numbers in the messages of a block."""
     token = EXACT.set(exact)
     try:
         yield
@@ -151,7 +151,7 @@ class EventLog:
         """Create a log without events.
 
         Args:
-            log: The file for the events, with one line of JSON per event, or None.
+            log: The file for the events, with one line of JSON per event, if there is a log.
 
         Raises:
             InputError: The file cannot be written.

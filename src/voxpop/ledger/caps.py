@@ -10,7 +10,7 @@ and for all earlier releases:
 
 * plain: epsilons add up, and so do the deltas of Gaussian noise at the epsilons of its releases;
 * gaussian: squares of mu add up, and a release without an `Expense` has the mu that dominates its epsilon;
-* mixed: half of epsilon is for releases without an `Expense`, and squares of mu add up for releases with one.
+* mixed: half of epsilon is reserved for releases without an `Expense`, and squares of mu add up for releases with one.
 
 The first release, or a first reserve of identical releases, may run if it fits the budget as a whole, because no result
 can have influenced it. The proof is in docs/privacy/composition.md.
@@ -136,7 +136,7 @@ class AccountLimits:
 
 
 def as_written(number: float) -> Fraction:
-    """Return the shortest decimal of a double. With it, ten releases of 0.1 fit a budget of 1."""
+    """Return the shortest decimal of a double. With this decimal, ten releases of 0.1 fit a budget of 1."""
     return Fraction(repr(float(number)))
 
 
@@ -164,7 +164,7 @@ def may_run(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times: 
 
 
 def shortage(budget: Budget, before: Sequence[Guarantee], now: Guarantee, times: int = 1) -> str:
-    """Return a sentence on the sum that exceeds its cap, with the parts that are spent, left and requested.
+    """Return a sentence about the sum that exceeds its cap, with its spent, remaining and requested parts.
 
     Args:
         budget: The budget of the data set.

@@ -61,7 +61,7 @@ class LedgerAccount:
     name: str
 
     def run(self, label: str, save_to: str | PathLike[str] | None = None, *, overwrite: bool = False) -> "LedgerRun":
-        """Return a run for use as `ledger=`. It is charged once, even if it is started several times.
+        """Return a run for the argument `ledger=`. The run is charged once, even if it is started several times.
 
         A run that was interrupted (a killed process, a power failure, Ctrl-C) may start again under its label. With
         `save_to`, the step that finishes the run also saves the release, so a job that is stopped later does not lose
@@ -113,7 +113,7 @@ class LedgerAccount:
             The entry.
 
         Raises:
-            ExhaustedError: Not enough budget is left; nothing was charged.
+            ExhaustedError: Too little budget is left. Nothing was charged.
             LedgerError: The ledger cannot be read or written, or the run with this label has ended.
         """
         with changing(self.path) as datasets:
@@ -137,7 +137,7 @@ class LedgerAccount:
             The entry of the reserve.
 
         Raises:
-            ExhaustedError: Not enough budget is left; nothing was charged.
+            ExhaustedError: Too little budget is left. Nothing was charged.
             LedgerError: The ledger cannot be read or written, or has an entry with this label.
 
         Example:
@@ -248,7 +248,7 @@ class LedgerAccount:
 
     @property
     def spent(self) -> Total | None:
-        """The total of all entries, or None without entries.
+        """The total of all entries, if there are entries.
 
         It contains the budget, and the composition of all entries if all budgets were fixed in advance.
         """
@@ -265,7 +265,7 @@ class LedgerAccount:
         return labelled(self.entries, label)
 
     def largest_epsilon(self, mechanism: Any, delta: float) -> float:
-        """Return the largest epsilon (a multiple of 0.01 or 0) of a release that could be charged now or is reserved.
+        """Return the largest epsilon (a multiple of 0.01, or 0) of a release that could be charged now or is reserved.
 
         Args:
             mechanism: The configuration, such as `vp.Items()`.
@@ -424,9 +424,9 @@ class Ledger:
             name: The name of the data set. Leading, trailing and repeated white space, case and the Unicode normal form
                 make no difference.
             budget: The budget of all releases together. It cannot be changed later.
-            create: Whether to create the data set, and the file if it does not exist. Use it once, because creation
-                fails if the data set already exists. By default, a missing file or data set raises an error, so a wrong
-                folder or a misspelled name does not create a new budget.
+            create: Whether to create the data set, and the file if it does not exist. Use this option once, because
+                creation fails if the data set already exists. By default, a missing file or data set raises an error,
+                so a wrong folder or a misspelled name does not create a new budget.
 
         Raises:
             LedgerError: The data set has another budget, its existence contradicts `create`, the file existed before

@@ -123,8 +123,8 @@ def publish(kept: Path, folder: Path, *, overwrite: bool = False, finished: bool
         finished: Whether the run is finished in the ledger.
 
     Raises:
-        ReleaseError: The folder cannot be written, has other content, or the run is not finished. In all cases the kept
-            copy remains.
+        ReleaseError: The folder cannot be written or has other content, or the run is not finished. In all cases the
+            kept copy remains.
     """
     kind = kind_in(kept)
     if _MARK not in kept.parent.name or not kept.parent.exists() or (kind is None and kept.exists()):
@@ -140,7 +140,7 @@ def publish(kept: Path, folder: Path, *, overwrite: bool = False, finished: bool
         if kind is not None:  # Otherwise another process published it.
             kind.read(kept)  # This checks the files.
             kind.put({each.name: read_whole(each) for each in sorted(kept.iterdir())}, folder, overwrite=overwrite)
-            # The mark prevents that a part of the copy is mistaken for a result.
+            # The mark prevents a partial copy from being mistaken for a result.
             kept.rename(kept.with_name(f"{kept.name}.published"))
     except (ReleaseError, OSError) as error:
         if kept.exists():
@@ -169,12 +169,12 @@ def _holders(folder: Path, key: str) -> list[Path]:
 @final
 @dataclass(frozen=True, slots=True)
 class LedgerRun:
-    """A run of a data set, for `ledger=` of its release. `LedgerAccount.run` returns runs.
+    """A run of a data set, to be passed as `ledger=` to its release. `LedgerAccount.run` returns runs.
 
     Attributes:
         account: The account of the data set.
         label: The name of the run, or "" for a release that cannot be repeated.
-        folder: The output folder, or None if the caller saves the result.
+        folder: The output folder. Without a folder, the caller saves the result.
         overwrite: Whether to replace another result in the folder.
         save: A function that writes a result to a new folder, by default `save_new`.
     """
@@ -205,7 +205,7 @@ class LedgerRun:
             check_output(self.folder, mechanism, overwrite=self.overwrite)
         entry = self.account.charge(guarantee, mechanism, self.label)
         if self.folder is not None:
-            # These were kept by attempts that were stopped before they finished.
+            # These results were kept by attempts that were stopped before they finished.
             for attempt in range(1, entry.attempt):
                 remove_kept(self.folder, self._key(entry, attempt))
         note("charged", entry=str(entry), attempt=entry.attempt)
@@ -224,7 +224,7 @@ class LedgerRun:
             key = self._key(entry, entry.attempt)
             save = self.save or (lambda made, new: save_new(made, new, folder, overwrite=overwrite))
             kept = keep(lambda new: save(result, new), folder, key, unfinished=bool(self.label))
-        except Exception:  # for example a full disk, which may depend on the size of the result
+        except Exception:  # For example, the disk may be full, which may depend on the size of the result.
             self.account.fail(entry)
             raise
         try:

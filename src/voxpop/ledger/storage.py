@@ -65,7 +65,7 @@ _MARK: Final = "A voxpop ledger exists beside this file. Do not delete it: a los
 def changing(path: Path, *, create: bool = False) -> Iterator[dict[str, Any]]:
     """Yield the data sets of a ledger, by name, and write the caller's changes in one transaction.
 
-    Other processes wait meanwhile. Nothing is written if the caller raises an exception.
+    Other processes wait in the meantime. Nothing is written if the caller raises an exception.
 
     Args:
         path: The file.

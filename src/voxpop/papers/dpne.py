@@ -146,7 +146,10 @@ class DPNE(Mechanism["Corpus", "Release"]):
 
 
 def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
-    """Return the set union of length 1 by the paper's accounting. Its noise leaves the rest to later lengths."""
+    """Return the plan of the set union of length 1 by the paper's accounting.
+
+    The rest of the budget is for later lengths.
+    """
     voting = dpne.voting(1)
     # This is the ratio of the mu of all later lengths together to mu_1.
     rest = (1 / share - 1) ** 0.5
@@ -167,9 +170,9 @@ def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
 
 def squares(dpne: DPNE, later: float) -> list[float]:
     """Return the mu^2 of each length from 2 on. Their exact sum is at most `later`."""
-    # The noise of a length may depend on earlier results. The privacy loss of all lengths together is that of one
-    # Gaussian mechanism, because these squares add up to at most `later` on every path (docs/privacy/ngrams.md, "Noise
-    # chosen from results").
+    # The noise of a length may depend on earlier results. The privacy loss of all lengths together equals the loss of
+    # one Gaussian mechanism, because these squares add up to at most `later` on every path (docs/privacy/ngrams.md,
+    # "Noise chosen from results").
     left, found = Fraction(later), []
     for number in range(1, dpne.max_length):
         rest = float(left) if Fraction(float(left)) <= left else nextafter(float(left), 0.0)
@@ -201,7 +204,7 @@ def _longer(dpne: DPNE, later: float) -> tuple[LengthPlan, ...]:
 
 
 def paper_schedule(state: State) -> Pass | None:
-    """Return the next vote; None at the end."""
+    """Return the next vote, or None at the end."""
     plan = state.plan
     if not isinstance(plan.mechanism, DPNE) or not isinstance(plan.first, RoundPlan):
         raise InternalError("the plan of another mechanism would run as DPNE")

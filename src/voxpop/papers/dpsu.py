@@ -34,7 +34,7 @@ WeightingName = Literal["count", "count-laplace", "weighted", "weighted-laplace"
 class SetUnion(Mechanism["Corpus", "Release"]):
     """Release the items of high noisy weight in one round, with a weighting of the paper.
 
-    The default accounting is that of the paper. With Gaussian noise, half of delta is for the noise and half for the
+    By default, the accounting follows the paper. With Gaussian noise, half of delta is for the noise and half for the
     threshold. With Laplace noise, the noise spends all of epsilon and no delta, and all of delta is for the threshold.
     Two details differ from the paper, and both make the release more private. Candidates are taken only from the
     bounded sets of users (docs/privacy/errata.md), and rounding requires slightly more noise

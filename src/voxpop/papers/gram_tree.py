@@ -15,10 +15,10 @@ class Level:
     """The released children of the nodes at one depth, with one row per node.
 
     Attributes:
-        parents: int64 by row, the entry of the tree for the gram that the row extends, in increasing order; -1 for the
-            root.
+        parents: int64 by row, the entry of the tree for the gram that the row extends, in increasing order, or -1 for
+            the root.
         scales: float64 by row, the scale of the noise on its counts.
-        counts: int64 (rows, width), the noisy counts, at least 0; -1 for children that are not released. The last
+        counts: int64 (rows, width), the noisy counts, at least 0, or -1 for children that are not released. The last
             column is the end mark.
     """
 
@@ -35,10 +35,10 @@ class Tree:
     is for the gram of the node followed by the symbol.
 
     Attributes:
-        counts: int64 (nodes, width), the noisy counts, at least 0; -1 for grams that are not released.
+        counts: int64 (nodes, width), the noisy counts, at least 0, or -1 for grams that are not released.
         chances: float64 (nodes, width), the consistent probability of every symbol, released or not.
         child: int32 (nodes, width), the node of each entry, or -1.
-        parents: int64 by node, the entry of the node's gram; -1 for the root.
+        parents: int64 by node, the entry of the node's gram, or -1 for the root.
         depths: int32 by node, the length of its gram.
         scales: float64 by node, the scale of the noise on its counts.
         neighbour: int32 by node, its Markov neighbour. This is the node of the longest proper suffix of its gram that
@@ -136,7 +136,7 @@ def _consistent(counts: Int64s, totals: Floats, neighbours: Int32s, shorter: Flo
     neighbour is the root, the node's total minus S is divided evenly among the symbols without a count.
 
     Args:
-        counts: int64 (new nodes, width), the noisy counts; -1 for children that are not released.
+        counts: int64 (new nodes, width), the noisy counts, or -1 for children that are not released.
         totals: float64 by new node, the consistent count of its gram.
         neighbours: int32 by new node, its Markov neighbour.
         shorter: float64 (nodes, width), the probabilities at the nodes of shorter grams.

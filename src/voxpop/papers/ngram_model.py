@@ -222,7 +222,7 @@ class GramModel:
     def synthesize(self) -> "pl.DataFrame":
         """Return the synthetic data set of 4.3.5.
 
-        It takes long grams first, and each gram as often as the counts allow.
+        The longest grams are used first, and each gram is used as often as the counts allow.
 
         Returns:
             A table with the columns sequence (list of str) and count, longest sequence first. It is a deterministic
@@ -255,7 +255,7 @@ class Following(NamedTuple):
     """The nodes of one level, whose children will be counted next.
 
     Attributes:
-        entries: int64, the entry of the tree that each node extends, in increasing order; -1 for the root.
+        entries: int64, the entry of the tree that each node extends, in increasing order, or -1 for the root.
         rows: int64, the row of each node's gram in the level before.
         symbols: int64, the last symbol of each node's gram.
         heights: int64, the predicted number of levels below each node, including this level. A node of height 1 spends
@@ -373,8 +373,7 @@ def predicted_heights(thresholds: Floats, counts: Int64s, largest: Floats, most:
         most: The number of remaining levels.
 
     Returns:
-        The smallest number of steps, each by the factor `largest`, that reduce the count to the threshold (CAC12,
-        4.3.2).
+        The smallest number of multiplications by `largest` that reduce the count to the threshold (CAC12, 4.3.2).
     """
     sure = (largest <= 0.0) | (largest >= 1.0)
     # This is the smallest h with count * largest^h <= threshold (CAC12, 4.3.2).

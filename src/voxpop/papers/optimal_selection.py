@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class OptimalSelection(Mechanism["Corpus", "Release"]):
-    """Release items, with one item per user, with the largest probabilities that the budget allows (Theorem 1).
+    """Release items with the largest probabilities that the budget allows, using one item per user (Theorem 1).
 
     If a user has several items, one of them is drawn. No mechanism that decides about each item separately releases an
     item with a higher probability (docs/privacy/optimal-selection.md). If users have several items, `voxpop.Items`

@@ -29,8 +29,8 @@ class TrieHH(Mechanism["Corpus", "Release"]):
 
     In each round, a sample of the users votes for the next symbols of their words, and a prefix with at least theta
     votes is added to the trie. Each sampled user has one vote. The sampling rate and the threshold follow from Theorem
-    1. Corollary 2, as printed, does not follow from Theorem 1. Therefore the rate is that of the corrected corollary,
-    (1 - e^(-epsilon/L)) / theta instead of (1 - e^(-epsilon/L)) / 10 (docs/privacy/heavy-hitters.md).
+    1. Corollary 2, as printed, does not follow from Theorem 1. Therefore the rate is the rate of the corrected
+    corollary, (1 - e^(-epsilon/L)) / theta instead of (1 - e^(-epsilon/L)) / 10 (docs/privacy/heavy-hitters.md).
 
     The paper samples a batch of fixed size. Its proof does not cover such batches, because votes for different prefixes
     depend on each other within a batch (docs/privacy/heavy-hitters.md has a counterexample). Here each user is sampled
@@ -42,7 +42,7 @@ class TrieHH(Mechanism["Corpus", "Release"]):
             if `unit` is 1. The experiments of the paper use 10.
         words: With "one", each user votes for their most frequent word in all rounds (Figures 5 and 6). With "many",
             one of the user's words is drawn in proportion to its frequency in each round (Figures 7 and 8).
-        unit: The number of symbols that each round adds to a prefix, 1 to 4 (Figure 9).
+        unit: The number of symbols that each round adds to a prefix, from 1 to 4 (Figure 9).
 
     Raises:
         InputError: A field is out of range.
@@ -133,7 +133,7 @@ def corollary_rate(epsilon: float, theta: int, rounds: int) -> float:
         rounds: L, the number of rounds.
 
     Returns:
-        The batch size divided by the number of users; at most 1 / (theta + 1), as the theorem requires.
+        The batch size divided by the number of users. It is at most 1 / (theta + 1), as the theorem requires.
 
     Example:
         >>> round(corollary_rate(1, 12, 10) * 658_769)

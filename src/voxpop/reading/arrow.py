@@ -22,7 +22,7 @@ needs pandas."""
 
 
 def text_buffers(texts: pa.Array) -> Texts:
-    """Return the UTF-8 bytes of a string array, and the start of each text and the end of the last.
+    """Return the UTF-8 bytes of a string array, the start of each text, and the end of the last text.
 
     A null is an empty text.
     """

@@ -24,7 +24,7 @@ Format = Literal[
     "wordpiece",
     "unigram",
 ]
-"""The file formats of `voxpop.exports`; a test compares them with the registry."""
+"""The file formats of `voxpop.exports`. A test compares them with the registry."""
 Subwords = Literal["bpe", "wordpiece", "unigram"]
 """The models that a subword tokenizer can be trained with."""
 SUBWORDS = get_args(Subwords)

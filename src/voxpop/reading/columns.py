@@ -158,7 +158,7 @@ def checked_users(batches: Batches, user: str) -> CountedBatches:
 
 
 def _user_column(ids: pa.Array, where: str, name: str, first: int) -> pa.Array:
-    """Check a batch of user ids, and convert integers and strings to one type each."""
+    """Check a batch of user ids, and convert integers to one type and strings to another."""
     if pa.types.is_dictionary(ids.type):
         ids = ids.dictionary_decode()
     if ids.null_count:

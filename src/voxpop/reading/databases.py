@@ -102,7 +102,7 @@ def sql_batches(source: SQL, request: Request) -> Batches:
 
 
 def columns_of_query(source: SQL) -> dict[str, pa.DataType]:
-    """Return the declared types of the columns of a query. For this, the database computes no row."""
+    """Return the declared types of the columns of a query. The database computes no rows for this purpose."""
     with _cursor(source, f"select * from (\n{source.query.strip().rstrip(';')}\n) as columns_only limit 0") as cursor:
         reader = _arrow_reader(cursor, 1)
         if reader is None:
@@ -156,7 +156,8 @@ def _with_plain_types(reader: Any, request: Request) -> Any:
     """Return a reader that converts numbers of any precision to strings, as drivers without types do.
 
     Raises:
-        ColumnError: If a requested column has another type that Arrow only wraps. The message names the cast.
+        ColumnError: If a requested column has another type that Arrow only wraps. The message contains the required
+            cast.
     """
     schema, wanted = reader.schema, [name for name in request.names if reader.schema.get_field_index(name) >= 0]
     for name in wanted:
@@ -194,7 +195,7 @@ def _is_numeric(kind: pa.DataType) -> bool:
 
 
 def _arrow_reader(cursor: Any, rows: int, *, small: bool = False) -> Any:
-    """Return the Arrow batches of a cursor, or None if the cursor supports only rows."""
+    """Return the Arrow batches of a cursor, unless the cursor supports only rows."""
     duck = is_duckdb(cursor)
     if duck and small and hasattr(cursor, "execute"):
         raise InputError(
@@ -248,7 +249,7 @@ def _connect(address: str) -> Any:
 
 
 def _check_format(scheme: str, file: str) -> None:
-    """Raise an error if a file of SQLite has an address of DuckDB, or vice versa.
+    """Raise an error if an SQLite file has a DuckDB address, or vice versa.
 
     DuckDB would download an extension.
     """
@@ -274,7 +275,7 @@ def format_of(path: Path) -> str | None:
 def _opening(address: str) -> Iterator[None]:
     """Raise an error with the driver's text if a database cannot be opened.
 
-    It contains no rows, because no query has run.
+    The text contains no rows, because no query has run.
     """
     try:
         yield

@@ -1,9 +1,9 @@
 """Conversion of event rows to sequences. A sequence contains a user's events in order of time, up to a long pause.
 
-A fixed hash assigns users to parts, because one part fits into memory even if all parts together do not. If
-memory is limited, parts are stored in a work file. Within a part, users are in the order of their first event in the
-rows. A user's events are in order of time, and events of the same time are in the order of their bytes. Therefore the
-order of the rows affects only the order of users.
+A fixed hash assigns users to parts because one part fits into memory even if all parts together do not. If memory is
+limited, parts are stored in a work file. Within a part, users are in the order of their first event in the rows. A
+user's events are in order of time, and events of the same time are in the order of their bytes. Therefore the order of
+the rows affects only the order of users.
 """
 
 import re
@@ -97,7 +97,9 @@ def _cast(kind: pa.DataType, texts: pa.Array) -> pa.Array:
 
 
 def _parsed(texts: pa.Array, where: str, name: str, first: int) -> pa.Array:
-    """Return spellings of times as integers or as timestamps. The first row determines which, and all rows must agree.
+    """Return spellings of times as integers or as timestamps.
+
+    The first row determines the kind, and all rows must have this kind.
 
     Raises:
         SourceError: If a row differs. The message contains the number of the row but not the value.
@@ -161,7 +163,7 @@ def _seconds(session_gap: Any) -> float | None:
 
 _PARTS = 256
 SHARE_OF_PART = 16
-"""Memory needed to sort a part, as a multiple of its size."""
+"""The memory needed to sort a part, as a multiple of its size."""
 SHARE_WAITING = 8
 """Rows are collected until they take one eighth (1 / 8) of the available memory, and are then written together."""
 SESSIONS_AT_ONCE = 1 << 15
@@ -191,7 +193,7 @@ class Events:
 
     Attributes:
         order: The column of times.
-        session_gap: The longest pause within a session; None for one sequence per user.
+        session_gap: The longest pause within a session. By default, each user has one sequence.
         limit: The memory limit.
         left_out: The number of skipped events, which are the events with null content.
     """
@@ -206,13 +208,13 @@ class Events:
         """Yield users and their sequences.
 
         Args:
-            batches: The source of events, the number of earlier events, and users, contents and times.
+            batches: The source of each batch, the number of earlier events, and the batch of users, contents and times.
             user: The column of users, integers or strings.
             column: The column of contents.
 
         Yields:
-            The same with batches of two columns, a user and one of the user's sequences. A user's sequences are
-            adjacent.
+            The same for each new batch. It has two columns, the user and one of the user's sequences. A user's
+            sequences are adjacent.
         """
         store, done = _Parts(self.limit), 0
         for batch in self._checked(batches, user, column):
@@ -225,7 +227,7 @@ class Events:
                 done += batch.num_rows
 
     def _checked(self, batches: CountedBatches, user: str, column: str) -> Iterator[pa.RecordBatch]:
-        """Yield users, strings and times of one type each, without empty events."""
+        """Yield users, strings and times, each of one type, without empty events."""
         for where, first, batch in batches:
             times, unit = times_of(batch.column(self.order), where, self.order, first)
             if self._unit not in (None, unit):

@@ -110,9 +110,9 @@ AS_CSV: Final = 'If it is CSV, name its separator: csv=vp.CSV(delimiter=","), --
 
 
 def _check_not_empty(path: Path) -> None:
-    """Raise an error for a file without a row. Failed jobs leave such files, and they have no column of users.
+    """Raise an error for a file without rows. Failed jobs leave such files, and they have no column of users.
 
-    A table without rows has a header, or is the array [] of JSON.
+    A table without rows has a header, or is the JSON array [].
 
     Raises:
         SourceError: If a text file contains only blank lines.
@@ -125,7 +125,7 @@ def _check_not_empty(path: Path) -> None:
 
 
 def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.DataType] | None:
-    """Return the types of the columns of a Parquet, Arrow or CSV file; None for other formats."""
+    """Return the types of the columns of a Parquet, Arrow or CSV file, or None for other formats."""
     suffix = suffix_of(path)
     if is_csv_file(path) or csv.given:
         encoding = csv.encoding or marked_encoding(beginning(path))
@@ -148,7 +148,7 @@ def declared_by(path: Path, csv: CSV, undeclared: pa.DataType) -> dict[str, pa.D
 
 
 def is_csv_file(path: Path) -> bool:
-    """Return whether a file name is that of a CSV file."""
+    """Return whether a file name is the name of a CSV file."""
     return suffix_of(path) in (".csv", ".tsv")
 
 
@@ -210,7 +210,7 @@ def suffix_of(path: Path) -> str:
 
 
 def parquet_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield the requested columns of a file of Parquet, which declares the types in its schema."""
+    """Yield the requested columns of a Parquet file, which declares the types in its schema."""
     import pyarrow.parquet as pq
 
     with _explained(path, "is not a complete Parquet file"):
@@ -236,7 +236,7 @@ def _selected(batch: pa.RecordBatch, request: Request) -> Iterator[pa.RecordBatc
 
 
 def _arrow_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield the requested columns of a file of Arrow (Feather), or of a stream in a file."""
+    """Yield the requested columns of an Arrow (Feather) file, or of a stream in a file."""
     with pa.OSFile(str(path), "rb") as stream:
         with _explained(path, "is not a complete file of Arrow (Feather version 2)"):
             reader = _arrow_reader(stream)
@@ -362,7 +362,7 @@ def _check_lines(data: bytes, above: int, rows: int, where: str) -> None:
 def _header(path: Path, columns: list[str], usual: str, how: CSV, encoding: str) -> Header:
     """Return the beginning of the file.
 
-    The caller's delimiter has priority over a declared one, and both over a detected one.
+    The caller's delimiter has priority over a declared delimiter, and a declared delimiter over a detected one.
     """
     with _open(path) as stream, _explained(path, "cannot be read as a table"):
         # Invalid bytes in later rows are reported with their row.
@@ -400,7 +400,7 @@ codecs.register_error(MARKED, _mark)
 def _first_row(text: io.TextIOBase, columns: list[str], usual: str, how: CSV) -> tuple[str, int]:
     """Return the first row unchanged, with the line breaks within quotes, and the number of lines above it.
 
-    Lines above it are blank, or comments that begin with # and do not contain the column names.
+    These lines are blank, or they are comments that begin with # and do not contain the column names.
     """
     row, above = "", 0
     for line in text:

@@ -67,7 +67,7 @@ class KeyedRows:
 
     @property
     def keys(self) -> Keys:
-        """The columns of the items, with string as the default type; empty for words."""
+        """The columns of the items, with string as the default type. Words have no columns."""
         kinds = self._shape.kinds
         names = self._contents if self._are_items else []
         return Keys(tuple(KeyColumn(name, str(kinds.get(name, pa.string()))) for name in names))

@@ -66,7 +66,7 @@ def is_uuid(kind: pa.DataType) -> bool:
 
 
 def family(kind: pa.DataType) -> str | None:
-    """Return the name of a type's family; None for types without a spelling. Only values of one family are compared."""
+    """Return a type's family, or None for types without a spelling. Only values of one family are compared."""
     types = pa.types
     tests = {
         "strings": is_string,
@@ -334,7 +334,7 @@ class Keys:
     """The source columns of items.
 
     Attributes:
-        columns: The columns; empty for words, which have no separate column.
+        columns: The columns. Words have no separate column.
 
     Example:
         >>> import datetime
@@ -374,7 +374,7 @@ class Keys:
         return [each.name for each in self.columns]
 
     def spell(self, columns: Sequence[pa.Array]) -> pa.LargeStringArray:
-        """Return the item of each row; null if one of its columns is null.
+        """Return the item of each row, or null if one of its columns is null.
 
         Raises:
             ColumnError: If a type has no spelling.
@@ -418,7 +418,7 @@ class Keys:
         return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
     def item(self, value: Any) -> str | None:
-        """Return the item of a Python value; None for a value that cannot be an item."""
+        """Return the item of a Python value, or None for a value that cannot be an item."""
         if not self.columns:
             return value if isinstance(value, str) else None
         parts = value if isinstance(value, tuple | list) else (value,)
@@ -447,13 +447,13 @@ NO_KEYS: Final = Keys()
 
 
 def spelled_rows(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.LargeStringArray:
-    """Return each row as one string, which joins the spellings of its columns; null if one of them is null."""
+    """Return each row as one string, which joins the spellings of its columns, or null if one of them is null."""
     texts = [spelled(column, name) for column, name in zip(columns, names, strict=True)]
     return texts[0] if len(texts) == 1 else joined_texts(texts)
 
 
 def joined_texts(texts: Sequence[pa.Array]) -> pa.LargeStringArray:
-    """Return the joined strings of several columns, one per row; null if one of them is null."""
+    """Return the joined strings of several columns, one per row, or null if one of them is null."""
     escaped = [pc.replace_substring(pc.replace_substring(each, "\\", "\\\\"), "|", "\\|") for each in texts]
     return pc.binary_join_element_wise(*escaped, pa.scalar("|", pa.large_string()))
 

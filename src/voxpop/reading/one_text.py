@@ -96,8 +96,8 @@ def cut_prompt(prompt: str | Sequence[str], reading: str, released: Container[st
     Args:
         prompt: A text, or tokens, which are used unchanged.
         reading: The source of tokens: "words", "whitespace", "characters", "regex:PATTERN", "items", "tokens" or
-            "sequence"; "" for an unknown one. In this case, white space separates tokens, and a token that was not
-            released as typed is tried in NFC and lower case.
+            "sequence", or "" if the source is unknown. In this case, white space separates tokens, and a token that was
+            not released as typed is tried in NFC and lower case.
         released: The tokens of the release.
 
     Raises:
@@ -133,7 +133,7 @@ json.dump([found.group(0) for found in re.finditer(pattern, text) if found.group
 
 
 def _found(pattern: str, text: str) -> list[str]:
-    """Return the matches of a regular expression. A separate process finds them, and is ended if it takes too long.
+    """Return the matches of a regular expression. A separate process finds them, and is stopped if it takes too long.
 
     The expression is from a saved folder, which an attacker may have forged. For example, (a+)+$ takes years for a
     short text.

@@ -1,7 +1,7 @@
 """Files at an address, such as `s3://...` or `https://...`. polars streams Parquet files and the lines of text files.
 
-polars finds keys and regions in the usual places (environment, profiles). CSV is copied to a temporary file without a
-name and then read like a local file, so that the same rules apply.
+polars finds keys and regions in the usual places (environment, profiles). A CSV file is copied to a temporary file
+without a name and then read like a local file, so that the same rules apply.
 """
 
 import re
@@ -86,7 +86,7 @@ def _some(frames: "Iterator[pl.DataFrame]") -> "Iterator[pl.DataFrame]":
 
 
 def _csv(frames: "Iterator[pl.DataFrame]", suffix: str, request: Request) -> Batches:
-    """Yield the rows of each file of CSV, copied to a temporary file without a name."""
+    """Yield the rows of each CSV file, copied to a temporary file without a name."""
     parts = (part for frame in _some(frames) for part in frame.partition_by(_FILE, maintain_order=True))
     for _, lines in groupby(parts, lambda part: part[_FILE][0]):
         with TemporaryDirectory() as folder, TemporaryFile() as copy:
@@ -99,7 +99,10 @@ def _csv(frames: "Iterator[pl.DataFrame]", suffix: str, request: Request) -> Bat
 
 
 def _parquet(address: str) -> "pl.LazyFrame":
-    """Return Parquet files, with strings for columns from names of folders, because polars would infer their types."""
+    """Return Parquet files.
+
+    Columns from names of folders are read as strings, because polars would infer their types.
+    """
     import polars as pl
 
     require_polars()
@@ -168,11 +171,11 @@ REMOTE_LOGS: Final = {
     ".hoodie/hoodie.properties": ".hoodie",
     "_spark_metadata/0": "_spark_metadata",
 }
-"""One file of each log that can be opened without listing the folder, by name or pattern; see `LOGS`."""
+"""One file of each log that can be opened without listing the folder, by name or pattern (see `LOGS`)."""
 
 
 def check_no_remote_log(address: str) -> None:
-    """Raise an error for an address of a table that lists its files in a log; see `voxpop.reading.hidden`."""
+    """Raise an error for an address of a table that lists its files in a log (see `voxpop.reading.hidden`)."""
     import polars as pl
 
     root, several = _root_of(address)

@@ -212,7 +212,7 @@ def _cut_unspaced(text: str, kinds: str) -> "Iterator[tuple[int, int]]":
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, without white space around them; at least one, which may be empty.
+    """Return the sentences of a text, without white space around them. There is at least one, which may be empty.
 
     Example:
         >>> sentences("Tea? Yes, please. 天气很好。我们去公园！")
@@ -250,6 +250,6 @@ def _breakers() -> "tuple[Callable[[str], Iterable[str]], Callable[[str], Iterab
         from icu4py.breakers import SentenceBreaker, WordBreaker
     except ImportError:
         raise InputError(_MISSING) from None
-    # Use the rules of the root locale, which do not depend on the language of the machine. Spans would count units of
-    # UTF-16.
+    # Use the rules of the root locale, which do not depend on the language of the machine. ICU's spans are not used,
+    # because they count units of UTF-16.
     return lambda text: WordBreaker(text, ""), lambda text: SentenceBreaker(text, "")

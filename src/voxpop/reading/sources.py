@@ -41,7 +41,7 @@ class SourceKind(NamedTuple):
         name: The name in the documentation and in tests.
         types: The origin of its types, by format.
         recognises: A function that returns whether an object is of this kind.
-        read: A function that yields the requested columns; None for sources that another engine reads.
+        read: A function that yields the requested columns, unless another engine reads the source.
     """
 
     name: str
@@ -234,7 +234,7 @@ def _is_table(file: Path) -> bool:
 
 
 def local_files(source: Any, *, other: bool = False) -> list[Path]:
-    """Return the files of a source of local files; an empty list for other sources. See `_files` for `other`."""
+    """Return the files of a source of local files, or an empty list for other sources. See `_files` for `other`."""
     several = isinstance(source, list | tuple)
     paths = [os.fspath(each) for each in (source if several else [source])] if _are_paths(source) else []
     if any(path in STANDARD_INPUT or is_remote(path) for path in paths):

@@ -47,7 +47,7 @@ def arrow_batches(source: pa.Table | pa.RecordBatch, request: Request) -> Batche
 def check_schema(request: Request, schema: pa.Schema, where: str) -> pa.RecordBatch:
     """Check that a schema has the requested columns with types that fit the declared types.
 
-    `user.id` may also be a field.
+    A requested name such as `user.id` may also be a field of a column.
 
     Returns:
         A batch without rows, so that a table without rows also declares its types.
@@ -287,7 +287,7 @@ def iterable_batches(source: Iterable[Any], request: Request, read: Callable[[An
 
 
 def _named(row: Any) -> Mapping[Any, Any] | None:
-    """Return the values of a row by name; None for a row without names."""
+    """Return the values of a row by name, or None for a row without names."""
     if isinstance(row, Mapping):
         return row
     if hasattr(row, "_asdict"):  # for named tuples, and rows of SQLAlchemy and pandas

@@ -46,7 +46,7 @@ MARKS = {
 
 
 def known_encoding(name: str) -> str | None:
-    """Return Python's own name of a text encoding; None for an unknown encoding.
+    """Return Python's own name of a text encoding, or None for an unknown encoding.
 
     Example:
         >>> known_encoding("Windows-1252"), known_encoding("UTF8"), known_encoding("base64")
@@ -105,13 +105,13 @@ class CSV:
     r"""The dialect of CSV files. A value of None means that the property is detected.
 
     Attributes:
-        delimiter: The ASCII character between columns. By default a comma (a tab in .tsv), or the only one of
+        delimiter: The ASCII character between columns. The default is a comma (a tab in .tsv), or the only one of
             semicolon, tab and bar that yields the named columns.
-        encoding: The encoding of the text, by Python's name ("cp1252", "shift_jis"). By default UTF-8, or the encoding
-            of the file's byte order mark.
+        encoding: The encoding of the text, by Python's name ("cp1252", "shift_jis"). The default is UTF-8, or the
+            encoding of the file's byte order mark.
         quote: '"' if cells with delimiters or line breaks are in double quotes, or "none" if quotes are plain
-            characters, as in many files with tabs. By default double quotes, but if tabs separate cells, a quoted cell
-            with a line break is an error, because two plain quotes would join the rows between them.
+            characters, as in many files with tabs. The default is double quotes, but if tabs separate cells, a quoted
+            cell with a line break is an error, because two plain quotes would join the rows between them.
         escape: A backslash if a backslash precedes quotes within quoted cells, as Spark and MySQL write them. The
             character after a backslash is used unchanged, and a cell of MySQL's \N is missing. By default quotes are
             doubled.
@@ -170,10 +170,10 @@ class CSV:
 
 
 class Header(NamedTuple):
-    """The beginning of a file of CSV.
+    """The beginning of a CSV file.
 
     Attributes:
-        names: The names of its columns; None for an empty file.
+        names: The names of its columns. An empty file has no names.
         delimiter: The separator between columns.
         above: The number of rows above the names, including a row that declares the delimiter.
         csv: The caller's description of the file.
@@ -210,7 +210,7 @@ def whole_rows(blocks: Iterator[bytes], header: Header, where: str) -> Iterator[
         where: The file, for messages.
 
     Yields:
-        Whole rows (with the header at first), and the number of rows before them, including rows above the header.
+        Whole rows (starting with the header), and the number of rows before them, including rows above the header.
 
     Raises:
         SourceError: If a quoted field continues after its closing quote, or the file ends within a quoted field. In
@@ -324,7 +324,7 @@ def json_lines(blocks: Iterator[bytes], columns: Sequence[Column], where: str) -
 
 
 def json_array(data: bytes, columns: Sequence[Column], where: str, rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield the columns of one JSON array of objects, `rows` objects at a time; see `json_lines`."""
+    """Yield the columns of one JSON array of objects, `rows` objects at a time (see `json_lines`)."""
     found = _object(data.removeprefix(b"\xef\xbb\xbf"))
     if not isinstance(found, list):
         raise SourceError(
@@ -357,11 +357,10 @@ def json_batch(data: bytes, columns: Sequence[Column], where: str, first: int = 
 
 
 def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -> pa.RecordBatch | None:
-    """Return the columns as polars decodes them; None for data that polars cannot decode.
+    """Return the columns as polars decodes them, or None for data that polars cannot decode.
 
     polars may decode some rows differently from the rule for single values, so these rows are decoded one by one.
-    Whether
-    a row is one of them depends only on this row.
+    Whether a row is decoded in this way depends only on the row.
     """
     found, names = None, [each.name for each in columns]
     for lists in sorted({False, any(each.lists is None for each in columns)}):
@@ -392,7 +391,7 @@ def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -
 
 
 def _frame(data: bytes, columns: Sequence[Column], lists: bool) -> "tuple[pl.DataFrame, Bools] | None":
-    """Return strings or lists of strings, and which rows are doubtful; None for rows that polars cannot read."""
+    """Return strings or lists of strings, and a mask of the doubtful rows, or None if polars cannot read the rows."""
     import polars as pl
 
     require_polars()

@@ -43,7 +43,7 @@ INVISIBLE = f"{ANY_IGNORED}|{ANY_WITHOUT_WIDTH}"
 
 
 def list_tokeniser(tokenizer: Any) -> Tokenise | None:
-    """Return a function from texts to lists of strings; None for "words", which has a separate kernel.
+    """Return a function from texts to lists of strings, or None for "words", which has a separate kernel.
 
     Args:
         tokenizer: "words" (see `voxpop.reading.segmenting`), "whitespace" (the text between white space, unchanged),
@@ -144,13 +144,13 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
 
 
 def split_sentences(texts: pa.Array) -> tuple[pa.Array, Int64s]:
-    """Split each text into sentences; see `voxpop.reading.segmenting`.
+    """Split each text into sentences (see `voxpop.reading.segmenting`).
 
     Args:
         texts: Strings. Null is an empty text.
 
     Returns:
-        large_string, the sentences of all texts; and int64 (texts + 1), the position of each text's first sentence.
+        large_string, the sentences of all texts, and int64 (texts + 1), the position of each text's first sentence.
 
     Example:
         >>> sentences, starts = split_sentences(pa.array(["Tea? Yes, please.", "No."]))
@@ -249,7 +249,8 @@ class Piece:
 
     Attributes:
         ids: int32, provisional ids of tokens, with -1 after each document (for items one id per row, with -1 for null).
-        ends: int64 (documents + 1), the end of each document's ids; None for items, which have one id per row.
+        ends: int64 (documents + 1), the end of each document's ids. Items have no ends, because they have one id per
+            row.
         interner: The index of the list of words for these ids.
     """
 

@@ -44,7 +44,7 @@ class TypedKeys:
     r"""The sets of a table.
 
     Attributes:
-        columns: The names and types of the columns; texts have the type string.
+        columns: The names and types of the columns. Texts have the type string.
         texts: The names of the columns of texts, which have their words as keys.
         joint: The combinations of names of columns that are also released jointly.
         alone: Whether only the combinations are keys. In this case, they may have one column.
@@ -103,7 +103,7 @@ class TypedKeys:
         return f"typed keys {sha256(repr(sets).encode()).hexdigest()[:16]}: "
 
     def keys_of(self, number: int) -> Keys:
-        """Return the names and types of the values of a set; empty for words."""
+        """Return the names and types of the values of a set, or an empty tuple for words."""
         names = self.sets[number]
         return NO_KEYS if names[0] in self.texts else Keys(tuple(self.columns[self.names[each]] for each in names))
 
@@ -169,7 +169,7 @@ class TypedKeys:
         return numbers, pc.if_else(single, pc.replace_substring_regex(rest, r"(?s)\\(.)", r"\1"), rest)
 
     def chosen(self, tokens: pa.LargeStringArray, listed: pa.LargeStringArray | None) -> Bools:
-        """Return a mask of single tokens or, with a list, of joint tokens with all their single values on the list."""
+        """Return a mask of single tokens or, with a list, of joint tokens that have all their values on the list."""
         numbers, items = self.split(tokens)
         if listed is None:
             return np.asarray(numbers < len(self.columns))
@@ -200,7 +200,7 @@ class TypedKeys:
         return found
 
     def candidates(self, listed: pa.LargeStringArray) -> Iterator[pa.LargeStringArray]:
-        """Yield, in parts, the joint tokens with all their single values on a list; see `sizes`."""
+        """Yield, in parts, the joint tokens with all their single values on a list (see `sizes`)."""
         (numbers, items), sizes = self.split(listed), self.sizes(listed)
         single = [items.take(int64_array(np.flatnonzero(numbers == number))) for number in range(len(self.columns))]
         for number, names in enumerate(self.joint, start=len(self.columns)):

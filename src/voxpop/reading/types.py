@@ -54,8 +54,9 @@ class Column:
 
     Attributes:
         name: The name in the source.
-        declared: The type that the caller declares for its values, or for the elements of its lists; None by default.
-        lists: Whether each value is a list; None for a column of lists and single elements.
+        declared: The type that the caller declares for its values, or for the elements of its lists, if the caller
+            declares a type.
+        lists: Whether each value is a list, or None for a column of lists and single elements.
     """
 
     name: str
@@ -204,7 +205,7 @@ def typed(texts: pa.Array, column: Column, where: str, first: int, rows: Int64s 
         column: The column of the values.
         where: The source, for messages.
         first: The number of earlier rows.
-        rows: The row of each text, counted from `first`; None for one text in each row.
+        rows: The row of each text, counted from `first`. By default, there is one text in each row.
 
     Raises:
         SourceError: If a value does not fit. The message contains the number of the row but not the value.
@@ -234,7 +235,7 @@ def first_misfit(texts: pa.Array, convert: Callable[[pa.Array], Any]) -> int:
 
 
 def spelling_of(value: Any) -> str | None:
-    """Return the spelling of a Python value; None for a missing value.
+    """Return the spelling of a Python value, or None for a missing value.
 
     | value | spelling |
     |---|---|
@@ -300,7 +301,7 @@ def _spelled(values: Sequence[Any], column: Column, where: str, first: int, rows
         return pa.array(texts, UNDECLARED) if None in texts else string_array(texts)
     except MemoryError:
         raise
-    except Exception:  # The type of a value raises these, for example in str(10**5000).
+    except Exception:  # The type of a value raises these errors, for example in str(10**5000).
         pass
     problems = enumerate(map(_problem_of, values))
     place, problem = next((place, problem) for place, problem in problems if problem is not None)
@@ -308,7 +309,7 @@ def _spelled(values: Sequence[Any], column: Column, where: str, first: int, rows
 
 
 def _problem_of(value: Any) -> str | None:
-    """Return the reason why a value has no spelling; None for a missing value and for a value with a spelling."""
+    """Return the reason why a value has no spelling, or None for a missing value and for a value with a spelling."""
     try:
         (spelling_of(value) or "").encode()
     except UnicodeEncodeError:

@@ -122,7 +122,7 @@ class Spellings:
         """Start without ids.
 
         Args:
-            most: The maximum number of different ids to count; None for no limit.
+            most: The maximum number of different ids to count. By default, there is no limit.
         """
         self._most = most
         self._plain: Uint64s | None = np.empty(0, np.uint64)

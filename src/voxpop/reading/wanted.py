@@ -25,7 +25,7 @@ class Tokenizer:
 
     Attributes:
         name: "words", "whitespace", "characters", a compiled regular expression, or a callable from a list of texts to
-            a list of lists of strings; see `voxpop.read`.
+            a list of lists of strings (see `voxpop.read`).
         sentences: Whether each text is first split into sentences (UAX #29), so that phrases do not cross sentence
             boundaries.
         html: Whether texts are HTML. Tags, comments, scripts and styles are removed, and entities are decoded.
@@ -48,15 +48,15 @@ class ReadOptions:
 
     Attributes:
         memory: The maximum memory that the process may use while it reads and extracts, such as "2GiB". Data that does
-            not fit is stored in work files. By default there is no limit, except half of this machine's memory for a
-            Spark DataFrame.
-        work_folder: The folder for work files. By default the system's folder for temporary files.
+            not fit is stored in work files. By default there is no limit for local sources, and half of this machine's
+            memory is the limit for a Spark DataFrame.
+        work_folder: The folder for work files. The default is the system's folder for temporary files.
         partitions: The number of partitions for the users of a Spark DataFrame (docs/guides/spark.md).
-        progress: Whether to show progress and messages on standard error. By default only on a terminal.
+        progress: Whether to show progress and messages on standard error. By default they are shown only on a terminal.
         exact: Whether progress, messages and errors show exact row numbers and counts. By default they are rounded to
-            two digits, because the number of rows before a row, or of a kind of rows, is private.
+            two digits, because all counts of rows are private.
         missing_users: "error" raises an error for a row without a user. "drop" skips such rows and shows their number.
-            With "drop", a user that is spelled like a missing value, such as NULL, nan or N/A, is also missing.
+            With "drop", a user that is spelled like a missing value, such as NULL, nan or N/A, also counts as missing.
 
     Raises:
         InputError: If `missing_users` has another value.
@@ -86,12 +86,12 @@ class Request:
     Attributes:
         users: The columns that together identify the user of a row.
         kind: "text", "tokens", "items" or "sequence".
-        columns: The column of this kind; there may be several columns of items.
+        columns: The column of this kind. There may be several columns of items.
         tokenizer: The tokenizer of texts.
-        order: The column of event times; None for rows that are not events.
-        session_gap: The longest pause within a sequence of events; None for no limit.
+        order: The column of event times, if rows are events.
+        session_gap: The longest pause within a sequence of events. By default, there is no limit.
         types: The types that the caller declares, by column, as Arrow prints them.
-        typed: The sets of typed keys that rows are converted to; None for other contents.
+        typed: The sets of typed keys that rows are converted to, if the contents are typed keys.
         options: The options of the call.
         csv: The dialect of CSV files.
         absent: The columns that a file does not contain, because names of folders contain their values.
@@ -146,7 +146,8 @@ class Request:
 
         Args:
             user: One column or several.
-            text: The column of texts. Exactly one of text, tokens, items and sequence must be given; see `voxpop.read`.
+            text: The column of texts. Exactly one of text, tokens, items and sequence must be given (see
+                `voxpop.read`).
             tokens: The column of lists of tokens.
             items: One column or several.
             sequence: One column.

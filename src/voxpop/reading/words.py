@@ -43,9 +43,8 @@ def _describe(code: int) -> int:
     """Return the lower case of a code point (' for apostrophes), and its class.
 
     Texts with a slow code point are split by `voxpop.reading.segmenting`. A code point is slow if it may combine with
-    its
-    neighbours under NFC, if its lower case is several code points or depends on its neighbours, if it belongs to words
-    only between certain other characters, or if it needs a dictionary.
+    its neighbours under NFC, if its lower case is several code points or depends on its neighbours, if it belongs to
+    words only between certain other characters, or if it needs a dictionary.
     """
     if code in SURROGATES:
         return code | BUILT
@@ -61,7 +60,7 @@ def _describe(code: int) -> int:
 
 
 LETTERS_OF_WORDS = "ahk"
-"""Letters and numbers of scripts that need no dictionary; see `kind_of`."""
+"""Letters and numbers of scripts that need no dictionary (see `kind_of`)."""
 
 
 def _is_slow(code: int, character: str, kind: str, lower: str) -> bool:
@@ -201,7 +200,7 @@ def merge_words(words: list[pa.Array], used: list[Bools]) -> Merged:
         used: Whether each word is in use.
 
     Returns:
-        large_string, sorted; and int32 arrays, with -1 for unused words.
+        large_string, the sorted words, and int32 arrays, with -1 for unused words.
 
     Raises:
         InputError: If there are more words than 32-bit numbers can count.

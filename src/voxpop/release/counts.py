@@ -53,7 +53,7 @@ INTERVAL: Final = 1.96
 """The number of standard errors on either side of an estimate. The interval contains the true value with probability
 0.95."""
 _UNRELEASED: Final = "unreleased"
-"""The column of saved counts with the listed items that were not released; empty for other rows."""
+"""The column of saved counts with the listed items that were not released. It is empty in all other rows."""
 MOST_DRAWN: Final = 30
 """The default number of bars of a chart."""
 
@@ -164,7 +164,7 @@ class Counts(Addition):
         plan: The public numbers of the plan.
         guarantee: The guarantee of the counts without the release.
         metadata: The operator's statements about the counts.
-        counted: The release extended by the items of the public list; None without a list.
+        counted: The release extended by the items of the public list, if there is a list.
     """
 
     _saved_as = COUNTS
@@ -199,7 +199,7 @@ class Counts(Addition):
         return found
 
     def to_arrow(self) -> pa.Table:
-        """Return the rows with the column `users`; see `Addition.to_arrow`."""
+        """Return the rows with the column `users` (see `Addition.to_arrow`)."""
         table = super().to_arrow()
         if self.counted is None:
             return table
@@ -252,7 +252,7 @@ class Counts(Addition):
         return ((grams[place], int(self.users[place])) for place in self._order)
 
     def plot(self, path: str | PathLike[str], most: int = MOST_DRAWN) -> None:
-        """Draw the grams with the most users as bars with 95 percent intervals; see `Profile.plot`."""
+        """Draw the grams with the most users as bars with 95 percent intervals (see `Profile.plot`)."""
         named = [(" ".join(gram), users) for gram, users in self.each_gram()]
         reach = INTERVAL * self.error
         rows = [(printable([text]), users, users - reach, users + reach) for text, users in named]

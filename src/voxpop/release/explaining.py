@@ -93,7 +93,7 @@ def about_list(numbers: Mapping[str, Any], known: bool | None) -> list[str]:
 
     Args:
         numbers: The public numbers of the plan.
-        known: Whether the item was on the list; None if it was not released or the release has no marks.
+        known: Whether the item was on the list, or None if it was not released or the release has no marks.
     """
     listed = numbers.get("known")
     if not isinstance(listed, Mapping):

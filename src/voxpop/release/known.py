@@ -40,7 +40,7 @@ _LIST_FILES = {
     ".arrow": "read_ipc",
     ".feather": "read_ipc",
 }
-"""The polars function for each ending of files with columns; all other files contain lines of text."""
+"""The polars function for each suffix of files with columns. All other files contain lines of text."""
 _LIST_PART = 1 << 17
 """The number of items of a list that are tokenized or compared at once."""
 _MOST_KEPT = 1 << 20
@@ -55,8 +55,8 @@ class KnownItems:
     Attributes:
         size: The number of different items.
         fingerprint: The SHA-256 digest of the items in the order of their bytes.
-        width: The number of columns of an item; 1 for words.
-        names: The names of the columns of a table or of the keys of a release; empty for other lists.
+        width: The number of columns of an item, which is 1 for words.
+        names: The names of the columns of a table or of the keys of a release. Other lists have no names.
         items: large_string, the items as `voxpop.reading.keys` spells them, distinct and in the order of their bytes;
             None for the list of a saved plan, which contains only the other fields.
 
@@ -150,7 +150,7 @@ class KnownItems:
             ) from None
 
     def _spelled(self, given: pa.LargeStringArray, keys: Keys) -> pa.LargeStringArray:
-        """Return the distinct items with the spelling of the data; see `Keys.respelled`."""
+        """Return the distinct items with the spelling of the data (see `Keys.respelled`)."""
         name = f"types {[(each.name, each.kind) for each in keys.columns]}"
         items = self._tokens.get(name)
         if items is None:
@@ -163,10 +163,10 @@ class KnownItems:
         return items
 
     def _in_another_order(self, keys: Keys) -> bool:
-        """Return whether the columns of the list must be put into the order of those of the data.
+        """Return whether the columns of the list must be put into the order of the columns of the data.
 
         Raises:
-            InputError: If only some of the names are those of the data.
+            InputError: If only some of the names are names of the data.
         """
         if self.width == 1 or not {*self.names} & {*keys.names}:
             return False
@@ -212,7 +212,7 @@ class KnownColumns:
         size: The total number of items in all lists.
         fingerprint: The SHA-256 digest of the names of the columns and of the fingerprints of their lists.
         sizes: The number of items of each column.
-        lists: The list of each column; empty if they are from a saved plan.
+        lists: The list of each column. A saved plan has no lists.
 
     Example:
         >>> from voxpop.reading.keys import KeyColumn
@@ -403,7 +403,7 @@ def words(language: str = "en", size: Literal["small", "large"] = "large") -> li
     every installation has the same list. Its code has the licence Apache-2.0, and its data CC BY-SA 4.0.
 
     Args:
-        language: Two letters, such as "en"; about forty languages are available.
+        language: Two letters, such as "en". About forty languages are available.
         size: "large" has 321,180 English words, and "small" about 29,000. Some languages have only one of the two.
 
     Returns:

@@ -71,13 +71,13 @@ class ColumnCover(NamedTuple):
 
     @property
     def share(self) -> float | None:
-        """The mean share of a user's rows that the released values cover; None if too few users have a value."""
+        """The mean share of a user's rows that the released values cover, or None if too few users have a value."""
         if self.users < _SURE * self.error:
             return None
         return min(1.0, max(0.0, self.covered / self.users))
 
     def shown(self, released: int) -> str | None:
-        """Return the share as text; None if its noise is as large as the number.
+        """Return the share as text, or None if its noise is as large as the number.
 
         Args:
             released: The number of released values of the column. If it is 0, the share is 0, regardless of the noise.
@@ -92,7 +92,7 @@ class ColumnCover(NamedTuple):
 
     @property
     def share_error(self) -> float | None:
-        """The standard error of the share; None if there is no share."""
+        """The standard error of the share, if there is a share."""
         if self.share is None:
             return None
         return self.error * hypot(self.covered, self.other) / self.users**2
@@ -103,19 +103,19 @@ class ColumnCover(NamedTuple):
 class Profile(Result):
     """The released values of columns and of combinations of columns of a table, and the released words of its texts.
 
-    One guarantee covers the whole profile. Iteration yields the names of the
-    columns of each value, the value, and its noisy number of users (None without counts).
+    One guarantee covers the whole profile. Iteration yields the names of the columns of each value, the value, and its
+    noisy number of users (None without counts).
 
     Attributes:
         keys: The columns and combinations.
-        table: A pyarrow table with the columns `set` (int32, the number of the column or combination), `item`
-            (large_string, as a release spells it), with public lists `known` (bool, whether the value was on the list
-            of its column), with counts `users` (int64).
-        cover: The cover of each column; empty without counts.
+        table: A pyarrow table with the columns `set` (int32, the number of the column or combination) and `item`
+            (large_string, as a release spells it). With public lists, it also has the column `known` (bool, whether the
+            value was on the list of its column). With counts, it also has the column `users` (int64).
+        cover: The cover of each column. Without counts, there is no cover.
         plan: The numbers used.
         guarantee: The guarantee of the whole profile.
         token_source: The tokenizer of texts.
-        error: The standard error of each count; None without counts.
+        error: The standard error of each count, if there are counts.
         metadata: The operator's statements about the profile.
 
     Example:
@@ -162,10 +162,10 @@ class Profile(Result):
 
         Returns:
             The columns with their types, then `users` (int64) and its bounds `low` and `high`, which contain the number
-            without noise with probability 0.95 each; `noisy_users` and so on if a column of the table has the same
-            name. The bounds cover only the noise. A user with more keys than the limit counts only for some of them, or
-            as less than one user, so the exact number may be above `high`. For a text, the first column contains the
-            words.
+            without noise with probability 0.95 each. They are called `noisy_users` and so on if a column of the table
+            has the same name. The bounds cover only the noise. A user with more keys than the limit counts only for
+            some of them, or as less than one user, so the exact number may be above `high`. For a text, the first
+            column contains the words.
 
         Raises:
             InputError: The profile has no such column or combination, or no counts.
@@ -219,7 +219,7 @@ class Profile(Result):
 
         Returns:
             The columns `column` (names joined by " x ") and `value` (spelled values joined by bars, with a backslash
-            before bars and backslashes of joint values); with counts `users`, `low` and `high`.
+            before bars and backslashes of joint values). With counts, also `users`, `low` and `high`.
         """
         names, items, users = list[str](), list[pa.Array](), list["Int64s"]()
         for _, own, mine, counts in self._each():

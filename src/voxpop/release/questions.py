@@ -146,7 +146,7 @@ def _private(release: Release, gram: Gram, corpus: "Corpus", *, exact: bool) -> 
 
 
 def check_same_reading(release: Release, engine: Engine) -> None:
-    """Raise an error if the tokens of a corpus and those of a release were created differently.
+    """Raise an error if the tokens of a corpus and the tokens of a release were created differently.
 
     Raises:
         InputError: The tokenizer or the columns differ.

@@ -62,17 +62,19 @@ class Release(Result):
 
     Attributes:
         grams: pyarrow table with the columns `gram` (list of string) and `length` (int32).
-        plan: the numbers used; `plan.to_dict()` and `str(plan)` show them.
+        plan: the numbers used, which `plan.to_dict()` and `str(plan)` show.
         guarantee: the privacy guarantee, or the statement that the release is not private.
-        token_source: the source of the tokens, which is the tokenizer of texts, "items", "tokens" or "sequence"; "" if
-            unknown.
-        keys: the columns of the items; empty for words, and None for a release of grams. Columns have the types of the
-            table, or are strings if nothing was released.
+        token_source: the source of the tokens, which is the tokenizer of texts, "items", "tokens" or "sequence", or ""
+            if unknown.
+        keys: the columns of the items, which are empty for words, or None for a release of grams. Columns have the
+            types of the table, or are strings if nothing was released.
         metadata: the operator's statements about the release, for the report. Comparisons ignore it.
         id: 128 random bits that identify the release, so that counts and rankings are saved only with their release.
-            Empty for a release with a seed and for a release that an earlier version saved. Comparisons ignore it.
+            The id is empty for a release with a seed and for a release that an earlier version saved. Comparisons
+            ignore it.
         known: bool array, whether each item was on the public list of the release. Such an item may have only one user
-            or no user. None without a list, and for a release that an earlier version saved. Comparisons ignore it.
+            or no user. It is missing if there was no list or an earlier version saved the release. Comparisons ignore
+            it.
 
     Example:
         >>> import pyarrow as pa
@@ -125,8 +127,8 @@ class Release(Result):
             plan: the plan that ran.
             guarantee: its privacy guarantee.
             token_source: the source of the tokens, if known.
-            keys: the columns of the items; empty for words.
-            known: bool array, whether each item was on a public list; None without a list.
+            keys: the columns of the items, which are empty for words.
+            known: bool array, whether each item was on a public list, if there is a list.
 
         Returns:
             The release.
@@ -171,8 +173,8 @@ class Release(Result):
             first: the maximum number of continuations.
 
         Returns:
-            At most `first` continuations with distinct tokens, in descending order of rank. Empty if no continuation
-            exists.
+            At most `first` continuations with distinct tokens, in descending order of rank. The list is empty if no
+            continuation exists.
 
         Raises:
             InputError: If the prompt is neither a text nor a list of strings, or `first` is below 1.
@@ -296,7 +298,7 @@ class Release(Result):
                 is chosen privately to minimize the mean error (docs/privacy/counts.md).
             known: public items that are counted whether or not they were released, in any form that `voxpop.Items`
                 accepts. The list must not be made from the data (docs/guides/dashboard.md).
-            ledger: the account to charge; see `voxpop.Ledger`.
+            ledger: the account to charge (see `voxpop.Ledger`).
             seed: makes the counts reproducible and NOT private, and marks them accordingly. Omit it for real data.
 
         Returns:
@@ -313,14 +315,14 @@ class Release(Result):
     ) -> "Top":
         """Rank the k most frequent released grams, with noise and a separate budget.
 
-        The ranking concerns the same users as the release, so its budget is added to that of the release.
+        The ranking concerns the same users as the release, so its budget is added to the budget of the release.
         `ranking.total` is the sum. If counts were released anyway, `tally.top(k)` costs nothing.
 
         Args:
             data: the data set, read as for the release.
             budget: the budget of the ranking.
             k: the number of grams, at most a million. The noise grows with the square root of k.
-            ledger: the account to charge; see `voxpop.Ledger`.
+            ledger: the account to charge (see `voxpop.Ledger`).
             seed: makes the ranking reproducible and NOT private, and marks it accordingly. Omit it for real data.
 
         Returns:
@@ -390,7 +392,7 @@ class Release(Result):
         return card(title, lines, warned=cautions(self.guarantee))
 
     def _known_item(self, gram: tuple[str, ...]) -> bool | None:
-        """Return whether a released item was on the public list; None if not released or without marks."""
+        """Return whether an item was on the public list, or None if it was not released or there are no marks."""
         if self.known is None or gram not in self._members:
             return None
         items = single_items(self.grams)

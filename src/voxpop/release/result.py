@@ -52,7 +52,7 @@ class Metadata:
         purpose: the purpose of the result.
         operator: the person or team who made the result.
         date: the day of the release, such as 2026-11-22.
-        ledger: the ledger entry of this result, or None. The ledger sets it.
+        ledger: the ledger entry of this result, which the ledger sets.
         job: the digest of the job file that made the result. `voxpop run` sets it.
 
     Raises:
@@ -146,7 +146,7 @@ class Saved:
     """The state of the folder of a result when it was loaded.
 
     Attributes:
-        digest: the digest of the list of checksums, which `voxpop verify` prints; "" if the folder has no list.
+        digest: the digest of the list of checksums, which `voxpop verify` prints, or "" if the folder has no list.
         stated: the guarantee of each result in the folder, and the ledger entry that admitted it.
     """
 
@@ -161,7 +161,7 @@ class Result(Sized, Iterable[Any], ABC):
     use these methods.
 
     Attributes:
-        plan: the numbers used; `plan.to_dict()` and `str(plan)` show them.
+        plan: the numbers used, which `plan.to_dict()` and `str(plan)` show.
         guarantee: the privacy guarantee of this result.
         metadata: the operator's statements about the result.
     """
@@ -172,7 +172,7 @@ class Result(Sized, Iterable[Any], ABC):
     _saved_as: ClassVar[ResultKind | None] = None
     """The kind of a result that is saved in the folder of a release."""
     _saved: Saved | None = None
-    """The folder that the result was loaded from; None for a changed copy."""
+    """The folder that the result was loaded from. A changed copy has no folder."""
 
     @property
     def total(self) -> Total:
@@ -290,7 +290,7 @@ class Result(Sized, Iterable[Any], ABC):
             dataset: the source of the data.
             purpose: the purpose of the result.
             operator: the person or team who made the result.
-            date: the day, such as 2026-11-22; today by default.
+            date: the day, such as 2026-11-22. The default is today.
 
         Raises:
             InputError: If a field is not one line of at most 500 characters, or the date is not a day.
@@ -373,7 +373,7 @@ class StoredPlan(Printed):
 
     Attributes:
         numbers: the dictionary that the plan's `to_dict` returned when the result was saved.
-        certificate: all facts that the guarantee depends on; None if the result was made manually.
+        certificate: all facts that the guarantee depends on, unless the result was made manually.
         transcript: all passes that ran.
 
     Example:

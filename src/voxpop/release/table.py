@@ -82,7 +82,7 @@ def with_items(table: pa.Table, items: Any, keys: Keys | None) -> pa.Table:
     Args:
         table: The table of grams.
         items: pyarrow array of strings, distinct items in any order. The table may contain some of them.
-        keys: The columns of the items; None for grams.
+        keys: The columns of the items. Grams have no such columns.
 
     Raises:
         ValueError: If an item has another type than the columns. pyarrow's own errors are also of this type.
@@ -197,7 +197,7 @@ def without_words(
 
     Args:
         table: The table of grams.
-        keys: The columns of the items; None for grams.
+        keys: The columns of the items. Grams have no such columns.
         reading: The tokenizer or the kind of data.
         words: The public words.
         keep: The public words that remain.
@@ -321,7 +321,7 @@ class Completion:
         context: the preceding tokens that were looked up, for example the longest suffix of the prompt that a released
             gram extends.
         phrases: number of released grams that begin with context and token. It counts grams, never users.
-        users: noisy number of users of context and token; None without counts, or if both together are not a released
+        users: noisy number of users of context and token, or None without counts or if both together are not a released
             gram.
     """
 
@@ -371,7 +371,7 @@ class Completer:
         return users is None, -(users or 0), -phrases, rank, beginning
 
     def complete(self, prompt: str | Sequence[str], first: int) -> list[Completion]:
-        """Return continuations; see `Release.complete`."""
+        """Return continuations (see `Release.complete`)."""
         check_whole("first", first, 2**31, "the number of continuations that are returned")
         if not self._following:
             return []

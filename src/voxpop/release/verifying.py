@@ -204,7 +204,10 @@ def _replanned(record: Mapping[str, Any], result: Any, where: Path) -> dict[str,
 
 
 def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[str]:
-    """Return the parts that do not follow from the certificate of a record; empty if it proves the guarantee."""
+    """Return the parts that do not follow from the certificate of a record.
+
+    The list is empty if the certificate proves the guarantee.
+    """
     if "certificate" not in record:
         return ["the certificate"]
     certificate = Certificate.from_dict(record["certificate"])
@@ -264,7 +267,7 @@ def _of_other_counts(record: Mapping[str, Any], plan: Any) -> list[str]:
 
 
 def _of_other_passes(record: Mapping[str, Any], plan: Any) -> list[str]:
-    """Return the transcript of a profile of columns if its passes are not those of the plan and the certificate."""
+    """Return the transcript of a profile of columns if its passes differ from the plan and the certificate."""
     if record["plan"]["mechanism"] != "profile" or "certificate" not in record:
         return []
     numbers, names = record["certificate"]["numbers"], [each["pass"] for each in record.get("transcript", [])]
@@ -380,7 +383,7 @@ def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping
 
 
 def _differing(plan: Any, numbers: Mapping[str, Any]) -> list[str]:
-    """Return the names of numbers that differ from those of a plan."""
+    """Return the names of numbers that differ from the numbers of a plan."""
     again = plan.to_dict()
     names = sorted({*again, *numbers} - _RAN)
     return [name for name in names if not _same(again.get(name), numbers.get(name))]

@@ -44,9 +44,9 @@ class TrialCounts:
     """The counts of an event.
 
     Attributes:
-        joined: The number of trials with the additional user and the event.
-        without: The number of trials without the additional user, but with the event.
-        trials: The number of trials with the additional user, and also the number of trials without.
+        joined: The number of trials with the additional user in which the event occurred.
+        without: The number of trials without the additional user in which the event occurred.
+        trials: The number of trials with the additional user, which is also the number of trials without this user.
     """
 
     joined: int
@@ -54,7 +54,10 @@ class TrialCounts:
     trials: int
 
     def directions(self, failure_probability: float) -> _Pairs:
-        """Return the (at least, at most) pairs that privacy compares, with this probability that one is wrong."""
+        """Return the (at least, at most) pairs that privacy compares.
+
+        One of them is wrong with at most this probability.
+        """
         hits = self.joined, self.without
         return directions(*(clopper_pearson(each, self.trials, failure_probability / 4) for each in hits))
 
@@ -98,7 +101,7 @@ def epsilon_shown(counts: TrialCounts, delta: float, failure_probability: float 
         failure_probability: The probability that the bound is wrong.
 
     Returns:
-        The lower bound, at least 0; infinite if no epsilon is large enough.
+        The lower bound, which is at least 0, and infinite if no epsilon is large enough.
 
     Example:
         >>> 0.9 < epsilon_shown(TrialCounts(joined=73_000, without=27_000, trials=100_000), delta=0.0) < 1
@@ -202,7 +205,7 @@ class Finding:
 
     @property
     def epsilon_exact(self) -> float:
-        """The epsilon that the exact probabilities give at the claim's delta, the maximum that this case can show."""
+        """The maximum epsilon that this case can show, from the exact probabilities at the claim's delta."""
         return _largest_epsilon(self._pairs(), self.delta)
 
     @property

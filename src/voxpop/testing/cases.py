@@ -2,7 +2,7 @@
 
 Each case contains many copies of two tiny neighbouring collections. Copies share no users or items, so each copy is an
 independent trial of the event (`auditing.py`). The claim is epsilon 1 and delta 0.02, because an event of probability
-1e-7 cannot be observed in 1e5 trials; the code and the formulas are the same at any budget. Each case uses the number
+1e-7 cannot be observed in 1e5 trials. The code and the formulas are the same at any budget. Each case uses the number
 of users for which one more user has the largest effect on the probability of the event.
 """
 
@@ -110,7 +110,7 @@ def case_of(
 
     Args:
         names: names of the mechanism and of the case.
-        plan: the plan to run; its budget is the claim.
+        plan: the plan to run. Its budget is the claim.
         corpora: the copies with the additional user and without.
         copies: number of copies.
         happened: see `observed`.

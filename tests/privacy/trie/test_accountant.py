@@ -70,7 +70,7 @@ def test_several_votes_agree_with_exhaustion(words, worst, most, ballot, epsilon
 @settings(max_examples=50, deadline=None)
 @given(st.floats(0.01, 0.99), st.integers(2, 60), st.floats(0.0, 0.9), st.floats(0.0, 0.9))
 def test_a_draw_has_each_number_of_votes_exactly_as_often_as_accounted_for(rate, theta, again, further):
-    """Even far out, tails are whole multiples of 2^-128 and decrease. The release uses exactly these numbers."""
+    """Even for many votes, tails are whole multiples of 2^-128 and decrease. The release uses exactly these numbers."""
     tails = Ballot(rate, theta, again, further).tails
     bars = Rules(Ballot(rate, theta, again, further), 1).bars
     assert [Fraction(bar, 1 << 128) for bar in bars] == [Fraction(tail) for tail in tails]
@@ -123,7 +123,10 @@ def test_epsilons_equal_known_values(epsilon, rate, theta, words):
 
 
 def test_removing_a_user_with_one_word_is_within_epsilon():
-    """If epsilon > -ln(1 - s), no result is e^epsilon times as likely without the user. Below, a recursion applies."""
+    """If epsilon > -ln(1 - s), no result is e^epsilon times as likely without the user.
+
+    For a smaller epsilon, a recursion applies.
+    """
     corners = chances(Ballot(0.2, 16))
     assert direction_delta(0.2232, corners, 0.2, 10, "one", False, 400) == 0.0
     assert direction_delta(1e-4, corners, 0.2, 10, "one", False, 1200) == pytest.approx(0.0319, abs=2e-4)
@@ -151,7 +154,7 @@ def test_survival_agrees_with_fifty_digits(rate, theta, spare):
 @pytest.mark.parametrize("words", ["one", "many"])
 @pytest.mark.parametrize("added", [True, False])
 def test_skipping_points_is_safe_and_cheap(rate, theta, words, added, monkeypatch):
-    """Corners between the points never give less than all points, and give at most one and a half per cent more."""
+    """The bound from corners is at least the bound from all points, and at most one and a half per cent above it."""
     epsilon = trie_epsilon_about(rate)
     thinned = direction_delta(epsilon, chances(Ballot(rate, theta)), rate, 6, words, added, 400)
     monkeypatch.setattr(accountant, "_ALL", 10**9)
@@ -180,7 +183,7 @@ def test_corners_enclose_every_point(rate, theta):
 @pytest.mark.jit
 @pytest.mark.parametrize("words", ["one", "many"])
 def test_finer_grids_only_lower_the_bound(words):
-    """Every grid gives a safe bound, and the finest grid gives the smallest."""
+    """Every grid gives a safe bound, and the finest grid gives the smallest bound."""
     values = [trie_delta(0.6, Ballot(0.15, 12), 8, words, nodes=nodes) for nodes in (60, 120, 240, 480, 960, 3840)]
     assert all(value >= values[-1] * (1 - 1e-6) for value in values)
     assert values[0] > values[-1]

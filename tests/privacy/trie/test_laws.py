@@ -61,7 +61,7 @@ def test_one_word_never_exceeds_the_accountant(rate, theta, unit):
 
 @pytest.mark.parametrize(("rate", "theta"), [(0.3, 2), pytest.param(0.6, 2, marks=pytest.mark.slow)])
 def test_many_words_never_exceed_the_accountant(rate, theta):
-    """The bound also applies if each round draws a new word."""
+    """The exact distributions are also below the bound if each round draws a new word."""
     worst = worst_ratio(rules_of("many", rate, theta, rounds=3), 6)
     assert 0.2 < worst <= 1 + 1e-9
 

@@ -53,7 +53,10 @@ def test_table_1_is_reproduced(users, theta, one, ten):
 
 
 def test_a_plan_with_published_accounting_has_the_numbers_of_the_paper():
-    """Epsilon 1 at delta 1/(100 n) gives theta 12 and needs about 2,700 users. Exact accounting easily confirms it."""
+    """Epsilon 1 at delta 1/(100 n) gives theta 12 and needs about 2,700 users.
+
+    Exact accounting confirms these numbers.
+    """
     plan = TrieHH().plan(Budget(1, 1 / (100 * USERS)))
     rate, theta = plan.sampling_rate, plan.theta
     assert theta == 12
@@ -63,7 +66,7 @@ def test_a_plan_with_published_accounting_has_the_numbers_of_the_paper():
 
 
 def test_the_theorem_states_its_conditions():
-    """One number of users expresses the hypotheses of the theorem."""
+    """The conditions of the theorem are equivalent to a smallest number of users."""
     assert least_users(0.5) == 10_000
     assert least_users(0.001) == 10**6
     assert theorem_epsilon(0.1, 10, 5) == math.inf
@@ -83,7 +86,10 @@ def test_discovery_with_batches_by_simulation():
 
 @pytest.mark.parametrize("cut", [12, 20, 40])
 def test_the_simulation_shows_the_trade_off(cut):
-    """Delta of a cut is the survival probability with one more user. Beyond the cut, the ratio is within epsilon."""
+    """The delta of a cut is the survival probability with one more user.
+
+    Beyond the cut, the ratio is within epsilon.
+    """
     users, batch, theta = 300, 60, 8
     pair = trade_off(cut, users, batch, theta)
     rng = np.random.default_rng(cut)

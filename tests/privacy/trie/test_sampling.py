@@ -67,7 +67,7 @@ def test_no_nearby_threshold_is_better(words, epsilon, delta, rounds):
     ],
 )
 def test_several_votes_need_far_fewer_users(epsilon, rounds, words, holders):
-    """This is certified at full length.
+    """Several votes need far fewer users, by certified numbers at full length.
 
     At epsilon 1, four rounds need 40 % fewer users than ten single-vote rounds (117).
     """
@@ -80,7 +80,7 @@ def test_several_votes_need_far_fewer_users(epsilon, rounds, words, holders):
 
 @pytest.mark.parametrize(("epsilon", "least"), [(1, 95), (2, 66), (4, 60)])
 def test_no_rounds_need_fewer_users_than_the_bound(epsilon, least):
-    """With single votes, any rounds need at least this number of users, by the bound of docs/privacy/heavy-hitters.md.
+    """With single votes, no number of rounds needs fewer users than the bound of docs/privacy/heavy-hitters.md.
 
     Each threshold has the largest rate that one round may have. Delta is a maximum over numbers of users. If too few
     numbers are checked, delta is too small, and this can only lower the bound.

@@ -1,6 +1,6 @@
 """The memory limit for reading, encoding and extracting, and work files for data that does not fit.
 
-A work file contains private data while the process runs. On Linux, the file is created without a name; on other
+A work file contains private data while the process runs. On Linux, the file is created without a name. On other
 systems, it is unlinked immediately. Therefore no other process can open the file, and the system removes it when the
 process ends for any reason.
 """
@@ -69,7 +69,7 @@ class WorkFile:
     def mapped(self, dtype: Any) -> Array:
         """Return the whole file as an array that is read and written page by page.
 
-        The file closes with the last view.
+        The file is closed when the last view is deleted.
         """
         count = self.size // np.dtype(dtype).itemsize
         if count == 0:
@@ -136,7 +136,7 @@ class MemoryLimit:
 
         Args:
             memory: A number of bytes, or a size such as "2GiB".
-            folder: The folder for work files; None for the system's folder for temporary files.
+            folder: The folder for work files. The default is the system's folder for temporary files.
 
         Raises:
             InputError: If the size cannot be read or is below the minimum for any work, or the folder cannot be
@@ -254,7 +254,7 @@ def forget_pages(array: NDArray[Any], begin: int = 0, end: int | None = None) ->
     Args:
         array: The array of a whole mapped file, not a part of it.
         begin: The first element to release.
-        end: The end of the elements to release; None for the end of the array.
+        end: The end of the elements to release. The default is the end of the array.
     """
     mapped = getattr(array, "_mmap", None)
     if not isinstance(mapped, mmap.mmap) or array.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):  # type: ignore[attr-defined]

@@ -63,7 +63,7 @@ class _Range:
             self.highest[name] = max(self.highest[name], int(heads[name].max()))
 
     def told_apart_by(self) -> str | None:
-        """Return the first number that differs between the records; None for records that agree in both."""
+        """Return the first number that differs between the records, or None for records that agree in both."""
         return next((name for name in SORTED_BY if self.lowest[name] < self.highest[name]), None)
 
 
@@ -88,7 +88,7 @@ class Sorter:
             expected: The approximate number of bytes of all records.
             lowest: A lower bound on the keys.
             highest: An upper bound on the keys.
-            by: The number that determines a record's range; "other" if all keys are the same.
+            by: The number that determines a record's range, which is "other" if all keys are the same.
         """
         # If keys are spread evenly, as hashes are, a range has about half of `most` bytes.
         count = min(MOST_RANGES, max(1, -(-2 * expected // most)), highest - lowest + 1)

@@ -151,7 +151,7 @@ def page_of(
         checksums: The checksums of the other files in the folder.
         total: The total of several results. By default, the page shows the total of this result if it was charged to a
             ledger.
-        known: 1 for each gram that was on a public list and 0 for all other grams; None without a list.
+        known: 1 for each gram that was on a public list and 0 for all other grams, if there is a list.
     """
     numbers = known if counts is None else counts if known is None else 2 * counts + known
     if total is None and result.metadata.ledger is not None:
@@ -341,12 +341,12 @@ class Story:
         curves_note: The assumptions of the curves.
         cards: The cards at the top, next to the guarantee. Each has a title, a number and a note.
         costs: The parts of the budget, with `length`, `part` and `share`. The shares add up to 1.
-        sessions: The data of the charts of sessions from `voxpop.mechanisms.sequences.describe`; empty for other
-            mechanisms.
+        sessions: The data of the charts of sessions from `voxpop.mechanisms.sequences.describe`. Other mechanisms have
+            none.
         summary: A table at the top that replaces the charts by length, if the mechanism has one.
         grids: The tables with the numbers of the plan.
         completes: Whether the page completes phrases.
-        keys: The names of the columns of composite keys; empty for other items.
+        keys: The names of the columns of composite keys. Other items have no such columns.
     """
 
     words: str
