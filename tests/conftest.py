@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, settings
 
 from voxpop.kernels import threads
 from voxpop.mechanisms.rounds import adaptive, users_needed
-from voxpop.privacy import cumulative
+from voxpop.privacy import composition, cumulative
 from voxpop.privacy.secret import Secret
 
 if numba.config.DISABLE_JIT:
@@ -42,9 +42,16 @@ def once(compute: Callable[..., Any]) -> Callable[..., Any]:
     """
     known: dict[object, Any] = {}
 
+    def value_of(argument: Any) -> object:
+        if isinstance(argument, np.ndarray):
+            return argument.shape, argument.tobytes()
+        if isinstance(argument, list | tuple):  # Guarantees that differ only in their spend are equal.
+            return tuple((each, getattr(each, "spend", None)) for each in argument)
+        return argument
+
     @wraps(compute)
     def remembered(*arguments: Any) -> Any:
-        key = tuple((each.shape, each.tobytes()) if isinstance(each, np.ndarray) else each for each in arguments)
+        key = tuple(map(value_of, arguments))
         if key not in known:
             known[key] = compute(*arguments)
         return copy(known[key])
@@ -54,6 +61,7 @@ def once(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 cumulative.lone_releases = adaptive.lone_releases = once(cumulative.lone_releases)
 users_needed._never = once(users_needed._never)
+composition._least_epsilon = once(composition._least_epsilon)
 
 EXAMPLES = int(os.environ.get("VOXPOP_EXAMPLES", "100"))
 GENERATED = {"max_examples": EXAMPLES, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}

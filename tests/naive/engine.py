@@ -6,6 +6,7 @@ It shows that the contract is sufficient, because every mechanism runs on it wit
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -97,8 +98,9 @@ def draw(secret, purpose: str, first: int, second: int) -> int:
     return int(secret.draws(purpose, np.array([first], np.uint64), second)[0, 0])
 
 
+@lru_cache(maxsize=1 << 14)
 def text_name(secret, word: str) -> int:
-    """Return the name of a word in the draws of samples."""
+    """Return the name of a word in the draws of samples. Rounds need the same names again for every user."""
     content = np.frombuffer(word.encode(), np.uint8)
     return int(secret.text_draws("words", content, np.array([0, content.size]))[0, 0])
 
@@ -132,7 +134,9 @@ def weighed(
 
 def smallest(items, name_of, limit, secret, pass_name, key):
     """Return at most `limit` items of a user, which have the smallest draws, in their order."""
-    priority = {item: draw(secret, f"sample/{pass_name}", key, name_of(item)) for item in items}
+    names = np.array([name_of(item) for item in items], np.uint64)
+    draws = secret.draws(f"sample/{pass_name}", np.full(len(items), key, np.uint64), names)[:, 0]
+    priority = dict(zip(items, draws.tolist(), strict=True))
     lowest = set(sorted(items, key=priority.__getitem__)[:limit])
     return [item for item in items if item in lowest]
 
