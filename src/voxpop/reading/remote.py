@@ -168,7 +168,8 @@ REMOTE_LOGS: Final = {
     ".hoodie/hoodie.properties": ".hoodie",
     "_spark_metadata/0": "_spark_metadata",
 }
-"""One file of each log that can be opened without listing the folder, by name or pattern; see `LOGS`."""
+"""For each log, a file (a name or a pattern) that can be opened without listing the folder, with the key of this log in
+`LOGS`."""
 
 
 def check_no_remote_log(address: str) -> None:
