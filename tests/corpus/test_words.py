@@ -129,7 +129,7 @@ def test_text_buffers_of_slices_and_nulls_are_read():
     )
 )
 def test_a_corpus_groups_documents_by_user(rows):
-    """Users are contiguous and in order of appearance, documents are in order, and ids are in the order of bytes."""
+    """Users are contiguous and in order of appearance, documents are in order, and ids rank tokens by their bytes."""
     table = pl.DataFrame({"who": [u for u, _ in rows], "text": [" ".join(tokens) for _, tokens in rows]})
     corpus = read_engine(table, user="who", text="text")
     lowered = [(user, [token.lower() for token in tokens]) for user, tokens in rows]

@@ -42,7 +42,7 @@ def found_words(trie: list[set[str]]) -> set[str]:
 
 
 def most_frequent(words: Counter[str]) -> str:
-    """Return the most frequent word, or the first in the order of bytes if there are several."""
+    """Return the most frequent word, or the first in the order of their bytes if there are several."""
     return min(words, key=lambda word: (-words[word], word.encode()))
 
 

@@ -47,7 +47,7 @@ def alphabet_of(text: str | None) -> Any:
     """Return the alphabet that an option names, which is a list of symbols, a saved release, "find" or None.
 
     Raises:
-        InputError: if a file cannot be read.
+        InputError: If a file cannot be read.
     """
     if text is None or text == _FIND:
         return text

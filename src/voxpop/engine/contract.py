@@ -159,7 +159,7 @@ class PoolWalk(Protocol):
         """
 
     def released(self) -> pa.LargeStringArray:
-        """Return the released items, in order of bytes. Only the first round releases listed items here."""
+        """Return the released items, in the order of their bytes. Only the first round releases listed items here."""
 
     def levels(self) -> tuple[pa.LargeStringArray, Bytes]:
         """Return the listed items in pools that have reached a level above 0, in any order, and their levels."""
@@ -211,7 +211,7 @@ class LengthWalk(Protocol):
         """Keep only public tokens, including tokens that no user has.
 
         Args:
-            words: The distinct tokens, in order of bytes.
+            words: The distinct tokens, in the order of their bytes.
             order: The source of the order of users, if later weightings are sequential.
         """
 

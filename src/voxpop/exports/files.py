@@ -163,9 +163,9 @@ class Options(NamedTuple):
     """The options of formats.
 
     Attributes:
-        tokenizer: the tokenizer of texts, for "tokenizer".
-        dialect: the dialect of "sql".
-        size: the maximum number of subwords of "bpe", "wordpiece" and "unigram".
+        tokenizer: The tokenizer of texts, for "tokenizer".
+        dialect: The dialect of "sql".
+        size: The maximum number of subwords of "bpe", "wordpiece" and "unigram".
     """
 
     tokenizer: TextTokenizer | None = "words"
@@ -178,12 +178,12 @@ class Export:
     """A format of files.
 
     Attributes:
-        name: the name in calls and on the command line.
-        make: a function that returns the content of the file.
-        suffixes: the suffixes of file names that select the format.
-        counted: whether the format is made from counts (a `Counts`) instead of a release.
-        general: whether the format is made from any result.
-        table: whether the format is a table, which is also made from counts and rankings.
+        name: The name in calls and on the command line.
+        make: A function that returns the content of the file.
+        suffixes: The suffixes of file names that select the format.
+        counted: Whether the format is made from counts (a `Counts`) instead of a release.
+        general: Whether the format is made from any result.
+        table: Whether the format is a table, which is also made from counts and rankings.
     """
 
     name: Format
@@ -256,16 +256,16 @@ def write(
     """Write a release, or a tokenizer trained on counts, to one file, completely or not at all.
 
     Args:
-        result: a release. The tables "csv", "arrow", "parquet" and "sql" also accept its counts or its ranking, and the
+        result: A release. The tables "csv", "arrow", "parquet" and "sql" also accept its counts or its ranking, and the
             first three of them also accept a profile, for example for a seed of dbt. The formats "frequencies", "bpe",
             "wordpiece" and "unigram" need the counts of a release. The formats "registry" and "checklist" accept any
             result.
-        path: the file.
-        format: a name from the registry `EXPORTS`. By default the suffix of the file name determines it.
-        tokenizer: the tokenizer of texts, for "tokenizer".
-        dialect: the dialect of "sql", as for `to_sql`.
-        size: the maximum number of subwords, as for `to_subword_tokenizer`.
-        overwrite: whether to replace an existing file.
+        path: The file.
+        format: A name from the registry `EXPORTS`. By default the suffix of the file name determines it.
+        tokenizer: The tokenizer of texts, for "tokenizer".
+        dialect: The dialect of "sql", as for `to_sql`.
+        size: The maximum number of subwords, as for `to_subword_tokenizer`.
+        overwrite: Whether to replace an existing file.
 
     Raises:
         InputError: If the format is unknown or cannot contain these grams, or its library is not installed.

@@ -32,9 +32,9 @@ def filter(release: Release, table: Any, columns: Columns = None) -> Any:
     The selection of rows reveals nothing beyond the release. Statistics of the remaining groups need a separate budget.
 
     Args:
-        release: a release of items or grams.
-        table: a polars table (also lazy), a pandas or pyarrow table, or a Spark DataFrame, which Spark joins.
-        columns: the columns of the keys. The default is the columns of the release. For words, name a column of
+        release: A release of items or grams.
+        table: A polars table (also lazy), a pandas or pyarrow table, or a Spark DataFrame, which Spark joins.
+        columns: The columns of the keys. The default is the columns of the release. For words, name a column of
             strings. For grams, name a column of lists.
 
     Returns:
@@ -64,10 +64,10 @@ def with_other(release: Release, table: Any, columns: Columns = None, other: Any
     """Give one common key to all rows without a released key.
 
     Args:
-        release: a release of items.
-        table: a table, as for `filter`.
-        columns: the columns of the keys, as for `filter`, without lists.
-        other: the common key, of the type of the columns. "other" fits columns of strings, and None fits all types. A
+        release: A release of items.
+        table: A table, as for `filter`.
+        columns: The columns of the keys, as for `filter`, without lists.
+        other: The common key, of the type of the columns. "other" fits columns of strings, and None fits all types. A
             tuple contains one value for each column. Rows with a null key get the common key too.
 
     Returns:
@@ -88,9 +88,9 @@ def to_spark(release: "Release | Addition", session: Any, columns: Columns = Non
     A left semi join, `table.join(keys, "shop", "left_semi")`, keeps the rows with a released key, as `filter` does.
 
     Args:
-        release: a release of items or grams, or its counts or its ranking.
-        session: the Spark session.
-        columns: names of the columns. The default is the columns of the release. For words, it is "word". For grams, it
+        release: A release of items or grams, or its counts or its ranking.
+        session: The Spark session.
+        columns: Names of the columns. The default is the columns of the release. For words, it is "word". For grams, it
             is "gram", a column of lists.
 
     Returns:
@@ -137,9 +137,9 @@ def released_rows(release: Release, keys: Sequence[Any], names: Sequence[str]) -
     """Return, for each key, whether it was released.
 
     Args:
-        release: the released keys.
-        keys: pyarrow arrays, one for each column of a key.
-        names: the names of the columns, for messages.
+        release: The released keys.
+        keys: Pyarrow arrays, one for each column of a key.
+        names: The names of the columns, for messages.
 
     Returns:
         A pyarrow array of booleans, which is false for null.

@@ -70,7 +70,7 @@ def count_pairs(symbols: Int32s, nodes: Int32s, ahead: int, width: int, numbers:
             entry is read before it is written. An empty array disables this output.
 
     Returns:
-        The keys (node * width + symbol), by first appearance, and their counts.
+        The keys (node * width + symbol), in order of first appearance, and their counts.
     """
     keys, counts, slots = roomier(np.empty(0, np.int64), np.empty(0, np.int64))
     found = 0

@@ -151,7 +151,7 @@ def count_following(symbols: Int32s, nodes: Int32s, width: int) -> tuple[Int64s,
         width: The number of symbols, including the end mark.
 
     Returns:
-        The keys (node * width + symbol), by first appearance, and their counts.
+        The keys (node * width + symbol), in order of first appearance, and their counts.
     """
     return count_pairs(symbols, nodes, 0, width, np.empty(0, np.int32))
 

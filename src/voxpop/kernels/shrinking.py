@@ -113,7 +113,7 @@ def fit_ratios(
 
 @jit
 def _within(noisy: float, low: float, high: float, scale: float, place: float) -> Any:
-    """Return the quantile `place` between low and high of the density proportional to exp(-|noisy - n| / scale)."""
+    """Return the `place`-quantile of the density on [low, high] that is proportional to exp(-|noisy - n| / scale)."""
     split = min(max(noisy, low), high)
     left, right = 0.0, 0.0
     nearest = max(low - noisy, noisy - high, 0.0)

@@ -187,7 +187,7 @@ def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s
     """Remove decided items, and users without undecided items, in place and in order.
 
     Proof: "P and Q agree on the states and scores of all shared items, and therefore on cutoffs and on the items that
-    get noise. They also agree on n, U, caps and drawn items of every other user"
+    get noise. They also agree on n, U, the caps and the drawn items of every other user"
 
     Args:
         items: int32, the items of all users, concatenated; overwritten from the front.

@@ -153,7 +153,10 @@ def check_charge(guarantee: Guarantee) -> None:
     if not isinstance(guarantee, Guarantee):
         raise InputError(f"a charge must be a guarantee, such as `plan.guarantee`; got {type(guarantee).__name__}.")
     if not guarantee.private:
-        raise InputError("a release with a seed is not private, and no budget covers it. Remove the seed to charge it.")
+        raise InputError(
+            "a release with a seed is not private, and no budget covers it. Make a release without a seed to charge "
+            "the ledger."
+        )
     if guarantee.neighbours != _NEIGHBOURS:
         raise InputError(f"guarantees in a ledger must be for {_NEIGHBOURS}; this one is for {guarantee.neighbours}.")
     Budget(guarantee.epsilon, guarantee.delta)

@@ -144,7 +144,7 @@ CAREFUL = "border-left:4px solid #d9822b;padding-left:.7em;margin-top:.5em"
 
 
 class Printed:
-    """A text that notebooks and terminals display in the same way as `print`."""
+    """An object that notebooks and terminals display as `print` does."""
 
     __slots__ = ()
 

@@ -329,7 +329,7 @@ class ReleaseDecisions(Opening):
 
         Args:
             weights: The weights in units of the grid.
-            names: The numbers that identify the items in draws, which do not depend on the engine.
+            names: The numbers that identify the items in draws. They do not depend on the engine.
             texts: The bytes of the items and the start of each item, if draws identify items by their bytes.
         """
         return decide(self.rule, weights, draws_of(self.secret, self.purpose, names, texts))
@@ -365,7 +365,7 @@ class NoisyLevels(Opening):
 
         Args:
             weights: The weights in units of the grid.
-            names: The numbers that identify the items in draws, which do not depend on the engine.
+            names: The numbers that identify the items in draws. They do not depend on the engine.
             texts: The bytes of the items and the start of each item, if draws identify items by their bytes.
         """
         draws = draws_of(self.secret, self.purpose, names, texts)

@@ -113,19 +113,19 @@ class Charge:
 
         Proof: "the distance is therefore at most r_x + kappa_t <= S_t sqrt(c_x / p_t)"
 
-        Let S be the sensitivity. The part S - 1 covers the rounding errors of all users. The effect is S sqrt(paid /
-        cost) - (S - 1), so two runs differ by at most S sqrt(paid / cost). Each of the five operations in doubles has a
-        relative error below 2^-52, and the factor covers these errors.
+        Let S be the sensitivity. The part S - 1 covers the rounding errors of all users. The effect is S sqrt(costs /
+        cost) - (S - 1), so two runs differ by at most S sqrt(costs / cost). Each of the five operations in doubles has
+        a relative error below 2^-52, and the factor covers these errors.
 
         Args:
-            costs: The charge for each user.
+            costs: The payment of each user, as the method `costs` returns it.
 
         Returns:
             The effects in steps of 1 / `BOUND_STEPS`, at most `MOST_BOUND`.
         """
         # kappa = S - 1 is the maximum that the rounding errors of all users add to a distance, rounded up.
         rounding = self.sensitivity - 1.0 + 2.0**-52 if self.sensitivity > 1.0 else 0.0
-        # Shape (users,), in weight: r = S sqrt(c / charge) - kappa, so r + kappa <= S sqrt(c / charge).
+        # Shape (users,), in weight: r = S sqrt(costs / cost) - kappa, so r + kappa <= S sqrt(costs / cost).
         radius = self.sensitivity * np.sqrt(costs / self.cost) * (1.0 - 2.0**-49) - rounding
         # Round down, because the payment covers any smaller effect.
         steps = np.floor(np.clip(radius, 0.0, MOST_BOUND) * BOUND_STEPS)

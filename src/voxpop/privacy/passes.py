@@ -459,7 +459,7 @@ class Certificate(Stated):
 
     Attributes:
         claim: The promise.
-        proof: The numbers that imply the promise. Their class identifies the proof.
+        proof: The numbers that imply the promise. The class of this object identifies the proof.
     """
 
     claim: Claim

@@ -291,7 +291,7 @@ def _opening(address: str) -> Iterator[None]:
 
 
 def check_extension(error: Exception) -> None:
-    """Raise an error with the next step if DuckDB failed because one of its extensions is not installed."""
+    """If DuckDB failed because an extension is not installed, raise an error that says what to do next."""
     text = str(error).lower()
     if is_duckdb(error) and "extension" in text and "install" in text:
         raise InputError(

@@ -248,7 +248,8 @@ class Events:
         codes, _, _ = encode_users([numbered_users(chunk) for chunk in owners.chunks])
         symbols = part["symbol"].combine_chunks().dictionary_encode()
         ranks = np.empty(len(symbols.dictionary), np.int64)
-        # For each code, the rank of its symbol in the order of bytes. It orders events of the same time.
+        # For each code, the rank of its symbol among all symbols in the order of their bytes. It orders events of the
+        # same time.
         ranks[numbers_of(pc.array_sort_indices(symbols.dictionary)).astype(np.int64)] = np.arange(ranks.size)
         times = np.concatenate([numbers_of(chunk) for chunk in part["time"].chunks])
         # Sort by user, then time, then symbol, so that the order of rows has no influence.

@@ -28,7 +28,7 @@ def numbered_users(users: pa.Array) -> pa.DictionaryArray:
 
 
 def encode_users(pieces: list[pa.DictionaryArray]) -> Users:
-    """Number the users by first appearance, or by identity if two of them share a key.
+    """Number the users in order of first appearance, or by identity if two of them share a key.
 
     Args:
         pieces: The users of the rows from `numbered`, in at least one piece. Merging small tables that fit into the

@@ -246,7 +246,7 @@ class Profile(Result):
         return Release.from_items(items, self.plan, self.guarantee, source, keys, known)
 
     def _marks(self, number: int) -> "Bools":
-        """Return whether each value of a set was on the list of its column, in the order of bytes."""
+        """Return, for the values of a set in the order of their bytes, whether each was on the list of its column."""
         mine = self.table.filter(pc.equal(self.table["set"], number))
         if KNOWN_MARKS not in mine.column_names:
             return np.zeros(len(mine), np.bool_)
@@ -254,7 +254,7 @@ class Profile(Result):
         return np.asarray(joined(mine[KNOWN_MARKS]).take(order)).astype(np.bool_)
 
     def _rows(self, number: int) -> tuple[pa.LargeStringArray, "Int64s"]:
-        """Return the items of a set in the order of bytes, and their noisy numbers of users, or zeros."""
+        """Return the items of a set in the order of their bytes, and their noisy numbers of users, or zeros."""
         chosen = pc.equal(self.table["set"], number)
         mine = self.table.filter(chosen)
         items = joined(mine["item"])

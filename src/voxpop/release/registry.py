@@ -11,12 +11,12 @@ class Registered(NamedTuple):
     """A mechanism. The package determines the location of each part, as `module:name`.
 
     Attributes:
-        command: its name on the command line and in audits.
-        name: its name in the plan of a saved release: `to_dict()["mechanism"]`.
-        package: its folder in `voxpop.mechanisms`.
-        kind: the class of its public configuration.
-        told: whether its reports have special content.
-        audited: whether it has an audit case.
+        command: Its name on the command line and in audits.
+        name: Its name in the plan of a saved release: `to_dict()["mechanism"]`.
+        package: Its folder in `voxpop.mechanisms`.
+        kind: The class of its public configuration.
+        told: Whether its reports have special content.
+        audited: Whether it has an audit case.
     """
 
     command: str

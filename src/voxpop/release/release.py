@@ -123,11 +123,11 @@ class Release(Result):
         """Make the release of single items.
 
         Args:
-            items: pyarrow array of strings, distinct and sorted by their UTF-8 bytes.
-            plan: the plan that ran.
-            guarantee: its privacy guarantee.
-            token_source: the source of the tokens, if known.
-            keys: the columns of the items, which are empty for words.
+            items: Pyarrow array of strings, distinct and sorted by their UTF-8 bytes.
+            plan: The plan that ran.
+            guarantee: Its privacy guarantee.
+            token_source: The source of the tokens, if known.
+            keys: The columns of the items, which are empty for words.
             known: bool array, whether each item was on a public list, if there is a list.
 
         Returns:
@@ -162,15 +162,15 @@ class Release(Result):
 
         The context is the longest suffix of the prompt that a released gram extends. It has at least the last token.
         Within a context, tokens are in descending order of the number of released grams that begin with the context and
-        the token. Ties are in the order of the shorter context, then in the order of bytes. Completions depend only on
-        the set, not on frequencies.
+        the token. Ties are in the order of the shorter context, then in the order of their bytes. Completions depend
+        only on the set, not on frequencies.
 
         Args:
-            prompt: a text, which is tokenized like the texts of the release if their tokenizer is known, or a list of
+            prompt: A text, which is tokenized like the texts of the release if their tokenizer is known, or a list of
                 tokens. The last word of a text may be unfinished. It is completed if it was not released, if no
                 released gram contains it after the preceding word, or if no token follows it. For an empty prompt, the
                 continuations are first tokens of grams.
-            first: the maximum number of continuations.
+            first: The maximum number of continuations.
 
         Returns:
             At most `first` continuations with distinct tokens, in descending order of rank. The list is empty if no
@@ -290,16 +290,16 @@ class Release(Result):
         a public list, each item of the list has a noisy count too, even if no user has it.
 
         Args:
-            data: the data set, read as for the release.
-            budget: the budget of the counts.
-            counted_in_full: the number of released words up to which a user counts in full. For each further length of
+            data: The data set, read as for the release.
+            budget: The budget of the counts.
+            counted_in_full: The number of released words up to which a user counts in full. For each further length of
                 grams, the number is half as large. The noise grows with the square root of the sum over lengths. A user
                 with a larger number n of grams counts as sqrt(counted_in_full / n) for each gram. By default the number
                 is chosen privately to minimize the mean error (docs/privacy/counts.md).
-            known: public items that are counted whether or not they were released, in any form that `voxpop.Items`
+            known: Public items that are counted whether or not they were released, in any form that `voxpop.Items`
                 accepts. The list must not be made from the data (docs/guides/dashboard.md).
-            ledger: the account to charge (see `voxpop.Ledger`).
-            seed: makes the counts reproducible and NOT private, and marks them accordingly. Omit it for real data.
+            ledger: The account to charge (see `voxpop.Ledger`).
+            seed: Makes the counts reproducible and NOT private, and marks them accordingly. Omit it for real data.
 
         Returns:
             The grams with noisy numbers of users and their standard error.
@@ -319,11 +319,11 @@ class Release(Result):
         `ranking.total` is the sum. If counts were released anyway, `tally.top(k)` costs nothing.
 
         Args:
-            data: the data set, read as for the release.
-            budget: the budget of the ranking.
-            k: the number of grams, at most a million. The noise grows with the square root of k.
-            ledger: the account to charge (see `voxpop.Ledger`).
-            seed: makes the ranking reproducible and NOT private, and marks it accordingly. Omit it for real data.
+            data: The data set, read as for the release.
+            budget: The budget of the ranking.
+            k: The number of grams, at most a million. The noise grows with the square root of k.
+            ledger: The account to charge (see `voxpop.Ledger`).
+            seed: Makes the ranking reproducible and NOT private, and marks it accordingly. Omit it for real data.
 
         Returns:
             The grams in noisy order, without counts.
@@ -419,12 +419,12 @@ def report_of(
     """Return the page of a release. The pages of equal releases have equal bytes.
 
     Args:
-        release: the release.
-        checksums: the checksums of the other files in the folder.
-        grids: tables that precede the tables of the plan.
-        counts: a noisy count of each gram, at least 0, if counts are released.
-        ranked: whether one of the tables is a ranking.
-        total: the total of several results.
+        release: The release.
+        checksums: The checksums of the other files in the folder.
+        grids: Tables that precede the tables of the plan.
+        counts: A noisy count of each gram, at least 0, if counts are released.
+        ranked: Whether one of the tables is a ranking.
+        total: The total of several results.
     """
     lengths = release.grams["length"].value_counts().to_pylist()
     sizes = {int(row["values"]): int(row["counts"]) for row in lengths}

@@ -110,8 +110,8 @@ class Report:
     """The report or the charts of a result, as one HTML page for browsers and notebooks. It uses no network.
 
     Attributes:
-        html: the page.
-        height: the height of its frame in notebooks, in pixels. Readers can drag the frame to another height.
+        html: The page.
+        height: The height of its frame in notebooks, in pixels. Readers can drag the frame to another height.
     """
 
     html: str
@@ -121,8 +121,8 @@ class Report:
         """Write the page to a file.
 
         Args:
-            path: the file.
-            overwrite: whether to replace an existing file.
+            path: The file.
+            overwrite: Whether to replace an existing file.
 
         Raises:
             ReleaseError: If the file exists or cannot be written.
@@ -215,9 +215,9 @@ class Result(Sized, Iterable[Any], ABC):
         only on the result and its `about`.
 
         Args:
-            folder: a new or empty folder, a folder that contains the same result or, for counts and a ranking, the
+            folder: A new or empty folder, a folder that contains the same result or, for counts and a ranking, the
                 folder of the release.
-            overwrite: whether to replace another result in the folder, in one step. A release also replaces the counts
+            overwrite: Whether to replace another result in the folder, in one step. A release also replaces the counts
                 and the ranking in its folder.
 
         Raises:
@@ -286,11 +286,11 @@ class Result(Sized, Iterable[Any], ABC):
         """Return a copy with statements about the result for the report. Omitted fields are unchanged.
 
         Args:
-            title: title of the report.
-            dataset: the source of the data.
-            purpose: the purpose of the result.
-            operator: the person or team who made the result.
-            date: the day, such as 2026-11-22. The default is today.
+            title: Title of the report.
+            dataset: The source of the data.
+            purpose: The purpose of the result.
+            operator: The person or team who made the result.
+            date: The day, such as 2026-11-22. The default is today.
 
         Raises:
             InputError: If a field is not one line of at most 500 characters, or the date is not a day.
@@ -318,8 +318,8 @@ def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
     """Load a saved release, a model of sequences, a profile, or the counts or ranking of a release.
 
     Args:
-        folder: the folder that `save` wrote.
-        kind: the class of the result, `vp.Counts` or `vp.Top` for the counts or the ranking of a release. By default
+        folder: The folder that `save` wrote.
+        kind: The class of the result, `vp.Counts` or `vp.Top` for the counts or the ranking of a release. By default
             the main result in the folder is loaded, whichever class it has. `vp.Release`, `vp.SequenceModel` and
             `vp.Profile` raise an error for a result of another class.
 

@@ -42,7 +42,7 @@ def table_of_tokens(words: Any, lengths: Sequence[Int32s]) -> pa.Table:
     """Return the table of grams given by their tokens.
 
     Args:
-        words: pyarrow array of strings, sorted by their bytes and distinct.
+        words: Pyarrow array of strings, sorted by their bytes and distinct.
         lengths: int32 (grams, length) for each length. Each array contains indices into `words`, in distinct rows in
             increasing order.
     """
@@ -81,7 +81,7 @@ def with_items(table: pa.Table, items: Any, keys: Keys | None) -> pa.Table:
 
     Args:
         table: The table of grams.
-        items: pyarrow array of strings, distinct items in any order. The table may contain some of them.
+        items: Pyarrow array of strings, distinct items in any order. The table may contain some of them.
         keys: The columns of the items. Grams have no such columns.
 
     Raises:
@@ -317,8 +317,8 @@ class Completion:
     """One continuation.
 
     Attributes:
-        token: the next token.
-        context: the preceding tokens that were looked up, for example the longest suffix of the prompt that a released
+        token: The next token.
+        context: The preceding tokens that were looked up, for example the longest suffix of the prompt that a released
             gram extends.
         phrases: number of released grams that begin with context and token. It counts grams, never users.
         users: noisy number of users of context and token, or None without counts or if both together are not a released
@@ -342,16 +342,16 @@ class Completer:
 
     Beginnings of the same length are sorted by their noisy number of users if there are counts, and then by their
     number of released grams. Both are in descending order. Ties follow the order of the beginning without its first
-    token, and finally the order of bytes.
+    token, and finally the order of the bytes of the tokens.
     """
 
     def __init__(self, grams: Iterable[Gram], reading: str, users: Mapping[Gram, int] | None = None) -> None:
         """Sort the beginnings of all grams.
 
         Args:
-            grams: the grams of a release.
-            reading: the tokenizer or the kind of data, or "" if unknown.
-            users: noisy numbers of users of the grams, if counts are available.
+            grams: The grams of a release.
+            reading: The tokenizer or the kind of data, or "" if unknown.
+            users: The noisy numbers of users of the grams, if counts are available.
         """
         self._users = users or {}
         phrases = Counter(gram[:size] for gram in grams for size in range(1, len(gram) + 1))
@@ -392,9 +392,9 @@ class Completer:
         """Search from the longest context to the shortest. Use the empty context only if the prompt has no whole token.
 
         Args:
-            tokens: whole tokens.
-            begun: the typed beginning of the next token, or "".
-            first: the maximum number of continuations.
+            tokens: Whole tokens.
+            begun: The typed beginning of the next token, or "".
+            first: The maximum number of continuations.
         """
         found: dict[str, Completion] = {}
         shortest = 0 if begun or not tokens else 1

@@ -43,8 +43,8 @@ _PAPERS = {
 }
 """The published algorithms that can be planned again."""
 _RAN = frozenset({"ran", "second_chance", "trust"})
-"""The numbers that follow from released phrases, and the assumptions of a federation. The guarantee depends on
-neither."""
+"""The entries of a plan that are not compared: numbers that follow from released phrases, and the text about trust in
+the parties of a federation. Epsilon and delta do not depend on them."""
 
 
 def verify(folder: Path) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def most_telling(chances: Iterable[tuple[Chances, Any]], delta: float) -> tuple[
     """Return the entry that gives the largest lower bound of epsilon after many trials.
 
     Args:
-        chances: probabilities of the event and their descriptions.
+        chances: The probabilities of the event and their descriptions.
         delta: The delta of the claim.
     """
 
@@ -88,10 +88,10 @@ def observed(plan: Any, corpus: Any, copies: int, happened: Callable[[Any], Bool
     """Run one release, and return the number of copies in which the event occurred and a digest of these copies.
 
     Args:
-        plan: the plan to run.
-        corpus: the copies.
-        copies: number of copies.
-        happened: function that returns the numbers of the copies in which the event occurred in a release.
+        plan: The plan to run.
+        corpus: The copies.
+        copies: The number of copies.
+        happened: A function that returns the numbers of the copies in which the event occurred in a release.
     """
     found = np.zeros(copies, np.bool_)
     found[happened(plan.release(corpus))] = True
@@ -109,12 +109,12 @@ def case_of(
     """Return a case whose releases are observed.
 
     Args:
-        names: names of the mechanism and of the case.
-        plan: the plan to run. Its budget is the claim.
-        corpora: the copies with the additional user and without.
-        copies: number of copies.
-        happened: see `observed`.
-        exact: probabilities of the event according to the plan.
+        names: Names of the mechanism and of the case.
+        plan: The plan to run. Its budget is the claim.
+        corpora: The copies with the additional user and without.
+        copies: Number of copies.
+        happened: See `observed`.
+        exact: Probabilities of the event according to the plan.
     """
     joined, without = (partial(observed, plan, corpus, copies, happened) for corpus in corpora)
     return Case(*names, plan.budget, copies, joined, without, exact)
@@ -130,11 +130,11 @@ def near(
     """Return the case with the number of users for which one more user has the largest effect.
 
     Args:
-        mechanism: name of the mechanism in words.
-        plan: the plan to run.
-        chance: probability of the event by the number of users of a copy.
-        copied: function that returns the collection for a number of users per copy and a number of copies.
-        happened: see `observed`.
+        mechanism: The name of the mechanism in words.
+        plan: The plan to run.
+        chance: The probability of the event by the number of users of a copy.
+        copied: A function that returns the collection for a number of users per copy and a number of copies.
+        happened: See `observed`.
     """
     pairs = zip(chance[1:], chance, strict=False)
     exact, others = most_telling(((pair, number) for number, pair in enumerate(pairs)), plan.budget.delta)
@@ -306,8 +306,8 @@ def ngrams(budget: Budget = BUDGET, engine: collections.EngineOf = collections.i
     """Return the case of n-grams with the number of users that maximizes the effect of one more user of each pair.
 
     Args:
-        budget: the claim.
-        engine: engine that reads and weighs the collection.
+        budget: The claim.
+        engine: The engine that reads and weighs the collection.
     """
     plan = NGrams(2, max_phrases_per_user=4, max_spurious_share=0.5).plan(budget)
     needed = plan.users_needed(1 - UNSURE, per_user=1)
@@ -327,8 +327,8 @@ def pairs_of_words(needed: int, others: int) -> LocalCorpus:
     """Return a corpus in which each pair of common words has `others` users.
 
     Args:
-        needed: number of users of each rare word. Rare words are in no pair.
-        others: number of users of each pair.
+        needed: The number of users of each rare word. Rare words are in no pair.
+        others: The number of users of each pair.
     """
     documents = [np.arange(COMMON, COMMON + RARE)[:, None]] * needed
     documents += [np.arange(COMMON)[:, None]] * USERS_OF_WORDS

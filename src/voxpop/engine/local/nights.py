@@ -88,7 +88,7 @@ class NightlyPools:
         scores: int64 (items), the scores after the last night.
         decided: int64 (items), the night after which the item gets no more weight, or 0. An item that is not on the
             public list is released on this night. A listed item is frozen at the highest level.
-        levels: int64 (items), the number of levels that a listed item reached so far; -1 for other items.
+        levels: int64 (items), the number of levels that a listed item has reached so far; -1 for other items.
         released: int64 (items), the night of the release, or 0.
     """
 

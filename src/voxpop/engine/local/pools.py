@@ -368,7 +368,7 @@ class Pools:
         return zip(parts, in_order(work, parts), strict=True)
 
     def released(self) -> pa.LargeStringArray:
-        """Return the released items, in order of bytes."""
+        """Return the released items, in the order of their bytes."""
         return self._vocabulary.take(int64_array(np.flatnonzero(self._found)))
 
     def levels(self) -> tuple[pa.LargeStringArray, Bytes]:

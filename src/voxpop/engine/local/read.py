@@ -305,7 +305,8 @@ def in_content_order(corpus: LocalCorpus, *, documents: bool = True) -> LocalCor
     Each user's documents are sorted by their tokens, and tokens by their bytes.
 
     Args:
-        corpus: The corpus to change in place. The id of a token is its rank in the order of bytes.
+        corpus: The corpus to change in place. The ids become the ranks of the tokens in the order of their
+            bytes.
         documents: Whether to sort each user's documents. Events are already in order of time.
 
     Raises:

@@ -386,7 +386,7 @@ def _supported(names: Int64s, weights: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def order_hashes(keys: Uint64s, secret: Source, pass_name: str) -> Uint64s:
-    """Return the first sort key of users, uint64 (users), which is a keyed hash of each user's key."""
+    """Return the first of the two sort keys of users, a keyed hash of each user's key, as uint64 (users)."""
     return secret.draws(order_of(pass_name), keys, 0)[:, 0].copy()
 
 

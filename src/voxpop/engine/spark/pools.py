@@ -363,7 +363,7 @@ class SparkPools:
         self._rounds.append((shares, step.restricted(), secret, pass_name))
 
     def released(self) -> pa.LargeStringArray:
-        """Return the released items, in order of bytes."""
+        """Return the released items, in the order of their bytes."""
         words, levels = self._outcome()
         together = pa.concat_arrays([self._opened, words.filter(pa.array(levels == 0))])
         return together.take(pc.array_sort_indices(together.cast(pa.large_binary())))

@@ -187,7 +187,7 @@ class SparkLengthWalk:
         self._deferred_size += 0 if deferred is None else deferred.size
 
     def keep_words(self, words: pa.LargeStringArray, order: "Source | None" = None) -> None:
-        """Keep only these distinct tokens, which are in order of bytes. Some of them may have no users."""
+        """Keep only these distinct tokens, which are in the order of their bytes. Some of them may have no users."""
         if order is not None:
             self._in_order(order)
         self._go_on(closure(keep_words, order=self._order), word_arrays(words), len(words))

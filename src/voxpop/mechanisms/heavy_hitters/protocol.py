@@ -133,7 +133,7 @@ class Rules:
 
     @property
     def longest(self) -> int:
-        """The maximum number of symbols of a word without its end mark."""
+        """The maximum number of symbols in a word, without its end mark."""
         return self.max_length - 1
 
     @property

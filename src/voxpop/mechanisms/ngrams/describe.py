@@ -192,7 +192,8 @@ def _ran(plan: Mapping[str, Any]) -> Grid:
         "Noise and threshold are in units of weight. Each user divides one unit at each length.\n"
         "Candidates are phrases whose parts were released. If likely phrases had lower thresholds than others, the "
         "table shows the mean.\n"
-        "Spurious: an estimate of the number of phrases that nobody wrote. No share is guaranteed for one length.\n"
+        "Spurious: an estimate of the number of phrases that nobody wrote. The limit on their share applies to all "
+        "lengths together, not to each length.\n"
     )
     if second := plan.get("second_chance"):
         text += (

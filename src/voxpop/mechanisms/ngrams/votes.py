@@ -90,8 +90,8 @@ class Votes:
     def choose(self, share: float, spare: float) -> tuple[Int64s, Floats]:
         """Return the cutpoint of each band, and the number of spurious grams that is charged for the band.
 
-        A cutpoint after the last cutpoint selects no candidates. Each spurious gram has a price, because the bands
-        choose independently at any given price. The function uses the lowest price at which the share of spurious grams
+        A cutpoint after the last cutpoint selects no candidates. A price is put on each spurious gram, so that the
+        bands can choose independently. The function uses the lowest price at which the share of spurious grams
         is within its limit. The charge is at least the expected number of released spurious grams, for any candidates
         (docs/privacy/ngrams.md, "Spurious grams").
 
@@ -209,7 +209,7 @@ class Selection:
 
 
 def deferred_by(held: Int64s, levels: Int64s, votes: Votes, result: Selection) -> tuple[Int64s, Int64s]:
-    """Group unselected candidates by band and level, and drop groups that are almost always spurious.
+    """Group unselected candidates by band and level, and drop groups whose candidates are almost all spurious.
 
     Args:
         held: int64, the band of each candidate that reached the lowest cutpoint.

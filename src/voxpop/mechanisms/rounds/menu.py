@@ -202,7 +202,7 @@ def _next_round(listed: "PublicParts | None", state: _Rounds) -> "GateCall[Adapt
 def released_in_rounds(
     step: Menu | AdaptiveRounds, gate: "AdaptiveGate", engine: "Engine", listed: "PublicParts | None" = None
 ) -> "tuple[pa.LargeStringArray, AdaptiveRounds]":
-    """Return the items that rounds release, in order of bytes, and the rounds that ran.
+    """Return the items that rounds release, in the order of their bytes, and the rounds that ran.
 
     Args:
         step: The first pass. The outcome of a choice selects the next pass.

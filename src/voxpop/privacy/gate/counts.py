@@ -222,7 +222,7 @@ class KeysGate(Gate[KeysProof]):
 
     @proved("keys.md#one-number-per-key")
     def numbers(self, engine: Any) -> tuple[Any, Int64s]:
-        """Return the released keys, in order of bytes, and their noisy counts of users.
+        """Return the released keys, in the order of their bytes, and their noisy counts of users.
 
         Proof: "Each user keeps at most L keys"
         """
@@ -247,7 +247,7 @@ class KeysGate(Gate[KeysProof]):
 
     @proved("keys.md#users-in-parts")
     def few(self, engine: Any) -> tuple[Any, Int64s]:
-        """Return the keys that are released from users with one or two keys, in order of bytes, and their noisy counts.
+        """Return the keys released from users with one or two keys, in the order of their bytes, and noisy counts.
 
         Proof: "only users of one and of two keys"
         """

@@ -217,7 +217,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         self._note("round")
 
     def released(self) -> Any:
-        """Return the released items, in order of bytes."""
+        """Return the released items, in the order of their bytes."""
         rounds = self.proof.rounds
         if rounds is None:
             raise refused("no rounds were chosen")
@@ -372,7 +372,9 @@ class ThresholdGate(Gate[ThresholdProof]):
     _proves = ThresholdProof
 
     def released(self, engine: Any, shares: CalibratedRule) -> Any:
-        """Return the items that reach the threshold, in order of bytes. Only items of bounded sets are candidates.
+        """Return the items that reach the threshold, in the order of their bytes.
+
+        Only items of bounded sets are candidates.
 
         Args:
             engine: The private data.
@@ -411,7 +413,7 @@ class SelectionGate(Gate[SelectionProof]):
     _proves = SelectionProof
 
     def released(self, engine: Any) -> Any:
-        """Return the selected items, in order of bytes."""
+        """Return the selected items, in the order of their bytes."""
         self._begin("released")
         self._note("selection")
         shares = CalibratedRule(Count(), RuleSetting(limit=1, norm=1, bits=0))
