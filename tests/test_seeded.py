@@ -29,6 +29,8 @@ USERS, TEXTS, SEED = 1500, 4, 7
 THREE, FOUR, ONE = vp.Budget(3, math.exp(-8)), vp.Budget(4, 1e-5), vp.Budget(1, 1e-5)
 QUIET = vp.ReadOptions(progress=False)
 PAGES = tuple("abcdefgh")
+LISTED = [*(f"w{word}" for word in range(0, 900, 2)), "nobody"]
+"""A public list with items of many users, of few users and of nobody."""
 
 
 def drawn(rows: int, columns: int, most: int, start: int) -> np.ndarray:
@@ -61,6 +63,11 @@ def visits() -> vp.Corpus:
     return vp.read(table(), user="user", sequence="page", order="time", options=QUIET)
 
 
+def pages() -> vp.Corpus:
+    """Return a corpus of the pages as texts."""
+    return vp.read(table(), user="user", text="page", options=QUIET)
+
+
 def digest(lines: Iterable[object]) -> list[object]:
     """Return the number of lines and a digest of the sorted lines."""
     kept = sorted(map(str, lines))
@@ -70,6 +77,13 @@ def digest(lines: Iterable[object]) -> list[object]:
 def released(mechanism: object, corpus: vp.Corpus, budget: vp.Budget) -> list[object]:
     """Return the digest of a release."""
     return digest(mechanism.release(corpus, budget, seed=SEED).to_list())
+
+
+def released_often(mechanism: object, corpus: vp.Corpus, budget: vp.Budget, releases: int = 5) -> list[object]:
+    """Return the digest of several releases. Between them, many items are so close to thresholds that noise decides."""
+    plan = mechanism.plan(budget)
+    seeds = range(SEED, SEED + releases)
+    return digest(f"{seed}: {item}" for seed in seeds for item in plan.release(corpus, seed=seed).to_list())
 
 
 def each() -> list[object]:
@@ -112,9 +126,35 @@ def keys(limit: int | None) -> list[object]:
     return digest(vp.profile(table(), user="user", **how).to_polars().rows())
 
 
-def nights(folder: Path) -> list[object]:
+def keys_of_few() -> list[object]:
+    """Return the digest of keys if most users have one or two keys, so that users with one and two keys have parts."""
+    user, more = np.arange(USERS), np.arange(USERS)[::20]
+    parts = ((user, 1, 5), (user[::3], 1, 9), (more, 9, 77))
+    rows = pl.concat(
+        pl.DataFrame({"user": np.repeat(who, each), "key": drawn(who.size, each, 40, start).ravel()})
+        for who, each, start in parts
+    )
+    found = vp.profile(rows, user="user", joint=[("key",)], budget=FOUR, options=QUIET, seed=SEED)
+    assert found.plan.chosen == found.plan.place_of_parts
+    return digest(found.to_polars().rows())
+
+
+def repeated_keys() -> list[object]:
+    """Return the digest of the keys of two sets of columns, for repeated releases."""
+    rows = table().with_columns(size=pl.col("text").str.len_chars() // 4).drop("text", "time")
+    how = {"joint": [("page", "size"), ("page",)], "budget": FOUR, "options": QUIET, "seed": SEED}
+    return digest(vp.profile(rows, user="user", repeated=True, **how).to_polars().rows())
+
+
+def found_alphabet() -> list[object]:
+    """Return the digest of sequences from a model that also finds its alphabet."""
+    found = vp.Sequences(max_length=6, alphabet="find").release(visits(), ONE, seed=SEED)
+    return digest(found.sample(500, seed=1)["sequence"].to_list())
+
+
+def nights(folder: Path, known: list[str] | None = None) -> list[object]:
     """Return the digest of three nights."""
-    series = vp.Items().series(folder / "series", FOUR, nights=3, seed=SEED)
+    series = vp.Items(known=known).series(folder / "series", FOUR, nights=3, seed=SEED)
     for night in range(3):
         series.run(text(night * 10**7))
     rows = series.released.to_pylist()
@@ -139,6 +179,13 @@ UNIONS = {
 }
 RELEASES: dict[str, Callable[[Path], list[object]]] = {
     **{name: lambda _, given=given: released(given[0], text(), given[1]) for name, given in UNIONS.items()},
+    **{
+        f"{name}, often": lambda _, given=given: released_often(given[0], text(), given[1])
+        for name, given in UNIONS.items()
+    },
+    "TrieHH of pages, often": lambda _: released_often(vp.papers.TrieHH(max_length=2), pages(), FOUR, releases=50),
+    "items, public list": lambda _: released_often(vp.Items(known=LISTED), text(), THREE),
+    "n-grams, public list": lambda _: released(vp.NGrams(max_length=3, known=LISTED), text(), FOUR),
     "n-grams of pages": lambda _: released(vp.NGrams(max_length=3, max_phrases_per_user=10), visits(), ONE),
     "two data sets": lambda _: each(),
     "counts and ranking": lambda _: further(),
@@ -147,7 +194,11 @@ RELEASES: dict[str, Callable[[Path], list[object]]] = {
     "profile": lambda _: profile(),
     "keys": lambda _: keys(None),
     "keys, limit 2": lambda _: keys(2),
+    "keys of few": lambda _: keys_of_few(),
+    "keys, repeated": lambda _: repeated_keys(),
+    "sequences, alphabet found": lambda _: found_alphabet(),
     "nights": nights,
+    "nights, public list": lambda folder: nights(folder, LISTED),
 }
 WITHIN = ("set union, limit 10", "policy gaussian", "n-grams, limit 20", "counts and ranking")
 """Releases that run again with all data in work files. They must be the same."""
