@@ -154,8 +154,8 @@ def check_charge(guarantee: Guarantee) -> None:
         raise InputError(f"a charge must be a guarantee, such as `plan.guarantee`; got {type(guarantee).__name__}.")
     if not guarantee.private:
         raise InputError(
-            "a release with a seed is not private, and no budget covers it. Make a release without a seed to charge the "
-            "ledger."
+            "a release with a seed is not private, and no budget covers it. Make a release without a seed to charge "
+            "the ledger."
         )
     if guarantee.neighbours != _NEIGHBOURS:
         raise InputError(f"guarantees in a ledger must be for {_NEIGHBOURS}; this one is for {guarantee.neighbours}.")
