@@ -147,7 +147,7 @@ def as_parquet(result: "Release | Profile | Addition", _: Any = None) -> bytes:
     return to_parquet(result.grams, result.keys) if isinstance(result, Release) else write_parquet(result.to_arrow())
 
 
-def as_frequencies(tally: "Counts", _: Any = None) -> bytes:
+def as_frequencies(counts: "Counts", _: Any = None) -> bytes:
     """Return one gram per line, followed by a tab and its noisy number of users, in descending order of users.
 
     Spelling correctors such as SymSpell read this format. Numbers below 1 become 1.
@@ -155,8 +155,8 @@ def as_frequencies(tally: "Counts", _: Any = None) -> bytes:
     Raises:
         InputError: If a token contains a line break or another control character, or two grams give the same line.
     """
-    as_text(tally.rows)  # This checks the tokens.
-    return "".join(f"{' '.join(gram)}\t{max(1, users)}\n" for gram, users in tally.each_gram()).encode()
+    as_text(counts.rows)  # This checks the tokens.
+    return "".join(f"{' '.join(gram)}\t{max(1, users)}\n" for gram, users in counts.each_gram()).encode()
 
 
 class Options(NamedTuple):
@@ -215,7 +215,7 @@ def _sql(result: "Release | Addition", options: Options) -> bytes:
 
 
 def _subwords(model: Subwords) -> Callable[["Counts", Options], bytes]:
-    return lambda tally, options: to_subword_tokenizer(tally, model, options.size).to_str(pretty=True).encode()
+    return lambda counts, options: to_subword_tokenizer(counts, model, options.size).to_str(pretty=True).encode()
 
 
 def _document(make: Callable[["Result"], str]) -> Callable[["Result", Options], bytes]:

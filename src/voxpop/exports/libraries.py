@@ -181,15 +181,15 @@ def _steps(tokenizer: Any) -> tuple[Any, Any]:
 
 
 def to_subword_tokenizer(
-    tally: "Counts", model: Subwords = "bpe", size: int = 8000, unknown: str = "[UNK]"
+    counts: "Counts", model: Subwords = "bpe", size: int = 8000, unknown: str = "[UNK]"
 ) -> "Tokenizer":
     """Train a Hugging Face tokenizer of subwords on the released words and their noisy counts.
 
-    The tokenizer depends only on these, so it has the guarantee `tally.total` and costs no budget. It folds texts to
+    The tokenizer depends only on these, so it has the guarantee `counts.total` and costs no budget. It folds texts to
     NFC and lower case if the tokenizer of the release did so.
 
     Args:
-        tally: The counts of a release of words.
+        counts: The counts of a release of words.
         model: "bpe" (merges bytes and encodes every text without loss), "wordpiece" (as in BERT) or "unigram" (as in
             SentencePiece).
         size: The maximum number of subwords, which must be at least 512.
@@ -200,14 +200,14 @@ def to_subword_tokenizer(
     """
     check_choice("model", model, SUBWORDS)
     check_whole("size", size, _LARGEST, "the largest number of subwords", _LEAST)
-    if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in tally.rows.each_gram()):
+    if not isinstance(unknown, str) or not unknown or any(gram == (unknown,) for gram in counts.rows.each_gram()):
         raise InputError("`unknown` must be a string such as [UNK] and must not be a released word.")
     tokenizers = required("tokenizers", "this export", "tokenizers")
     result: Tokenizer
     result, trainer = _untrained(model, size, unknown)
-    if tally.grams.token_source in IN_NORMAL_FORM:
-        result.normalizer = tokenizers.normalizers.Sequence(_folding(tally.grams.token_source, addresses=True))
-    result.train_from_iterator(_text(tally.each_gram()), trainer)
+    if counts.grams.token_source in IN_NORMAL_FORM:
+        result.normalizer = tokenizers.normalizers.Sequence(_folding(counts.grams.token_source, addresses=True))
+    result.train_from_iterator(_text(counts.each_gram()), trainer)
     if model == "bpe":
         # Prepend a space, so that a word has the same subwords at the start of a text as after a space. The decoder
         # removes this space.

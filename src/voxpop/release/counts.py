@@ -179,7 +179,7 @@ class Counts(Addition):
 
     def __post_init__(self) -> None:
         if len(self.users) != len(self.rows):
-            raise InternalError("a tally needs one number for each gram")
+            raise InternalError("counts need one number for each gram")
 
     @property
     def rows(self) -> Release:

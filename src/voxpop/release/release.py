@@ -286,7 +286,7 @@ class Release(Result):
     ) -> "Counts":
         """Count the users of each released gram, with noise and a separate budget.
 
-        The counts concern the same users as the release, so the budgets of both add up. `tally.total` is the sum. With
+        The counts concern the same users as the release, so the budgets of both add up. `counts.total` is the sum. With
         a public list, each item of the list has a noisy count too, even if no user has it.
 
         Args:
@@ -305,10 +305,10 @@ class Release(Result):
             The grams with noisy numbers of users and their standard error.
         """
         # The registry imports the mechanism, because this package must not import mechanisms.
-        tally: Counts = (
+        counts: Counts = (
             configuration("counts")(counted_in_full, known).plan(budget, self).release(data, ledger=ledger, seed=seed)
         )
-        return tally
+        return counts
 
     def top(
         self, data: "Corpus", budget: Budget, *, k: int = 10, ledger: "Account | None" = None, seed: int | None = None
@@ -316,7 +316,7 @@ class Release(Result):
         """Rank the k most frequent released grams, with noise and a separate budget.
 
         The ranking concerns the same users as the release, so its budget is added to the budget of the release.
-        `ranking.total` is the sum. If counts were released anyway, `tally.top(k)` costs nothing.
+        `ranking.total` is the sum. If counts were released anyway, `counts.top(k)` costs nothing.
 
         Args:
             data: The data set, read as for the release.

@@ -112,7 +112,7 @@ class SparkCorpus:
             InputError: Always.
         """
         raise InputError(
-            "a corpus on Spark has no arrays of all users, because users remain on their executors. Set union, "
+            "a corpus on Spark has no arrays of all users, because users remain on their executors. Items, "
             "n-grams, counts and sequences run on it. For heavy hitters and comparisons, read a table on this machine."
         )
 

@@ -40,8 +40,8 @@ class CountsMechanism:
         >>> held = {"who": range(3000), "what": ["tea", "tea", "milk"] * 1000}
         >>> corpus = vp.read(pl.DataFrame(held), user="who", items="what")
         >>> words = vp.Items(max_items_per_user=10).release(corpus, vp.Budget(epsilon=1, delta=1e-8))
-        >>> tally = words.count(corpus, vp.Budget(epsilon=1, delta=1e-8), counted_in_full=1)
-        >>> [gram for gram, users in tally]
+        >>> counts = words.count(corpus, vp.Budget(epsilon=1, delta=1e-8), counted_in_full=1)
+        >>> [gram for gram, users in counts]
         ['tea', 'milk']
     """
 

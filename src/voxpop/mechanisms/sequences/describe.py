@@ -45,9 +45,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         f"{guarantee}; integer Laplace noise" if guarantee else "integer Laplace noise",
     ]
     if "epsilon_to_find" in plan:
-        lines.append(
-            f"finding the alphabet: epsilon {plan['epsilon_to_find']:.6g}, delta {plan['delta']:.6g} (set union)"
-        )
+        lines.append(f"finding the alphabet: epsilon {plan['epsilon_to_find']:.6g}, delta {plan['delta']:.6g} (items)")
         lines.append(f"counting: epsilon {plan['epsilon_to_count']:.6g}")
     lines.append(f"number of sequences by length: noise scale {plan['scale_of_lengths']:.6g}")
     deciding = "the number of steps counted from the start of each sequence (few if most sequences are short)"

@@ -145,7 +145,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         words="union.html",
         noun=("item", "items"),
         title="released",
-        kicker="Set union",
+        kicker="Items",
         proof=f"docs/privacy/{facts.proof}.md",
         values={
             "limit": limit,
