@@ -94,11 +94,17 @@ def test_code_that_moves_or_is_deleted_keeps_a_result_up_to_date(repository):
 
 
 def test_texts_of_errors_keep_a_result_up_to_date(repository):
-    """The condition of an error is code, and its text is not."""
+    """The condition of an error is code. Its text, the types of variables and pages are not."""
     code = "def half(number):\n    if number > 5:\n        raise ValueError('use at most 5')\n    return number\n"
     repository.commit(**{"src/voxpop/privacy.py": code})
     repository.measure()
-    repository.commit(**{"src/voxpop/privacy.py": code.replace("use at most 5", "the number is too large")})
+    other = code.replace("use at most 5", "the number is too large")
+    repository.commit(**{"src/voxpop/privacy.py": other, "src/voxpop/kernels/README.md": "Read this."})
+    assert repository.reasons() == []
+    typed = "LIMIT: int = 5\n" + code
+    repository.commit(**{"src/voxpop/privacy.py": typed})
+    repository.measure()
+    repository.commit(**{"src/voxpop/privacy.py": typed.replace(": int", "")})
     assert repository.reasons() == []
     repository.commit(**{"src/voxpop/privacy.py": code.replace("number > 5", "number > 6")})
     assert "privacy.py changed" in repository.reasons()[0]

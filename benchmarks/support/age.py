@@ -24,7 +24,7 @@ def source(root: Path) -> dict[str, object]:
 def changed_since(root: Path, commit: str, paths: Sequence[str]) -> list[str]:
     """Return the files with code that differs from a commit.
 
-    Comments, docstrings, imports, types of functions and texts of errors do not count. A function, class or constant
+    Pages, comments, docstrings, imports, types and texts of errors do not count. A function, class or constant
     that is deleted or moved to another of the files does not count either, because the rest computes the same.
 
     Args:
@@ -38,7 +38,7 @@ def changed_since(root: Path, commit: str, paths: Sequence[str]) -> list[str]:
     raw = git(root, "diff", "--raw", "--no-abbrev", "--no-renames", commit, "--", *paths).splitlines()
     blobs = {path: facts.split()[2] for facts, path in (line.split("\t", 1) for line in raw)}
     new = git(root, "ls-files", "--others", "--exclude-standard", "--", *paths).splitlines()
-    files = {*blobs, *new}
+    files = {path for path in (*blobs, *new) if not path.endswith(".md")}
     code = {path for path in files if path.endswith(".py")}
     before = set().union(*(_definitions_of_blob(root, blobs[path]) for path in code & blobs.keys()))
     changed = {path for path in code if (root / path).is_file() and _definitions((root / path).read_text()) - before}
@@ -78,7 +78,10 @@ def _definitions(text: str) -> frozenset[str]:
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [each for each in body if not _computes_nothing(each)]  # type: ignore[attr-defined]
+            kept = [each for each in body if not _computes_nothing(each)]
+            # The types in a class are its fields.
+            kept = kept if isinstance(node, ast.ClassDef) else [_untyped(each) for each in kept]
+            node.body = kept  # type: ignore[attr-defined]
         if isinstance(node, ast.arg):
             node.annotation = None
         if isinstance(node, ast.Raise):
@@ -86,6 +89,12 @@ def _definitions(text: str) -> frozenset[str]:
         if isinstance(node, ast.FunctionDef):
             node.returns = None
     return frozenset(ast.dump(node) for node in tree.body)
+
+
+def _untyped(node: ast.AST) -> ast.AST:
+    if isinstance(node, ast.AnnAssign) and node.value is not None and isinstance(node.target, ast.Name):
+        return ast.Assign([node.target], node.value)
+    return node
 
 
 def _computes_nothing(node: ast.AST) -> bool:
