@@ -166,7 +166,7 @@ def test_wrong_places_of_a_ranking_are_detected(monkeypatch):
 
 
 def test_a_ranking_with_half_the_noise_is_detected(monkeypatch):
-    """The ranking runs with twice the rate that was charged."""
+    """The ranking runs at twice the rate that was charged."""
     lists = telling(1)
     case = lists.case(BUDGET)
     assert examine(case, FEW).passed

@@ -2,9 +2,9 @@
 
 One user has 100 grams without other users. With the user, each gram is released if a weight of 0.1 plus noise reaches
 the threshold. Without the user, it is released if the simulation of candidates without weight picks it. If the number
-of candidates is exact, the probability of this pick is the probability of weight zero. If the number is wrong by a
-factor r, the probability is r times as large. The divergence depends only on the number of released grams among the
-100.
+of candidates is exact, the probability of this pick is the probability that a gram of weight zero is released. If the
+number is wrong by a factor r, the probability is r times as large. The divergence depends only on the number of
+released grams among the 100.
 """
 
 import numpy as np

@@ -88,7 +88,7 @@ def test_other_folders_are_rejected(tmp_path, corpus):
 
 
 def test_an_empty_vocabulary_can_be_saved(tmp_path):
-    """A corpus with an empty vocabulary can be saved, because its only user has no text."""
+    """A corpus can be saved if its vocabulary is empty because its only user has no text."""
     empty = read_engine(pl.DataFrame({"who": [1], "text": [""]}), user="who", text="text")
     empty.save(tmp_path / "c")
     assert same(empty, load_engine(tmp_path / "c"))

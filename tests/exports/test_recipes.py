@@ -1,4 +1,4 @@
-"""The recipes with other libraries run with the files that the page writes."""
+"""The recipes for other libraries in `docs/coming-from.md` run on the files that the page writes."""
 
 import ast
 import os

@@ -94,7 +94,7 @@ def test_a_killed_save_leaves_the_old_release_or_the_new(server, tmp_path, recor
 
 
 def test_a_killed_save_leaves_the_old_corpus_or_the_new(server, tmp_path, record_property):
-    """After a save of a corpus is killed, the folder contains the old or the new corpus, and no other files remain."""
+    """If a process is killed while it saves a corpus, the folder contains only the old or only the new corpus."""
     moments, folder = random.Random(9), tmp_path / "out" / "c"
     wanted = {name: crashes.corpus_of(name) for name in crashes.RELEASES}
     wanted["old"].save(folder)

@@ -514,7 +514,7 @@ def test_an_error_without_a_text_is_also_constant(tmp_path):
 
 
 def test_a_loader_creates_the_table_once_per_run(tmp_path):
-    """`client_of(load)` reads no table. The loader runs only in the first round, and node values may be computed."""
+    """`client_of(load)` reads no table. The loader runs only in the first round, and a function may give settings."""
     calls = []
 
     def load(context):

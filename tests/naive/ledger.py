@@ -14,8 +14,8 @@ def worst_case(epsilon: float, corners: Sequence[tuple[float, float]]) -> float:
     """Return the largest delta of strategies that remain in one of several corners, by optimal stopping.
 
     A strategy spends mu^2 in small steps and sees the loss after each step. At any time it may spend the epsilon of a
-    corner that still has room. The whole epsilon is then added to the loss. Functions of the loss are convex, so linear
-    interpolation between the nodes bounds them from above.
+    corner that still has room. The whole epsilon is then added to the loss. The value is a convex function of the loss,
+    so linear interpolation between the nodes bounds it from above.
 
     Args:
         epsilon: The epsilon at which delta is computed.

@@ -57,7 +57,7 @@ def test_counts_show_their_plan_and_their_numbers():
 
 
 def test_a_ranking_shows_its_order():
-    """A ranking shows places, grams and its guarantee together with the release."""
+    """A ranking shows its places and grams, and the guarantee of the ranking and the release together."""
     posts = corpus()
     words = vp.Items().release(posts, BUDGET)
     ranking = words.top(posts, vp.Budget(1, 1e-7), k=2)

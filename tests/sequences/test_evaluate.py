@@ -91,7 +91,7 @@ def test_events_are_the_drawn_sequences():
     sampled = model.sample(200, seed=3)
     joined = events.group_by("case", maintain_order=True).agg(pl.col("activity").sort_by("time"))
     assert joined["activity"].to_list() == sampled["sequence"].to_list()
-    # Rows in another order are the same log, because times order the events of a case.
+    # Shuffled rows are the same log, because the events of a case are ordered by their times.
     again = vp.read(events.sample(fraction=1, shuffle=True, seed=1))
     same = vp.read(sampled, user="user", sequence="sequence")
     first, second = (vp.Sequences(alphabet=STEPS).release(each, vp.Budget(8), seed=2) for each in (again, same))

@@ -45,7 +45,7 @@ def test_commands_save_the_same_release(java, talk, tmp_path, verb):
 
 
 def test_a_missing_file_is_reported_in_one_line(java, tmp_path):
-    """For a missing file, the exit code shows a wrong call and not an internal error."""
+    """For a missing file, the exit code indicates a usage error, not an internal error."""
     call = ["items", "nowhere.parquet", "--user", "who", "--items", "what", "--epsilon", "1", "--delta", "1e-6"]
     done = run(tmp_path, *call, "--engine", "spark", "--master", "local[1]", "-o", "out")
     assert done.returncode == 5

@@ -508,7 +508,7 @@ def test_keys_of_tables_are_compared_by_value():
 
 
 def test_columns_of_a_list_are_found_by_their_names(tmp_path):
-    """A table, a file or a release with the columns of the data in another order is the same list.
+    """A table, file or release gives the same list if its columns are in another order than in the data.
 
     A table with none of these names is read in the order of its columns.
     """

@@ -179,7 +179,7 @@ def opened_source(source: Any, run: RunArguments) -> Any:
     if run.engine == "local":
         return _without_hidden(source) if isinstance(source, list) else source
     if not isinstance(source, list):
-        raise InputError("--sql reads on this machine. Remove --engine spark, or give files.")
+        raise InputError("--sql runs the query on this machine, not on Spark. Remove --engine spark, or give files.")
     with stage("Starting Spark"):
         from voxpop.engine.spark.reading import open_frame
         from voxpop.engine.spark.session import start_session

@@ -99,7 +99,9 @@ def to_spark(release: "Release | Addition", session: Any, columns: Columns = Non
     table = release.to_arrow()
     if not isinstance(release, Release):
         if columns is not None:
-            raise InputError("`columns` names the columns of a release. Rename the columns of counts in Spark.")
+            raise InputError(
+                "`columns` applies only to a release, not to counts or rankings. Rename the columns of counts in Spark."
+            )
         return session.createDataFrame(table)
     if release.keys is None:
         table = table.select(["gram"])

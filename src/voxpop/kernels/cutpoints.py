@@ -35,8 +35,8 @@ def _loosest(reached: Int64s, empty: float, chances: Floats, charge: float) -> i
     A candidate at level l adds one to the counts of cutpoints 0 to l. Therefore it is selected if the best value of
     these cutpoints, plus one, is at least 0 and at least the value of every stricter cutpoint.
     """
-    # Find the lowest cutpoint for which the value plus one is at least all stricter values. The loop starts at the
-    # strictest.
+    # Find the lowest cutpoint whose value plus one is at least the value of every stricter cutpoint. The loop starts at
+    # the strictest.
     loosest, beyond = chances.size, 0.0
     for cutpoint in range(chances.size - 1, -1, -1):
         value = reached[cutpoint] - charge * empty * chances[cutpoint]

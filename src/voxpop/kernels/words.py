@@ -309,8 +309,8 @@ def cut_words(
         position, stop = starts[document], starts[document + 1]
         size = stop - position
         words = counts[0]
-        # A document of n bytes has at most n / 2 + 1 words. A slot has two numbers, so a quarter of `slots` is half
-        # full.
+        # A document of n bytes has at most n / 2 + 1 words. Each slot takes two numbers of `slots`, so the table is
+        # half full at `slots.size / 4` words.
         if 4 * (words + size // 2 + 1) > slots.size or words + size // 2 + 1 >= word_start.size - 1:
             return GROW, document, 0
         if word_start[words] + size + 16 > arena.size:

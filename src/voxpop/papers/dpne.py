@@ -130,7 +130,7 @@ class DPNE(Mechanism["Corpus", "Release"]):
         first = _first(self, exact, share)
         more = self.max_length > 1
         later = rest_after((first.shares.sensitivity / first.scale) ** 2, share) if more else 0.0
-        # Length 1 is followed by Gaussian releases of mu^2 = M (docs/privacy/ngrams.md, "With length 1").
+        # Length 1 is followed by Gaussian releases with a total mu^2 of M (docs/privacy/ngrams.md, "With length 1").
         return certified(NGramsPlan(self, budget, first, later, _longer(self, later), slack, paper_schedule))
 
     def to_dict(self) -> dict[str, Any]:

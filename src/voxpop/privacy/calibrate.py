@@ -208,7 +208,7 @@ def _check_calibration(novelty: UniqueItems, noise: str, sensitivity: float) -> 
     if novelty.norm != NORMS[noise]:
         raise BudgetError(
             f"{noise} noise needs weights bounded in norm {NORMS[noise]}, got a weighting bounded in norm "
-            f"{novelty.norm}. Choose the other noise or the other weighting."
+            f"{novelty.norm}. Choose the other noise, or a weighting with this norm."
         )
     if not 0 < sensitivity < math.inf:
         raise BudgetError(f"`sensitivity` must be finite and more than 0, got {sensitivity}.")

@@ -151,7 +151,7 @@ class Total:
 
     @property
     def reason(self) -> str:
-        """The reason why the second total is smaller than a sum, or an empty string if it is not smaller."""
+        """The reason why the second total is smaller than the sum of the epsilons, or an empty string if it is not."""
         return WHY_SMALLER if self.by_squares else ""
 
     @property

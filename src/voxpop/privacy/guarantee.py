@@ -83,7 +83,7 @@ def dominating_mu(epsilon: float) -> float:
     Proof: "Randomised response of epsilon_j is dominated by a Gaussian mechanism whose trade-off function passes
     through its vertex."
 
-    Randomised response of this epsilon returns the true answer with probability p = e^epsilon / (1 + e^epsilon). Its
+    Randomised response with this epsilon returns the true answer with probability p = e^epsilon / (1 + e^epsilon). Its
     trade-off function has one vertex. If the trade-off function of a Gaussian mechanism passes through this vertex, it
     is nowhere above the trade-off function of randomised response. This is the case at mu = 2 Phi^-1(p) (Dong, Roth and
     Su, 2022).

@@ -22,7 +22,7 @@ def crossing(curve: Curve, low: float, high: float, tolerance: float = 1e-15) ->
         tolerance: The relative width of the final bracket.
 
     Returns:
-        A point at which the curve is at most 0, within the tolerance of the first such point.
+        A point at which the curve is at most 0. It is above the first such point by at most the relative tolerance.
 
     Example:
         >>> round(crossing(lambda x: 2 - x * x, 0.0, 2.0), 12)

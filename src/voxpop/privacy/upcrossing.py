@@ -58,7 +58,7 @@ def ever_reached(spreads: Floats, thresholds: Floats) -> float:
     """
     squares = np.square(spreads)
     total = np.sqrt(np.cumsum(squares))
-    # These are in standard deviations of each sum, rounded down.
+    # The levels are in units of the standard deviation of each sum, rounded down.
     levels = thresholds / total * np.where(thresholds > 0, 1 / _ROUNDING, _ROUNDING)
     step = spreads[1:] / total[1:]
     rest = total[:-1] / total[1:]

@@ -183,7 +183,7 @@ def _state(path: Path) -> tuple[int, ...] | None:
 
 
 def _files(text: str, number: int | None, *, other: bool = False) -> tuple[list[Path], int]:
-    """Return the files of a path, folder or glob, in order, and the number of hidden tables among them.
+    """Return the visible files of a path, folder or glob, in order, and the number of hidden tables that were skipped.
 
     Args:
         text: The path.

@@ -179,7 +179,7 @@ class _Spill:
 
 
 _FINE_TYPES: Final = re.compile(r"time|decimal\d+\(\d+, [1-9]")
-"""The item types whose values are often so fine that few users share them."""
+"""The item types whose values are often so fine-grained that few users share them."""
 _NEIGHBOURS_IN_TEXT: Final = " The tokens before and after such a value count as neighbours."
 
 

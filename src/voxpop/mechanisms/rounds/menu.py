@@ -160,7 +160,7 @@ _Decided = TypeVar("_Decided", bound="RoundPlan | AdaptiveRounds")
 
 
 def deciding(step: Menu | _Decided) -> AdaptiveRounds | _Decided:
-    """Return the pass that decides.
+    """Return the pass that decides which items are released.
 
     Before a choice, these are the rounds of the largest limit, which have the highest thresholds.
     """

@@ -197,7 +197,7 @@ def context_columns(tree: ContextTree) -> pa.Table:
 def context_tree_of(
     width: int, max_length: int, parents: Int64s, before: Int64s, scales: Floats, counts: Int64s
 ) -> ContextTree:
-    """Return the tree of a table.
+    """Return the context tree with these nodes and counts.
 
     Args:
         width: The number of symbols, including the end mark.
@@ -423,7 +423,7 @@ def estimated(
     mean = mean / centre[strata]
     levels = np.full(flat.size, tuned.QUANTILE) if drawn is None else drawn[:, 0].copy()
     if drawn is None and prior_bins:
-        # If many symbols never follow, 0 is a good estimate, so the quantile is lower.
+        # If many symbols never follow a context, 0 is a good estimate for them, so a lower quantile is used.
         empty = weights[:, edges[1:] <= tuned.EMPTY].sum(axis=1)
         levels -= (tuned.PER_EMPTY * np.maximum(empty - tuned.USUAL_EMPTY, 0.0))[strata]
     found = count_quantiles(flat, mean, scale, edges, weights, strata, levels)

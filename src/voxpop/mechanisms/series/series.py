@@ -288,9 +288,9 @@ def _check_columns(record: Record, corpus: Engine) -> None:
         )
     if families and record.families and mine != (record.token_source, record.keys):
         raise InputError(
-            "the rows of every night must be read in the same way: the same tokenizer, and columns of the same names "
-            "and types, also on nights without rows. Read them as on the first night, and give a table without rows "
-            "its types."
+            "the rows of every night must be read in the same way, with the same tokenizer, and with columns of the "
+            "same names and types, even on nights without rows. Read them as on the first night, and give a table "
+            "without rows its types."
         )
     if not record.families:
         record.families, (record.token_source, record.keys) = families, mine
