@@ -122,7 +122,7 @@ def test_impossible_arguments_are_rejected(tmp_path):
         ({"model": "words"}, '"bpe" or'),
         ({"size": 100}, "from 512"),
         ({"unknown": ""}, "[UNK]"),
-        ({"unknown": "low"}, "no released"),
+        ({"unknown": "low"}, "not be a released"),
     ):
         with pytest.raises(InputError, match=words.replace("[", r"\[")):
             vp.exports.to_subword_tokenizer(tally, **wrong)

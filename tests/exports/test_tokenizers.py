@@ -68,7 +68,7 @@ def test_lists_of_tokens_are_read(released):
 
 def test_impossible_arguments_are_rejected(released, phrases):
     """A released "[UNK]" and a tokenizer that a file cannot contain are rejected."""
-    with pytest.raises(vp.errors.InputError, match="released token itself"):
+    with pytest.raises(vp.errors.InputError, match="itself a released token"):
         vp.exports.to_tokenizer(released([("[UNK]",)]), "whitespace")
     with pytest.raises(vp.errors.InputError, match="callable"):
         vp.exports.to_tokenizer(phrases, lambda texts: [[] for _ in texts])
