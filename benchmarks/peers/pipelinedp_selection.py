@@ -14,8 +14,8 @@ import polars as pl
 
 LIMIT, EPSILON, DELTA = 100, 3.0, math.exp(-10)
 STRATEGIES = {
-    "gaussian": pdp.OptimalSelectionStrategy.GAUSSIAN_THRESHOLDING,
-    "weighted": pdp.OptimalSelectionStrategy.WEIGHTED_GAUSSIAN_THRESHOLDING,
+    "gaussian": pdp.PartitionSelectionStrategy.GAUSSIAN_THRESHOLDING,
+    "weighted": pdp.PartitionSelectionStrategy.WEIGHTED_GAUSSIAN_THRESHOLDING,
 }
 
 
@@ -28,7 +28,7 @@ def main(path: str, strategy: str) -> None:
     extractors = pdp.DataExtractors(privacy_id_extractor=lambda row: row[0], partition_extractor=lambda row: row[1])
     parameters = pdp.SelectPartitionsParams(
         max_partitions_contributed=LIMIT,
-        optimal_selection_strategy=STRATEGIES[strategy],
+        partition_selection_strategy=STRATEGIES[strategy],
     )
     selected = engine.select_partitions(rows, parameters, extractors)
     accountant.compute_budgets()
