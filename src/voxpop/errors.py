@@ -17,6 +17,7 @@ Messages contain the problem, the requirement and the next step. They show param
 numbers, which are rounded unless `exact=True` is passed. They never show an item, a count of users or a user's name.
 """
 
+import re
 from importlib import import_module
 from typing import Any
 
@@ -101,8 +102,11 @@ def required(module: str, use: str, package: str) -> Any:
 
 
 def no_thread_started(error: BaseException) -> bool:
-    """Return whether Python or Arrow could not start a thread, which happens if memory is exhausted."""
-    return "start new thread" in str(error) or "launch worker thread" in str(error)
+    """Return whether Python or Arrow could not start a thread, which happens if memory is exhausted.
+
+    Only the beginning of the message is compared, because the rest of a reader's message may quote data.
+    """
+    return re.match(r"can't start new thread|([A-Z]\w+ error: )?Failed to launch worker thread", str(error)) is not None
 
 
 PLEASE_REPORT = "; please report the call."

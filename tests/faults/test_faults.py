@@ -5,12 +5,13 @@ import sys
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import voxpop as vp
 from faults import crashes
 from support.look import load_engine, read_engine
-from voxpop.errors import InputError, SourceError
+from voxpop.errors import InputError, SourceError, no_thread_started
 from voxpop.reading.columns import checked_users
 from voxpop.reading.limited import memory
 
@@ -133,6 +134,16 @@ def test_a_file_that_changes_during_reading_is_rejected(tmp_path, monkeypatch, e
     monkeypatch.setattr("voxpop.engine.local.read.checked_users", changing)
     with pytest.raises(SourceError, match="changed while it was read"):
         read_engine([path], user="who", text="text")
+
+
+@pytest.mark.parametrize("message", ["can't start new thread", "Failed to launch worker thread"])
+def test_data_that_quote_an_error_of_threads_are_not_missing_memory(tmp_path, message):
+    """Only the beginning of a reader's message decides, because the rest may quote a row."""
+    assert no_thread_started(RuntimeError(message))
+    assert no_thread_started(pa.ArrowException(f"Unknown error: {message}")) == message.startswith("Failed")
+    (tmp_path / "t.csv").write_text(f"who,text\n1,a\n2,{message},b\n")
+    with pytest.raises(SourceError, match="values"):
+        vp.read(tmp_path / "t.csv", user="who", text="text", options=vp.ReadOptions(progress=False))
 
 
 @pytest.mark.slow
