@@ -200,7 +200,7 @@ RELEASES: dict[str, Callable[[Path], list[object]]] = {
     "nights": nights,
     "nights, public list": lambda folder: nights(folder, LISTED),
 }
-WITHIN = ("set union, limit 10", "policy gaussian", "n-grams, limit 20", "counts and ranking")
+WITHIN = ("set union, limit 10", "policy gaussian", "n-grams, limit 20", "counts and ranking", "items, public list")
 """Releases that run again with all data in work files. They must be the same."""
 
 

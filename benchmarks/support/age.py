@@ -78,9 +78,9 @@ def _definitions(text: str) -> frozenset[str]:
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            kept = [each for each in body if not _computes_nothing(each)]
             # The types in a class are its fields.
-            kept = kept if isinstance(node, ast.ClassDef) else [_untyped(each) for each in kept]
+            same = isinstance(node, ast.ClassDef)
+            kept = [each if same else _untyped(each) for each in body if not _computes_nothing(each)]
             node.body = kept  # type: ignore[attr-defined]
         if isinstance(node, ast.arg):
             node.annotation = None

@@ -216,6 +216,6 @@ def _check_calibration(novelty: UniqueItems, noise: str, sensitivity: float) -> 
     total = novelty.least * novelty.limit ** (1 / novelty.norm)
     if total > sensitivity * (1 + 1e-12):
         raise BudgetError(
-            f"{novelty.limit} items of the smallest weight {novelty.least:g} have {total:g} in norm {novelty.norm}, "
-            f"more than the sensitivity {sensitivity:g}. Lower the limit or the smallest weight."
+            f"{novelty.limit} items of the smallest weight {novelty.least:g} have a total of {total:g} in norm "
+            f"{novelty.norm}, more than the sensitivity {sensitivity:g}. Lower the limit or the smallest weight."
         )

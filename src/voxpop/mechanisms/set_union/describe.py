@@ -67,7 +67,8 @@ def _about_selection(plan: Mapping[str, Any], passes: Passes) -> _Facts:
     likely = [(holders, chance(holders)) for holders in range(1, 1 + (users_for(chance, 0.999) or 0))]
     rows = [[f"{holders:,}", f"{100 * share:.3g} %"] for holders, share in likely[-_MOST_ROWS:]]
     note = (
-        "No noise is drawn. The probability depends on the number of users who kept the item, and no other is higher."
+        "No noise is drawn. The number of users who kept an item determines its probability of release, which is the\n"
+        "highest that the guarantee permits."
     )
     numbers = Grid("Probability of release", ["users who kept the item", "released"], rows, note)
     heading = f"{_heading(plan)}, optimal selection by number of users"
@@ -166,7 +167,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
 def _users(plan: Mapping[str, Any]) -> Grid:
     missed = "below 1e-6" if plan["miss_probability"] < 1e-6 else f"{plan['miss_probability']:.2g}"
     note = (
-        "Items of each: each of these users has this number of items, none of which has more users than this one.\n"
+        "Items of each: the number of items of each of these users. None of them has more users than this item.\n"
         f"An item with ten times these users is missed with probability {missed}."
     )
     if "min_users" in plan:
