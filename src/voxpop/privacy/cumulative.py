@@ -333,11 +333,12 @@ class _Grid:
     def _risen(self, number: int, first: int, last: int) -> Floats:
         """Return the mean probability of reaching a level of a cell, by cell (`first` to `last`) and by point."""
         count, means = len(self.points), self._means(number)
-        windows = sliding_window_view(means, count)
         # If the drop threshold and the threshold lie between the same two points, there is no cell, and `last` is one
         # less than `first`.
         room = self._room[: max(0, last - first)]
-        return np.take(windows, count - 1 - np.arange(first, last), axis=0, out=room, mode="clip")
+        # Row k begins at count - 1 - (first + k).
+        np.copyto(room, sliding_window_view(means, count)[count - last : count - first][::-1])
+        return room
 
     def _means(self, number: int) -> Floats:
         """Return the mean probability of reaching a level that is d - 1 to d points below, for d from 1 - points on."""
