@@ -378,7 +378,7 @@ def test_the_table_of_odds_is_informative_at_epsilon_8():
         (4, 1e-5, []),
         (4.1, 1e-7, ["Epsilon 4.1 is large"]),
         (50, 1e-2, ["Epsilon 50 gives hardly any protection", "Delta 0.01 is large"]),
-        (1, 0.5, ["It suits no number of people"]),
+        (1, 0.5, ["It is too large for any number of people"]),
         (1, 0, []),
     ],
 )
@@ -400,7 +400,7 @@ def test_not_private_needs_no_caution():
 
 
 @pytest.mark.parametrize(
-    ("delta", "words"), [(0.02, "no number of people"), (0.01, "one person, not two"), (1e-3, "at most 10 people")]
+    ("delta", "words"), [(0.02, "any number of people"), (0.01, "the data of a single person"), (1e-3, "at most 10 people")]
 )
 def test_a_large_delta_is_reported_with_the_number_of_people_that_it_fits(delta, words):
     """The text contains the singular for one person, and the plural otherwise."""

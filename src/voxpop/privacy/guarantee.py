@@ -293,7 +293,7 @@ def cautions(guarantee: "Guarantee") -> list[str]:
         )
     if delta > LARGE_DELTA:
         people = people_covered(delta)
-        fits = "It suits no number of people." if not people else "It suits one person, not two."
+        fits = "It is too large for any number of people." if not people else "It suits the data of a single person."
         fits = fits if people < 2 else f"It suits at most {people:,} people."
         said.append(
             f"Delta {delta:g} is large. It should be a hundredth of one over the number of people, or less. {fits}"

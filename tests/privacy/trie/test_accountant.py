@@ -25,7 +25,10 @@ ONE_VOTE = [(0.2, 2), (0.3, 3), (0.5, 2), (0.5, 4), (0.8, 3)]
 
 
 def rotated(ballots):
-    """Return every ballot with every epsilon. All but one epsilon per ballot, which differs between them, are slow."""
+    """Return every ballot with every epsilon.
+
+    Each ballot has one epsilon that runs by default. All other epsilons are slow tests.
+    """
     return [
         pytest.param(ballot, epsilon, marks=[] if (place - number) % 3 == 0 else pytest.mark.slow)
         for number, ballot in enumerate(ballots)

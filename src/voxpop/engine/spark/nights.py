@@ -226,7 +226,7 @@ class SparkNights:
     def __init__(
         self, folder: Path | None, places: int, secret: "Source", session: "SparkSession | None" = None
     ) -> None:
-        """Store the folder of the files; None before the first night."""
+        """Set the folder of the state, which is None before the first night."""
         self.folder, self.places, self._secret, self._session = folder, places, secret, session
         self._frames: tuple[DataFrame, DataFrame] | None = None
         self._holder = Holder(most=None)
