@@ -129,7 +129,7 @@ def test_probabilities_of_ngrams_agree_with_the_plan():
 def test_probabilities_of_heavy_hitters_agree_with_the_plan():
     """For the worst case of the plan, the report gives the same number of users as the plan."""
     plan = vp.HeavyHitters(max_length=8).plan(vp.Budget(2, 1e-7))
-    chance = voting_chance(plan.to_dict())
+    chance = voting_chance(plan.to_dict()["passes"][0])
     assert [users_for(chance, p) for p in (0.1, 0.5, 0.9)] == [plan.users_needed(p) for p in (0.1, 0.5, 0.9)]
 
 

@@ -308,23 +308,21 @@ def _kind(numbers: Mapping[str, Any]) -> Any:
     return load_object(paper) if paper else configuration(str(numbers["mechanism"]))
 
 
-def _settings(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the settings of the mechanism that may have produced these numbers."""
+def _settings(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the mechanism that produced these numbers."""
     kind = _kind(numbers)
     found = {each.name: numbers[each.name] for each in fields(kind) if each.name in numbers}
     if numbers["mechanism"] != "keys" and _is_chosen(numbers):
         found |= dict.fromkeys(_CHOSEN & {each.name for each in fields(kind)})
     if "night" in _passes_in(numbers):
-        return [{name: numbers.get(name) for name in ("max_items_per_user", "known")}]
+        return {name: numbers.get(name) for name in ("max_items_per_user", "known")}
     if found.get("weighting") in ("count", "weighted") and numbers["noise"] == "laplace":
         found["weighting"] += "-laplace"
     if "alphabet_size" in numbers:
         # The numbers do not depend on the symbols.
         symbols = [str(symbol) for symbol in range(numbers["alphabet_size"] or 0)]
-        found["alphabet"] = "find" if "epsilon_to_find" in numbers else symbols
-    if "unit" in found:
-        return [{**found, "unit": unit} for unit in ("auto", numbers["unit"])]
-    return [found]
+        found["alphabet"] = "find" if "finding" in _passes_in(numbers) else symbols
+    return found
 
 
 def _is_chosen(numbers: Mapping[str, Any]) -> bool:
@@ -344,8 +342,7 @@ def plan_again(numbers: Mapping[str, Any], release: Release | None) -> Any:
         numbers: The numbers of a plan of a registered mechanism.
         release: The release to which counts or a ranking belong.
     """
-    plans = (_with_level(_plan(numbers, release, each), numbers) for each in _settings(numbers))
-    return min(plans, key=lambda each: len(_differing(each, numbers)))
+    return _with_level(_plan(numbers, release, _settings(numbers)), numbers)
 
 
 def _with_level(plan: Any, numbers: Mapping[str, Any]) -> Any:

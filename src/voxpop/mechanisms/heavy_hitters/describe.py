@@ -13,12 +13,13 @@ _SHOWN_DIGITS = 12
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
-    one_word = plan["words"] == "one"
+    votes = _votes(plan)
+    one_word = votes["words"] == "one"
     whose = "the user's most frequent word" if one_word else "one of the user's words, drawn again in each round"
     times = ""
-    if plan["again"]:
-        times = f", a second time with probability {plan['again']:g}, and after each additional vote again with "
-        times += f"probability {plan['further']:g}"
+    if votes["again"]:
+        times = f", a second time with probability {votes['again']:g}, and after each additional vote again with "
+        times += f"probability {votes['further']:g}"
     theorem = f"rate and threshold by Theorem 1 of {plan['paper']}" if "paper" in plan else ""
     twice = group_delta(plan["epsilon"], plan["delta_spent"], 2)
     held = f"({2 * plan['epsilon']:g}, {twice:.3g})-DP"
@@ -38,11 +39,18 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     )
 
 
+def _votes(plan: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the numbers of the rounds of votes, which are the only type of pass."""
+    (votes,) = plan["passes"]
+    return votes  # type: ignore[no-any-return]
+
+
 def _rounds(plan: Mapping[str, Any]) -> Grid:
-    first, unit = plan["first_unit"], plan["unit"]
-    symbols = plain(unit) if unit == first or plan["rounds"] == 1 else f"{first}, then {unit}"
+    votes = _votes(plan)
+    first, unit = votes["first_unit"], votes["unit"]
+    symbols = plain(unit) if unit == first or votes["rounds"] == 1 else f"{first}, then {unit}"
     head = ["maximum of rounds", f"{plan['alphabet']} per round", "probability of selection", "votes needed"]
-    row = [whole(plan["rounds"]), symbols, f"{plain(100 * plan['sampling_rate'], 4)} %", whole(plan["theta"])]
+    row = [whole(votes["rounds"]), symbols, f"{plain(100 * votes['rate'], 4)} %", whole(votes["theta"])]
     return Grid("Rounds", head, [row])
 
 
@@ -62,6 +70,7 @@ def _listed(exclude: Mapping[str, Any]) -> str:
 
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """Return the content of a report from the numbers of a plan."""
+    votes = _votes(plan)
     [likely] = (row["users"] for row in plan["users_needed"] if row["probability"] == 0.9)
     return Story(
         words="hitters.html",
@@ -70,15 +79,16 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         kicker="Heavy hitters",
         proof="docs/privacy/heavy-hitters.md",
         values={
-            **{name: plan[name] for name in ("words", "theta", "rounds", "max_length", "alphabet")},
-            "rate": plain(100 * plan["sampling_rate"], 4),
+            **{name: votes[name] for name in ("words", "theta", "rounds")},
+            **{name: plan[name] for name in ("max_length", "alphabet")},
+            "rate": plain(100 * votes["rate"], 4),
             "trust": plan.get("trust", ""),
             "exclude": _listed(plan["exclude"]) if "exclude" in plan else "",
-            "again": plain(100 * plan["again"], 3) if plan["again"] else "",
+            "again": plain(100 * votes["again"], 3) if votes["again"] else "",
         },
         needed=_voters(plan),
         about=(whole(likely), "voters for 90 %, at worst"),
-        curves=[{"name": "full length", "points": curve(voting_chance(plan))}],
+        curves=[{"name": "full length", "points": curve(voting_chance(votes))}],
         curves_note="The worst case: a word of full length that shares no prefix with others, for which its users vote "
         "whenever they are selected.",
         grids=[_rounds(plan)],

@@ -161,14 +161,9 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
         return {
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
-            "words": self.rules.words,
-            "unit": self.rules.unit,
-            "first_unit": self.rules.size(1),
-            "sampling_rate": self.sampling_rate,
-            "again": self.rules.ballot.again,
-            "further": self.rules.ballot.further,
-            "theta": self.theta,
-            "rounds": self.rounds,
+            "passes": [
+                {"pass": "votes", **self._proof().to_dict(), "first_unit": self.rules.size(1), "unit": self.rules.unit}
+            ],
             "users_needed": [
                 {"probability": probability, "users": self.users_needed(probability)}
                 for probability in _VOTER_PROBABILITIES

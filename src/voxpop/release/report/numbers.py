@@ -74,10 +74,10 @@ def optimal_chance(epsilon: float, delta: float, few: int = 0) -> Chance:
     return lambda holders: float(selection_probability(epsilon, exact, np.array([max(0, holders - few)]))[0][0])
 
 
-def voting_chance(plan: Mapping[str, Any]) -> Chance:
+def voting_chance(votes: Mapping[str, Any]) -> Chance:
     """Return the probability that heavy hitters find a word of full length that shares no prefix with other words."""
-    ballot = Ballot(plan["sampling_rate"], plan["theta"], plan["again"], plan["further"])
-    return lambda holders: discovery_rate(holders, ballot, plan["rounds"])
+    ballot = Ballot(votes["rate"], votes["theta"], votes["again"], votes["further"])
+    return lambda holders: discovery_rate(holders, ballot, votes["rounds"])
 
 
 def users_for(chance: Chance, probability: float) -> int | None:

@@ -286,11 +286,18 @@ def _odds(guarantee: "Guarantee") -> dict[str, Any]:
 
 
 def _numbers(plan: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """Yield the name and the value of every single number of a plan. Tables are shown separately."""
-    for name, value in plan.items():
-        nested = isinstance(value, list) and any(isinstance(each, dict) for each in value)
-        if not nested and not isinstance(value, dict):
-            yield re.sub("_", " ", name), _cell(value)
+    """Yield the name and the value of every single number of a plan and of its passes. Tables are shown separately.
+
+    Types of passes with several rows have tables.
+    """
+    passes = plan.get("passes", [])
+    kinds = [row["pass"] for row in passes]
+    single = [row for row in passes if kinds.count(row["pass"]) == 1]
+    for start, row in [("", plan), *((f"{row['pass']}: ", row) for row in single)]:
+        for name, value in row.items():
+            nested = isinstance(value, list) and any(isinstance(each, dict) for each in value)
+            if name != "pass" and not nested and not isinstance(value, dict):
+                yield start + re.sub("_", " ", name), _cell(value)
 
 
 def _cell(value: Any) -> str:
