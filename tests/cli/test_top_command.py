@@ -77,7 +77,7 @@ def test_as_json(voxpop, words):
     shown = json.loads(out)
     assert code == 0
     assert shown["grams"] == [["tea"], ["milk"]]
-    assert shown["plan"]["picks"] == 2
+    assert shown["plan"]["passes"][0]["picks"] == 2
     assert shown["folder"] == str(words)
     assert shown["total"]["adaptive"]["epsilon"] == 4
 

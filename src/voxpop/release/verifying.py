@@ -372,7 +372,8 @@ def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping
     if not _is_chosen(numbers):
         return plan
     if numbers["mechanism"] == "counts":
-        return with_record(plan, ran=[list(each.limits) for each in plan.proof.menu].index(numbers["limits"]))
+        limits = tuple(row["limit"] for row in numbers["passes"] if row["pass"] == "count")
+        return with_record(plan, ran=[each.limits for each in plan.proof.menu].index(limits))
     if numbers["mechanism"] == "n-grams":
         return with_record(plan, words=plan.first.entry(numbers["max_words_per_user"], numbers["share_of_words"]))
     (menu,) = plan.passes

@@ -1,6 +1,6 @@
 """The text of plans of counts and rankings, computed from their public numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from voxpop.mechanisms.counts.constants import USUAL
@@ -9,12 +9,13 @@ from voxpop.mechanisms.rounds.menu import choice_in
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan of counts or of a ranking."""
-    title, *lines = (_about_top if plan["mechanism"] == "top" else _about_counts)(plan)
+    rows = {kind: [row for row in plan["passes"] if row["pass"] == kind] for kind in ("picks", "count")}
+    title, *lines = _about_top(plan, *rows["picks"]) if rows["picks"] else _about_counts(plan, rows["count"])
     return "\n".join(filter(None, [title, guarantee, *lines]))
 
 
-def _about_counts(plan: Mapping[str, Any]) -> list[str]:
-    limits = ", ".join(f"{limit:,}" for limit in plan["limits"]) or "none"
+def _about_counts(plan: Mapping[str, Any], counts: Sequence[Mapping[str, Any]]) -> list[str]:
+    limits = ", ".join(f"{row['limit']:,}" for row in counts) or "none"
     choice = choice_in(plan)
     limit, error = f"{limits}{', chosen privately' if choice else ''}", f"{plan['error']:.4g}"
     if choice and not choice["chosen"]:
@@ -27,9 +28,9 @@ def _about_counts(plan: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _about_top(plan: Mapping[str, Any]) -> list[str]:
+def _about_top(plan: Mapping[str, Any], picks: Mapping[str, Any]) -> list[str]:
     return [
-        f"The {plan['picks']:,} grams of {plan['among']:,} with the most users, in order, Gumbel noise",
+        f"The {picks['picks']:,} grams of {picks['candidates']:,} with the most users, in order, Gumbel noise",
         f"standard error of the numbers that determine the order: {plan['error']:.4g}",
         f"with probability {USUAL:g} no named gram has {plan['behind']:,.0f} users fewer than a gram after it",
     ]

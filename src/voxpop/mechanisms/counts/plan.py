@@ -94,20 +94,25 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
             **self.mechanism.to_dict(),
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
-            "passes": self._choice(),
-            "limits": list(self.limits),
+            "passes": [*self._choice(), *self._counts()],
             "sensitivity": self.sensitivity,
-            "sigma": self.sigma,
             "error": self.error,
         }
 
     def _choice(self) -> list[dict[str, Any]]:
-        """Return the numbers of the choice of the limit, in the format of `rows` of a pass; empty without a choice."""
+        """Return the row of the choice of the limit; empty without a choice."""
         proof = self.proof
         if not proof.classes_sigma:
             return []
         words = [each.limits[0] if each.limits else 0 for each in proof.menu]
         return [{"pass": "choice", "limits": words, "sigma": proof.classes_sigma, "chosen": self.ran is not None}]
+
+    def _counts(self) -> list[dict[str, Any]]:
+        """Return one row for the counts of each length."""
+        return [
+            {"pass": "count", "length": length, "limit": limit, "sigma": self.sigma}
+            for length, limit in enumerate(self.limits, start=1)
+        ]
 
 
 def plan_counts(
@@ -205,9 +210,7 @@ class TopPlan(Planned[Configured, "Corpus", "Top"]):
         return {
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
-            "picks": self.proof.picks,
-            "among": self.proof.candidates,
-            "rate": self.proof.rate,
+            "passes": [{"pass": "picks", **self.proof.to_dict()}],
             "error": self.error,
             "behind": self.behind(),
         }
