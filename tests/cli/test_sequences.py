@@ -76,7 +76,7 @@ def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
     assert content["statement"] == "(8, 1e-06)-DP, one user added or removed"
     assert content["total"]["adaptive"]["epsilon"] == 10  # the budget of the ledger
     assert content["total"]["fixed"] == content["guarantee"]
-    assert (content["plan"]["epsilon_to_find"], content["plan"]["epsilon_to_count"]) == (2, 6)
+    assert (content["plan"]["passes"][0]["epsilon"], content["plan"]["epsilon_to_count"]) == (2, 6)
     assert (content["plan"]["epsilon"], content["plan"]["delta"]) == (8, 1e-6)
     assert content["plan"]["alphabet_size"] == 3
     account = voxpop("ledger", "show", "team.ledger", "--json").json["datasets"][0]

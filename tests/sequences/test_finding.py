@@ -21,7 +21,8 @@ def test_one_call_finds_the_alphabet_and_counts(visits):
     assert model.n_users == pytest.approx(6000, rel=0.1)
     numbers = model.plan.to_dict()
     assert (numbers["epsilon"], numbers["delta"], numbers["alphabet_size"]) == (4, 1e-6, 4)
-    assert (numbers["epsilon_to_find"], numbers["epsilon_to_count"]) == (1, 3)
+    assert numbers["passes"][0] == {"pass": "finding", "epsilon": 1, "delta": 1e-6}
+    assert numbers["epsilon_to_count"] == 3
     assert "finding the alphabet" in str(model.plan)
     assert "an alphabet of 4 symbols" in str(model.plan)
     assert not vp.Sequences(alphabet="find").release(visits, vp.Budget(4, 1e-6), seed=1).guarantee.private

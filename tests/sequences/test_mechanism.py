@@ -73,12 +73,14 @@ def test_the_plan_states_the_numbers_before_any_data():
     """Lengths get at most 7 % of epsilon, and distinct and repeated symbols get at most 15 % of the rest."""
     plan = vp.Sequences(alphabet=[str(page) for page in range(17)]).plan(vp.Budget(0.5, 1e-7))
     left = (1 - 0.07) * 0.85
-    assert plan.to_dict()["scale_of_lengths"] == pytest.approx(1 / (0.5 * 0.07))
+    lengths, variety, level = plan.to_dict()["passes"]
+    assert lengths["scale"] == pytest.approx(1 / (0.5 * 0.07))
+    assert variety == {"pass": "variety", "largest_part": "3/20"}
     # The root gets a twentieth of the remaining epsilon, for the usual 20 symbols.
     assert plan.scale == pytest.approx(20 / 0.5 * 20 / left)
     assert plan.threshold == pytest.approx(18 * 20 / 0.5 / (left * 0.95))
     assert plan.guarantee == vp.Guarantee(0.5, 0.0)
-    assert plan.to_dict()["planned_steps"] == 20
+    assert (level["sensitivity"], level["scale"], level["threshold"]) == (20, plan.scale, plan.threshold)
     assert "(0.5, 0)-DP" in str(plan)
     assert "17 symbols" in str(plan)
     assert str(vp.Sequences(alphabet=["secret"])).count("secret") == 0

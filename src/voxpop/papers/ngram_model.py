@@ -157,6 +157,8 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
         limits = self._limits
+        # The levels below the first level have other scales, which depend on released counts.
+        levels = {"levels": limits.max_gram, "sensitivity": limits.max_length}
         return {
             "mechanism": "variable-length n-grams (CAC12)",
             "l_max": limits.max_length,
@@ -164,18 +166,17 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
             "alphabet_size": limits.alphabet,
             "epsilon": self.budget.epsilon,
             "delta": 0.0,
-            "sensitivity": limits.max_length,
-            "scale": self.scale,
-            "threshold": self.threshold,
+            "passes": [{"pass": "level", **levels, "scale": self.scale, "threshold": self.threshold}],
         }
 
     def __str__(self) -> str:
         """Return the plan as text."""
         plan = self.to_dict()
+        (level,) = plan["passes"]
         return (
             f"CAC12 with l_max {plan['l_max']:,}, n_max {plan['n_max']} and {plan['alphabet_size']:,} symbols\n"
             f"{Guarantee(self.budget.epsilon, 0.0)}; integer Laplace noise\n"
-            f"single symbols: scale {self.scale:.6g}, continued above {self.threshold:.6g}"
+            f"single symbols: scale {level['scale']:.6g}, continued above {level['threshold']:.6g}"
         )
 
 

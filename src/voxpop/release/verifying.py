@@ -367,7 +367,7 @@ def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping
         plan = mechanism.plan(budget)
     if numbers["mechanism"] == "keys":
         return plan.ran(numbers["chosen"], numbers["round_limit"], numbers["limit_of_more"])
-    if "epsilon_to_find" in numbers:
+    if "finding" in _passes_in(numbers):
         return with_record(plan, found=tuple(str(symbol) for symbol in range(numbers["alphabet_size"])))
     if not _is_chosen(numbers):
         return plan

@@ -37,29 +37,31 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     symbols = "an alphabet that is found first"
     if plan["alphabet_size"] is not None:
         symbols = f"an alphabet of {plan['alphabet_size']:,} symbols"
-    longest = f"at most {plan['planned_steps']:,} symbols"
+    rows = {row["pass"]: row for row in plan["passes"]}
+    lengths, levels = rows["lengths"], rows["level"]
+    longest = f"at most {levels['sensitivity']:,} symbols"
     if plan["max_length"] is None:
         longest += " (more if a fifth of the users have more)"
     lines = [
         f"Sequences of {longest} from {symbols}; one sequence per user, drawn at random",
         f"{guarantee}; integer Laplace noise" if guarantee else "integer Laplace noise",
     ]
-    if "epsilon_to_find" in plan:
-        lines.append(f"finding the alphabet: epsilon {plan['epsilon_to_find']:.6g}, delta {plan['delta']:.6g} (items)")
+    if finding := rows.get("finding"):
+        lines.append(f"finding the alphabet: epsilon {finding['epsilon']:.6g}, delta {finding['delta']:.6g} (items)")
         lines.append(f"counting: epsilon {plan['epsilon_to_count']:.6g}")
-    lines.append(f"number of sequences by length: noise scale {plan['scale_of_lengths']:.6g}")
+    lines.append(f"number of sequences by length: noise scale {lengths['scale']:.6g}")
     deciding = "the number of steps counted from the start of each sequence (few if most sequences are short)"
     if plan["max_length"] is None:
         deciding = f"the maximum length of drawn sequences, and {deciding}"
     lines.append(f"these numbers determine {deciding}")
-    single = f"counts of single symbols: noise scale {plan['scale']:.6g} or less"
+    single = f"counts of single symbols: noise scale {levels['scale']:.6g} or less"
     if plan["max_length"] is None:
-        single += f" for up to {plan['planned_steps']} counted steps (in proportion to their number if they are more)"
-    if plan["threshold"] is not None:
-        single += f"; a symbol is a separate context from about {plan['threshold']:.6g} occurrences"
+        single += f" for up to {levels['sensitivity']} counted steps (in proportion to their number if they are more)"
+    if levels["threshold"] is not None:
+        single += f"; a symbol is a separate context from about {levels['threshold']:.6g} occurrences"
     lines.append(single)
-    if plan["max_gram"] > 1:
-        lines.append(f"longer contexts, for grams of up to {plan['max_gram']}: the rest of epsilon")
+    if levels["levels"] > 1:
+        lines.append(f"longer contexts, for grams of up to {levels['levels']}: the rest of epsilon")
     return "\n".join(lines)
 
 
@@ -76,6 +78,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
     grams = table_of_lists([gram for gram, *_ in rows])
     counts = np.array([count for _, count, _ in rows], np.int64)
     plan = model.plan.to_dict()
+    finding = [row for row in plan["passes"] if row["pass"] == "finding"]
     story = Story(
         words="sequences.html",
         noun=("noisy count", "noisy counts"),
@@ -88,7 +91,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
             "alphabet_size": plan.get("alphabet_size"),
             "scale": plain(float(model.tree.scales[0])),
             "end": end,
-            "found": plain(plan["epsilon_to_find"]) if "epsilon_to_find" in plan else "",
+            "found": plain(finding[0]["epsilon"]) if finding else "",
         },
         sessions=charts_of(model, end),
         grids=[noise],

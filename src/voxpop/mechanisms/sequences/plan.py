@@ -17,7 +17,13 @@ from voxpop.mechanisms.sequences.constants import (
     USUAL_LENGTH,
 )
 from voxpop.mechanisms.sequences.model import SequenceModel
-from voxpop.mechanisms.sequences.releasing import least_total, part_after_statistics, part_of_lengths, split_contexts
+from voxpop.mechanisms.sequences.releasing import (
+    least_total,
+    part_after_statistics,
+    part_of_lengths,
+    part_of_variety,
+    split_contexts,
+)
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.passes import Claim, PathsProof
 from voxpop.privacy.path_budget import Limits, PathBudget
@@ -186,21 +192,27 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
-        budgets = {}
-        if self.finding is not None:
-            budgets = {"epsilon_to_find": self.finding.epsilon, "epsilon_to_count": self.counting.epsilon}
-        limits = self._limits(0)
         return {
             **self.mechanism.to_dict(),
             "alphabet_size": None if self.alphabet is None else len(self.alphabet),
             "epsilon": self.budget.epsilon,
             "delta": self._claim.delta,
-            "planned_steps": self.mechanism.usual,
-            "scale": self.scale,
-            "scale_of_lengths": float(1 / (part_of_lengths(limits.epsilon) * limits.epsilon)),
-            "threshold": self.threshold,
-            **budgets,
+            **({} if self.finding is None else {"epsilon_to_count": self.counting.epsilon}),
+            "passes": self._rows(),
         }
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Return one row per type of pass. The numbers of the levels are the numbers of the first level."""
+        finding, epsilon = self.finding, self._limits(0).epsilon
+        part, variety = part_of_lengths(epsilon), part_of_variety(epsilon, 0)
+        levels = {"levels": self.mechanism.max_gram, "sensitivity": self.mechanism.usual}
+        return [
+            *([] if finding is None else [{"pass": "finding", "epsilon": finding.epsilon, "delta": finding.delta}]),
+            {"pass": "lengths", "part": str(part), "scale": float(1 / (part * epsilon))},
+            # The released lengths determine the part and the sensitivity that run.
+            {"pass": "variety", "largest_part": str(variety)},
+            {"pass": "level", **levels, "scale": self.scale, "threshold": self.threshold},
+        ]
 
     def _limits(self, alphabet: int) -> Limits:
         return Limits(Fraction(self.counting.epsilon), alphabet, self.mechanism.usual, self.mechanism.max_gram)
