@@ -24,6 +24,7 @@ from voxpop.release.counts import page_of_all
 from voxpop.release.profile import Profile, contradictions
 from voxpop.release.registry import configuration, load_object, mechanism_called
 from voxpop.release.release import Release
+from voxpop.release.report.numbers import rows_of_type
 from voxpop.release.report.page import unpacked
 from voxpop.release.result import charged_of, load
 from voxpop.release.saving import BESIDE, DAMAGED_FOLDER, RELEASE, REPORT, SUMS, checksum, kind_in

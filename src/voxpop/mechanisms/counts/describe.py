@@ -1,21 +1,22 @@
 """The text of plans of counts and rankings, computed from their public numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from voxpop.mechanisms.counts.constants import USUAL
 from voxpop.mechanisms.rounds.menu import choice_in
+from voxpop.release.report.numbers import rows_of_type
 
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan of counts or of a ranking."""
-    rows = {kind: [row for row in plan["passes"] if row["pass"] == kind] for kind in ("picks", "count")}
-    title, *lines = _about_top(plan, *rows["picks"]) if rows["picks"] else _about_counts(plan, rows["count"])
+    picks = rows_of_type(plan, "picks")
+    title, *lines = _about_top(plan, *picks) if picks else _about_counts(plan)
     return "\n".join(filter(None, [title, guarantee, *lines]))
 
 
-def _about_counts(plan: Mapping[str, Any], counts: Sequence[Mapping[str, Any]]) -> list[str]:
-    limits = ", ".join(f"{row['limit']:,}" for row in counts) or "none"
+def _about_counts(plan: Mapping[str, Any]) -> list[str]:
+    limits = ", ".join(f"{row['limit']:,}" for row in rows_of_type(plan, "count")) or "none"
     choice = choice_in(plan)
     limit, error = f"{limits}{', chosen privately' if choice else ''}", f"{plan['error']:.4g}"
     if choice and not choice["chosen"]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from voxpop.privacy.trie.accountant import group_delta
-from voxpop.release.report.numbers import curve, plain, voting_chance, whole
+from voxpop.release.report.numbers import curve, plain, rows_of_type, voting_chance, whole
 from voxpop.release.report.page import Grid, Story
 
 _SHOWN_DIGITS = 12
@@ -13,7 +13,7 @@ _SHOWN_DIGITS = 12
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
-    votes = _votes(plan)
+    [votes] = rows_of_type(plan, "votes")
     one_word = votes["words"] == "one"
     whose = "the user's most frequent word" if one_word else "one of the user's words, drawn again in each round"
     times = ""
@@ -39,14 +39,8 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     )
 
 
-def _votes(plan: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the numbers of the rounds of votes, which are the only type of pass."""
-    (votes,) = plan["passes"]
-    return votes  # type: ignore[no-any-return]
-
-
 def _rounds(plan: Mapping[str, Any]) -> Grid:
-    votes = _votes(plan)
+    [votes] = rows_of_type(plan, "votes")
     first, unit = votes["first_unit"], votes["unit"]
     symbols = plain(unit) if unit == first or votes["rounds"] == 1 else f"{first}, then {unit}"
     head = ["maximum of rounds", f"{plan['alphabet']} per round", "probability of selection", "votes needed"]
@@ -70,7 +64,7 @@ def _listed(exclude: Mapping[str, Any]) -> str:
 
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """Return the content of a report from the numbers of a plan."""
-    votes = _votes(plan)
+    [votes] = rows_of_type(plan, "votes")
     [likely] = (row["users"] for row in plan["users_needed"] if row["probability"] == 0.9)
     return Story(
         words="hitters.html",

@@ -7,7 +7,7 @@ import numpy as np
 
 from voxpop.kernels.threads import require_polars
 from voxpop.privacy.budget import printable
-from voxpop.release.report.numbers import plain, whole
+from voxpop.release.report.numbers import plain, rows_of_type, whole
 from voxpop.release.report.page import Grid, Story, page_of
 from voxpop.release.table import table_of_lists
 
@@ -78,7 +78,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
     grams = table_of_lists([gram for gram, *_ in rows])
     counts = np.array([count for _, count, _ in rows], np.int64)
     plan = model.plan.to_dict()
-    finding = [row for row in plan["passes"] if row["pass"] == "finding"]
+    finding = rows_of_type(plan, "finding")
     story = Story(
         words="sequences.html",
         noun=("noisy count", "noisy counts"),

@@ -17,6 +17,11 @@ def whole(number: Any) -> str:
     return "never" if number is None else f"{int(number):,}"
 
 
+def rows_of_type(plan: Mapping[str, Any], *types: str) -> list[Mapping[str, Any]]:
+    """Return the rows of the passes of some types, in the order of the plan."""
+    return [row for row in plan["passes"] if row["pass"] in types]
+
+
 def plain(number: Any, digits: int = 5) -> str:
     """Return a number with the given number of significant digits, or a dash for None."""
     if number is None:
