@@ -6,6 +6,7 @@ import pickle
 import sys
 from contextlib import suppress
 from dataclasses import fields, replace
+from fractions import Fraction
 
 import pyarrow as pa
 import pytest
@@ -99,6 +100,67 @@ def test_the_plan_of_a_release_has_the_guarantee_of_the_release(name):
         assert replace(each.guarantee, private=True) == replace(each.plan.guarantee, private=True)
         with pytest.raises(InputError, match="changed"):
             replace(each.plan).release(given_to(PLANS[name]))
+
+
+NAMES = {"classes": "choice", "first round": "threshold"}
+"""The types of the rows of adaptive rounds. A transcript names the steps of the gate."""
+
+
+@pytest.mark.parametrize("name", sorted(PLANS.keys() - {"ngrams", "DPNE"}))  # these have tables of their votes instead
+def test_a_plan_has_a_row_for_every_pass_that_runs(name):
+    """Before a release, the plan has a row with the type of every pass that the transcript of the release contains."""
+    plan = PLANS[name]
+    kinds = {row["pass"] for row in plan.to_dict()["passes"]}
+    released = plan.release(given_to(plan), seed=1)
+    for each in released.values() if isinstance(released, dict) else [released]:
+        ran = {step["pass"] for step in each.plan.transcript}
+        assert ran
+        assert {kind if kind in kinds else NAMES.get(kind) for kind in ran} <= kinds
+
+
+def rate(text):
+    """Return a fraction of a certificate as a number."""
+    return float(Fraction(text))
+
+
+def rows_of_keys(numbers):
+    """Return the numbers that rows of keys with counts share with the certificate."""
+    parts = numbers["parts"]
+    return {
+        "classes": [{"edges": numbers["edges"], "rate": rate(numbers["choosing"])}],
+        "numbers": [
+            {"limit": each["limit"], "rate": rate(each["rate"]), "reach": each["reach"]} for each in numbers["menu"]
+        ],
+        "few": [{"rate": rate(parts["rate"]), "threshold": parts["threshold"]}],
+        "sizes": [{"rate": rate(parts["sizing"])}],
+        "counts": [{"mu_squared": numbers["rounds"]["later"]["counting"]}],
+        "rest": [{"rate": rate(numbers["rest"])}],
+    }
+
+
+CERTIFIED = {
+    "hitters": lambda numbers: {"votes": [numbers]},
+    "hitters, as published": lambda numbers: {"votes": [numbers]},
+    "count": lambda numbers: {
+        "count": [{"limit": each["limits"][0], "sigma": each["sigma"]} for each in numbers["menu"]]
+    },
+    "top": lambda numbers: {"picks": [numbers]},
+    "profile": lambda numbers: {
+        "counts": [{"mu_squared": numbers["later"]["counting"]}],
+        "cover": [numbers["later"]["cover"]],
+    },
+    "keys": rows_of_keys,
+}
+"""The numbers of a certificate that rows contain, by the type of the row."""
+
+
+@pytest.mark.parametrize("name", CERTIFIED)
+def test_rows_have_the_numbers_of_the_certificate(name):
+    """The noise and the thresholds of rows are the numbers of the certificate."""
+    plan = PLANS[name]
+    for kind, every in CERTIFIED[name](plan.certificate.to_dict()["numbers"]).items():
+        rows = [row for row in plan.to_dict()["passes"] if row["pass"] == kind]
+        assert [{key: row[key] for key in each} for row, each in zip(rows, every, strict=True)] == every
 
 
 def plan_classes(base=Planned):

@@ -237,7 +237,8 @@ def of_two(part):
 
 def with_limit_of_more(record, _):
     """Give the plan a limit that only parts have, with the error and the bound that follow from it."""
-    plan = plan_again({**record["plan"], "limit_of_more": 4}, None)
+    rows = [{**row, "limit": 4} if row["pass"] == "more" else row for row in record["plan"]["passes"]]
+    plan = plan_again({**record["plan"], "passes": rows}, None)
     record.update(plan=plan.to_dict(), error=plan.error)
 
 

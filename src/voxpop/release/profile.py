@@ -208,7 +208,7 @@ class Profile(Result):
     def _reach(self) -> float:
         """The bound that the noise of a count does not exceed with probability 0.95."""
         # If each key has one noisy number, the plan computes the bound, because the noise is not Gaussian.
-        return float(self.plan.to_dict().get("reach") or INTERVAL * (self.error or 0.0))
+        return float(self.plan.to_dict().get("error_bound") or INTERVAL * (self.error or 0.0))
 
     def _bounds(self, users: "Int64s") -> dict[str, "Int64s"]:
         low, high = np.floor(users - self._reach), np.ceil(users + self._reach)

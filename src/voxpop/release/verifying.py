@@ -367,13 +367,14 @@ def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping
     else:
         plan = mechanism.plan(budget)
     if numbers["mechanism"] == "keys":
-        return plan.ran(numbers["chosen"], numbers["round_limit"], numbers["limit_of_more"])
+        (more,) = [row["limit"] for row in rows_of_type(numbers, "more")] or [None]
+        return plan.ran(numbers["chosen"], numbers["round_limit"], more)
     if "finding" in _passes_in(numbers):
         return with_record(plan, found=tuple(str(symbol) for symbol in range(numbers["alphabet_size"])))
     if not _is_chosen(numbers):
         return plan
     if numbers["mechanism"] == "counts":
-        limits = tuple(row["limit"] for row in numbers["passes"] if row["pass"] == "count")
+        limits = tuple(row["limit"] for row in rows_of_type(numbers, "count"))
         return with_record(plan, ran=[each.limits for each in plan.proof.menu].index(limits))
     if numbers["mechanism"] == "n-grams":
         return with_record(plan, words=plan.first.entry(numbers["max_words_per_user"], numbers["share_of_words"]))

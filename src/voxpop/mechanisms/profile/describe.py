@@ -9,7 +9,7 @@ from voxpop.mechanisms.rounds.listed import known_note
 from voxpop.mechanisms.rounds.menu import about_limit, about_menu
 from voxpop.privacy.planned import ITEMS_EACH
 from voxpop.release.profile import ONLY_NOISE
-from voxpop.release.report.numbers import plain, whole
+from voxpop.release.report.numbers import plain, rows_of_type, whole
 from voxpop.release.report.page import Grid, Story
 
 PROBABILITY = 0.9
@@ -21,11 +21,11 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
         return _about_keys(plan, guarantee)
     kinds = {name: "words" if name in plan["text"] else kind for name, kind in plan["columns"].items()}
     joint = ", ".join(" x ".join(names) for names in plan["joint"]) or "none"
-    if plan["joint"]:
-        joint += f"; at most {plan['spurious']:g} released joint values that no user has are expected"
+    for row in rows_of_type(plan, "joining"):
+        joint += f"; at most {row['spurious']:g} released joint values that no user has are expected"
     later = "no counts"
-    if plan["counts"]:
-        later = f"counts of users, and cover with noise of {plan['sigma_of_cover']:.3g} users"
+    for row in rows_of_type(plan, "cover"):
+        later = f"counts of users, and cover with noise of {row['sigma']:.3g} users"
     lines = [
         f"Profile of {len(kinds):,} columns, {about_limit(plan, plan['max_items_per_user'], 'values')}",
         *([guarantee] if guarantee else []),
@@ -41,15 +41,17 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
 
 
 def _about_keys(plan: Mapping[str, Any], guarantee: str) -> str:
+    rest = [
+        f"standard error of the sums of other rows: {row['error']:,.3g} users"
+        for row in rows_of_type(plan, "rest", "cover")
+    ]
     sets = ", ".join(" x ".join(map(on_one_line, names)) for names in plan["joint"])
     return "\n".join(
         [
             f"Keys with counts: {sets}",
             *([guarantee] if guarantee else []),
             *_entry_lines(plan),
-            f"standard error of the sums of other rows: {plan['error_of_rest']:,.3g} users"
-            if plan["other_rows"]
-            else "other rows are not measured",
+            *(rest or ["other rows are not measured"]),
             *_cost_lines(plan),
             *ONLY_NOISE.split(". ", 1),
             "",
@@ -60,9 +62,8 @@ def _about_keys(plan: Mapping[str, Any], guarantee: str) -> str:
 
 def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
     """Return the lines about the cost of each part of the plan, and about the total of several equal releases."""
-    parts = []
-    if plan["rate_of_choice"]:
-        parts.append(f"the choice costs {100 * plan['rate_of_choice'] / plan['epsilon']:.0f} % of epsilon")
+    choice = rows_of_type(plan, "classes")
+    parts = [f"the choice costs {100 * row['rate'] / plan['epsilon']:.0f} % of epsilon" for row in choice]
     if plan["other_rows"]:
         parts.append(
             "the other rows cost "
@@ -85,17 +86,17 @@ def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
 def _entry_lines(plan: Mapping[str, Any]) -> list[str]:
     """Return a line for each entry that may run, or for the entry that ran."""
     lines = [
-        f"at most {each['keys']} {'key' if each['keys'] == 1 else 'keys'} per user: one noisy number per key, standard "
-        f"error {each['error']:.3g} users"
-        for each in plan["entries"]
+        f"at most {row['limit']} {'key' if row['limit'] == 1 else 'keys'} per user: one noisy number per key, standard "
+        f"error {row['error']:.3g} users"
+        for row in rows_of_type(plan, "numbers")
     ]
-    if plan["parts"] is not None:
-        more = plan["limit_of_more"]
+    for row in rows_of_type(plan, "more"):
+        more = row["limit"]
         lines.append(
             "users of one, two and more keys in separate parts; the last part counts only released keys"
             + (f", at most {more} per user: standard error {plan['error']:.3g} users" if more else "")
         )
-    if plan["passes"]:
+    if rows_of_type(plan, "round"):
         rounds = f", {about_limit(plan, plan['round_limit'], 'keys')}" if plan["max_keys_per_user"] is None else ""
         lines.append(f"adaptive rounds{rounds}, then counts with the same share of the budget")
     if plan["repeated"]:
@@ -104,7 +105,8 @@ def _entry_lines(plan: Mapping[str, Any]) -> list[str]:
         return [f"the limit of {plan['max_keys_per_user']:,} keys per user is public", *lines]
     if plan["chosen"] is not None:
         return ["chosen privately by the numbers of keys of the users:", lines[plan["chosen"]]]
-    noise = f"{2**0.5 / plan['rate_of_choice']:.3g} users"
+    [choice] = rows_of_type(plan, "classes")
+    noise = f"{2**0.5 / choice['rate']:.3g} users"
     return [f"one of these, chosen privately by the numbers of keys of the users, with noise of {noise}:", *lines]
 
 
@@ -130,7 +132,9 @@ def _needed(plan: Mapping[str, Any]) -> Grid:
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """Return the content of a profile's report from the numbers of its plan. The profile itself adds the columns."""
     keyed, needed = plan["mechanism"] == "keys", _needed(plan)
-    sigma, row = (plan["error_of_rest"], 0) if keyed else (plan["sigma_of_cover"], 1)
+    each = "one key" if keyed else f"{ITEMS_EACH[1]} values"
+    joint, cover = rows_of_type(plan, "joining"), rows_of_type(plan, "rest", "cover")
+    sigma = cover[0]["error" if keyed else "sigma"] if cover else 0.0
     return Story(
         words="profile.html",
         noun=_noun(plan),
@@ -139,11 +143,11 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         proof=f"docs/privacy/{'keys' if keyed else 'profile'}.md",
         values={
             "counts": keyed or plan["counts"],
-            "spurious": "" if keyed or not plan["joint"] else plain(plan["spurious"]),
+            "spurious": plain(joint[0]["spurious"]) if joint else "",
             "sigma": plain(sigma),
             "listed": "known" in plan,
         },
         needed=needed,
-        about=(needed.rows[row][1], f"for 90 %, if each user has {'one key' if keyed else f'{ITEMS_EACH[1]} values'}"),
+        about=(needed.rows[0 if keyed else 1][1], f"for 90 %, if each user has {each}"),
         completes=False,
     )

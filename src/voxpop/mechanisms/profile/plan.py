@@ -21,6 +21,7 @@ from voxpop.mechanisms.profile.constants import (
     KEY_LIMITS,
     KEY_SURE,
     KEYS_HELD,
+    REPEATS,
     SHARE_LOST,
     SHARE_OF_COUNTS,
     SHARE_OF_ENTRY,
@@ -38,6 +39,7 @@ from voxpop.mechanisms.rounds.listed import known_users_needed, listed_numbers
 from voxpop.mechanisms.rounds.menu import (
     Menu,
     adaptive_proof,
+    later_rows,
     later_square,
     planned_menu,
     planned_rounds,
@@ -148,16 +150,13 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
-        last = self.passes[-1]
+        last, columns = self.passes[-1], max(1, len(self.mechanism.keys.columns))
+        after = later_rows(self.joining, self.counting, self.cover_sigma, columns, self.cover_error, SPURIOUS)
         return {
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
             "max_items_per_user": last.limit if isinstance(last, AdaptiveRounds) else None,
-            "mu_squared_of_joint_values": self.joining,
-            "spurious": SPURIOUS if self.joining else 0.0,
-            "mu_squared_of_counts": self.counting,
-            "sigma_of_cover": self.cover_sigma,
-            "passes": rows_of(*self.passes),
+            "passes": [*rows_of(*self.passes), *after],
             "users_needed": users_needed_rows(self.users_needed),
             **listed_numbers(last, self.mechanism.known_columns, None, self.transcript),
         }
@@ -276,7 +275,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return 1 if self.noise is None else self.noise.reach
 
     @property
-    def reach(self) -> int | None:
+    def error_bound(self) -> int | None:
         """The bound that the noise of a count satisfies with probability 0.95, if `error` is known."""
         if self.parts is not None and self.limit_of_more is not None:
             return parts_bound(self.parts, self.limit_of_more, _BOUND_PROBABILITY)
@@ -355,7 +354,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         """Return the epsilons of several equal releases, if deltas add up, or an empty list for a changed plan."""
         if not self._certificate:
             return []
-        return [{"releases": each, "epsilon": compose([self.guarantee] * each).epsilon} for each in _REPEATS]
+        return [{"releases": each, "epsilon": compose([self.guarantee] * each).epsilon} for each in REPEATS]
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
@@ -363,25 +362,29 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return {
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
-            "chosen": self.chosen,
-            "rate_of_choice": float(self.choosing),
-            "entries": [
-                {"keys": each.limit, "rate": float(each.rate), "largest_noise": each.reach, "error": noise_spread(each)}
-                for each in self.menu
-            ],
-            "parts": None
-            if self.parts is None
-            else {"rate": float(self.parts.rate), "threshold": self.parts.threshold},
-            "limit_of_more": self.limit_of_more,
-            "error": self.error,
-            "reach": self.reach,
+            **{name: getattr(self, name) for name in ("chosen", "error", "error_bound")},
             "round_limit": last.limit if isinstance(last, AdaptiveRounds) else None,
-            "mu_squared_of_counts": self.counting,
-            "error_of_rest": self.cover_error or 0.0,
             "together": self._totals(),
-            "passes": rows_of(*self.passes) if self.passes else [],
+            "passes": self._rows(),
             "users_needed": users_needed_rows(self.users_needed),
         }
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Return one row per type of pass, or per round and per entry. Only the passes of the chosen entry run."""
+        choosing = {"edges": list(KEY_EDGES), "rate": float(self.choosing)}
+        rows: list[dict[str, Any]] = [{"pass": "classes", **choosing}] if self.choosing else []
+        for each in self.menu:
+            numbers = {"limit": each.limit, "rate": float(each.rate), "reach": each.reach, "error": noise_spread(each)}
+            rows.append({"pass": "numbers", **numbers})
+        if self.parts is not None:
+            limit, rate = self.limit_of_more, float(self.parts.rate)
+            rows.append({"pass": "few", "rate": rate, "threshold": self.parts.threshold})
+            rows.append({"pass": "sizes", "rate": float(self.parts.sizing)})
+            rows.append({"pass": "more", "limit": limit, "rate": limit and float(self.parts.rate_of_more(limit))})
+        rows += rows_of(*self.passes) if self.passes else []
+        rows += later_rows(0.0, self.counting, self.cover_sigma, len(self.mechanism.keys.sets), self.cover_error)
+        rest = {"rate": float(self.rest), "error": self.cover_error}
+        return [*rows, {"pass": "rest", **rest}] if self.rest else rows
 
 
 def assumed_users(counts: Sequence[int], scale: float) -> list[float]:
@@ -414,8 +417,6 @@ def _continued(expected: float, count: int, scale: float) -> float:
 
 
 _MOST_KEY_USERS = 10**12
-_REPEATS = (12, 52)
-"""The numbers of equal releases for which a plan contains the total: one release per month or per week of a year."""
 _BOUND_PROBABILITY = 0.95
 """The probability that a number is between `low` and `high`."""
 
