@@ -231,8 +231,12 @@ PLANNERS = {"voxpop.privacy.calibrate", "voxpop.privacy.trie.calibrate"}
 
 def called(path: Path) -> set[str]:
     """Return the names of the functions and methods that a file calls."""
-    calls = (node.func for node in nodes(path) if isinstance(node, ast.Call))
-    return {each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in calls}
+    return {name_called(node) for node in nodes(path) if isinstance(node, ast.Call)}
+
+
+def name_called(call: ast.Call) -> str:
+    """Return the name of the function or method in a call."""
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
 
 
 def test_only_gates_make_noise_and_open_weights():
@@ -249,14 +253,155 @@ def test_only_gates_make_noise_and_open_weights():
         assert not [each.name for each in opening if any("Opening" in ast.unparse(base) for base in each.bases)]
 
 
-def test_one_loop_runs_the_passes_of_every_mechanism():
-    """Every mechanism runs its passes in `run_passes`, the only loop of a release that shows progress."""
+def test_one_loop_shows_the_progress_of_passes():
+    """Only `run_passes` and the reading of tables show progress, and every mechanism uses `run_passes`."""
     loops = {ident(path) for path in MODULES if "voxpop.files.progress.track" in imported(path)}
     assert loops == {"engine/local/read.py", "privacy/planned.py"}
     shared = ("voxpop.privacy.planned.run_passes", "voxpop.mechanisms.rounds.menu.released_in_rounds")
     for folder in {path.parent for path in MODULES if path.name == "releasing.py"} | {SOURCE / "mechanisms" / "series"}:
         if folder.parent.name == "mechanisms":
             assert any(name in imported(path) for name in shared for path in folder.glob("*.py")), folder.name
+
+
+CONNECTING = {"of", "open"}
+"""The methods that connect a gate with its data. They return no noisy number."""
+GIVING = {"later", "of", "rounds", "words"}
+"""The methods that return another gate."""
+
+
+def steps_of_gates() -> set[str]:
+    """Return the names of the public methods of gates, except properties and the methods that connect data."""
+    found = set()
+    for path in (SOURCE / "privacy" / "gate").glob("*.py"):
+        for each in nodes(path):
+            if isinstance(each, ast.ClassDef) and (each.name.endswith("Gate") or each.name == "LaterPasses"):
+                methods = [node for node in each.body if isinstance(node, ast.FunctionDef)]
+                found |= {node.name for node in methods if "property" not in map(ast.unparse, node.decorator_list)}
+    return {name for name in found if not name.startswith("_")} - CONNECTING
+
+
+def mentioned(*trees: ast.AST) -> set[str]:
+    """Return the names and attributes in syntax trees."""
+    every = [node for tree in trees for node in ast.walk(tree)]
+    return {node.id for node in every if isinstance(node, ast.Name)} | {
+        node.attr for node in every if isinstance(node, ast.Attribute)
+    }
+
+
+def names_of_gates(tree: ast.AST) -> set[str]:
+    """Return the names that a file gives to gates, and to objects that contain a gate."""
+    arguments = [node for node in ast.walk(tree) if isinstance(node, ast.arg)]
+    found = {each.arg for each in arguments if each.arg == "gate" or (each.annotation and is_gate(each.annotation))}
+    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr)]
+    size = -1
+    while size < len(found):
+        size = len(found)
+        for node in assigned:
+            if node.value and gives_gate(node.value, found):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                every = [each for target in targets for each in getattr(target, "elts", [target])]
+                # In `self._gate = gate`, the attribute is the name.
+                found |= {getattr(each, "attr", getattr(each, "id", "")) for each in every}
+    return found
+
+
+def is_gate(annotation: ast.AST) -> bool:
+    """Return whether an annotation names a gate, and is not the type of a function or a call."""
+    return re.fullmatch(r"(\w*Gate|LaterPasses|None| \| )+", ast.unparse(annotation).strip("'\"")) is not None
+
+
+def gives_gate(value: ast.AST, gates: set[str]) -> bool:
+    """Return whether the value of an assignment is a gate, contains a gate, or is made from a gate by a constructor."""
+    if isinstance(value, ast.Call):
+        made = name_called(value)[:1].isupper()
+        given = bool(mentioned(value if made else value.func) & gates)
+        return name_called(value) == "begin" or (given and (made or name_called(value) in GIVING))
+    if isinstance(value, ast.Name | ast.Attribute):
+        return bool(mentioned(value) & gates)
+    return any(gives_gate(each, gates) for each in ast.iter_child_nodes(value))
+
+
+def steps_outside_of_passes(trees: dict[str, ast.AST]) -> set[str]:
+    """Return the calls of steps of gates that are not in the `run` of a `GateCall`, or in a function that it calls.
+
+    Args:
+        trees: The syntax trees of files, by their names.
+    """
+    steps, inside, named = steps_of_gates(), set[int](), set[str]()
+    for tree in trees.values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("GateCall", "one_pass"):
+                inside |= {id(each) for each in ast.walk(node.args[0])}
+                named |= mentioned(node.args[0])
+    calls = [
+        (name, *each) for name, tree in trees.items() for each in calls_with_gates(tree) if id(each[0]) not in inside
+    ]
+    found, size = set[str](), -1
+    while size < len(steps):
+        size = len(steps)
+        for name, call, around in calls:
+            if (step := name_called(call)) in steps:
+                # If a pass calls the function around this call, the calls of this function are steps, too.
+                if around in named:
+                    steps.add(around)
+                else:
+                    found.add(f"{name}: {around} calls {step}")
+    return found
+
+
+@cache
+def calls_with_gates(tree: ast.AST) -> list[tuple[ast.Call, str]]:
+    """Return the calls of methods of gates and the calls with gates, with the innermost function around each."""
+    gates, around, found = names_of_gates(tree), dict[int, str](), list[tuple[ast.Call, str]]()
+    # Outer functions are visited first, so the innermost function of a node is the last one.
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            around |= {id(node): function.name for node in ast.walk(function)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            given = [*ast.iter_child_nodes(node.func), *node.args, *node.keywords]
+            if mentioned(*given) & {*gates, "begin"}:
+                found.append((node, around.get(id(node), "")))
+    return found
+
+
+RELEASING = {ident(path): nodes(path)[0] for path in MODULES if not ident(path).startswith(("privacy/", "engine/"))}
+"""The syntax trees of the files that contain no gate."""
+
+
+def test_steps_of_gates_run_in_the_loop():
+    """Mechanisms and papers call the steps of gates only in passes, which `run_passes` runs."""
+    assert steps_outside_of_passes(RELEASING) == set()
+
+
+ADDED = [
+    ("mechanisms/profile/releasing.py", "    sets, items =", "    gate.counts(None)", "counts"),
+    (
+        "mechanisms/profile/releasing.py",
+        "    state = run_passes(",
+        "    _found_in_rounds(plan, corpus, seed, gate)",
+        "_found_in_rounds",
+    ),
+    ("mechanisms/rounds/menu.py", "    gate.open(engine)", "    step.chosen(gate)", "released_in_rounds"),
+    ("mechanisms/sequences/plan.py", "        gate.open(", "        self.begin(seed)[0].variety(1, 2, 3)", "variety"),
+    (
+        "mechanisms/ngrams/releasing.py",
+        "    state = run",
+        "    other = Runner(corpus, gate)\n    other.execute(0)",
+        "execute",
+    ),
+    ("papers/ngram_model.py", "        gate.open(", "        other = gate\n        other.lengths(1)", "lengths"),
+]
+"""Files, the beginning of a line, lines to add above it, and the step that these lines call outside of the loop."""
+
+
+@pytest.mark.parametrize(("file", "line", "added", "step"), ADDED)
+def test_a_step_outside_of_the_loop_is_found(file, line, added, step):
+    """`steps_outside_of_passes` finds a step that is added to a mechanism or to a paper."""
+    text = (SOURCE / file).read_text()
+    assert line in text
+    changed = ast.parse(text.replace(line, f"{added}\n{line}"))
+    assert {each.split()[-1] for each in steps_outside_of_passes({**RELEASING, file: changed})} == {step}
 
 
 def test_histograms_are_private():

@@ -20,7 +20,7 @@ from voxpop.errors import BudgetError, InputError, InternalError, MemoryLimitErr
 from voxpop.mechanisms.counts import plan as counting
 from voxpop.mechanisms.counts.mechanism import CountsMechanism
 from voxpop.mechanisms.profile import plan as planning
-from voxpop.mechanisms.profile.releasing import measured_cover
+from voxpop.mechanisms.profile.constants import CELL, COVER_UNIT
 from voxpop.privacy.certificate import pair_of
 from voxpop.privacy.gaussian import delta as gaussian_delta
 from voxpop.reading import typed_keys
@@ -126,12 +126,9 @@ def test_the_noise_of_cover_is_the_planned_noise(table):
         ),
         user="u",
     )
-    covers = [
-        each
-        for _ in range(25)
-        for each in measured_cover(plan, none._engine, pa.array([], pa.large_string()), after_release(plan)).values()
-    ]
-    noise = [value for each in covers for value in (each.covered, each.other)]
+    nothing = pa.array([], pa.large_string())
+    sums = [after_release(plan).cover(none._engine, nothing, 8, COVER_UNIT, CELL) for _ in range(25)]
+    noise = np.concatenate(sums) * (CELL / COVER_UNIT)
     assert np.mean(np.square(noise)) / plan.cover_sigma**2 == pytest.approx(1, abs=0.4)
     assert abs(np.mean(noise)) < 6 * plan.cover_sigma / 20
 

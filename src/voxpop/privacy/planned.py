@@ -383,7 +383,7 @@ class GateCall(Generic[_Gate, _State]):
 
 
 def run_passes(
-    state: _State, schedule: Callable[[_State], GateCall[_Gate, _State] | None], gate: _Gate, unit: str
+    state: _State, schedule: Callable[[_State], GateCall[_Gate, _State] | None], gate: _Gate, unit: str | None
 ) -> _State:
     """Run passes until the schedule ends, and return the last state.
 
@@ -391,7 +391,8 @@ def run_passes(
         state: The public state before the first pass.
         schedule: A function that returns the next pass from the public state; None at the end.
         gate: The gate of the release, which compares each pass with the certificate.
-        unit: The plural noun for passes in progress messages.
+        unit: The plural noun for passes in progress messages; None if only the schedules inside the passes have
+            messages.
     """
 
     def passes() -> Iterator[int]:
@@ -400,7 +401,7 @@ def run_passes(
             state = step.after(step.run(gate))
             yield int(step.counted)
 
-    for _ in track(passes(), "releasing", int, None, unit, exact=True):
+    for _ in passes() if unit is None else track(passes(), "releasing", int, None, unit, exact=True):
         pass
     return state
 

@@ -1,6 +1,7 @@
 """Release profiles (rounds over all typed keys, then counts and cover of the released keys) and keys with counts."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import permutations
 from math import hypot, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 
 from voxpop.engine.contract import Engine, check_engine
 from voxpop.engine.data import Corpus
-from voxpop.errors import InputError
+from voxpop.errors import InputError, InternalError
 from voxpop.files.progress import tell
 from voxpop.kernels.arrays import Int32s, Int64s
 from voxpop.mechanisms.profile.constants import (
@@ -26,11 +27,12 @@ from voxpop.mechanisms.profile.constants import (
     SPURIOUS_EACH,
     UNEVEN,
 )
+from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds
 from voxpop.mechanisms.rounds.known import plan_known
 from voxpop.mechanisms.rounds.menu import Menu, on_list, released_in_rounds
-from voxpop.privacy.gate.rounds import PublicParts
+from voxpop.privacy.gate.rounds import AdaptiveGate, PublicParts
 from voxpop.privacy.parameters import KeyParts
-from voxpop.privacy.planned import with_record
+from voxpop.privacy.planned import GateCall, run_passes, with_record
 from voxpop.reading.arrow import array_of, int64_array, numbers_of, text_buffers
 from voxpop.reading.keys import joined_texts, split_texts
 from voxpop.release.profile import KNOWN_MARKS, ColumnCover, Profile
@@ -39,7 +41,11 @@ from voxpop.release.release import Release
 
 if TYPE_CHECKING:
     from voxpop.mechanisms.profile.plan import KeysPlan, ProfilePlan
-    from voxpop.privacy.gate.rounds import AdaptiveGate
+    from voxpop.privacy.gate.counts import KeysGate
+    from voxpop.reading.typed_keys import TypedKeys
+    from voxpop.release.counts import Counts
+
+NO_TOKENS = pa.nulls(0, pa.large_string())
 
 
 class Stages(NamedTuple):
@@ -73,6 +79,16 @@ def keyed_engine(plan: "ProfilePlan | KeysPlan", data: Corpus) -> Engine:
     return corpus
 
 
+class _Profiled(NamedTuple):
+    """The public results of a profile: tokens, their rounds, joint candidates without a decision, counts and cover."""
+
+    tokens: pa.LargeStringArray = NO_TOKENS
+    rounds: AdaptiveRounds | None = None
+    candidates: int = 0
+    counts: "Counts | None" = None
+    cells: Int64s | None = None
+
+
 def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Profile:
     """Release the keys, count them, and measure their cover; see `voxpop.profile`."""
     (corpus, single), keys = data, plan.mechanism.keys
@@ -80,97 +96,161 @@ def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Prof
     gate, guarantee = plan.begin(seed)
     lists = plan.mechanism.known_columns
     listed = None if lists is None else PublicParts(lists.parts(keys, reading), text_buffers)
-    found, rounds = released_in_rounds(plan.passes[0], gate, single, listed)
-    tokens = with_joint(plan, corpus, found, rounds.limit, gate)
+
+    def schedule(state: _Profiled) -> "GateCall[AdaptiveGate, _Profiled] | None":
+        tokens, rounds = state.tokens, state.rounds
+        if rounds is None:
+            return GateCall(
+                lambda gate: released_in_rounds(plan.passes[0], gate, single, listed),
+                lambda found: _Profiled(found[0], found[1], _joint_candidates(keys, found[0])),
+            )
+        if state.candidates:
+            return GateCall(
+                partial(_with_joint, plan, corpus, tokens, rounds.limit, state.candidates),
+                lambda every: state._replace(tokens=every, candidates=0),
+            )
+        if plan.counting and state.counts is None:
+            return GateCall(
+                partial(_counted_within, plan, corpus, seed, tokens), lambda found: state._replace(counts=found)
+            )
+        if plan.counting and state.cells is None:
+            given = (corpus, tokens, len(keys.columns), COVER_UNIT, CELL)
+            return GateCall(lambda gate: gate.cover(*given), lambda cells: state._replace(cells=cells))
+        return None
+
+    tokens, rounds, _, counts, cells = run_passes(_Profiled(), schedule, gate, None)
     sets, items = keys.split(tokens)
     columns = {"set": array_of(sets), "item": items}
     if listed is not None:
         columns[KNOWN_MARKS] = pa.array(on_list(tokens, listed))
-    error, cover = None, dict[str, ColumnCover]()
-    if plan.counting:
-        # Counts are imported through the registry, because no mechanism imports another mechanism.
-        release = Release.from_items(tokens, plan, guarantee)
-        counts = configuration("counts")().plan_within(plan.counting, plan.budget, release)
-        gate.counts(counts.certificate)
-        tally = counts.release(corpus, seed=seed)
-        columns["users"], error = int64_array(tally.users), tally.error
-        cover = measured_cover(plan, corpus, tokens, gate)
-        # It is public that a column without released values covers no rows. Noise on its cover would look like a share.
-        for number, name in enumerate(cover):
-            if number not in sets:
-                cover[name] = cover[name]._replace(covered=0.0)
+    if counts is not None:
+        columns["users"] = int64_array(counts.users)
+    names = [each.name for each in keys.columns]
+    cover = {} if cells is None else covers(names, cells, plan.cover_error)
+    # It is public that a column without released values covers no rows. Noise on its cover would look like a share.
+    for number, name in enumerate(cover):
+        if number not in sets:
+            cover[name] = cover[name]._replace(covered=0.0)
     done = with_record(plan, gate, passes=(plan.passes[0], rounds))
-    return Profile(keys, pa.table(columns), cover, done, guarantee, reading, error)
+    return Profile(keys, pa.table(columns), cover, done, guarantee, reading, None if counts is None else counts.error)
 
 
-def with_joint(
-    plan: "ProfilePlan", corpus: Engine, single: pa.LargeStringArray, limit: int, gate: "AdaptiveGate"
+def _with_joint(
+    plan: "ProfilePlan", corpus: Engine, single: pa.LargeStringArray, limit: int, number: int, gate: AdaptiveGate
 ) -> pa.LargeStringArray:
-    """Return released single tokens and the joint tokens that rounds over all their combinations release.
-
-    Args:
-        plan: The plan of the profile.
-        corpus: The corpus of all typed keys.
-        single: The released single tokens, which make the candidates public.
-        limit: The limit that ran for single tokens, which is a function of noisy numbers.
-        gate: The gate of the release.
-    """
-    keys = plan.mechanism.keys
-    sizes = keys.sizes(single)
-    if left_out := [" x ".join(names) for names in keys.joint if names not in sizes]:
-        tell(f"these combinations have too many values and were skipped: {', '.join(left_out[:20])}.", None)
-    if not (number := sum(sizes.values())):
-        return single
-    rounds = plan_known(plan.joining, limit, number, min(SPURIOUS, SPURIOUS_EACH * number))
+    """Return released single tokens and the joint tokens that rounds over all their combinations release."""
+    keys, rounds = plan.mechanism.keys, plan_known(plan.joining, limit, number, min(SPURIOUS, SPURIOUS_EACH * number))
     joint = gate.known(corpus.only(keys, single), rounds.stated(), keys.candidates(single), text_buffers)
     every = pa.concat_arrays([single, joint])
     return every.take(pc.array_sort_indices(every.cast(pa.large_binary())))
 
 
-def measured_cover(
-    plan: "ProfilePlan", corpus: Engine, tokens: pa.LargeStringArray, gate: "AdaptiveGate"
-) -> dict[str, ColumnCover]:
-    """Return the noisy sums of users' shares of rows with and without a released value, by column."""
-    names = [each.name for each in plan.mechanism.keys.columns]
-    sums = gate.cover(corpus, tokens, len(names), COVER_UNIT, CELL)
-    pairs = (sums * (CELL / COVER_UNIT)).reshape(-1, 2).tolist()
-    error = plan.cover_error or 0.0
-    return {name: ColumnCover(covered, other, error) for name, (covered, other) in zip(names, pairs, strict=True)}
+def _joint_candidates(keys: "TypedKeys", single: pa.LargeStringArray) -> int:
+    """Return the number of joint tokens of released single tokens, without combinations of too many values."""
+    sizes = keys.sizes(single)
+    if left_out := [" x ".join(names) for names in keys.joint if names not in sizes]:
+        tell(f"these combinations have too many values and were skipped: {', '.join(left_out[:20])}.", None)
+    return sum(sizes.values())
+
+
+def _counted_within(
+    plan: "ProfilePlan | KeysPlan", corpus: Engine, seed: int | None, tokens: pa.LargeStringArray, gate: AdaptiveGate
+) -> "Counts":
+    """Return the counts of released tokens. The gate compares their cost with their part of the cap."""
+    release = Release.from_items(tokens, plan, plan.guarantee)
+    # Counts are imported through the registry, because no mechanism imports another mechanism.
+    counts = configuration("counts")().plan_within(plan.counting, plan.budget, release)
+    gate.counts(counts.certificate)
+    return counts.release(corpus, seed=seed)  # type: ignore[no-any-return]
+
+
+def covers(names: Sequence[str], cells: Any, error: float | None) -> dict[str, ColumnCover]:
+    """Return the noisy sums of users' shares of rows with and without a released key, by name."""
+    pairs = (cells * (CELL / COVER_UNIT)).reshape(-1, 2).tolist()
+    return {
+        name: ColumnCover(covered, other, error or 0.0) for name, (covered, other) in zip(names, pairs, strict=True)
+    }
+
+
+class _Keyed(NamedTuple):
+    """The public results of keys: their entry, the keys, their users (and the limit or rounds), and shares of rows."""
+
+    place: int | None = None
+    tokens: pa.LargeStringArray = NO_TOKENS
+    users: Int64s | None = None
+    limit: int | None = None
+    rounds: AdaptiveRounds | None = None
+    error: float | None = None
+    cells: Any = None
 
 
 def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
     """Release keys with their counts, and measure the rest; see `voxpop.profile`."""
     keys = plan.mechanism.keys
     gate, guarantee = plan.begin(seed)
-    place, inner = 0, gate
-    if not plan.mechanism.repeated:
-        place = plan.entry_for(gate.classes(corpus)) if plan.choosing else 0
-        gate.choose(place)
-    ran, limit, error = plan.passes, None, None
-    if place < len(plan.menu):
-        tokens, users = gate.numbers(corpus)
-    elif plan.parts is not None and place == plan.place_of_parts:
-        tokens, users = gate.few(corpus)
-        limit = limit_of_more(plan.parts, gate.sizes(corpus, tokens, SIZE_EDGES), len(tokens))
-        users = np.maximum(users + gate.more(limit), 1)
-    else:
-        inner = gate if plan.mechanism.repeated else gate.rounds()
-        tokens, rounds = released_in_rounds(plan.passes[0], inner, corpus)
-        ran = (*plan.passes, rounds) if isinstance(plan.passes[0], Menu) else plan.passes
-        release = Release.from_items(tokens, plan, guarantee)
-        counts = configuration("counts")().plan_within(plan.counting, plan.budget, release)
-        inner.counts(counts.certificate)
-        tally = counts.release(corpus, seed=seed)
-        # A released key has at least one user.
-        users, error = np.maximum(tally.users, 1), tally.error
-    sets, items = keys.split(tokens)
-    cover = _other_rows(plan, corpus, tokens, gate) if plan.mechanism.other_rows else {}
-    done = with_record(plan, gate, passes=ran, chosen=place, limit_of_more=limit)
+
+    def schedule(state: _Keyed) -> GateCall[Any, _Keyed] | None:
+        place, tokens = state.place, state.tokens
+        if place is None:
+            return GateCall(partial(_chosen, plan, corpus), _Keyed)
+        if state.users is None:
+            if place < len(plan.menu):
+                return GateCall(lambda gate: gate.numbers(corpus), lambda found: _Keyed(place, *found))
+            parts = plan.parts if place == plan.place_of_parts else None
+            return GateCall(
+                partial(_found_in_parts, parts, corpus) if parts else partial(_found_in_rounds, plan, corpus, seed),
+                lambda found: _Keyed(place, *found),
+            )
+        if plan.mechanism.other_rows and state.cells is None:
+            return GateCall(partial(_shares, plan, corpus, tokens), lambda cells: state._replace(cells=cells))
+        return None
+
+    state = run_passes(_Keyed(0 if plan.mechanism.repeated else None), schedule, gate, None)
+    if state.users is None:
+        raise InternalError("the passes ended before the keys")
+    sets, items = keys.split(state.tokens)
+    names = [" x ".join(columns) for columns in keys.sets]
+    cover = {} if state.cells is None else covers(names, state.cells, plan.cover_error)
+    ran = (*plan.passes, state.rounds) if state.rounds and isinstance(plan.passes[0], Menu) else plan.passes
+    done = with_record(plan, gate, passes=ran, chosen=state.place, limit_of_more=state.limit)
     # This depends only on released numbers.
-    users = consistent_counts(keys.sets, sets, items, users)
+    users = consistent_counts(keys.sets, sets, items, state.users)
     table = pa.table({"set": array_of(sets), "item": items, "users": int64_array(users)})
     source = corpus.token_source.removeprefix(keys.token_source)
-    return Profile(keys, table, cover, done, guarantee, source, done.error or error)
+    return Profile(keys, table, cover, done, guarantee, source, done.error or state.error)
+
+
+def _chosen(plan: "KeysPlan", corpus: Engine, gate: "KeysGate") -> int:
+    """Return the index of the entry, chosen through the gate."""
+    place = plan.entry_for(gate.classes(corpus)) if plan.choosing else 0
+    gate.choose(place)
+    return place
+
+
+def _found_in_parts(parts: KeyParts, corpus: Engine, gate: "KeysGate") -> tuple[pa.LargeStringArray, Int64s, int]:
+    """Return keys released from users with one or two keys, users with any number of keys, and the chosen limit."""
+    tokens, users = gate.few(corpus)
+    limit = limit_of_more(parts, gate.sizes(corpus, tokens, SIZE_EDGES), len(tokens))
+    return tokens, np.maximum(users + gate.more(limit), 1), limit
+
+
+def _found_in_rounds(
+    plan: "KeysPlan", corpus: Engine, seed: int | None, gate: "AdaptiveGate | KeysGate"
+) -> tuple[pa.LargeStringArray, Int64s, None, AdaptiveRounds, float | None]:
+    """Return keys released in rounds, their numbers of users, the rounds, and the error of the numbers."""
+    inner = gate if isinstance(gate, AdaptiveGate) else gate.rounds()
+    tokens, rounds = released_in_rounds(plan.passes[0], inner, corpus)
+    counts = _counted_within(plan, corpus, seed, tokens, inner)
+    # A released key has at least one user.
+    return tokens, np.maximum(counts.users, 1), None, rounds, counts.error
+
+
+def _shares(plan: "KeysPlan", corpus: Engine, tokens: pa.LargeStringArray, gate: Any) -> Any:
+    """Return the noisy sums of users' shares of rows with and without a released key, by set, in cells."""
+    sets = len(plan.mechanism.keys.sets)
+    if plan.cover_sigma:
+        return gate.cover(corpus, tokens, sets, COVER_UNIT, CELL)
+    return np.round(gate.rest(corpus, tokens, sets, COVER_UNIT) / CELL)
 
 
 def limit_of_more(parts: KeyParts, sizes: Int64s, keys: int) -> int:
@@ -248,16 +328,3 @@ def _cells_in_margins(
     place = pc.index_in(keys.cast(pa.large_string()), value_set=items.take(int64_array(others)))
     found = numbers_of(place, missing=-1).astype(np.int64)
     return mine[found >= 0], others[found[found >= 0]]
-
-
-def _other_rows(plan: "KeysPlan", corpus: Engine, tokens: pa.LargeStringArray, gate: Any) -> dict[str, ColumnCover]:
-    """Return the noisy sums of users' shares of rows with and without a released key, by set."""
-    sets = plan.mechanism.keys.sets
-    if plan.cover_sigma:
-        cells = gate.cover(corpus, tokens, len(sets), COVER_UNIT, CELL)
-    else:
-        cells = np.round(gate.rest(corpus, tokens, len(sets), COVER_UNIT) / CELL)
-    pairs = (cells * (CELL / COVER_UNIT)).reshape(-1, 2).tolist()
-    error = plan.cover_error or 0.0
-    named = zip(sets, pairs, strict=True)
-    return {" x ".join(names): ColumnCover(covered, other, error) for names, (covered, other) in named}

@@ -183,19 +183,22 @@ def rows_of(*steps: UnionStep) -> list[dict[str, Any]]:
 
 
 class _Rounds(NamedTuple):
-    """The public state of rounds: the rounds (before the choice, their menu) and the number of rounds that have run."""
+    """The public state of rounds: the rounds (before the choice, their menu), the number that ran, and the items."""
 
     step: Menu | AdaptiveRounds
     ran: int = 0
+    items: "pa.LargeStringArray | None" = None
 
 
 def _next_round(listed: "PublicParts | None", state: _Rounds) -> "GateCall[AdaptiveGate, _Rounds] | None":
-    """Return the next pass, which is the choice of the limit or a round."""
-    step, number = state
+    """Return the next pass, which is the choice of the limit, a round, or the release of the items."""
+    step, number, items = state
     if isinstance(step, Menu):
         return GateCall(step.chosen, _Rounds, counted=False)
     if number > len(step.rounds):
-        return None
+        if items is not None:
+            return None
+        return GateCall(lambda gate: gate.released(), lambda items: _Rounds(step, number, items), counted=False)
     return GateCall(lambda gate: gate.round(number, listed), lambda _: _Rounds(step, number + 1))
 
 
@@ -211,8 +214,8 @@ def released_in_rounds(
         listed: The public list of the rounds, if they have one.
     """
     gate.open(engine)
-    rounds, _ = run_passes(_Rounds(step), partial(_next_round, listed), gate, "rounds")
-    return gate.released(), deciding(rounds)
+    rounds, _, items = run_passes(_Rounds(step), partial(_next_round, listed), gate, "rounds")
+    return items, deciding(rounds)
 
 
 def on_list(items: "pa.LargeStringArray", listed: "PublicParts") -> Bools:
