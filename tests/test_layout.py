@@ -404,6 +404,42 @@ def test_a_step_outside_of_the_loop_is_found(file, line, added, step):
     assert {each.split()[-1] for each in steps_outside_of_passes({**RELEASING, file: changed})} == {step}
 
 
+CYCLE = "an import of the class would make a cycle of three files, even for type checkers"
+LAYER = "`privacy` imports no mechanism"
+PROTOCOLS_OF_ONE_CLASS = {
+    "KeysConfiguration": CYCLE,
+    "ProfileConfiguration": CYCLE,
+    "Step": LAYER,
+    "UnionConfiguration": CYCLE,
+    "UserBatches": CYCLE,
+    "Vote": LAYER,
+}
+"""The protocols that only one class implements, with the rule that forbids an import of this class."""
+
+
+def members(classes: dict[str, ast.ClassDef], name: str) -> set[str]:
+    """Return the public fields and methods of a class, including the members of its bases."""
+    node = classes[name]
+    assigned = (each for each in ast.walk(node) if isinstance(each, ast.Attribute))
+    found = {each.attr for each in assigned if isinstance(each.ctx, ast.Store)}
+    for each in node.body:
+        if isinstance(each, ast.AnnAssign | ast.FunctionDef):
+            found.add(each.name if isinstance(each, ast.FunctionDef) else ast.unparse(each.target))
+    bases = {ast.unparse(base).split("[")[0] for base in node.bases} & classes.keys() - {name}
+    return {each for each in found if not each.startswith("_")}.union(*(members(classes, base) for base in bases))
+
+
+def test_protocols_have_several_classes():
+    """Several classes have the members of each protocol, or the protocol is listed with a reason."""
+    classes = {node.name: node for path in MODULES for node in nodes(path) if isinstance(node, ast.ClassDef)}
+    protocols = {name for name, node in classes.items() if "Protocol" in map(ast.unparse, node.bases)}
+    found = {name: members(classes, name) for name in classes}
+    several = {
+        name: [each for each in found.keys() - protocols if found[name] <= found[each]] for name in sorted(protocols)
+    }
+    assert [name for name, mine in several.items() if len(mine) < 2] == sorted(PROTOCOLS_OF_ONE_CLASS)
+
+
 def test_histograms_are_private():
     """The weights of engines have no public field, and their fields are read only in `engine`."""
     weigh = SOURCE / "engine" / "local" / "weigh.py"

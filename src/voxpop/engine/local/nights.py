@@ -34,7 +34,10 @@ decision and levels.
 
 
 class UserBatches(Protocol):
-    """The rows of a night, as in `LocalCorpus`."""
+    """The rows of a night.
+
+    Only `LocalCorpus` has these fields. An import of it would make a cycle of three files, even for type checkers.
+    """
 
     @property
     def tokens(self) -> Int32s:

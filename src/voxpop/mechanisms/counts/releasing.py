@@ -1,7 +1,7 @@
 """The release of counts and rankings for a public list of grams."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import pi, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,9 +11,10 @@ import pyarrow as pa
 from voxpop.engine.contract import Engine, check_engine, check_ordered
 from voxpop.engine.data import Corpus
 from voxpop.errors import InputError
-from voxpop.kernels.arrays import Bools, Int64s
+from voxpop.kernels.arrays import Int64s
 from voxpop.kernels.proved import proved
 from voxpop.mechanisms.counts.constants import CERTAIN_SIGMAS, CLASS_EDGES, TYPICAL_SIZES
+from voxpop.privacy.gate.counts import ListedGrams
 from voxpop.privacy.planned import GateCall, one_pass, run_passes, with_record
 from voxpop.reading.arrow import joined, string_array
 from voxpop.reading.keys import NO_KEYS
@@ -27,32 +28,6 @@ if TYPE_CHECKING:
     from voxpop.release.release import Release
 
 _Gram = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ListedGrams:
-    """The grams of one length that a walk keeps: the listed grams and the parts of longer listed grams.
-
-    Attributes:
-        length: The number of tokens of each gram.
-        names: int64, in increasing order. A name is a rank at length 1, and `left * 2^32 + partner` for longer grams.
-        words: At length 1, the words in the order of their bytes; empty for longer grams.
-        before: The number of grams that were kept at the previous length.
-        ranks: int64 (listed grams), the rank of each gram among the names.
-        counted: bool (kept grams), whether each gram is on the list, or None if all are on the list.
-    """
-
-    length: int
-    names: Int64s
-    words: pa.LargeStringArray
-    before: int
-    ranks: Int64s
-    counted: Bools | None
-
-    @property
-    def size(self) -> int:
-        """The number of kept grams."""
-        return int(self.names.size)
 
 
 def listed_grams(release: "Release", lengths: int) -> Iterator[ListedGrams]:

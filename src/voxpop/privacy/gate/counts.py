@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, final
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -20,32 +20,26 @@ from voxpop.privacy.truncated import KeyNumbers, WholeNoise
 from voxpop.privacy.weightings.holders import UNIT, ClassShares, HolderShares, WholeShares
 
 
-class Listed(Protocol):
-    """The public grams of one length that a walk keeps: grams on the list and parts of longer grams on the list."""
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ListedGrams:
+    """The grams of one length that a walk keeps: the listed grams and the parts of longer listed grams.
 
-    @property
-    def length(self) -> int:
-        """The number of tokens of each gram."""
+    Attributes:
+        length: The number of tokens of each gram.
+        names: int64, in increasing order. A name is a rank at length 1, and `left * 2^32 + partner` for longer grams.
+        words: At length 1, the words in the order of their bytes; empty for longer grams.
+        before: The number of grams that were kept at the previous length.
+        ranks: int64 (listed grams), the rank of each gram among the names.
+        counted: bool (kept grams), whether each gram is on the list, or None if all are on the list.
+    """
 
-    @property
-    def names(self) -> Int64s:
-        """The names of the kept grams, in increasing order."""
-
-    @property
-    def words(self) -> pa.LargeStringArray:
-        """The kept words, if the length is 1."""
-
-    @property
-    def before(self) -> int:
-        """The number of grams that were kept at the previous length."""
-
-    @property
-    def ranks(self) -> Int64s:
-        """The rank of each listed gram among the names, in the order of the list."""
-
-    @property
-    def counted(self) -> Bools | None:
-        """Whether the gram of each rank is on the list, or None if all grams are on the list."""
+    length: int
+    names: Int64s
+    words: pa.LargeStringArray
+    before: int
+    ranks: Int64s
+    counted: Bools | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +57,7 @@ class _Everything:
     single: bool = False
 
 
-def _walked(walk: Any, lists: Iterable[Listed], lengths: int) -> Iterator[Listed]:
+def _walked(walk: Any, lists: Iterable[ListedGrams], lengths: int) -> Iterator[ListedGrams]:
     """Yield each length once the walk keeps its grams.
 
     Each length is yielded at most once, because noise must not be reused.
@@ -90,7 +84,7 @@ class CountsGate(Gate[CountsProof]):
         # An earlier release of the same plan may have made a choice. This release makes a new choice.
         self.proof = replace(self.proof, chosen=None)
 
-    def open(self, engine: Any, lists: Iterable[Listed]) -> None:
+    def open(self, engine: Any, lists: Iterable[ListedGrams]) -> None:
         """Start the release with the private data.
 
         Args:
@@ -154,7 +148,7 @@ class PicksGate(Gate[PicksProof]):
     _proves = PicksProof
 
     @proved("top.md#proof")
-    def first(self, engine: Any, lists: Iterable[Listed], lengths: int) -> Int64s:
+    def first(self, engine: Any, lists: Iterable[ListedGrams], lengths: int) -> Int64s:
         """Return the positions of the first grams of the ranking, in order, without sums or counts.
 
         Proof: "One more user raises some of the u_i by exactly 1 and lowers none."

@@ -44,7 +44,10 @@ def later_after(proof: AdaptiveProof) -> Later:
 
 
 class Vote(Protocol):
-    """The candidates and the cutpoints of a vote."""
+    """The candidates and the cutpoints of a vote.
+
+    Only `ThresholdVote` of n-grams has these fields. `privacy` must not import it, because mechanisms import `privacy`.
+    """
 
     @property
     def candidates(self) -> Numbered | None:
@@ -56,7 +59,10 @@ class Vote(Protocol):
 
 
 class Step(Protocol):
-    """A pass that a schedule proposes. All fields are public."""
+    """A pass that a schedule proposes. All fields are public.
+
+    Only `Pass` of n-grams has these fields. `privacy` must not import it, because mechanisms import `privacy`.
+    """
 
     @property
     def kind(self) -> str:
